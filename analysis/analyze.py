@@ -5,6 +5,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 import polars as pl
 
@@ -28,6 +29,7 @@ from logreplay.analysis.verdict.saturation import Bend, SaturationVerdict
 from logreplay.analysis.verdict.stability import CUT
 from logreplay.core.plural import number_of
 from logreplay.core.record import LogreplayError
+from logreplay.core.rows import left_out
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,13 @@ def seconds(source: Source) -> pl.DataFrame:
 
     For a per-second table of another tool, columns that it lacks are null.
 
+    Rows that cannot be read are left out, with a warning.
+
     Raises:
         LogreplayError: it cannot be read.
     """
     requests = _read(source)
+    _warn(requests, source)
     if isinstance(requests, pl.DataFrame):
         unknown = [pl.lit(None).alias(name) for name in windows.SECONDS if name not in requests.columns]
         return requests.with_columns(unknown).select(
@@ -112,17 +117,32 @@ def _seconds(requests: RequestArrays) -> pl.DataFrame:
     return table if requests.has_times else windows.without_times(table)
 
 
+def analysed(source: Source) -> Analysis:
+    """Analyse a result log of which no summary is shown: rows that cannot be read are left out with a warning.
+
+    Raises:
+        LogreplayError: it cannot be read.
+    """
+    found = analyse(source)
+    _warn(found.requests, source)
+    return found
+
+
 def timed(source: Source) -> Analysis:
-    """Analyse a result log whose response times are needed.
+    """`analysed`, where response times are needed.
 
     Raises:
         LogreplayError: it cannot be read, or has no response times.
     """
-    found = analyse(source)
+    found = analysed(source)
     if found.requests and not found.requests.has_times:
-        name = f"{source}: " if isinstance(source, str | Path) else ""
-        raise LogreplayError(f"{name}{NO_TIMES}; {LOG_TIMES}")
+        raise LogreplayError(f"{sources.name_of(source)}: {NO_TIMES}; {LOG_TIMES}")
     return found
+
+
+def _warn(requests: object, source: Source) -> None:
+    if isinstance(requests, RequestArrays) and requests.unreadable:
+        warn(f"{sources.name_of(source)}: {left_out(requests.unreadable)}", stacklevel=3)
 
 
 def _read(source: Source, executor: Executor | None = None) -> RequestArrays | pl.DataFrame:

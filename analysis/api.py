@@ -4,16 +4,18 @@ Every ``results`` may be the path of a result log, the folder that holds one, or
 tables are computed from a scan of the file; only `load` brings all rows into memory.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+from warnings import warn
 
 import polars as pl
 
 from logreplay.analysis import analyze
-from logreplay.analysis.analyze import analyse, timed
+from logreplay.analysis.analyze import analysed, timed
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.compact import compact_rows
+from logreplay.analysis.input.compact import compact
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.verdict import comparison, machines
 from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
@@ -21,7 +23,8 @@ from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.machines import Capacity
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.core.frames import pandas_installed, to_pandas
-from logreplay.core.record import LogreplayError
+from logreplay.core.record import REASON, LogreplayError
+from logreplay.core.rows import left_out, schema_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,15 +42,20 @@ def load(path: str | Path) -> "pd.DataFrame":
     Returns:
         One row per request in the order of the file, with the columns of the file and, in seconds, ``service``
         (connect + latency + xfertime) and ``response`` (from the scheduled instant: lag + queued + service), and
-        ``good``: answered as expected.
+        ``good``: answered as expected. Rows that cannot be read are left out, with a warning.
 
     Raises:
         LogreplayError: it cannot be read; or pandas is not installed.
     """
+    opened = sources.OpenedRows.of(path)
     with sources.reading(path):
-        rows = sources.open_rows(path).collect()
+        rows = pl.concat((pl.DataFrame(schema=schema_of(opened.names)), *opened.frames(opened.names)), how="diagonal")
+    if REASON in rows.columns:
+        warn(f"{path}: {left_out(Counter(rows[REASON].drop_nulls()))}", stacklevel=2)
+        rows = rows.filter(pl.col(REASON).is_null()).drop(REASON)
     service = pl.col("response") - pl.col("lag") - pl.col("queued")
-    derived = compact_rows(rows).select(service=service / 1e6, response=pl.col("response") / 1e6, good="good")
+    needed = pl.concat(sources.OpenedRows.of(rows).frames(sources.COLUMNS))
+    derived = compact(needed.lazy()).select(service=service / 1e6, response=pl.col("response") / 1e6, good="good")
     return to_pandas(rows.hstack(derived.collect()))
 
 
@@ -69,7 +77,7 @@ def steps(results: Results) -> "pd.DataFrame":
     Raises:
         LogreplayError: the result log cannot be read.
     """
-    return to_pandas(analyse(results).steps)
+    return to_pandas(analysed(results).steps)
 
 
 def saturation(results: Results) -> SaturationVerdict:
@@ -82,7 +90,7 @@ def saturation(results: Results) -> SaturationVerdict:
     Raises:
         LogreplayError: the result log cannot be read.
     """
-    return analyse(results).verdict
+    return analysed(results).verdict
 
 
 def compare(baseline: Results, candidate: Results, *, tolerance: float | None = None) -> Comparison:

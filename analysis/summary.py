@@ -26,6 +26,7 @@ from logreplay.analysis.verdict.stability import ERROR_SHARE, TRIALS
 from logreplay.analysis.wording import between, show
 from logreplay.core.masking import masked
 from logreplay.core.plural import number_of
+from logreplay.core.rows import left_out
 from logreplay.core.validity import deepest, holds_lag, percentile
 
 SCHEMA: Final = "logreplay/1"
@@ -483,8 +484,7 @@ def _times(ordered: Micros, some: Micros) -> dict[str, Any]:
 def _findings(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[str, str]]:
     found = []
     if requests.unreadable:
-        rows = number_of(requests.unreadable, "row of the result log is", "rows of the result log are")
-        text = f"{rows} left out: no time can be read there"
+        text = f"the result log is not read whole: {left_out(requests.unreadable)}"
         found.append({"code": "unreadable_rows", "severity": "warning", "text": text})
     if requests.found_steps:
         found_steps = number_of(verdict.steps.height, "step was", "steps were")

@@ -5,6 +5,7 @@ import errno
 import gc
 import os
 import sys
+import warnings
 from io import StringIO, TextIOWrapper
 from typing import Final
 
@@ -69,6 +70,7 @@ def cli(context: click.Context) -> None:
 def main() -> None:
     """Run the command line, and say in one line what went wrong."""
     gc.set_threshold(_OBJECTS)
+    warnings.showwarning = _say_warning
     _open_standard_streams()
     SIGNALS.listen()
     atexit.register(SIGNALS.ignore)  # registered first, called last
@@ -84,6 +86,12 @@ def main() -> None:
         except OSError:
             lead_nowhere(stream)  # else the interpreter fails at its end (exit code 120)
     sys.exit(code)
+
+
+def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning of a library as the others are."""
+    context = click.get_current_context(silent=True)
+    say(f"warning: {message}", quiet=bool(context and context.params.get("quiet")))
 
 
 def _open_standard_streams() -> None:

@@ -1,24 +1,18 @@
 """The normalized record: one request of an access log, or of a replay of it.
 
-This is the contract between the packages: names, order, types and units of the columns, and the functions that read
-and write them. Columns are found by name; unknown columns are kept as text.
+This is the contract between the packages: names, order, types and units of the columns, and the functions that write
+them; `logreplay.core.rows` reads them. Columns are found by name; unknown columns are kept as text.
 
 A result log is a normalized CSV with more columns, so it can be replayed, too.
 """
 
-import csv
-import gzip
-import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection
 from io import BytesIO
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import polars as pl
 
 from logreplay.core.errors import LogreplayError as LogreplayError
-from logreplay.core.zstd import zstd
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,6 +92,12 @@ ERRORS: Final = (
     "cancelled",
 )
 
+REASON: Final = "(reason)"
+"""A column of tables in memory, never of a file: why a row is refused or left out; null where it is not.
+
+A table without it has no such row.
+"""
+
 _CANCELLED: Final = 1 + ERRORS.index("cancelled")
 _Values = TypeVar("_Values", pl.Expr, "NDArray[Any]")
 
@@ -112,14 +112,9 @@ SCHEMA: Final[dict[str, type[pl.DataType]]] = {
 }
 """Type of each known column; any other is text."""
 
-_CSV: Final[dict[str, Any]] = {"infer_schema": False, "truncate_ragged_lines": True, "encoding": "utf8-lossy"}
-_TYPED: Final[dict[str, Any]] = {**_CSV, "schema_overrides": SCHEMA, "ignore_errors": True}  # twice as fast as a cast
-_ROW_BYTES: Final = 256
-_LONGEST_ROW: Final = 1 << 26
 _NO_YEAR: Final = r"^\s*(?:[-+]|0+-|9999)"
 """Years that Polars reads and Python's `datetime` does not hold, if only by a leap second."""
 _FORMS: Final = ("%Y-%m-%dT%H:%M:%S.%6f", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%.f")
-_OPEN_QUOTE: Final = (b',"', b'\n"')
 
 
 def failed(error: _Values, status: _Values, expected: _Values) -> _Values:
@@ -137,237 +132,6 @@ def failed(error: _Values, status: _Values, expected: _Values) -> _Values:
     bad = (status < 1) | ((status >= 400) & (status // 100 != expected // 100))
     found: _Values = (error != _CANCELLED) & ((error != 0) | bad)
     return found
-
-
-def check_name(path: Path) -> None:
-    """Check that Polars can open a file of this name.
-
-    Raises:
-        LogreplayError: the name is not UTF-8.
-    """
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        raise LogreplayError(f"{path}: the name is not UTF-8; choose another, or rename the file") from None
-
-
-def is_parquet(path: str | Path) -> bool:
-    """Whether a file is a Parquet by its name, in any case: ``.parquet``, ``.PARQUET``."""
-    return Path(path).suffix.lower() == ".parquet"
-
-
-def scan(path: str | Path) -> pl.LazyFrame:
-    """Scan a normalized CSV or a result log without loading it.
-
-    Args:
-        path: ``.csv``, ``.csv.gz``, ``.csv.zst`` or ``.parquet``, with a header line.
-
-    Returns:
-        All columns of the file, the known ones typed by `SCHEMA`; a value that does not fit its type is null,
-        so that one hostile row never ends the reading of the others.
-
-    Raises:
-        LogreplayError: no such file, not readable, or a core column is missing.
-    """
-    path = Path(path)
-    check_name(path)
-    try:
-        frame = pl.scan_parquet(path) if is_parquet(path) else pl.scan_csv(path, **_TYPED)
-        names = frame.collect_schema().names()
-    except FileNotFoundError:
-        raise LogreplayError(f"{path}: no such file") from None
-    except pl.exceptions.NoDataError:
-        raise LogreplayError(f"{path}: empty file: a normalized CSV begins with a header line") from None
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise LogreplayError(f"{path}: cannot be read: {error}") from None
-    try:
-        _known(names)
-    except LogreplayError as error:
-        raise LogreplayError(f"{path}: {error} {path}") from None
-    return frame.with_columns(pl.col(name).cast(SCHEMA[name], strict=False) for name in names if name in SCHEMA)
-
-
-def read_batches(path: str | Path, columns: Sequence[str], rows: int = 8192) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a file in order, some thousands at a time, in flat memory.
-
-    Args:
-        path: as for `scan`.
-        columns: the wanted ones; those the file lacks come as nulls.
-        rows: rows in a batch, about.
-
-    Raises:
-        LogreplayError: as for `scan`.
-    """
-    path = Path(path)
-    frame = scan(path)
-    if is_parquet(path):
-        wanted = _wanted(columns, frame.collect_schema().names())
-        with to_the_end(path):
-            yield from frame.with_columns(wanted).select(columns).collect_batches(chunk_size=rows, maintain_order=True)
-        return
-    with to_the_end(path), path.open("rb") as file:
-        yield from read_csv(file, columns, rows)
-
-
-def read_texts(path: str | Path, rows: int = 8192) -> Iterator[pl.DataFrame]:
-    """`read_batches` of all columns, each value as the text in the file; null where it is empty.
-
-    Raises:
-        LogreplayError: as for `scan`.
-    """
-    path = Path(path)
-    names = scan(path).collect_schema().names()
-    with to_the_end(path), path.open("rb") as file:
-        if is_parquet(path):
-            texts = pl.scan_parquet(path).select(map(_as_text, names))
-            yield from texts.collect_batches(chunk_size=rows, maintain_order=True)
-            return
-        for block in _csv_blocks(_decompressed(file), rows * _ROW_BYTES):
-            yield _parsed(block, names, _CSV)
-
-
-def _as_text(name: str) -> pl.Expr:
-    """A column of a Parquet file as text; 200.0 as 200 where the record has whole numbers."""
-    text = pl.col(name).cast(pl.String)
-    return pl.coalesce(pl.col(name).cast(SCHEMA.get(name, pl.String), strict=False).cast(pl.String), text)
-
-
-@contextmanager
-def to_the_end(path: Path) -> Iterator[None]:
-    """While the block runs, errors of reading a file name it.
-
-    Raises:
-        LogreplayError: the file breaks off, is damaged, or cannot be read.
-    """
-    try:
-        yield
-    except (OSError, EOFError, zlib.error, zstd.ZstdError, pl.exceptions.PolarsError) as error:
-        raise LogreplayError(f"{path}: cannot be read to its end: {str(error).partition(chr(10))[0]}") from None
-
-
-def read_csv(file: BinaryIO, columns: Sequence[str], rows: int = 8192) -> Iterator[pl.DataFrame]:
-    """`read_batches` of an open file that holds a normalized CSV, plain or compressed.
-
-    Raises:
-        LogreplayError: it is not a normalized CSV.
-        OSError, EOFError, zlib.error, zstd.ZstdError, polars.exceptions.PolarsError: it breaks off, or cannot be read.
-    """
-    names: list[str] = []
-    for block in _csv_blocks(_decompressed(file), rows * _ROW_BYTES):
-        names = names or _header_names(block[: block.find(b"\n") + 1])
-        # one column at least: a missing one still needs a row for each of the file's
-        present = [name for name in columns if name in names] or names[:1]
-        yield _parsed(block, present).with_columns(_wanted(columns, names)).select(columns)
-
-
-def read_parquet(file: BinaryIO, columns: Sequence[str], rows: int = 8192) -> Iterator[pl.DataFrame]:
-    """`read_batches` of an open Parquet file that logreplay wrote.
-
-    Raises:
-        LogreplayError: it holds another table.
-        ValueError: it is not a Parquet file.
-    """
-    from pyarrow.parquet import ParquetFile
-
-    table = ParquetFile(file)
-    names = _known(table.schema_arrow.names)
-    present = [name for name in columns if name in names] or names[:1]
-    for batch in table.iter_batches(rows, columns=present):
-        yield cast(pl.DataFrame, pl.from_arrow(batch)).with_columns(_wanted(columns, names)).select(columns)
-
-
-def column_names(file: BinaryIO, *, parquet: bool) -> list[str]:
-    """The columns of an open normalized CSV or Parquet file.
-
-    Raises:
-        LogreplayError: it is not a normalized file.
-        ValueError: its name says Parquet, its content does not.
-    """
-    if parquet:
-        from pyarrow.parquet import ParquetFile
-
-        return _known(ParquetFile(file).schema_arrow.names)
-    return _header_names(_header(_decompressed(file)))
-
-
-def _header_names(line: bytes) -> list[str]:
-    try:
-        return _known(next(csv.reader([line.decode("utf-8-sig", "replace")]), []))
-    except csv.Error as error:
-        raise LogreplayError(f"its header line cannot be read: {error}") from None
-
-
-def _known(names: list[str]) -> list[str]:
-    missing = [name for name in CORE_COLUMNS if name not in names]
-    if missing:
-        raise LogreplayError(f"not a normalized CSV: no column {', '.join(missing)}; make one with: logreplay convert")
-    return names
-
-
-def _wanted(columns: Sequence[str], names: Collection[str]) -> list[pl.Expr]:
-    """The wanted columns, typed, of a table; missing ones are null."""
-    return [
-        (pl.col(name) if name in names else pl.lit(None)).cast(SCHEMA.get(name, pl.String), strict=False).alias(name)
-        for name in columns
-    ]
-
-
-def _parsed(block: bytes, columns: Sequence[str], how: Mapping[str, Any] = _TYPED) -> pl.DataFrame:
-    """Parse a text with a header line; unbalanced quotes are read as letters."""
-    end = block[-_ROW_BYTES:].rstrip() or block.rstrip()
-    if not (end.endswith(_OPEN_QUOTE) and _quotes(block) % 2):  # on such an end Polars 2.1 panics
-        with suppress(pl.exceptions.ComputeError, pl.exceptions.PanicException):
-            return pl.read_csv(block, columns=list(columns), **how)
-    return pl.read_csv(block, columns=list(columns), quote_char=None, **how)
-
-
-def _csv_blocks(file: BinaryIO, size: int) -> Iterator[bytes]:
-    """Cut a CSV into texts of about ``size`` bytes, each with the header line and whole rows.
-
-    Polars' own readers of long files keep hundreds of megabytes in flight. A line end ends a row where the quotes
-    before it are even in number (RFC 4180); a file whose quotes do not add up is cut at a line end anyway.
-    """
-    header = _header(file)
-    rest = b""
-    while data := file.read(size):
-        data = rest + data
-        cut = data.rfind(b"\n") + 1
-        whole = cut
-        while cut and _quotes(memoryview(data)[:cut]) % 2:
-            cut = data.rfind(b"\n", 0, cut - 1) + 1
-        if not cut and len(data) > _LONGEST_ROW:
-            cut = whole or len(data)
-        if cut:
-            yield b"".join((header, memoryview(data)[:cut]))
-        rest = data[cut:]
-    if rest:
-        yield header + rest
-
-
-def _quotes(text: bytes | memoryview) -> int:
-    """Count the quotes, five times as fast as `bytes.count`."""
-    import numpy as np
-
-    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord('"')))
-
-
-def _header(file: BinaryIO) -> bytes:
-    """The first line that is not blank, as Polars takes it, or a beginning of it that no header is as long as."""
-    line = file.readline(_LONGEST_ROW)
-    while line and not line.strip():
-        line = file.readline(_LONGEST_ROW)
-    return line
-
-
-def _decompressed(file: BinaryIO) -> BinaryIO:
-    """The content of an open file, decompressed; the first bytes tell the compression, as in Polars."""
-    magic = file.read(4)
-    file.seek(0)
-    if magic[:2] == b"\x1f\x8b":
-        return cast(BinaryIO, gzip.open(file, "rb"))
-    if magic == b"\x28\xb5\x2f\xfd":
-        return cast(BinaryIO, zstd.ZstdFile(file))
-    return file
 
 
 def start_time() -> pl.Expr:

@@ -22,7 +22,8 @@ import pytest
 
 from conftest import free_port
 from logreplay.cli.main import run
-from logreplay.core.record import LogreplayError, scan
+from logreplay.core.record import LogreplayError
+from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.workers.dask_workers import cluster_client, workers

@@ -13,7 +13,8 @@ from logreplay.analysis.input.file_ranges import stretches
 from logreplay.analysis.input.routes import Routes, hashed
 from logreplay.analysis.output.folder import write_folder
 from logreplay.cli.main import run
-from logreplay.core.record import RESULT_COLUMNS, SCHEMA, scan, to_csv
+from logreplay.core.record import RESULT_COLUMNS, SCHEMA, to_csv
+from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 
 SAMPLES = sorted((Path(__file__).parent.parent / "sample_logs").glob("*.log"))
@@ -121,7 +122,7 @@ def test_a_result_log_is_cut_at_line_ends(tmp_path: Path) -> None:
     log = result_log(tmp_path / "results.csv", 5000)
     cut = stretches(log, 10_000)
     assert len(cut) > 20
-    rows = pl.concat([stretch.rows() for stretch in cut]).collect()
+    rows = pl.concat([stretch.rows(["seq"]) for stretch in cut])
     assert rows["seq"].to_list() == list(range(5000))
 
 
@@ -156,7 +157,15 @@ def test_damaged_rows_are_understood_alike_in_stretches_and_as_a_whole(
     lines[140] = lines[140].replace(b"0.0", b"nan").replace(b"2000", b"inf")
     lines[160] += b"\r"
     log.write_bytes(b"\n".join(lines)[:-30])  # killed while it wrote
-    whole = read(scan(log))
+    monkeypatch.setattr("logreplay.analysis.input.arrays.stretches", lambda path: [])
+    whole = read(log)
+    assert whole.unreadable == {
+        "fewer values than columns (first in line 21)": 2,
+        "more values than columns (first in line 41)": 1,
+        "rc is not a whole number (first in line 61)": 1,
+        "no time can be read": 1,
+        "scheduled is not a number (first in line 141)": 1,
+    }
     for size in (100, 3000):
         monkeypatch.setattr("logreplay.analysis.input.arrays.stretches", lambda path, size=size: stretches(path, size))
         cut = read(log)

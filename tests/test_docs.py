@@ -24,7 +24,8 @@ from conftest import ServerFactory
 from logreplay.cli.main import cli
 from logreplay.cli.main import run as logreplay
 from logreplay.cli.options.help_groups import REFUSED
-from logreplay.core.record import CORE_COLUMNS, scan
+from logreplay.core.record import CORE_COLUMNS
+from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 

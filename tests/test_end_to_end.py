@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from conftest import ServerFactory, WebServer
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import convert
 from support.http2_servers import HTTP2_SERVERS
 from support.real_servers import SERVERS

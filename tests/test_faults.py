@@ -20,7 +20,8 @@ from typing import IO, Any, Final
 import polars as pl
 import pytest
 
-from logreplay.core.record import RESPONSE_PARTS, scan
+from logreplay.core.record import RESPONSE_PARTS
+from logreplay.core.rows import scan
 from support.address_monitor import can_watch
 from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows, wait_until
 from support.delayed_responses import delayed_responses

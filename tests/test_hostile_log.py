@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from logreplay.cli.main import run as logreplay
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 from support.address_monitor import Witnessed, witnessed
 from support.background_server import beside
 from support.recording_server import Received, RecordingServer, recording

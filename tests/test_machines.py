@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from conftest import NGINX, NGINX_COMBINED, NGINX_CONF
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 
 pytest.importorskip("distributed", reason="needs the extra `cluster`")
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 import polars as pl
 import pytest
 
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows, wait_until
 from support.delayed_responses import delayed_responses
 

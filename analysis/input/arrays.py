@@ -6,10 +6,10 @@ requests fit in well under 1.5 GB, and a quantile is an observed value.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -20,15 +20,24 @@ import numpy.typing as npt
 import polars as pl
 
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.compact import CANCELLED, DROPPED, ERROR_WORDS, FIRST_ERROR, OUTCOMES, compact
+from logreplay.analysis.input.compact import (
+    CANCELLED,
+    DROPPED,
+    ERROR_WORDS,
+    FIRST_ERROR,
+    OUTCOMES,
+    compact,
+    is_readable,
+    unreadable,
+)
 from logreplay.analysis.input.file_ranges import NotApart, Stretch, stretches
 from logreplay.analysis.input.routes import Routes
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import FAILED, Ints
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.statistics.step_finder import LONGEST_S, steps_of_seconds, usual_rate
-from logreplay.core.plural import number_of
 from logreplay.core.record import LogreplayError
+from logreplay.core.rows import left_out
 from logreplay.core.validity import LAG_US
 
 _WINDOWS_S: Final = (10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400)
@@ -87,7 +96,7 @@ class RequestArrays:
         routes: name of each route; the first one stands for all that are too many to be told apart.
         slowest: the slowest requests, slowest first: ``url``, ``op``, ``rc``, ``response`` and ``scheduled`` (seconds).
         started: instant 0 of the run, UTC; None where the file has no valid date.
-        unreadable: rows left out for want of a time.
+        unreadable: number of rows that are left out, by reason.
         has_schedule: whether the file says when requests were due; without it lag is unknown and taken as 0.
         window_s: seconds that count as one step, where the file names none and none were found; else None.
         found_steps: whether the steps, which the file does not name, were found in the counts of its seconds.
@@ -109,7 +118,7 @@ class RequestArrays:
     routes: tuple[str, ...]
     slowest: pl.DataFrame
     started: datetime | None
-    unreadable: int = 0
+    unreadable: Mapping[str, int] = field(default_factory=dict)
     has_schedule: bool = True
     window_s: int | None = None
     found_steps: bool = False
@@ -269,23 +278,20 @@ def _in_order(helpers: Executor, cut: Iterable[Stretch]) -> Iterator[pl.DataFram
 
 
 def _compacted(stretch: Stretch) -> pl.DataFrame:
-    try:
-        return compact(stretch.rows().select(sources.COLUMNS)).collect()
-    except pl.exceptions.PolarsError as error:
-        raise NotApart from error
+    return compact(stretch.rows(sources.COLUMNS).lazy()).collect()
 
 
 def _gathered(source: Source, batches: Iterable[pl.DataFrame], room: int = _ROOM) -> RequestArrays:
     """Put the batches of `compact` rows of a source together; there will hardly be more than ``room``."""
-    name = str(source) if isinstance(source, str | Path) else "results"
+    name = sources.name_of(source)
     columns, routes, rates = _Columns(room), Routes(), dict[int, float]()
-    slowest, unreadable = _SLOWEST_COLUMNS.to_frame(), 0
+    slowest, refused = _SLOWEST_COLUMNS.to_frame(), Counter[str]()
     try:
         for batch in batches:
             numbers = routes.encode(batch["url"], batch["url_hash"].to_numpy())
             if batch["scheduled"].null_count() or batch["response"].null_count():
-                readable = (batch["scheduled"].is_not_null() & batch["response"].is_not_null()).to_numpy()
-                unreadable += batch.height - int(readable.sum())
+                refused += unreadable(batch)
+                readable = batch.select(is_readable()).to_series().to_numpy()
                 batch, numbers = batch.filter(readable), numbers[readable]
             columns.append(batch, numbers)
             rates |= _last_of_each(batch["step"].to_numpy(), batch["offered"].to_numpy())
@@ -293,8 +299,8 @@ def _gathered(source: Source, batches: Iterable[pl.DataFrame], room: int = _ROOM
     except pl.exceptions.ComputeError as error:
         raise LogreplayError(f"{name}: cannot be read: {error}") from None
     if not len(columns):
-        unread = f"none of {number_of(unreadable, 'row')} has a time that can be read"
-        raise LogreplayError(f"{name}: {unread if unreadable else 'no requests in it'}")
+        why = f"no row can be used: {left_out(refused)}" if refused else "no requests in it"
+        raise LogreplayError(f"{name}: {why}")
     labels = sorted(rates)
     requests = RequestArrays(
         **columns.of_requests(labels),
@@ -303,7 +309,7 @@ def _gathered(source: Source, batches: Iterable[pl.DataFrame], room: int = _ROOM
         routes=tuple(routes.names),
         slowest=slowest.with_columns(pl.col("response", "scheduled") / 1e6),
         started=sources.started(source),
-        unreadable=unreadable,
+        unreadable=refused,
         has_schedule=sources.has_schedule(source),
     )
     return _in_steps(requests) if len(labels) == 1 else requests

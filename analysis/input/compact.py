@@ -1,16 +1,15 @@
 """Reduces result rows to whole microseconds, kinds and flags, in small types."""
 
+from collections import Counter
 from functools import cache
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.input import sources
 from logreplay.analysis.input.routes import hashed
-from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import LONGEST
-from logreplay.core.record import ERRORS, failed
+from logreplay.core.record import ERRORS, REASON, failed
 
 OK: Final = 0
 HTTP_ERROR: Final = 1
@@ -25,6 +24,9 @@ ERROR_WORDS: Final = (*ERRORS, "no_status", "other")
 
 CANCELLED: Final = FIRST_ERROR + ERROR_WORDS.index("cancelled")
 """The kind of requests that the run cancelled as it stopped: neither failed nor answered; their times are cut off."""
+
+_KEPT: Final = ("row", "seq", REASON)
+_NO_TIME: Final = "no time can be read"
 
 OUTCOMES: Final = np.full(FIRST_ERROR + len(ERROR_WORDS), NET_ERROR, np.uint8)
 OUTCOMES[1:400] = OK
@@ -46,20 +48,22 @@ def _compact(seconds: pl.Expr) -> pl.Expr:
     return _micros(seconds).clip(0, LONGEST).cast(pl.UInt32)
 
 
-def compact_rows(source: Source) -> pl.LazyFrame:
-    """Open a source as `compact` rows, lazily.
-
-    Raises:
-        LogreplayError: no such file, or not a table of requests.
-        ValueError: a table without the columns of a result log.
-    """
-    return compact(sources.rows(source))
-
-
 def compact(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Reduce rows of `sources.COLUMNS` to small types: whole microseconds, kinds, flags; keep ``row`` and ``seq``."""
+    """Reduce rows of `sources.COLUMNS` to small types: whole microseconds, kinds, flags; keep `_KEPT`."""
     names = rows.collect_schema().names()
-    return rows.select(*(name for name in ("row", "seq") if name in names), **_reduced())
+    return rows.select(*(name for name in _KEPT if name in names), **_reduced())
+
+
+def is_readable() -> pl.Expr:
+    """Whether a `compact` row has the times without which it is left out."""
+    return pl.col("scheduled").is_not_null() & pl.col("response").is_not_null()
+
+
+def unreadable(rows: pl.DataFrame) -> Counter[str]:
+    """Count the `compact` rows that are left out, by reason."""
+    bad = rows.filter(~is_readable())
+    why = bad[REASON].fill_null(_NO_TIME) if REASON in rows.columns else [_NO_TIME] * bad.height
+    return Counter(why)
 
 
 @cache

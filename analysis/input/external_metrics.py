@@ -5,7 +5,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.rows import read_table
 
 PREFIX: Final = "watch_"
 _SCHEMA: Final = {"second": pl.Int64, "name": pl.String, "value": pl.Float64}
@@ -50,12 +50,7 @@ def with_watched(seconds: pl.DataFrame, results: Path | None) -> pl.DataFrame:
     """
     if results is None or not (path := watch_beside(results)).exists():
         return seconds
-    try:
-        readings = pl.read_csv(path, schema=_SCHEMA)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise LogreplayError(
-            f"{path}: expected readings in the columns second,name,value: {str(error).splitlines()[0]}"
-        ) from None
+    readings = read_table(path, _SCHEMA)
     for name in sorted(readings["name"].drop_nulls().unique()):
         read = (
             readings.filter(pl.col("name") == name).group_by("second").agg(pl.col("value").mean().alias(PREFIX + name))

@@ -1,28 +1,26 @@
 """Cuts a result log into stretches that other processes, or machines that see the same file, read apart.
 
-Only the plain CSV of a run is cut: at line ends, which its fields do not contain. Should one do so all the same, and
-a cut fall into it, then the quotes of a stretch are odd in number, and the file is read as a whole (`NotApart`).
+Only the plain CSV of a run is cut, at line ends, and only where each row of each stretch is read whole. A file with a
+line end in a value, or with a row that is refused, is read from its beginning on (`NotApart`): so the row's line is
+known.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
-from logreplay.core.record import RESULT_COLUMNS, SCHEMA
+from logreplay.core.csv_blocks import clean_block
+from logreplay.core.record import RESULT_COLUMNS
+from logreplay.core.rows import typed
 
 STRETCH: Final = 16 << 20
 """Bytes: to plan how a stretch is read takes a millisecond, whatever its length."""
 
 _LONGEST_LINE: Final = 1 << 20
-_AS_SCANNED: Final[dict[str, Any]] = {
-    "schema": {name: SCHEMA[name] for name in RESULT_COLUMNS},
-    "ignore_errors": True,
-    "truncate_ragged_lines": True,
-    "encoding": "utf8-lossy",
-}
 
 
 class NotApart(Exception):
@@ -42,22 +40,22 @@ class Stretch:
     begin: int
     end: int
 
-    def rows(self) -> pl.LazyFrame:
-        """The rows, typed as `logreplay.core.record.scan` does.
+    def rows(self, columns: Sequence[str]) -> pl.DataFrame:
+        """Read some of its columns, by the types of the record.
 
         Raises:
-            NotApart: it begins or ends in the middle of a field.
+            NotApart: a row is not read whole.
         """
         with self.path.open("rb") as file:
             file.seek(self.begin)
             data = file.read(self.end - self.begin)
-        if b'"' in data and data.count(b'"') % 2:  # seldom one; to find none is faster than to count
+        block = clean_block(data, len(RESULT_COLUMNS))
+        if not block or len(block.text) < len(data):
             raise NotApart
-        first = data[: data.find(b"\n")]
-        damaged = b'"' in first or first.count(b",") != len(RESULT_COLUMNS) - 1
-        if damaged:  # Polars learns from the first line how many columns there are
-            data = ",".join(RESULT_COLUMNS).encode() + b"\n" + data
-        return pl.scan_csv(data, has_header=damaged, **_AS_SCANNED)
+        rows, refused = typed(block, RESULT_COLUMNS, columns)
+        if refused.null_count() < block.rows:
+            raise NotApart
+        return rows
 
 
 def stretches(path: Path, size: int = STRETCH) -> list[Stretch]:

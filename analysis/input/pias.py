@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.core.record import SCHEMA
+from logreplay.core.record import REASON, SCHEMA, LogreplayError
 
 _TRANSPORT_ERROR: Final = 444
 _DATES: Final = ("%Y-%m-%d", "%d-%b-%Y", "%d/%b/%Y", "%Y-%b-%d", "%Y/%m/%d")
@@ -32,14 +32,19 @@ _SECONDS_CSV: Final = r"^second,offered,sent,|^[0-9]+,[0-9]+,[0-9]*,[0-9]*,[0-9]
 _RATE: Final = r"^#\s*(?:TPS|request/second)\s*=\s*([0-9.]+)"
 
 
-def result_rows(path: Path) -> pl.LazyFrame | None:
-    """Read a result log of Play-it-Again-Sam as rows of a result log; None if the file is none."""
+def result_rows(path: Path) -> pl.DataFrame | None:
+    """Read a result log of Play-it-Again-Sam as rows of a result log; None if the file is none.
+
+    A line that is neither a row nor a comment is an empty row with a `REASON`, behind the others.
+    """
     lines = _lines(path, _ROW)
     if lines is None:
         return None
     rate = pl.col("line").str.extract(_RATE).cast(pl.Float64, strict=False).forward_fill()
+    lines = lines.with_columns(rate.alias("said")).filter(_data())
     fields = pl.col("line").str.extract_groups(_filled(_ROW, lines)).alias("field")
-    rows = lines.lazy().select(rate.alias("said"), fields).unnest("field").filter(pl.col("latency").is_not_null())
+    rows = lines.lazy().select("said", fields).unnest("field")
+    refused = lines.filter(rows.select(_start().is_null()).collect().to_series())
     frame = (
         rows.select(
             _start().alias("start"),
@@ -63,7 +68,14 @@ def result_rows(path: Path) -> pl.LazyFrame | None:
         )
         .collect()
     )
-    return _with_steps(frame).drop("start").lazy()
+    return pl.concat([_with_steps(frame).drop("start"), _refused(refused)], how="diagonal")
+
+
+def _refused(lines: pl.DataFrame) -> pl.DataFrame:
+    """Rows that stand for lines that are none."""
+    first = lines.select(pl.col("number").min()).item()
+    why = f"not a row of Play-it-Again-Sam (first in line {first})"
+    return lines.with_columns(pl.lit(why).alias(REASON)).select(REASON)
 
 
 def seconds_table(path: Path) -> pl.DataFrame | None:
@@ -71,19 +83,27 @@ def seconds_table(path: Path) -> pl.DataFrame | None:
 
     Returns:
         One row for every second from the first to the last; only means of the response time are known.
+
+    Raises:
+        LogreplayError: a line is neither a second nor a comment.
     """
     lines = _lines(path, _SECOND)
     if lines is None:
         return _seconds_csv(path) if _lines(path, _SECONDS_CSV) is not None else None
     fields = pl.col("line").str.extract_groups(_filled(_SECOND, lines)).alias("field")
-    rows = lines.select(fields).unnest("field").filter(pl.col("latency").is_not_null())
+    lines = lines.filter(_data())
+    rows = lines.select(fields).unnest("field")
+    for line, number in lines.filter(rows.select(_start().is_null()).to_series()).iter_rows():
+        raise LogreplayError(
+            f"{path}: line {number} is not a second of this table: {line[:120]!r}; correct or delete it"
+        )
     known = rows.select(
         start=_start(),
         offered=pl.col("requests").cast(pl.Int64),
         errors=pl.col("errors").cast(pl.Int64).fill_null(0),
         mean=pl.col("latency").cast(pl.Float64, strict=False) + pl.col("xfertime").cast(pl.Float64, strict=False),
         bytes=pl.col("bytes").str.replace_all(",", "").cast(pl.Int64),
-    ).filter(pl.col("start").is_not_null())
+    )
     if known.is_empty():
         return None
     known = known.with_columns(second=(pl.col("start") - pl.col("start").min()).dt.total_seconds())
@@ -104,7 +124,7 @@ def _seconds_csv(path: Path) -> pl.DataFrame | None:
 
 
 def _lines(path: Path, form: str) -> pl.DataFrame | None:
-    """The lines of a text file, one a row, if most of the first ones besides comments have this form."""
+    """The lines of a text file that are not empty, with their numbers, if most of the first rows have this form."""
     lines = pl.scan_csv(
         path,
         has_header=False,
@@ -114,7 +134,8 @@ def _lines(path: Path, form: str) -> pl.DataFrame | None:
         new_columns=["line"],
         truncate_ragged_lines=True,
         encoding="utf8-lossy",
-    ).drop_nulls()
+    )
+    lines = lines.with_row_index("number", 1).select("line", "number").drop_nulls()
     try:
         head = lines.filter(_data()).head(50).collect()
     except (OSError, pl.exceptions.PolarsError):

@@ -1,18 +1,21 @@
-"""Opens what can be analysed, files and tables in memory, as lazy rows or in batches that fit in memory."""
+"""Opens what can be analysed, files and tables in memory, in batches that fit in memory."""
 
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import polars as pl
 
 from logreplay.analysis.input import pias
 from logreplay.core.files import is_stream
-from logreplay.core.record import SCHEMA, LogreplayError, read_batches, scan, start_time, to_the_end
+from logreplay.core.record import REASON, SCHEMA, LogreplayError, start_time
+from logreplay.core.rows import names_in, read_batches, to_the_end
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +55,11 @@ def locate(source: str | Path) -> Path:
     raise LogreplayError(f"{path}: no results.csv in this folder; name the result log itself")
 
 
+def name_of(source: Source) -> str:
+    """The name of a source for messages."""
+    return str(source) if isinstance(source, str | Path) else "results"
+
+
 def results_in(folder: Path, name: str = "results") -> Path | None:
     """Return the result log of a name in a folder; None if there is none."""
     paths = (folder / f"{name}.{ending}" for ending in ("csv", "csv.gz", "csv.zst", "parquet"))
@@ -67,128 +75,129 @@ def reading(source: Source) -> AbstractContextManager[None]:
     return to_the_end(locate(source)) if isinstance(source, str | Path) else nullcontext()
 
 
-def open_rows(source: Source) -> pl.LazyFrame:
-    """Open what can be analysed as lazy rows of the columns of a normalized CSV or a result log.
+@dataclass(frozen=True, slots=True)
+class OpenedRows:
+    """A source of rows with the columns of a normalized CSV or a result log.
 
-    Raises:
-        LogreplayError: no such file, or not a table of requests.
-        ValueError: a table without the columns of a result log.
+    Attributes:
+        names: its columns.
+        rows: of a table; None: the rows are in the file ``path``.
+        path: of the file.
     """
-    if isinstance(source, str | Path):
-        path = locate(source)
-        try:
-            return scan(path)
-        except LogreplayError:
-            if path.exists() and (rows := pias.result_rows(path)) is not None:
-                return rows
-            raise
-    if not isinstance(source, pl.LazyFrame):
-        source = (source if isinstance(source, pl.DataFrame) else pl.from_pandas(source)).lazy()
-    names = source.collect_schema().names()
-    if missing := [name for name in ("latency", "xfertime", "rc") if name not in names]:
-        raise ValueError(f"results: no column {', '.join(missing)}; pass what logreplay.analysis.load returned")
-    return source.with_columns(pl.col(name).cast(SCHEMA[name]) for name in names if name in SCHEMA)
 
+    names: Sequence[str]
+    rows: pl.LazyFrame | None = None
+    path: Path = Path()
 
-def rows(source: Source) -> pl.LazyFrame:
-    """Open a source as lazy rows of `COLUMNS`, ``row`` and ``seq``; what it lacks is null.
+    @classmethod
+    def of(cls, source: Source) -> "OpenedRows":
+        """Open a source.
 
-    Where it has no column ``scheduled``, the time of the start takes its place, counted from the earliest.
+        Raises:
+            LogreplayError: no such file, or not a table of requests.
+            ValueError: a table without the columns of a result log.
+        """
+        if isinstance(source, str | Path):
+            path = locate(source)
+            try:
+                return cls(names_in(path), path=path)
+            except LogreplayError:
+                if path.exists() and (rows := pias.result_rows(path)) is not None:
+                    return cls([name for name in rows.columns if name != REASON], rows.lazy())
+                raise
+        if not isinstance(source, pl.LazyFrame):
+            source = (source if isinstance(source, pl.DataFrame) else pl.from_pandas(source)).lazy()
+        names = source.collect_schema().names()
+        if missing := [name for name in ("latency", "xfertime", "rc") if name not in names]:
+            raise ValueError(f"results: no column {', '.join(missing)}; pass what logreplay.analysis.load returned")
+        return cls(names, source.with_columns(pl.col(name).cast(SCHEMA[name]) for name in names if name in SCHEMA))
 
-    Raises:
-        LogreplayError: no such file, or not a table of requests.
-        ValueError: a table without the columns of a result log.
-    """
-    opened = open_rows(source)
-    return _scheduled(source, _filled(opened, (*COLUMNS, "row", "seq")), opened)
+    def frames(self, columns: Sequence[str], size: int = _BATCH) -> Iterator[pl.DataFrame]:
+        """Yield columns of its rows, about ``size`` at a time; those that it lacks are null.
+
+        A file's rows that are refused have a `logreplay.core.record.REASON`.
+        """
+        if self.rows is None:
+            return read_batches(self.path, columns, size)
+        missing = (pl.lit(None, SCHEMA[name]).alias(name) for name in columns if name not in self.names)
+        wanted = self.rows.with_columns(missing).select(*columns, pl.col(f"^{re.escape(REASON)}$"))
+        return wanted.collect_batches(chunk_size=size, maintain_order=True)
+
+    @property
+    def has_schedule(self) -> bool:
+        """Whether it says when requests were due."""
+        return "scheduled" in self.names
+
+    def first_start(self) -> datetime | None:
+        """Its earliest start, UTC without a zone; None where no row has one."""
+        starts = (rows.select(start_time().min()).item() for rows in self.frames(("date", "time")))
+        return min((start for start in starts if start), default=None)
 
 
 def batches(source: Source, *more: str, size: int = _BATCH) -> Iterator[pl.DataFrame]:
     """Yield the rows of a source in order, some at a time; the next ones are read meanwhile.
+
+    Where it has no column ``scheduled``, the time of the start takes its place, counted from the earliest.
 
     Args:
         source: file or table.
         more: columns besides `COLUMNS`.
         size: rows of a batch, about.
 
+    Returns:
+        `COLUMNS` and ``more``, null where the source lacks them; with `logreplay.core.record.REASON` where rows are
+        refused.
+
     Raises:
         LogreplayError: no such file, not a table of requests, or not readable to its end.
         ValueError: a table without the columns of a result log.
     """
-    opened = open_rows(source)
-    if _is_result_log(source, opened):
-        return _ahead(source, read_batches(locate(source), (*COLUMNS, *more), rows=size))
-    filled = _scheduled(source, _filled(opened, (*COLUMNS, *more)), opened)
-    return _ahead(source, filled.select(*COLUMNS, *more).collect_batches(chunk_size=size, maintain_order=True))
+    opened = OpenedRows.of(source)
+    wanted = tuple(dict.fromkeys((*COLUMNS, *more)))
+    if opened.has_schedule or "date" not in opened.names:
+        return _ahead(source, opened.frames(wanted, size))
+    with reading(source):
+        first = pl.lit(opened.first_start(), pl.Datetime("us"))
+    scheduled = ((start_time() - first).dt.total_microseconds() / 1e6).alias("scheduled")
+    needed = tuple(dict.fromkeys((*wanted, "date", "time")))
+    unwanted = {"date", "time"} - {*wanted}
+    return _ahead(source, (rows.with_columns(scheduled).drop(unwanted) for rows in opened.frames(needed, size)))
 
 
 def has_schedule(source: Source) -> bool:
     """Whether a source says when requests were due."""
-    return "scheduled" in open_rows(source).collect_schema().names()
+    return OpenedRows.of(source).has_schedule
 
 
 def started(source: Source) -> datetime | None:
     """Return the instant at which the clock of column ``scheduled`` stood at 0, UTC; None where no date is valid."""
-    opened = open_rows(source)
-    names = opened.collect_schema().names()
-    if "date" not in names or "time" not in names:
+    opened = OpenedRows.of(source)
+    if "date" not in opened.names or "time" not in opened.names:
         return None
-    if "scheduled" not in names:
-        return _utc(_first_start(source, opened))
-    lag = pl.col("lag").fill_null(0.0) if "lag" in names else 0.0
-    offset = ((pl.col("scheduled") + lag) * 1e6).round().cast(pl.Int64, strict=False)
-    try:
-        known = _head(source, opened).filter(pl.col("scheduled").is_between(0, 1e9))
-        starts = known.select(start=start_time() - pl.duration(microseconds=offset))
-        first = starts.filter(pl.col("start").is_between(datetime.min, datetime.max)).head(1)
-    except pl.exceptions.ComputeError:
-        return None  # quotes that do not add up; the rows themselves are read all the same
+    with reading(source):
+        if not opened.has_schedule:
+            return _utc(opened.first_start())
+        head = next(opened.frames(("date", "time", "scheduled", "lag"), _HEAD), None)
+    if head is None:
+        return None
+    offset = ((pl.col("scheduled") + pl.col("lag").fill_null(0.0)) * 1e6).round().cast(pl.Int64, strict=False)
+    known = head.filter(pl.col("scheduled").is_between(0, 1e9))
+    starts = known.select(start=start_time() - pl.duration(microseconds=offset))
+    first = starts.filter(pl.col("start").is_between(datetime.min, datetime.max)).head(1)
     return _utc(first.item()) if first.height else None
 
 
 def first_sends(source: Source) -> pl.Series:
     """Return when the requests of the first rows were sent, in seconds of the clock of column ``scheduled``."""
-    head = _head(source, open_rows(source))
-    return head.select(
-        pl.col("scheduled") + (pl.col("lag").fill_null(0.0) if "lag" in head.columns else 0.0)
-    ).to_series()
-
-
-def _is_result_log(source: Source, opened: pl.LazyFrame) -> TypeGuard[str | Path]:
-    """Whether it is a result log in a file."""
-    return isinstance(source, str | Path) and {"scheduled", "seq"} <= set(opened.collect_schema().names())
-
-
-def _head(source: Source, opened: pl.LazyFrame) -> pl.DataFrame:
-    """The first rows; of a file no more is read than they take, while Polars would read a hundred megabytes ahead."""
-    if _is_result_log(source, opened):
-        return next(read_batches(locate(source), ("date", "time", "scheduled", "lag"), rows=_HEAD))
-    return opened.head(_HEAD).collect()
+    with reading(source):
+        head = next(OpenedRows.of(source).frames(("scheduled", "lag"), _HEAD), None)
+    if head is None:
+        return pl.Series(dtype=pl.Float64)
+    return head.select(pl.col("scheduled") + pl.col("lag").fill_null(0.0)).to_series()
 
 
 def _utc(instant: datetime | None) -> datetime | None:
     return instant.replace(tzinfo=UTC) if instant else None
-
-
-def _first_start(source: Source, opened: pl.LazyFrame) -> datetime | None:
-    with reading(source):
-        found: datetime | None = opened.select(start_time().min()).collect(engine="streaming").item()
-    return found
-
-
-def _filled(opened: pl.LazyFrame, wanted: tuple[str, ...]) -> pl.LazyFrame:
-    """The rows with the wanted columns that are missing, as nulls."""
-    names = opened.collect_schema().names()
-    return opened.with_columns(pl.lit(None, SCHEMA[name]).alias(name) for name in wanted if name not in names)
-
-
-def _scheduled(source: Source, filled: pl.LazyFrame, opened: pl.LazyFrame) -> pl.LazyFrame:
-    """The rows with ``scheduled`` from the time of the start, where the source has none."""
-    names = opened.collect_schema().names()
-    if "scheduled" in names or "date" not in names:
-        return filled
-    first = pl.lit(_first_start(source, opened), pl.Datetime("us"))
-    return filled.with_columns(scheduled=(start_time() - first).dt.total_microseconds() / 1e6)
 
 
 def _ahead(source: Source, batches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:

@@ -138,7 +138,8 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
         LogreplayError: one of them cannot be read.
     """
     service = (pl.col("response") - pl.col("lag") - pl.col("queued")) / 1e6
-    logged, replayed = (readable(source, "url", service=service) for source in (log, run))
+    notes: list[str] = []
+    logged, replayed = (readable(source, notes, "url", service=service) for source in (log, run))
     pairs = logged.join(replayed, on="row", suffix="_new", maintain_order="right")
     pairs = pairs.filter(pl.col("what") == pl.col("what_new"))
     pairs = pairs.with_columns(second=pl.col("scheduled_new").cast(pl.Int64))
@@ -152,7 +153,7 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     bad = [hits(pairs, pl.col("kind") >= _SERVER_ERROR)], [hits(pairs, both_bad)]
     rows_unmatched = logged.height - pairs["row"].n_unique()
     requests_unmatched = replayed.height - pairs.height
-    notes = [_EXPECTED[old, new] for old, new, _ in changes if (old, new) in _EXPECTED]
+    notes += [_EXPECTED[old, new] for old, new, _ in changes if (old, new) in _EXPECTED]
     if rows_unmatched:
         notes.append(
             f"no request of the replay matches {rows_unmatched:,} of {number_of(logged.height, 'row')} of the log"

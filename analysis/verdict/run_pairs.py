@@ -1,8 +1,10 @@
 """Reads two runs and finds the pairs of their requests: the same row at the same rate, or the same pair of a duet."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +13,7 @@ import polars as pl
 
 from logreplay.analysis.input import arrays, sources
 from logreplay.analysis.input.closed_loop import limited_steps
-from logreplay.analysis.input.compact import CANCELLED, compact
+from logreplay.analysis.input.compact import CANCELLED, compact, is_readable, unreadable
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics import bootstrap, estimates
@@ -29,6 +31,8 @@ from logreplay.analysis.verdict.change import (
     shared_change,
 )
 from logreplay.analysis.verdict.shares import Hits, hits
+from logreplay.core.record import SCHEMA
+from logreplay.core.rows import left_out
 from logreplay.core.validity import LAG_US, percentile, valid_up_to
 
 _SAME_LOG: Final = 0.9
@@ -94,7 +98,7 @@ def pair_of_runs(baseline: Source, candidate: Source, *, at_once: bool = False) 
     """Read both runs, and pair their requests; ``at_once``: as those of a duet."""
     notes: list[str] = []
     key = ["seq"] if at_once else ["rate", "row", "turn"]
-    whole = rows(baseline, at_once=at_once), rows(candidate, at_once=at_once)
+    whole = rows(baseline, notes, at_once=at_once), rows(candidate, notes, at_once=at_once)
     failed = hits(whole[0], pl.col("failed")), hits(whole[1], pl.col("failed"))
     old, new = _comparable((baseline, candidate), whole, notes)
     del whole
@@ -173,8 +177,8 @@ def of_a_duet(baseline: Source, candidate: Source) -> bool:
     return not sources.first_sends(baseline).equals(sources.first_sends(candidate))
 
 
-def rows(source: Source, *, at_once: bool = False) -> pl.DataFrame:
-    """Load what a comparison needs of each request.
+def rows(source: Source, notes: list[str], *, at_once: bool = False) -> pl.DataFrame:
+    """Load what a comparison needs of each request; note which rows cannot be read.
 
     Returns:
         The key of a pair: of a duet (``at_once``) ``seq``; of runs made apart ``rate`` (asked of the step), ``row`` of
@@ -188,15 +192,14 @@ def rows(source: Source, *, at_once: bool = False) -> pl.DataFrame:
         "rate": pl.col("offered").fill_nan(0.0),
         "seq": pl.coalesce("seq", "position"),
     }
-    found = readable(source, "step", "lag", **columns)
+    found = readable(source, notes, "step", "lag", **columns)
     if at_once:
         return found.drop("row")
     return found.sort("seq").with_columns(turn=pl.int_range(pl.len()).over("rate", "row"))
 
 
-def readable(source: Source, *names: str, **columns: pl.Expr) -> pl.DataFrame:
-    """Load the requests that have times: ``row``, ``what``, times, outcome, and further columns."""
-    needed = pl.col("scheduled").is_not_null(), pl.col("response").is_not_null()
+def readable(source: Source, notes: list[str], *names: str, **columns: pl.Expr) -> pl.DataFrame:
+    """Load the requests that have times: ``row``, ``what``, times, outcome, and further columns; note the others."""
     kept: dict[str, pl.Expr] = {
         **{name: pl.col(name) for name in ("good", "kind", "bytes", *names)},
         "failed": ~pl.col("good") & (pl.col("kind") != CANCELLED),
@@ -206,15 +209,16 @@ def readable(source: Source, *names: str, **columns: pl.Expr) -> pl.DataFrame:
         "response": pl.col("response") / 1e6,
         **columns,
     }
-    parts, position = [sources.rows(source).head(0).pipe(_reduced, 0).filter(*needed).select(**kept).collect()], 0
-    for batch in sources.batches(source, "row", "seq", size=_BATCH):
-        parts.append(batch.lazy().pipe(_reduced, position).filter(*needed).select(**kept).collect())
+    none = pl.DataFrame(schema={name: SCHEMA[name] for name in (*sources.COLUMNS, "row", "seq")})
+    parts, position, refused = list[pl.DataFrame](), 0, Counter[str]()
+    for batch in chain((none,), sources.batches(source, "row", "seq", size=_BATCH)):
+        reduced = compact(batch.lazy()).with_row_index("position", position).collect()
+        refused += unreadable(reduced)
+        parts.append(reduced.filter(is_readable()).select(**kept))
         position += batch.height
+    if refused:
+        notes.append(f"{sources.name_of(source)}: {left_out(refused)}")
     return pl.concat(parts)
-
-
-def _reduced(rows: pl.LazyFrame, position: int) -> pl.LazyFrame:
-    return compact(rows).with_row_index("position", position)
 
 
 def _comparable(
@@ -229,9 +233,9 @@ def _comparable(
     carried = [set(table.filter(stable.over("rate"))["rate"].to_list()) for table in tables]
     offered = [set(run["rate"].to_list()) for run in (old, new)]
     both = {rate for rate in offered[0] & offered[1] if all(any(abs(rate - r) < 1e-6 * r for r in c) for c in carried)}
-    left_out = sorted((offered[0] | offered[1]) - both)
-    if left_out:
-        rates = ", ".join(f"{rate:g}" for rate in left_out)
+    missing = sorted((offered[0] | offered[1]) - both)
+    if missing:
+        rates = ", ".join(f"{rate:g}" for rate in missing)
         notes.append(f"left out: rates that one of the runs does not have, or did not carry: {rates}/s")
     return _settled(old, both), _settled(new, both)
 

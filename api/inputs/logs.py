@@ -194,13 +194,14 @@ def followed(log: Path, seconds: float | None) -> "Followed":
 
 def is_normalized(log: Path) -> bool:
     """Whether a file is a normalized CSV or a result log, by its name or first bytes."""
-    from logreplay.core.record import LogreplayError, is_parquet, scan
+    from logreplay.core.record import LogreplayError
+    from logreplay.core.rows import is_parquet, names_in
 
     if is_parquet(log):
         return True
 
     try:
-        scan(log)
+        names_in(log)
     except LogreplayError:
         return False
     return True

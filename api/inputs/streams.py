@@ -139,7 +139,7 @@ def repeated_urls(
     import polars as pl
 
     from logreplay.analysis.tables.url_repeats import url_repeats
-    from logreplay.core.record import read_batches
+    from logreplay.core.rows import read_batches
     from logreplay.replay.requests.ordering import Shuffled
     from logreplay.replay.results.verdict import Finding, Severity
     from logreplay.replay.sweeps.step_log import ASIDE, JUDGED
@@ -191,13 +191,14 @@ def _source(log: "Path | RequestSource") -> "Path | RequestSource":
 
 def _by_completion(log: "Path | RequestSource") -> bool:
     """Whether a log is in order of completion: result logs are."""
-    from logreplay.core.record import LogreplayError, scan
+    from logreplay.core.record import LogreplayError
+    from logreplay.core.rows import names_in
     from logreplay.replay.requests.remote import Stored
 
     if isinstance(log, Stored):
         return "scheduled" in log.names()
     try:
-        return isinstance(log, Path) and "scheduled" in scan(log).collect_schema().names()
+        return isinstance(log, Path) and "scheduled" in names_in(log)
     except LogreplayError:
         return False
 

@@ -116,7 +116,7 @@ class ResultFolder:
                 written, or holds an input.
         """
         from logreplay.core.files import Lock, TakenError, check_distinct, remove_left_behind, unwritable
-        from logreplay.core.record import check_name
+        from logreplay.core.rows import check_name
 
         check_name(folder)
         check_distinct([("-o", folder / name) for name in _names()], reads)

@@ -44,12 +44,16 @@ def serve(log: Path | None, port: int, workers: int, service_time: float, expone
     Example:
       logreplay serve access.log --workers 8 --service-time 20ms
     """
+    from logreplay.core.rows import left_out
     from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity, serving
 
     capacity = ServerCapacity(workers, service_time, exponential)
 
     async def serve_until_interrupted(path: Path) -> None:
-        async with serving(LoggedAnswers.of_log(path), capacity, port=port) as url:
+        answers = LoggedAnswers.of_log(path)
+        if answers.refused:
+            say(f"warning: {path}: {left_out(answers.refused)}", quiet=quiet)
+        async with serving(answers, capacity, port=port) as url:
             say(f"{url} carries {capacity}; Ctrl-C stops it", quiet=quiet)
             await asyncio.Event().wait()
 

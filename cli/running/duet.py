@@ -362,7 +362,7 @@ class _OneDuet:
         from logreplay.analysis.output.folder import write_beside
         from logreplay.analysis.summary import About, protocol
         from logreplay.core.files import write_atomically
-        from logreplay.core.record import scan
+        from logreplay.core.rows import read_batches
         from logreplay.replay.schedules.rates import Together
 
         options, log, schedule = self.options, str(self.options.log), self.plan.schedule
@@ -380,7 +380,7 @@ class _OneDuet:
         targets = {
             name: write_beside(folder / f"{name}.csv", About(log, url, said, void, more)) | {"target": url}
             for name, url in options.targets.items()
-            if scan(folder / f"{name}.csv").head(1).collect().height
+            if any(rows.height for rows in read_batches(folder / f"{name}.csv", ("seq",)))
         }
         summary = {
             "verdict": verdict,

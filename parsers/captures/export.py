@@ -10,7 +10,8 @@ import polars as pl
 
 from logreplay.core.bodies import REF, StoredBodies, pieces
 from logreplay.core.headers import HEADERS, header_pairs
-from logreplay.core.record import read_batches, start_time
+from logreplay.core.record import start_time
+from logreplay.core.rows import read_batches, whole
 
 NO_HOST: Final = "localhost"
 """The host of the URLs of a log that names none."""
@@ -79,7 +80,7 @@ def exported(csv: Path, bodies: str) -> Iterator[Exported]:
         LogreplayError: one of the two cannot be read.
     """
     with StoredBodies() as reader:
-        for batch in read_batches(csv, _COLUMNS):
+        for batch in whole(read_batches(csv, _COLUMNS), csv):
             rows = batch.with_columns((pl.lit(bodies + "#") + pl.col(REF)).alias(REF), start_time().to_physical())
             for piece in pieces(rows, REF):
                 loaded = piece.with_columns(reader.load(piece[REF]).alias("payload"))

@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.record import REASON, LogreplayError
 from logreplay.parsers.captures.side_file import as_bytes
 from logreplay.parsers.conversion.detect import Detection, detect, says_format
 from logreplay.parsers.conversion.job import ConvertOptions, find_reading, with_date_and_time
@@ -66,7 +66,7 @@ class LineParser:
 
     def _rows(self, frames: Sequence[pl.DataFrame], reasons: Sequence[str] = ()) -> pl.DataFrame:
         rows = pl.concat([start_times(pl.DataFrame(schema=ROW_SCHEMA)), *frames])
-        refused = pl.DataFrame({"reason": reasons}, schema={"reason": pl.String})
+        refused = pl.DataFrame({REASON: reasons}, schema={REASON: pl.String})
         in_order = rows.sort("start", maintain_order=True)
         settled = with_date_and_time(in_order.with_columns(as_bytes(in_order["body"])))
         return pl.concat([settled, refused], how="diagonal")

@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from logreplay.core.bodies import ADDRESS, REF, named
-from logreplay.core.record import (
-    CORE_COLUMNS,
-    SCHEMA,
-    LogreplayError,
-    column_names,
-    is_parquet,
-    read_texts,
-    scan,
-    start_time,
-    to_csv,
-)
+from logreplay.core.csv_blocks import Refused
+from logreplay.core.record import CORE_COLUMNS, SCHEMA, LogreplayError, start_time, to_csv
+from logreplay.core.rows import column_names, converted, is_parquet, names_in, read_texts
 from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit
 from logreplay.parsers.conversion.report import ConvertReport
@@ -69,7 +61,7 @@ class Tables:
     """Reads normalized CSVs and result logs, one after the other.
 
     Attributes:
-        paths: as `logreplay.core.record.scan` takes them.
+        paths: as `logreplay.core.rows.names_in` takes them.
         report: where rows are counted. The header is not counted.
         keep: called for each rejected row.
         limit: on rejected rows.
@@ -92,7 +84,7 @@ class Tables:
         Raises:
             LogreplayError: a file is not readable, or has a column that cannot be written.
         """
-        names = [(name, path) for path in self.paths for name in scan(path).collect_schema().names()]
+        names = [(name, path) for path in self.paths for name in names_in(path)]
         for name, path in names:
             if name == "start" or {*'"\n'} & {*name}:
                 why = "logreplay has another" if name == "start" else "its name has a quote or a line break"
@@ -111,11 +103,11 @@ class Tables:
         for path in self.paths:
             parquet = is_parquet(path)
             first = 1 if parquet else 2  # behind the header line
-            for texts in read_texts(path):
+            for texts, refused in read_texts(path):
                 breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True)).cast(pl.Int64)
                 broken = texts.select(breaks).to_series()
                 lines = broken * (not parquet) + 1
-                yield self._good(texts, broken > 0, str(path), first + lines.cum_sum() - lines, columns)
+                yield self._good(texts, refused, broken > 0, str(path), first + lines.cum_sum() - lines, columns)
                 first += int(lines.sum())
                 if self.progress:
                     self.progress(done, total, self.report.lines)
@@ -123,19 +115,28 @@ class Tables:
         check_limit(self.report, self.limit, final=True)
 
     def _good(
-        self, texts: pl.DataFrame, broken: pl.Series, name: str, lines: pl.Series, columns: Sequence[str]
+        self,
+        texts: pl.DataFrame,
+        refused: Sequence[Refused],
+        broken: pl.Series,
+        name: str,
+        lines: pl.Series,
+        columns: Sequence[str],
     ) -> pl.DataFrame:
-        known = {column: SCHEMA[column] for column in texts.columns if column in SCHEMA}
-        typed = texts.with_columns(pl.col(column).cast(kind, strict=False) for column, kind in known.items())
+        typed = pl.DataFrame([converted(column, SCHEMA.get(column.name, pl.String)) for column in texts])
         blank = texts.select(pl.all_horizontal(pl.all().is_null())).to_series()
+        blank = blank.scatter([line.row for line in refused], False)
         reasons = _reasons(texts, typed, broken)
+        reasons = reasons.scatter([line.row for line in refused], [line.why for line in refused])
+        originals = {line.row: line.text for line in refused}
         bad = reasons.is_not_null() & ~blank
         report = self.report
         report.lines += texts.height
         report.blank += int(blank.sum())
         for at in bad.arg_true():
+            original = originals[at] if at in originals else to_csv(texts[at], header=False)[:-1]
             report.refuse(name, lines[at], "rejected", reasons[at])
-            self.keep(name, lines[at], f"rejected: {reasons[at]}", to_csv(texts[at], header=False)[:-1], True)
+            self.keep(name, lines[at], f"rejected: {reasons[at]}", original, True)
         check_limit(report, self.limit, final=False)
         good = typed.filter(~bad & ~blank)
         report.converted += good.height

@@ -7,7 +7,8 @@ from typing import BinaryIO, Final, Literal
 
 import polars as pl
 
-from logreplay.core.record import CORE_COLUMNS, LogreplayError, read_batches, scan
+from logreplay.core.record import CORE_COLUMNS, LogreplayError
+from logreplay.core.rows import read_batches, scan, whole
 from logreplay.core.zstd import zstd
 from logreplay.parsers.captures.export import exported
 from logreplay.parsers.captures.formats import WRITERS
@@ -69,7 +70,7 @@ def write(sorted_csv: Path, out: BinaryIO, kind: Kind, bodies: str = "") -> None
             scan(sorted_csv).sink_parquet(out, row_group_size=100_000, maintain_order=True)
         case "pias":
             out.write(_PIAS_HEADER)
-            for rows in read_batches(sorted_csv, CORE_COLUMNS):
+            for rows in whole(read_batches(sorted_csv, CORE_COLUMNS), sorted_csv):
                 out.write(_pias_lines(rows))
 
 

@@ -13,7 +13,8 @@ import polars as pl
 
 from logreplay.core.bodies import REF, StoredBodies, pieces
 from logreplay.core.headers import HEADERS, header_value
-from logreplay.core.record import LogreplayError, check_name
+from logreplay.core.record import LogreplayError
+from logreplay.core.rows import read_table
 from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, STORED, header_column
 from logreplay.replay.requests.plan import Chunk
 
@@ -96,17 +97,7 @@ def _read(path: Path, key: str) -> pl.DataFrame:
     if key == "body":
         text = f"{path}:{key}: expected a column that the table shares with the log, such as {path}:url"
         raise LogreplayError(f"{text}; the bodies are always those of the column body")
-    try:
-        check_name(path)
-        table = pl.read_csv(path, infer_schema=False)
-    except FileNotFoundError:
-        raise LogreplayError(f"{path}: no such file") from None
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise LogreplayError(f"{path}: cannot be read: {error}") from None
-    missing = {key, "body"} - set(table.columns)
-    if missing:
-        raise LogreplayError(f"{path}: no column {', '.join(sorted(missing))}; it needs {key},body")
-    return table.select(key, "body").unique(key, keep="first")
+    return read_table(path, {key: pl.String, "body": pl.String}).unique(key, keep="first")
 
 
 def with_bodies(chunks: Iterable[Chunk]) -> Iterator[Chunk]:

@@ -14,6 +14,8 @@ from urllib.parse import quote
 
 import polars as pl
 
+from logreplay.core.record import REASON
+
 _UNRESERVED: Final = "~"
 _GROUP: Final = re.compile(r"\\([0-9])|\$")
 
@@ -26,9 +28,9 @@ def leave_out(frame: pl.DataFrame, unwanted: pl.Expr, reason: str) -> pl.DataFra
         unwanted: true for those to leave out.
         reason: in words, for the report.
     """
-    given = pl.col("reason") if "reason" in frame.columns else pl.lit(None, pl.String)
+    given = pl.col(REASON) if REASON in frame.columns else pl.lit(None, pl.String)
     new = pl.when(unwanted.fill_null(False)).then(pl.lit(reason))
-    return frame.with_columns(pl.coalesce(given, new).alias("reason"))
+    return frame.with_columns(pl.coalesce(given, new).alias(REASON))
 
 
 @dataclass(frozen=True, slots=True)

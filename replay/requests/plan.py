@@ -53,7 +53,7 @@ class Shape(Protocol):
     """One change to the requests of a log: a filter, another url, a header.
 
     A function with the names of the columns that it needs. It is given the columns `PLANNED`, ``start`` and those
-    named, and returns the same rows in the same order. To leave rows out it gives them a ``reason``
+    named, and returns the same rows in the same order. To leave rows out it gives them a reason
     (`logreplay.replay.requests.filters.leave_out`); what it writes to ``url`` and ``op`` is checked after it.
     """
 
@@ -231,8 +231,8 @@ class Requests:
         ordered = _in_order(shaped, self.sorted_within) if self.sorted_within else shaped
         last = removed = 0
         for frame in ordered:
-            reasons = dict(frame["reason"].drop_nulls().value_counts(sort=True).iter_rows())
-            good = frame.filter(pl.col("reason").is_null()).drop("reason") if reasons else frame.drop("reason")
+            reasons = dict(frame[record.REASON].drop_nulls().value_counts(sort=True).iter_rows())
+            good = (frame.filter(pl.col(record.REASON).is_null()) if reasons else frame).drop(record.REASON)
             if self.skip_idle is not None:
                 good, last, removed = _without_idle(good, int(self.skip_idle * 1e6), last, removed)
                 self.skipped_s = removed / 1e6
@@ -255,13 +255,13 @@ class Requests:
                 "client",
                 record.start_time(),
                 *extra,
-                *(name for name in frame.columns if is_sent(name) or name == "reason"),
+                *(name for name in frame.columns if is_sent(name) or name == record.REASON),
             )
             for shape in self.shapes:
                 planned = shape(planned)
             sent = [name for name in planned.columns if is_sent(name)]
-            known = [pl.col("reason")] if "reason" in planned.columns else []
-            reason = pl.coalesce(*known, _reason(frozenset(self.methods))).alias("reason")
+            known = [pl.col(record.REASON)] if record.REASON in planned.columns else []
+            reason = pl.coalesce(*known, _reason(frozenset(self.methods))).alias(record.REASON)
             yield planned.select(*PLANNED, "start", *self.keep, *sent, reason)
             first += frame.height
 

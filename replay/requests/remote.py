@@ -10,8 +10,9 @@ from typing import BinaryIO
 
 import polars as pl
 
-from logreplay.core import record, stores
+from logreplay.core import stores
 from logreplay.core.bodies import REF
+from logreplay.core.rows import column_names, is_parquet, read_csv, read_parquet
 from logreplay.replay.requests.sources import with_file
 
 
@@ -28,7 +29,7 @@ class Stored:
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """See `logreplay.replay.requests.sources.RequestSource`."""
         with self._open() as file:
-            frames = record.read_parquet(file, columns) if self._is_parquet else record.read_csv(file, columns)
+            frames = read_parquet(file, columns) if self._is_parquet else read_csv(file, columns)
             yield from with_file(frames, self.address) if REF in columns else frames
 
     def names(self) -> list[str]:
@@ -38,7 +39,7 @@ class Stored:
             LogreplayError: it cannot be read, or is not a normalized CSV.
         """
         with self._open() as file:
-            return record.column_names(file, parquet=self._is_parquet)
+            return column_names(file, parquet=self._is_parquet)
 
     def fingerprint(self) -> str:
         """The store's identity of this content (S3: the ETag).
@@ -50,7 +51,7 @@ class Stored:
 
     @property
     def _is_parquet(self) -> bool:
-        return record.is_parquet(self.address)
+        return is_parquet(self.address)
 
     @contextmanager
     def _open(self) -> Iterator[BinaryIO]:

@@ -10,6 +10,8 @@ import polars as pl
 
 from logreplay.core import record
 from logreplay.core.bodies import ADDRESS, REF, named
+from logreplay.core.rows import read_batches
+from logreplay.replay.requests.filters import leave_out
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, PROTOCOL, header_column, header_name
 
 _REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) (HTTP/1\.[01])\r?\n")
@@ -23,7 +25,7 @@ class RequestSource(Protocol):
 
         Args:
             columns: required ones, typed by `logreplay.core.record.SCHEMA`; unknown values are null. There may
-                be one more, ``reason``: why a row cannot be sent.
+                be one more, `logreplay.core.record.REASON`: why a row cannot be sent.
 
         Raises:
             LogreplayError: the rows cannot be read.
@@ -32,12 +34,12 @@ class RequestSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A normalized CSV or a result log, as `logreplay.core.record.scan` takes it."""
+    """A normalized CSV or a result log, as `logreplay.core.rows.names_in` takes it."""
 
     path: Path
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        frames = record.read_batches(self.path, columns)
+        frames = read_batches(self.path, columns)
         return with_file(frames, str(self.path)) if REF in columns else frames
 
     def __str__(self) -> str:
@@ -51,8 +53,7 @@ def with_file(frames: Iterator[pl.DataFrame], csv: str) -> Iterator[pl.DataFrame
     """
     for frame in frames:
         wrong = pl.col(REF).is_not_null() & ~pl.col(REF).str.contains(ADDRESS)
-        reason = pl.when(wrong).then(pl.lit("wrong address of a body")).alias("reason")
-        checked = frame.with_columns(reason) if frame.select(wrong.any()).item() else frame
+        checked = leave_out(frame, wrong, "wrong address of a body") if frame.select(wrong.any()).item() else frame
         yield checked.with_columns(named(pl.col(REF), csv).alias(REF))
 
 

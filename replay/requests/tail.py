@@ -112,7 +112,7 @@ def _seek_last_line(file: int) -> None:
 class Parser(Protocol):
     """Turns the lines of a log into rows with the columns of a normalized CSV.
 
-    A line that became no row is a row with only a ``reason``.
+    A line that became no row is a row with only a `logreplay.core.record.REASON`.
     """
 
     def __call__(self, data: bytes) -> pl.DataFrame:
@@ -164,5 +164,5 @@ def _chosen(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
         )
         if name in rows.columns
         else pl.lit(None, record.SCHEMA.get(name, pl.String)).alias(name)
-        for name in (*columns, "reason")
+        for name in (*columns, record.REASON)
     )

@@ -18,7 +18,8 @@ import numpy as np
 import polars as pl
 
 from logreplay.core.files import ADVICE, TakenError, atomic_path, check_absent, in_use, lock, unwritable, why
-from logreplay.core.record import RESULT_COLUMNS, LogreplayError, check_name, scan, to_csv
+from logreplay.core.record import RESULT_COLUMNS, LogreplayError, to_csv
+from logreplay.core.rows import check_name, scan
 from logreplay.core.zstd import frame_compressor
 
 FORMS: Final = (".csv", ".csv.gz", ".csv.zst", ".parquet")

@@ -9,6 +9,7 @@ import asyncio
 import heapq
 import random
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from logreplay.core.record import LogreplayError, read_batches
+from logreplay.core.record import REASON, LogreplayError
+from logreplay.core.rows import read_batches
 from logreplay.replay.servers.http2_service import EitherService
 from logreplay.replay.servers.server_process import listening, serve_until_stdin_closes, server_process
 
@@ -81,9 +83,13 @@ class LoggedAnswers:
 
     Where a log has several answers to one request (200, then 304), they come round in the log's order. Where it has no
     status (a list of urls), the answer is 200.
+
+    Attributes:
+        refused: number of rows of the log that could not be read, by reason.
     """
 
-    def __init__(self, rows: Iterator[tuple[str, str, int, int]]) -> None:
+    def __init__(self, rows: Iterator[tuple[str, str, int, int]], refused: Counter[str] | None = None) -> None:
+        self.refused = Counter[str]() if refused is None else refused
         logged: dict[tuple[str, str], list[tuple[int, int]]] = {}
         for op, url, rc, size in rows:
             logged.setdefault((op, url), []).append((rc or 200, size))
@@ -98,10 +104,15 @@ class LoggedAnswers:
         Raises:
             LogreplayError: the file cannot be read or is not a normalized CSV.
         """
-        batches = read_batches(path, ("op", "url", "rc", "bytes"))
-        return cls(
-            (op or "", url or "", rc or 0, size or 0) for batch in batches for op, url, rc, size in batch.iter_rows()
-        )
+        refused, columns = Counter[str](), ("op", "url", "rc", "bytes")
+
+        def rows() -> Iterator[tuple[str, str, int, int]]:
+            for batch in read_batches(path, columns):
+                refused.update(batch[REASON].drop_nulls() if REASON in batch.columns else ())
+                for op, url, rc, size in batch.select(columns).drop_nulls(("op", "url")).iter_rows():
+                    yield op, url, rc or 0, size or 0
+
+        return cls(rows(), refused)
 
     def take(self, op: str, url: str) -> tuple[int, int]:
         """Status and body size of the next answer to this request; 404 where the log does not know it.

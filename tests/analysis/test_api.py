@@ -101,10 +101,18 @@ def test_a_day_of_no_calendar_is_no_time(tmp_path: Path, day: str) -> None:
     path, row = tmp_path / "log.csv", "{},23:59:60.000000,0.01,0,0,1,/a,200,GET\n"
     header = ",".join(CORE_COLUMNS) + "\n"
     path.write_text(header + row.format(day) + row.format("2026-02-02"))
-    assert analysis.seconds(path)["offered"].sum() == 1
+    with pytest.warns(UserWarning, match=r"log\.csv: 1 row is left out: 1 x no time can be read"):
+        assert analysis.seconds(path)["offered"].sum() == 1
     path.write_text(header + row.format(day))
-    with pytest.raises(LogreplayError, match="none of 1 row has a time that can be read"):
+    with pytest.raises(LogreplayError, match="no row can be used: 1 row is left out: 1 x no time can be read"):
         analysis.seconds(path)
+
+
+def test_a_table_lacks_the_rows_that_cannot_be_read_and_warns_of_them(tmp_path: Path) -> None:
+    path, row = tmp_path / "log.csv", "2026-02-02,23:59:01.000000,0.01,0,0,1,{},200,GET\n"
+    path.write_text(",".join(CORE_COLUMNS) + "\n" + "".join(row.format(url) for url in ("/a", '"/b', "/c")))
+    with pytest.warns(UserWarning, match=r"log\.csv: 1 row is left out: 1 x a quote is not closed \(first in line 3\)"):
+        assert analysis.load(path)["url"].to_list() == ["/a", "/c"]
 
 
 @pytest.mark.parametrize("name", analysis.__all__)

@@ -22,7 +22,7 @@ import click
 import polars as pl
 
 from logreplay.cli.options.types import DURATION
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 
 TIMEOUT_S: Final = 1
 _SAMPLES: Final = 120

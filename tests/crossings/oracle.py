@@ -18,7 +18,8 @@ from crossings.pairs import Case
 from crossings.running import Ran, other_targets
 from crossings.target import Got
 from crossings.world import CLIENTS, FOLDERS, LINES, OLD, World, output_of, summary_of
-from logreplay.core.record import RESPONSE_PARTS, scan
+from logreplay.core.record import RESPONSE_PARTS
+from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
 
 _TRACES: Final = (

@@ -8,7 +8,8 @@ import polars as pl
 from fuzz.memory import ended, file
 from logreplay.analysis.input import arrays, compact
 from logreplay.analysis.input.sources import COLUMNS
-from logreplay.core.record import RESULT_COLUMNS, LogreplayError, read_batches, read_csv
+from logreplay.core.record import RESULT_COLUMNS, LogreplayError
+from logreplay.core.rows import read_batches, read_csv
 
 HEADER = ",".join(RESULT_COLUMNS) + "\n"
 _FILE = file("results.csv")

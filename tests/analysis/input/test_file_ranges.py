@@ -32,7 +32,7 @@ def test_stretches_are_whole_lines_and_together_all_of_them(tmp_path: Path, leng
     data = path.read_bytes()
     assert b"".join(data[one.begin : one.end] for one in cut) == data[len(HEADER) :]
     assert all(data[one.end - 1 : one.end] == b"\n" for one in cut)
-    assert pl.concat([one.rows() for one in cut]).collect()["seq"].to_list() == list(range(len(lengths)))
+    assert pl.concat([one.rows(["seq"]) for one in cut])["seq"].to_list() == list(range(len(lengths)))
 
 
 def test_a_last_line_without_its_end_is_read(tmp_path: Path) -> None:
@@ -66,9 +66,11 @@ def test_a_stretch_that_begins_inside_a_quoted_field_cannot_be_read_alone(tmp_pa
     path = log(tmp_path, row(0), row(1, '"/a\n/b"'), row(2))
     inside = path.read_bytes().index(b"/b")
     with pytest.raises(NotApart):
-        Stretch(path, inside, path.stat().st_size).rows()
+        Stretch(path, inside, path.stat().st_size).rows(["seq"])
 
 
-def test_a_first_line_that_was_cut_short_costs_no_other(tmp_path: Path) -> None:
-    path = log(tmp_path, "2026-01-01,00:00\n", row(1), row(2))
-    assert stretches(path)[0].rows().collect()["seq"].to_list()[1:] == [1, 2]
+@pytest.mark.parametrize("bad", ["2026-01-01,00:00\n", row(1, '"/a'), row(1) + "\n", row(1).replace("200", "x")])
+def test_a_stretch_with_a_row_that_is_refused_cannot_be_read_alone(tmp_path: Path, bad: str) -> None:
+    path = log(tmp_path, row(0), bad, row(2))
+    with pytest.raises(NotApart):
+        stretches(path)[0].rows(["seq", "rc"])

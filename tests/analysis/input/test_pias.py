@@ -113,6 +113,24 @@ def test_what_was_written_twice_is_read_once(tmp_path: Path) -> None:
     assert read.good.tolist() == [True, False]
 
 
+def test_lines_of_a_result_log_that_are_no_rows_are_counted(tmp_path: Path) -> None:
+    rows = [f"2025-02-21 06:55:2{n}.567 0.000788 0.001388 0 8478 download/{n} 200 GET" for n in range(6)]
+    path = tmp_path / "raw.csv"
+    path.write_text("\n".join(["# comment", "", *rows[:3], rows[3][:40], "2025-99" + rows[4][7:], rows[5]]) + "\n")
+    read = arrays.read(path)
+    assert len(read) == 4
+    assert read.unreadable == {"not a row of Play-it-Again-Sam (first in line 6)": 2}
+
+
+def test_a_line_of_a_per_second_table_that_is_no_second_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "cooked.csv"
+    path.write_text("#date\n2018-01-17 23:59:58 0.1 0 0 1 9\n2018-01-17 23:59:59 0.2 0 0 1 9\n2018-01-18 00:00\n")
+    with pytest.raises(
+        LogreplayError, match=r"cooked\.csv: line 4 is not a second of this table: '2018-01-18 00:00'; "
+    ):
+        analyze.analyse(path)
+
+
 def test_the_old_codes_for_no_answer_are_no_status(tmp_path: Path) -> None:
     path = tmp_path / "raw.csv"
     path.write_text("".join(f"2017-09-27 20:44:4{n}.001 0.020285 0.0 0 0 a -{n} GET\n" for n in (1, 2, 3)))

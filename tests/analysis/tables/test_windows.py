@@ -99,7 +99,7 @@ def test_a_run_over_midnight_stays_in_order() -> None:
 def test_rows_without_a_readable_time_are_counted_not_guessed() -> None:
     requests = arrays.read(rows({"scheduled": 0.0}, {"scheduled": None}, {"scheduled": -1.0}, {"scheduled": 1e300}))
     assert len(requests) == 1
-    assert requests.unreadable == 3
+    assert requests.unreadable == {"no time can be read": 3}
 
 
 @pytest.mark.slow

@@ -92,7 +92,7 @@ def test_the_pairs_of_a_looped_log_are_its_turns() -> None:
     assert found.paired
     assert found.change is not None
     assert found.change.count == pytest.approx(once.height, abs=2)  # a time of 0 has no ratio
-    assert run_pairs.rows(looped)["turn"].max() == (once.height - 1) // 500
+    assert run_pairs.rows(looped, [])["turn"].max() == (once.height - 1) // 500
 
 
 def differing(shifts: list[float], *, slower: float = 1.0) -> list[pl.DataFrame]:

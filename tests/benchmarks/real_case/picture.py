@@ -7,7 +7,7 @@ import polars as pl
 from matplotlib.axes import Axes
 
 from logreplay.analysis.output.plots.hockey_stick import BLUE, GREEN, RED, figure, save
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 
 _COLORS: Final = {"promised": BLUE, "above": RED}
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from logreplay.cli.main import cli
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 
 SAMPLE = Path(__file__).parents[3] / "sample_logs" / "nginx_request_time.log"
 

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from logreplay.cli.main import run
-from logreplay.core.record import RESULT_COLUMNS, scan
+from logreplay.core.record import RESULT_COLUMNS
+from logreplay.core.rows import scan
 from support.background_server import beside
 from support.raw_server import RawServer, raw_server
 from support.recording_server import recording

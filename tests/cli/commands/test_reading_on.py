@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from support.command_line import COMMAND, MEASURED
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from logreplay.cli.main import run
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows
 
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "".join(

@@ -13,7 +13,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError, scan
+from logreplay.core.record import LogreplayError
+from logreplay.core.rows import scan
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.sweeps.step_log import Mark, StepLog
 from support.command_line import wait_for_rows, wait_until, workers_of

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from logreplay.cli.main import run
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 from support.background_server import beside
 from support.recording_server import Received, RecordingServer, recording
 

@@ -16,7 +16,7 @@ import aiohttp
 import polars as pl
 import pytest
 
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 from support.browser import CHROMIUM, browser
 from support.raw_server import RawServer, raw_server
 

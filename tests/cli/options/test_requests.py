@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from logreplay.cli.main import run
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders

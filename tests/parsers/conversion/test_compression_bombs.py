@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.core.record import LogreplayError, scan
+from logreplay.core.record import LogreplayError
+from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion import compression
 from logreplay.parsers.conversion import source as reader

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.cli.main import run
-from logreplay.core.record import LogreplayError, scan
+from logreplay.core.record import LogreplayError
+from logreplay.core.rows import scan
 from logreplay.parsers.conversion.detect import detect
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.parse import BUG, parse

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.core.record import LogreplayError, scan
+from logreplay.core.record import LogreplayError
+from logreplay.core.rows import scan
 from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
 from logreplay.parsers.conversion.job import ConvertOptions, convert
@@ -128,7 +129,7 @@ def test_a_line_break_in_a_value_rejects_its_row_alone(tmp_path: Path, name: str
         ROW.format(1) + ",x",
         ROW.format(2) + ',"a\nb"',
         ROW.format(3) + ",y",
-        ROW.format(4).replace("17:58", "25:58"),
+        ROW.format(4).replace("17:58", "25:58") + ",",
     ]
     log = table(tmp_path / "log.csv", *rows, header=f"{HEADER},agent")
     if name == "log.parquet":
@@ -140,7 +141,7 @@ def test_a_line_break_in_a_value_rejects_its_row_alone(tmp_path: Path, name: str
         (str(tmp_path / name), first, "rejected: line break in a value"),
         (str(tmp_path / name), last, "rejected: time stamp"),
     ]
-    kept = f"{first} rejected: line break in a value\t{rows[1]}\n{last} rejected: time stamp\t{rows[3]},\n"
+    kept = f"{first} rejected: line break in a value\t{rows[1]}\n{last} rejected: time stamp\t{rows[3]}\n"
     assert (tmp_path / "out.rejects").read_text() == kept
     assert scan(tmp_path / "out.csv").collect()["agent"].to_list() == ["x", "y"]
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.record import scan, start_time
+from logreplay.core.record import start_time
+from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import convert
 
 LOGS = Path(__file__).parents[3].parent / "shared" / "logs"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.parse import ROW_SCHEMA
 from logreplay.parsers.conversion.report import ConvertReport

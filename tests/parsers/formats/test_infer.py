@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.formats.infer import from_sample

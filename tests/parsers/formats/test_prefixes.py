@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.formats.prefixes import PREFIXES
 

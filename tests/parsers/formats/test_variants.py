@@ -6,7 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError, scan, start_time
+from logreplay.core.record import LogreplayError, start_time
+from logreplay.core.rows import scan
 from logreplay.parsers import iter_log, read_log
 from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.ingest import Limit, TooManyRejects

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.core.record import LogreplayError, scan
+from logreplay.core.record import LogreplayError
+from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.formats.w3c import CLOUDFRONT_FIELDS, FieldsDirective, stretches, w3c_format

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from logreplay.analysis.input.routes import Routes
 from logreplay.core.bodies import StoredBodies, beside, named
 from logreplay.core.headers import HEADERS
-from logreplay.core.record import CORE_COLUMNS, ERRORS, SCHEMA, scan
+from logreplay.core.record import CORE_COLUMNS, ERRORS, SCHEMA
+from logreplay.core.rows import scan
 from logreplay.parsers.captures.capture import PAYLOAD
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.redaction.redact import Redactor

@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError, scan
+from logreplay.core.record import LogreplayError
+from logreplay.core.rows import scan
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine import engine as engine_module
 from logreplay.replay.engine.engine import Engine, replay

@@ -99,13 +99,26 @@ def test_a_key_is_found_by_its_text_also_if_it_is_a_number(tmp_path: Path) -> No
     assert payloads(BodyFrom(table, "rc"), frame(rc=[201] * 6))[1] == b"made"
 
 
-@pytest.mark.parametrize(("text", "said"), [(None, "no such file"), (b"", "cannot be read"), (b"\xff\0", "no column")])
+@pytest.mark.parametrize(("text", "said"), [(None, "no such file"), (b"", "empty file"), (b"\xff\0", "no column")])
 def test_a_table_that_cannot_be_read_is_named(tmp_path: Path, text: bytes | None, said: str) -> None:
     table = tmp_path / "bodies.csv"
     if text is not None:
         table.write_bytes(text)
     with pytest.raises(LogreplayError, match=rf"bodies\.csv: {said}"):
         BodyFrom(table, "url")
+
+
+def test_a_table_of_bodies_with_an_unclosed_quote_is_refused_with_its_line(tmp_path: Path) -> None:
+    table = tmp_path / "bodies.csv"
+    table.write_text('url,body\n/a,1\n/b,"2\n/c,3\n')
+    with pytest.raises(LogreplayError, match=r"bodies\.csv: line 3: a quote is not closed; correct the line"):
+        BodyFrom(table, "url")
+
+
+def test_a_quote_in_a_table_of_bodies_costs_no_other_row(tmp_path: Path) -> None:
+    table = tmp_path / "bodies.csv"
+    table.write_text('url,body\n/PUT,5" wide\n/DELETE,x\n')
+    assert payloads(BodyFrom(table, "url"), frame()) == [None, None, None, b'5" wide', None, b"x"]
 
 
 @both_senders

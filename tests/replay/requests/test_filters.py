@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.record import REASON, LogreplayError
 from logreplay.replay.requests.filters import (
     Custom,
     Excluding,
@@ -64,7 +64,7 @@ def test_sampling_is_of_clients_in_the_long_run() -> None:
     frame = pl.DataFrame(
         {"row": range(20_000), "client": [f"10.{i >> 8}.{i & 255}.{i % 7}" for i in range(20_000)], "url": "/"}
     )
-    kept = sample(frame)["reason"].null_count()
+    kept = sample(frame)[REASON].null_count()
     assert 3700 < kept < 4300
 
 

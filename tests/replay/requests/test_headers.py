@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from logreplay.core.record import REASON
 from logreplay.replay.requests.filters import (
     Custom,
 )
@@ -160,4 +161,4 @@ def test_the_protocol_of_the_log_is_one_that_is_spoken(
     logged: str | None, sent: str | None, reason: str | None
 ) -> None:
     frame = pl.DataFrame({"protocol": [logged]}, schema={"protocol": pl.String})
-    assert LoggedProtocol()(frame).rows(named=True) == [{"protocol": sent, "reason": reason}]
+    assert LoggedProtocol()(frame).rows(named=True) == [{"protocol": sent, REASON: reason}]

@@ -93,7 +93,7 @@ def test_requests_in_another_order_keep_their_bodies_and_the_headers_that_only_s
     ]
     (tmp_path / "log.csv").write_text(",".join((*CORE_COLUMNS, "headers", "body")) + "\n" + "".join(rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("logreplay.core.record._ROW_BYTES", 1)  # some batches
+        patch.setattr("logreplay.core.rows._ROW_BYTES", 1)  # some batches
         requests = Requests(tmp_path / "log.csv", ("POST",), loop=False, shapes=(LoggedHeaders(), LoggedBody()))
         frame = pl.concat(stream(requests).frames(), how="diagonal")
     for row in frame.to_dicts():
@@ -106,7 +106,7 @@ def test_a_short_log_with_other_headers_in_each_part_is_begun_again(tmp_path: Pa
     rows = [f"2026-01-01,00:{n // 60:02}:{n % 60:02},0,0,0,0,/{n},200,GET,X-{n // 300}: {n}\n" for n in range(600)]
     (tmp_path / "log.csv").write_text(",".join((*CORE_COLUMNS, "headers")) + "\n" + "".join(rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("logreplay.core.record._ROW_BYTES", 1)
+        patch.setattr("logreplay.core.rows._ROW_BYTES", 1)
         frames = Requests(tmp_path / "log.csv", ("GET",), shapes=(LoggedHeaders(),)).frames(400)
         seen = pl.concat(list(islice(frames, 8)), how="diagonal")
     for row in seen.to_dicts():

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from conftest import ServerFactory
-from logreplay.core.record import LogreplayError
+from logreplay.core.record import REASON, LogreplayError
 from logreplay.inputs.logs import followed
 from logreplay.parsers.conversion.follow import LineParser
 from logreplay.replay.engine.engine import Engine
@@ -193,7 +193,7 @@ def test_a_log_that_begins_with_comments_or_messages_is_followed(
     parser = LineParser(log)
     rows = pl.concat([*(parser(data) for data in come), parser.close()])
     assert rows["url"].drop_nulls().to_list() == urls
-    assert set(rows["reason"].drop_nulls()) <= {"rejected: layout"}
+    assert set(rows[REASON].drop_nulls()) <= {"rejected: layout"}
 
 
 def test_lines_that_are_no_requests_are_counted_by_reason(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_lines_that_are_no_requests_are_counted_by_reason(tmp_path: Path) -> Non
 def test_lines_of_a_log_whose_format_never_showed_are_counted(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     parser = LineParser(log)
-    assert pl.concat([parser(b"starting\nready\n"), parser.close()])["reason"].to_list() == [
+    assert pl.concat([parser(b"starting\nready\n"), parser.close()])[REASON].to_list() == [
         "rejected: format unknown",
         "rejected: format unknown",
     ]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.core.record import CORE_COLUMNS, read_csv
+from logreplay.core.record import CORE_COLUMNS
+from logreplay.core.rows import read_csv
 from logreplay.replay.requests.url_rows import UrlRow, from_rows, write_frames
 
 

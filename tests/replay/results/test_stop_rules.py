@@ -9,7 +9,7 @@ import pytest
 
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.main import run
-from logreplay.core.record import scan
+from logreplay.core.rows import scan
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Progress
 from logreplay.replay.results.stop_rules import Condition, StopRule, parse

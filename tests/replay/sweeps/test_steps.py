@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.analysis.verdict.stability import more_errors
-from logreplay.core.record import RESPONSE_PARTS, LogreplayError, scan
+from logreplay.core.record import RESPONSE_PARTS, LogreplayError
+from logreplay.core.rows import scan
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.outcome import Outcome

@@ -17,7 +17,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError, scan
+from logreplay.core.record import LogreplayError
+from logreplay.core.rows import scan
 from logreplay.replay.engine import prefetch
 from logreplay.replay.monitor import sidecar
 from logreplay.replay.monitor.access import Address

@@ -1,0 +1,228 @@
+"""Reads the rows of a CSV: each line of the file is in a row that is read whole, or is refused with its number.
+
+Theory of operation. The file is cut into blocks of whole rows (RFC 4180: a line end within quotes ends no row). In a
+clean block each quote begins or ends a value, and each row has a value for each column; NumPy counts both, so that
+Polars has nothing to guess. The rows of any other block are split by Python's csv module, one by one, and written
+anew. There a quote inside an unquoted value is a letter. A row whose quote is not closed, or that has more or fewer
+values than there are columns, is refused; the lines that its quote would have swallowed are then read one by one. So
+no line is looked at more than a few times, whatever the file holds.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any, BinaryIO, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+LONGEST_ROW: Final = 1 << 24
+"""Bytes. A longer row is refused, so that a quote that is never closed does not bring a whole file into memory."""
+
+_QUOTE, _COMMA, _LINE_END, _RETURN = b'",\n\r'
+_BEFORE_A_VALUE: Final = np.isin(np.arange(256), list(b',\n"'))
+_BEHIND_A_VALUE: Final = np.isin(np.arange(256), list(b',\n\r"'))
+_UNCLOSED: Final = "a quote is not closed"
+_WHY: Final = {
+    "unexpected end of data": _UNCLOSED,
+    "expected after": "a quote is not closed, or not doubled",
+    "new-line character": "a carriage return within the line",
+}
+"""The fault of a row, by a part of the message of Python's csv module."""
+
+_SHOWN: Final = 1 << 16
+"""Bytes of a refused line that are kept, where it is too long."""
+
+Places = np.ndarray[Any, np.dtype[np.intp]]
+Letters = np.ndarray[Any, np.dtype[np.uint8]]
+Types = Mapping[str, type[pl.DataType]]
+
+csv.field_size_limit(max(csv.field_size_limit(), 2 * LONGEST_ROW))  # its own is 128 kB, less than a body may have
+
+
+class Refused(NamedTuple):
+    """A line that became no row.
+
+    Attributes:
+        row: its place among the rows of its block, where an empty row stands for it.
+        why: one of few texts.
+        text: the line, without its end.
+    """
+
+    row: int
+    why: str
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RowBlock:
+    """Whole rows of a CSV, each with a value for each column.
+
+    Attributes:
+        text: the rows, without a header line.
+        rows: how many.
+        line: number of its first line in the file, from 1.
+        refused: the lines of the file that became no row.
+    """
+
+    text: bytes
+    rows: int
+    line: int = 1
+    refused: Sequence[Refused] = ()
+
+    def parsed(self, names: Sequence[str], columns: Sequence[str], types: Types) -> pl.DataFrame:
+        """Read columns; an empty value is null.
+
+        Args:
+            names: of all columns of the file, each once.
+            columns: the wanted ones.
+            types: of the columns that are not text.
+
+        Raises:
+            polars.exceptions.ComputeError: a value is not of its type.
+        """
+        frame = pl.read_csv(
+            self.text,
+            has_header=False,
+            schema={name: types.get(name, pl.String) for name in names},
+            columns=[names.index(name) for name in columns],
+            encoding="utf8-lossy",
+            quote_char='"' if b'"' in self.text else None,
+        )
+        assert frame.height == self.rows, f"{frame.height} of {self.rows} rows were read from line {self.line} on"
+        return frame
+
+    def line_of(self, row: int) -> int:
+        """The line of the file in which a row begins, from 1."""
+        letters = np.frombuffer(self.text, np.uint8)
+        ends = np.flatnonzero(letters == _LINE_END)
+        before = _outside(ends, np.flatnonzero(letters == _QUOTE))[row - 1] + 1 if row else 0
+        return self.line + int(np.searchsorted(ends, before))
+
+
+def clean_block(text: bytes, columns: int, line: int = 1) -> RowBlock | None:
+    """Take the whole rows at the beginning of a text; None if there are none, or they are not clean.
+
+    Args:
+        text: of a CSV, from the beginning of a row.
+        columns: number of columns.
+        line: number of its first line.
+    """
+    letters = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(letters == _QUOTE) if b'"' in text else np.zeros(0, np.intp)
+    ends = _outside(np.flatnonzero(letters == _LINE_END), quotes)
+    if not len(ends):
+        return None
+    stop = int(ends[-1]) + 1
+    text, letters, quotes = text[:stop], letters[:stop], quotes[: np.searchsorted(quotes, stop)]
+    commas, wanted = _outside(np.flatnonzero(letters == _COMMA), quotes), columns - 1
+    if len(commas) != wanted * len(ends) or not _proper(letters, quotes):
+        return None
+    if wanted and ((commas[wanted - 1 :: wanted] > ends).any() or (commas[wanted::wanted] < ends[:-1]).any()):
+        return None
+    if b"\r" in text:
+        returns = _outside(np.flatnonzero(letters == _RETURN), quotes)
+        if (letters[returns + 1] != _LINE_END).any():
+            return None
+    return RowBlock(text, len(ends), line)
+
+
+def blocks(file: BinaryIO, columns: int, line: int, size: int) -> Iterator[RowBlock]:
+    """Cut a CSV into blocks of about ``size`` bytes.
+
+    Args:
+        file: behind its header line.
+        columns: number of columns.
+        line: number of its next line.
+        size: bytes.
+    """
+    rest = b""
+    while True:
+        more = file.read(max(size, len(rest)))
+        text = rest + more
+        if not more and text and not text.endswith(b"\n"):
+            text += b"\n"
+        if not text:
+            return
+        whole = not more or len(text) > LONGEST_ROW
+        if whole and b"\n" not in text:
+            yield _overlong(file, text, columns, line)
+            rest, line = b"", line + 1
+            continue
+        if block := clean_block(text, columns, line):
+            used = len(block.text)
+        else:
+            block, used = _mended(text, columns, line, whole=whole)
+        if block.rows:
+            yield block
+        line += text.count(b"\n", 0, used)
+        rest = text[used:]
+
+
+def _overlong(file: BinaryIO, text: bytes, columns: int, line: int) -> RowBlock:
+    """Pass over the rest of a line that is too long."""
+    while (rest := file.readline(LONGEST_ROW)) and not rest.endswith(b"\n"):
+        pass
+    refused = Refused(0, f"longer than {LONGEST_ROW >> 20} MB", text[:_SHOWN])
+    return RowBlock(b"," * (columns - 1) + b"\n", 1, line, [refused])
+
+
+def _mended(text: bytes, columns: int, line: int, *, whole: bool) -> tuple[RowBlock, int]:
+    """Split rows one by one, and write them anew; also return the bytes that they took.
+
+    Args:
+        text: from the beginning of a row.
+        columns: number of columns.
+        line: number of its first line.
+        whole: no more can come that closes the last quote.
+    """
+    *lines, _ = text.split(b"\n")
+    written, refused = StringIO(), list[Refused]()
+    write = csv.writer(written, lineterminator="\r\n").writerow  # quotes both of them in values
+    at = alone = rows = 0  # lines before `alone` are read one by one: a quote before them was not closed
+    while at < len(lines):
+        stop = at + 1 if at < alone else len(lines)
+        values, taken, why = _row(lines, at, stop, columns)
+        if why == _UNCLOSED and not whole and at + taken == len(lines):
+            break
+        if why:
+            refused.append(Refused(rows, why, lines[at]))
+            at, alone = at + 1, max(alone, at + taken)
+        else:
+            at += taken
+        write(values or [""] * columns)
+        rows += 1
+    used = sum(map(len, lines[:at])) + at
+    return RowBlock(written.getvalue().encode(), rows, line, refused), used
+
+
+def _row(lines: Sequence[bytes], at: int, stop: int, columns: int) -> tuple[list[str], int, str]:
+    """The values of the row that begins in a line, the number of its lines, and its fault; no values with a fault."""
+    if not lines[at].strip():
+        return [], 1, ""
+    reader = csv.reader((lines[each].decode("utf-8", "replace") + "\n" for each in range(at, stop)), strict=True)
+    try:
+        values = next(reader)
+    except csv.Error as error:
+        why = next((why for known, why in _WHY.items() if known in str(error)), str(error))
+        return [], reader.line_num, why if reader.line_num == 1 else _UNCLOSED
+    if len(values) == columns:
+        return values, reader.line_num, ""
+    return [], reader.line_num, f"{'more' if len(values) > columns else 'fewer'} values than columns"
+
+
+def _proper(letters: Letters, quotes: Places) -> bool:
+    """Whether each quote begins or ends a value, or is one of the two that stand for a quote in a value."""
+    begin, end = quotes[::2], quotes[1::2]
+    before, behind = letters[begin[begin > 0] - 1], letters[end + 1]
+    return bool(_BEFORE_A_VALUE[before].all() and _BEHIND_A_VALUE[behind].all())
+
+
+def _outside(places: Places, quotes: Places) -> Places:
+    """The places that do not stand within quotes."""
+    if not len(quotes):
+        return places
+    counts = np.diff(np.searchsorted(places, quotes), prepend=0, append=len(places))
+    outside: Places = places[np.repeat(np.arange(len(counts)) % 2 == 0, counts)]
+    return outside
