@@ -27,8 +27,8 @@ from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.stop_rules import StopRule, parse
 from logreplay.replay.results.verdict import RunEvidence, RunVerdict, judge
-from logreplay.replay.senders.answers import unexpected
-from logreplay.replay.senders.contract import ERROR_CODES, RECORD
+from logreplay.replay.senders.contract import ERROR_CODES, RECORD, Exchange
+from logreplay.replay.senders.trace import Watch
 
 Ended = tuple[str, int, int]
 """Error word, status, and status in the log (0: none) of a request."""
@@ -58,7 +58,8 @@ def result_rows(ended: list[Ended]) -> pl.DataFrame:
     columns = {
         "date": ["2026-01-01"] * number, "time": ["00:00:00"] * number, "url": ["/"] * number, "op": ["GET"] * number,
         "seq": range(number), "row": range(number), "step": [0] * number, "offered": [100.0] * number,
-        "scheduled": [place / 100 for place in range(number)], **{name: [0.05] * number for name in RESPONSE_PARTS},
+        "scheduled": [place / 100 for place in range(number)],
+        **dict.fromkeys(RESPONSE_PARTS, [0.0625] * number), "lag": [0.0] * number,
         "error": [error for error, _, _ in ended], "rc": [status for _, status, _ in ended],
         "expected_rc": [expected or None for _, _, expected in ended], "bytes": [1] * number,
     }  # fmt: skip
@@ -117,8 +118,10 @@ def test_all_places_count_the_same_requests_as_failed(seed: int, tmp_path: Path)
     assert compare(frame, frame).failed == (number / len(ended),) * 2
     write_hlog(tmp_path / "run.hlog", requests)
     assert f"#[{number_of(number, 'request')} failed" in (tmp_path / "run.hlog").read_text(encoding="ascii")
-    for error, status, expected in ended:  # --crash stops at each of them, and at other statuses too
-        assert bool(error) or unexpected(status, expected) or not fails(error, status, expected)
+    for error, status, expected in ended:  # --crash stops at each of them, if it was sent
+        watch = Watch(crash=True)
+        watch.see(Exchange(0, b"", status, b"", (), 0, 0, 0, 0, error, "", expected))
+        assert bool(watch.culprit) == (fails(error, status, expected) and error != "dropped")
 
 
 def test_a_run_of_errors_that_the_log_had_too_is_valid_and_all_of_it_is_goodput() -> None:

@@ -1,4 +1,4 @@
-"""Shows exchanges one by one, and stops at an unexpected one."""
+"""Shows exchanges one by one, and stops at the first one that failed."""
 
 import json
 import re
@@ -7,13 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote_from_bytes, quote_plus
 
+import numpy as np
+
 from logreplay.core.masking import MASK, masked
 from logreplay.core.plural import number_of
+from logreplay.core.record import failed
 from logreplay.replay.senders.answers import unexpected
-from logreplay.replay.senders.contract import FIRST_LOGIN, Exchange, SenderCounts
+from logreplay.replay.senders.contract import ERROR_CODES, FIRST_LOGIN, Exchange, SenderCounts
 
 SHOWN_BODY: Final = 4096
-"""Bytes shown of the body of a failing exchange."""
+"""Bytes shown of the body of a failing exchange, on `SHOWN_LINES` at most."""
+SHOWN_LINES: Final = 20
 _SHOWN_BINARY: Final = 32
 _CONTROL: Final = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 """Bytes that texts do not contain; the rule of file(1)."""
@@ -24,7 +28,7 @@ class Watch:
     """Looks at each exchange as it ends; give `see` to the engine as ``trace``.
 
     Attributes:
-        crash: stop at the first exchange that failed or was answered unexpectedly.
+        crash: stop at the first exchange that failed (`logreplay.core.record.failed`).
         show: called with the text of each exchange.
         secrets: do not mask credentials.
         stop: called when the run is to stop.
@@ -46,17 +50,16 @@ class Watch:
         """Look at one exchange."""
         if self.show:
             self.show(describe(exchange, secrets=self.secrets))
-        if self.crash and not self.culprit and _suspect(exchange):
-            if exchange.error == "cancelled":
-                return
+        if self.crash and not self.culprit and _failed(exchange) and exchange.error != "dropped":
             self.culprit = exchange
             if self.stop:
                 self.stop("crash")
 
 
-def _suspect(exchange: Exchange) -> bool:
-    """Whether an exchange had no response, or another status than the log."""
-    return bool(exchange.error) or unexpected(exchange.status, exchange.expected_rc)
+def _failed(exchange: Exchange) -> bool:
+    """Whether an exchange failed, by the rule of all counts."""
+    values = ERROR_CODES[exchange.error], exchange.status, exchange.expected_rc
+    return bool(failed(*(np.array([value]) for value in values))[0])
 
 
 def describe(exchange: Exchange, *, secrets: bool = False) -> str:
@@ -77,7 +80,7 @@ def describe(exchange: Exchange, *, secrets: bool = False) -> str:
     if exchange.status:
         lines.append(f"< {exchange.status} {shown(exchange.reason)}".rstrip())
         lines += [f"< {shown(name + b': ' + value)}" for name, value in exchange.headers]
-        lines += _body_lines(exchange, secrets=secrets) if _suspect(exchange) else []
+        lines += _body_lines(exchange, secrets=secrets) if _failed(exchange) else []
     if exchange.error:
         lines.append(f"! {exchange.error}" + (f": {shown(exchange.detail.encode())}" if exchange.detail else ""))
     elif unexpected(exchange.status, exchange.expected_rc):
@@ -130,7 +133,7 @@ def _in_text(value: bytes) -> Iterator[bytes]:
 
 
 def _body_lines(exchange: Exchange, *, secrets: bool) -> list[str]:
-    """The first `SHOWN_BODY` bytes of a response body, line by line; binary data are named, not shown."""
+    """The beginning of a response body, line by line; binary data are named, not shown."""
     body, size = exchange.body, exchange.size
     if not body:
         return []
@@ -141,6 +144,8 @@ def _body_lines(exchange: Exchange, *, secrets: bool) -> list[str]:
     if not secrets:  # the quote ends a JSON value that is cut off, so that it is recognised
         body = masked(body.decode("latin-1") + '"').encode("latin-1").removesuffix(b'"')
     lines = [f"| {printable(line.expandtabs())}" for line in body[:SHOWN_BODY].splitlines()]
+    if len(lines) > SHOWN_LINES:
+        return [*lines[:SHOWN_LINES], f"| ... the first {SHOWN_LINES} lines of {size} bytes"]
     return [*lines, f"| ... the first {SHOWN_BODY} of {size} bytes"] if size > SHOWN_BODY else lines
 
 

@@ -93,7 +93,7 @@ class WorkerConfig:
         sender: makes the sender; is sent to where the worker runs.
         limits: its part of the whole run's.
         closed: plans are closed loops.
-        failures: stop and report the first exchange that failed or was answered unexpectedly.
+        failures: stop and report the first exchange that failed.
         exchanges: report every exchange.
     """
 

@@ -42,7 +42,7 @@ class Received:
 
 @dataclass
 class RecordingServer:
-    """Answers every request with 200 and five bytes, and with these header lines."""
+    """Answers every request with a status and five bytes, and with these header lines."""
 
     url: str = ""
     port: int = 0
@@ -51,6 +51,7 @@ class RecordingServer:
     service: float = 0.0
     """Seconds until it answers."""
     headers: bytes = b""
+    status: bytes = b"200 OK"
 
 
 class _Connection(asyncio.Protocol):
@@ -79,14 +80,16 @@ class _Connection(asyncio.Protocol):
 
     def _answer(self, headless: bool) -> None:
         if not self._transport.is_closing():
-            head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n" + self._server.headers + b"\r\n"
+            head = b"HTTP/1.1 %b\r\nContent-Length: 5\r\n" % self._server.status + self._server.headers + b"\r\n"
             self._transport.write(head + (b"" if headless else b"hello"))
 
 
 @asynccontextmanager
-async def recording(service: float = 0.0, headers: bytes = b"") -> AsyncIterator[RecordingServer]:
+async def recording(
+    service: float = 0.0, headers: bytes = b"", status: bytes = b"200 OK"
+) -> AsyncIterator[RecordingServer]:
     """Serve in the running loop."""
-    kept = RecordingServer(service=service, headers=headers)
+    kept = RecordingServer(service=service, headers=headers, status=status)
     server = await asyncio.get_running_loop().create_server(lambda: _Connection(kept), "127.0.0.1", 0)
     kept.port = server.sockets[0].getsockname()[1]
     kept.url = f"http://127.0.0.1:{kept.port}"

@@ -24,7 +24,8 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server() -> Iterator[RecordingServer]:
-    with beside(partial(recording, headers=b"Set-Cookie: sid=hunter2\r\nLocation: /next?sig=hunter2\r\n")) as kept:
+    headers = b"Set-Cookie: sid=hunter2\r\nLocation: /next?sig=hunter2\r\n"
+    with beside(partial(recording, headers=headers, status=b"500 Oops")) as kept:
         yield kept
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.replay.senders.contract import Exchange, SenderCounts
-from logreplay.replay.senders.trace import Watch, describe, describe_counts, printable
+from logreplay.replay.senders.trace import SHOWN_LINES, Watch, describe, describe_counts, printable
 
 GET = b"GET /a HTTP/1.1\r\nHost: target\r\n\r\n"
 
@@ -82,6 +82,28 @@ def test_a_secret_that_an_exchange_names_is_masked_however_it_is_coded(answer: b
 def test_only_the_body_of_a_failing_exchange_is_shown() -> None:
     assert "| oops" in describe(exchange(status=500, body=b"oops"))
     assert "| fine" not in describe(exchange(body=b"fine"))
+    assert "| fine" not in describe(exchange(body=b"fine", expected_rc=500))
+
+
+@pytest.mark.parametrize(("status", "expected"), [(200, 500), (200, 404), (302, 200), (503, 500), (404, 403)])
+def test_a_status_that_the_log_did_not_have_is_no_failure_unless_its_class_is_new(status: int, expected: int) -> None:
+    """--crash stopped at a 200 where the log had 500, which no count calls a failure."""
+    watch = Watch(crash=True)
+    watch.see(exchange(status=status, expected_rc=expected))
+    assert watch.culprit is None
+
+
+def test_a_request_that_was_not_sent_is_no_failure_of_the_target() -> None:
+    watch = Watch(crash=True)
+    watch.see(exchange(status=0, error="dropped"))
+    assert watch.culprit is None
+
+
+def test_of_a_body_of_many_lines_twenty_are_shown() -> None:
+    body = b"\n".join(b"%d" % number for number in range(500))
+    lines = [line for line in describe(exchange(status=500, body=body, size=len(body))).splitlines() if line[0] == "|"]
+    assert lines[-2:] == ["| 19", "| ... the first 20 lines of 1889 bytes"]
+    assert len(lines) == SHOWN_LINES + 1
 
 
 def test_the_first_exchange_that_fails_ends_a_run_once() -> None:
