@@ -82,7 +82,9 @@ def request_stream(
     needed = [*([_PROTOCOL] if versions else []), *([_THINK] if "thinktime" in keep else [])]
     if not isinstance(log, Followed):  # it is not there yet
         single = isinstance(requests.source, RequestFile)  # which is due at once
-        _expect([*needed, *([_TIMES] if in_time and not single else [])], requests.source, methods)
+        _expect(needed, requests.source, methods)
+        if in_time and not single:
+            _expect_times(requests.source, methods)
         tell_lacking(request_rules, sender_rules, requests.source, tell)
     for place, (path, share) in enumerate(request_rules.inject):
         other = stack.enter_context(replayable(path, tell))
@@ -224,9 +226,6 @@ def _pause() -> "pl.Expr":
 
 
 _PROTOCOL: Final = _Needed("protocol", "a value in column protocol, which --http log needs; use --http 1.1 or --http 2")
-_TIMES: Final = _Needed(
-    "date", "a value in column date, which --speed and --arrivals log need; use --tps without --arrivals log"
-)
 _THINK: Final = _Needed(
     "thinktime",
     "a pause in column thinktime, which --think log needs; access logs have none: use --think 1s, or --think 1s..3s",
@@ -252,6 +251,33 @@ def _expect(
     for each in needed:
         if count := lacking(source, (each.column,), each.column, methods, each.known and each.known()):
             raise LogreplayError(f"{path or log}: none of {number_of(count, 'request')} has {each.text}")
+
+
+def _expect_times(log: "Path | RequestSource", methods: frozenset[str]) -> None:
+    """Check that the requests of a log did not all start at one time, or at none that is known.
+
+    Raises:
+        LogreplayError: they did, so that all of them would be sent at once; or the log cannot be read.
+    """
+    import polars as pl
+
+    from logreplay.core.record import LogreplayError, start_time
+    from logreplay.replay.requests.sources import LogFile
+
+    source = LogFile(log) if isinstance(log, Path) else log
+    count, known = 0, set[int]()
+    for frame in source.batches(("op", "date", "time")):
+        sent = frame.filter(pl.col("op").is_in(methods)).select(start_time().to_physical())
+        count += sent.height
+        known |= {*sent["start"].drop_nulls().unique().head(3)} - {0}
+        if len(known) > 1:
+            return
+    if count > 1:
+        have = "the same time" if known else "no time"
+        raise LogreplayError(
+            f"{log}: its {count:,} requests have {have}: --speed and --arrivals log would send all of them at once; "
+            "give a rate with --tps, without --arrivals log"
+        )
 
 
 def _traces_in(source: "RequestSource") -> set[str]:

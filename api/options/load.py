@@ -6,6 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from logreplay.core.errors import UsageError
+from logreplay.core.plural import number_of
 from logreplay.core.quantities import positive_rate, seconds_of
 from logreplay.options.request_rules import INDEPENDENT, RequestRules, arriving, base
 from logreplay.options.think import Pauses, parse_pauses, said, thinking
@@ -214,6 +215,8 @@ def log_report(stream: "RequestStream", schedule: "Schedule", sent: int) -> dict
     }
     if requests.skip_idle is not None:
         report["skipped_idle_s"] = requests.skipped_s
+    if figures.untimed and _speed_of(schedule):
+        report["untimed"] = figures.untimed
     if hook := hooked(stream):
         report["hook_us"] = hook.cost * 1e6
     return report
@@ -239,6 +242,9 @@ def log_sentence(report: dict[str, Any]) -> str:
         parts.append(f"this run offered {report['factor']:.4g} times its mean rate")
     if report["rounds"] and report["rounds"] > 1:
         parts.append(f"the log was replayed {report['rounds']:.2f} times")
+    if untimed := report.get("untimed"):
+        have = number_of(untimed, "request has", "requests have")
+        parts.append(f"{have} no time in the log: each was sent together with the one before it")
     if report.get("skipped_idle_s"):
         parts.append(f"{report['skipped_idle_s']:.1f} s of idle time were skipped")
     return "; ".join(parts)

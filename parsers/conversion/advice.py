@@ -33,7 +33,7 @@ def notes(
     if not time_unit:
         found += dict.fromkeys(format.note for format in formats if format.note)
     if intake.report.converted and formats and "time" not in fields:
-        found.append("the log has no times: requests keep their order, all at the same instant")
+        found.append("the log has no times: requests keep their order, all at the same instant; replay it with --tps")
     elif intake.fine == 1.0 and intake.report.converted:
         better = _BETTER_STAMPS.get(intake.reading.server, "")
         found.append(f"start times are known to the second, and spread within it by file order{better}")

@@ -17,12 +17,14 @@ class LogFigures:
         requests: how many.
         first, last: microseconds since 1970 of the earliest and the latest whose start is known; 0: none.
         peak: requests in the busiest second of the clock.
+        untimed: requests whose start is not known.
     """
 
     requests: int = 0
     first: int = 0
     last: int = 0
     peak: int = 0
+    untimed: int = 0
     _second: int = 0
     _in_second: int = 0
 
@@ -34,6 +36,7 @@ class LogFigures:
         """
         self.requests += len(starts)
         known = starts[starts > 0]
+        self.untimed += len(starts) - len(known)
         if not len(known):
             return
         self.first = min(self.first or int(known.min()), int(known.min()))

@@ -14,7 +14,7 @@ class Live:
     """Each request at the instant it began in the log, and a set time later.
 
     One that is read later than that is due at once, and none is due before the one ahead of it: a log is written as
-    requests end, so it is not quite in order of their start.
+    requests end, so it is not quite in order of their start. One whose start is not known is due when it is read.
 
     Attributes:
         delay: seconds; longer than the longest response of the log, or requests are late.
@@ -49,6 +49,8 @@ class Live:
                 return starts
             begin = begin or self.wall()
             due = starts * 1000 + int(self.delay * 1e9) - begin
+            if not starts.all():
+                due[starts == 0] = self.wall() - begin
             due = np.maximum.accumulate(np.maximum(due, last))
             last = int(due[-1])
             return due

@@ -90,7 +90,7 @@ def test_a_compressed_log_that_was_cut_is_named(
         assert isinstance(done.exception, LogreplayError)
         assert str(done.exception).startswith(f"{cut}: cannot be read")
     assert not (tmp_path / "out").exists()
-    for call in (analysis.load, analysis.saturation, lambda path: analysis.compare(path, path)):
+    for call in (analysis.load, analysis.saturation, lambda path: analysis.compare(path, results)):
         with pytest.raises(LogreplayError, match=rf"{re.escape(str(cut))}: cannot be read"):
             call(cut)
 

@@ -415,16 +415,43 @@ def test_a_log_without_pauses_cannot_say_how_long_users_think(
     assert "connection refused" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("load", ["--speed 1", "--tps 5 --arrivals log"])
+@pytest.mark.parametrize(
+    ("date", "time", "have"),
+    [
+        (None, None, "no time"),
+        ("1970-01-01", "00:00:00.000000", "no time"),
+        ("yesterday", "noon", "no time"),
+        ("2026-01-01", "12:00:00.5", "the same time"),
+    ],
+)
+@pytest.mark.parametrize("load", ["--speed 1", "--speed 1 --skip-idle 1s", "--tps 5 --arrivals log"])
 def test_a_log_without_times_cannot_be_replayed_at_its_own(
-    load: str, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    date: str | None,
+    time: str | None,
+    have: str,
+    load: str,
+    log: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """With --speed all requests were sent at once."""
+    """With --speed all requests were sent at once, and the run was called valid."""
     timeless = tmp_path / "timeless.csv"
-    pl.read_csv(log).with_columns(date=pl.lit(None), time=pl.lit(None)).write_csv(timeless)
+    pl.read_csv(log).with_columns(date=pl.lit(date), time=pl.lit(time)).write_csv(timeless)
     assert logreplay("run", timeless, "http://127.0.0.1:1", *load.split(), "-o", tmp_path / "r.csv") == 1
-    text = "none of 50 requests has a value in column date, which --speed and --arrivals log need; use --tps"
+    text = f"its 50 requests have {have}: --speed and --arrivals log would send all of them at once; give a rate"
     assert f"Error: {timeless}: {text}" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_requests_without_a_time_among_others_are_counted(
+    server: RawServer, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = pl.read_csv(log).with_row_index("second").with_columns(time=pl.format("00:00:0{}", pl.col("second") // 20))
+    some = rows.with_columns(date=pl.when(pl.col("second") % 10 != 5).then("date")).drop("second")
+    some.write_csv(tmp_path / "some.csv")
+    assert_ran(tmp_path / "some.csv", server.url, "--speed", 10, "-o", tmp_path / "r.csv")
+    assert json.loads((tmp_path / "r.summary.json").read_text())["replay"]["untimed"] == 5
+    assert "; 5 requests have no time in the log: each was sent together with the one" in capsys.readouterr().err
 
 
 def test_clients_of_a_log_that_names_none_are_said_to_share_a_connection(

@@ -38,6 +38,15 @@ def test_a_request_without_a_time_is_due_at_once() -> None:
     assert Live(5.0, wall=lambda: BEGIN_US * 1000).pacer()(np.array([0])).tolist() == [0]
 
 
+def test_a_request_without_a_time_is_due_when_it_is_read() -> None:
+    """It was due with the first one, so that the lag of later ones grew to hours."""
+    readings = iter([0, 0, 3600, 7200])
+    pace = Live(5.0, wall=lambda: BEGIN_US * 1000 + next(readings) * 10**9).pacer()
+    assert pace(np.array([0, BEGIN_US])).tolist() == [0, 5 * 10**9]
+    assert (pace(np.array([0])) / 1e9).tolist() == [3600]
+    assert (pace(np.array([0, 0])) / 1e9).tolist() == [7200, 7200]
+
+
 def test_the_clock_is_read_when_the_first_requests_are_there() -> None:
     readings = iter([BEGIN_US * 1000])
     pace = Live(0.0, wall=readings.__next__).pacer()
