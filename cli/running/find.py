@@ -162,13 +162,14 @@ def find_rate(options: FindOptions) -> Exit:
             aim(options.request_rules, url)
             rule = stop_rule(options.stop_at)
             try:
-                ended, findings = _search(search, options, place.path, requests, url, rule, terminal)
+                cut, findings = _search(search, options, place.path, requests, url, rule, terminal)
             except Interrupted:
                 options.say(_unfinished("interrupted", search, place))
                 raise
-            if not ended:
-                options.say(_unfinished(f"stopped: {rule.hit}" if rule.hit else "interrupted", search, place))
-                return Exit.CONDITION if rule.hit else Exit.INTERRUPTED
+            if cut:
+                why, code = _cut(cut, rule)
+                options.say(_unfinished(why, search, place))
+                return code
             restarts, bundled = ("--restart",) * options.restart, not options.log
             with evaluating("logreplay", "analyze", str(place.path)):
                 urls, repeated = repeated_urls(
@@ -184,6 +185,15 @@ def find_rate(options: FindOptions) -> Exit:
         folder = place.keep()
         report_left_out(requests, quiet=quiet)
         return _report(search, options, folder, url, [finding.as_dict() for finding in findings], urls)
+
+
+def _cut(trial: "Ran", rule: "StopRule") -> tuple[str, Exit]:
+    """Why a search ended in a trial, and the exit code."""
+    if rule.hit:
+        return f"stopped: {rule.hit}", Exit.CONDITION
+    if trial.lost:
+        return f"{trial.health.limit}; the search ended", Exit.INVALID
+    return "interrupted", Exit.INTERRUPTED
 
 
 def _unfinished(why: str, search: "Search", place: ResultFolder) -> str:
@@ -213,6 +223,8 @@ def _report(
     answer = answer_of(search)
     if not search.trials or answer.why == "generator":
         more["verdict"] = "GENERATOR_BOUND"
+    elif answer.holds:  # it rests on a valid trial, whatever others were
+        more["verdict"] = "VALID"
     answered = answer.holds or answer.why == "not-met"
     about = About(log, url, options.said(search.goal), found + weaknesses(search), more=more, answered=answered)
     plots = draws(no_plots=options.no_plots, quiet=options.quiet)
@@ -248,8 +260,8 @@ def _search(
     target: str,
     rule: "StopRule",
     terminal: Terminal,
-) -> "tuple[bool, list[Finding]]":
-    """Run the trials into ``results.csv`` of a folder; say whether the search ended, and the findings besides."""
+) -> "tuple[Ran | None, list[Finding]]":
+    """Run the trials into ``results.csv`` of a folder; return the trial in which it ended early, and the findings."""
     from logreplay.replay.checks.cpu_contention import cpu_contention
     from logreplay.replay.engine.engine import stopped_by
     from logreplay.replay.results.recent import RecentRequests
@@ -263,7 +275,7 @@ def _search(
         made = await sender_rules.ready(endpoint, path, rate=goal.start, duration=_FULL_S)
         return *made, sender_rules.is_here(endpoint)
 
-    async def main(stop: asyncio.Event) -> "tuple[bool, list[Finding]]":
+    async def main(stop: asyncio.Event) -> "tuple[Ran | None, list[Finding]]":
         sender, findings, here = await unless_stopped(stop, ready())
         responses = RecentRequests(ResultLog(path))
         rate = goal.start if goal.users else goal.highest or goal.start
@@ -275,7 +287,7 @@ def _search(
             if here and (busy := await cpu_contention()):
                 teller.warn(busy)
             with audience.may_set(stop):
-                ended = await drive(
+                cut = await drive(
                     search,
                     engine,
                     responses,
@@ -291,7 +303,7 @@ def _search(
         answers = teller.answered * sender_rules.cookies
         sessions = report_sessions(engine, path, answers=answers)
         told = [*findings, *audience.findings, *held_back_in_steps(teller.evidence), *rule.findings()]
-        return ended, [*told, *sessions]
+        return cut, [*told, *sessions]
 
     with options.telling.audience("find", target, path, terminal) as audience, SIGNALS.hearing():
         return run_in_loop(main, tell_of_loop)

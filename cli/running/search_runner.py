@@ -43,8 +43,8 @@ async def drive(
     on_begin: "Callable[[Trial], None]",
     on_progress: "Callable[[Progress], None]",
     on_end: "Callable[[Judged, Ran], None]",
-) -> bool:
-    """Make the trials that a search asks for, until it has its answer.
+) -> "Ran | None":
+    """Make the trials that a search asks for, until it has its answer or a worker is lost.
 
     Args:
         search: is told the observations.
@@ -60,7 +60,7 @@ async def drive(
         on_begin, on_progress, on_end: told before each trial; about once a second; after it, with nothing in flight.
 
     Returns:
-        Whether it came to its end; False if the engine was stopped.
+        None if it came to its end; else the trial in which the engine was stopped, or a worker was lost.
 
     Raises:
         LogreplayError: as `Engine.run`.
@@ -80,8 +80,8 @@ async def drive(
         ran = await engine.run(Plan(requests, schedule, len(search.judged), position), watch.progress)
         position += 0 if restart else ran.used
         await watch.end()
-        if ran.stopped:
-            return False
+        if ran.stopped or ran.lost:
+            return ran
         until = watch.cut_at or trial.seconds
         evidence = await off_loop(look.evidence, until, ran.scheduled)
         void, contended = "", False
@@ -95,7 +95,7 @@ async def drive(
         first = ran.next_seq
         search.tell(TrialOutcome(evidence, clock() - began, void, watch.cut, _doubt(ran), contended))
         on_end(search.judged[-1], ran)
-    return True
+    return None
 
 
 def by_chance(seed: int) -> "Callable[[Trial], Schedule]":

@@ -271,7 +271,10 @@ class Engine:
 
     def _collect(self) -> None:
         """Hand the records of the sender on."""
-        self._recorder.take(self._sender.records())
+        records = self._sender.records()
+        for seq in records["seq"].tolist() if self._expected else ():
+            self._expected.pop(seq, None)  # of a request that was dropped there is nothing to show
+        self._recorder.take(records)
 
     def _see(self, exchange: Exchange) -> None:
         assert self._trace
@@ -425,7 +428,7 @@ class Engine:
             stopped=self._stopped,
             left_out=dict(plan.requests.left_out.most_common()),
             received=counts.received - before.received,
-            used=evidence.scheduled + (hook.removed if (hook := hooked(plan.requests)) else 0),
+            used=hook.used(evidence.scheduled) if (hook := hooked(plan.requests)) else evidence.scheduled,
         )
 
     async def _off_loop(self, call: Callable[[], None]) -> None:

@@ -4,9 +4,12 @@ import importlib
 import re
 import sys
 import time
+from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -27,7 +30,7 @@ _TARGET: Final = re.compile(r"/[\x21-\x7e]*")
 
 @dataclass(slots=True)
 class Planned:
-    """A request as a hook sees it. Everything may be changed but its number.
+    """A request as a hook sees it. Everything may be changed but its number and row.
 
     Attributes:
         number: of the request in the plan, from 0.
@@ -35,7 +38,7 @@ class Planned:
         headers: by name, whose case does not matter; a name may have several values (``getall``, ``add``). The
             sender's own headers are not among them, and are replaced by these.
         body: None: no body.
-        client: as the log has it.
+        client: as the log has it. With `--by-client` and sessions the request is sent as one of this client.
         row: in the log, from 0; negative for an injected request.
     """
 
@@ -85,9 +88,12 @@ class Hooked(Made):
     spent: float = 0.0
     first_error: str = ""
     _left_out: Counter[str] = field(default_factory=Counter)
+    _kept: int = 0
+    _gaps: "array[int]" = field(default_factory=partial(array, "q"))
 
     def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
         self._left_out.clear()
+        self._kept, self._gaps = 0, array("q")
         self.calls, self.spent, self.first_error = 0, 0.0, ""
         if self.signing:
             yield from self.requests.frames(rows, begin)
@@ -119,6 +125,11 @@ class Hooked(Made):
     def _through_hook(self, frame: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
         """The rows that the hook keeps, and their changes."""
         seen = [self._seen(planned) for planned in _planned(frame, self.calls)]
+        for planned in seen:
+            if planned is None:
+                self._gaps.append(self._kept)
+            else:
+                self._kept += 1
         kept = pl.Series([planned is not None for planned in seen], dtype=pl.Boolean)
         return kept, _with(frame.filter(kept), [planned for planned in seen if planned])
 
@@ -126,10 +137,13 @@ class Hooked(Made):
     def left_out(self) -> Counter[str]:
         return self.requests.left_out + self._left_out
 
-    @property
-    def removed(self) -> int:
-        """Requests that the hook has left out since `frames` began."""
-        return self._left_out.total()
+    def used(self, sent: int) -> int:
+        """How many requests of the stream were used up by those that were sent; the hook sees others ahead.
+
+        Args:
+            sent: how many of those that the hook kept.
+        """
+        return sent + bisect_left(self._gaps, sent)
 
     @property
     def cost(self) -> float:
@@ -168,6 +182,8 @@ class Hooked(Made):
                 return f"header {name[:40]!r} that may stand once only"
             if not HEADER.name.fullmatch(name) or name.lower() in HEADER.reserved or not isinstance(value, str):
                 return f"header {name[:40]!r} that cannot be set"
+        if not (planned.client is None or isinstance(planned.client, str)):
+            return "client that is not text"
         return "" if planned.body is None or isinstance(planned.body, bytes) else "body that is not bytes"
 
     def _first(self) -> str:
@@ -220,6 +236,7 @@ def _with(frame: pl.DataFrame, planned: list[Planned]) -> pl.DataFrame:
     columns = [
         pl.Series("op", [one.op for one in planned], dtype=pl.String),
         pl.Series("url", [one.url for one in planned], dtype=pl.String),
+        pl.Series("client", [one.client for one in planned], dtype=pl.String),
     ]
     taken: dict[str, list[str | None]] = {}
     for row, one in enumerate(planned):

@@ -1,9 +1,14 @@
 """find: a search over the engine, in virtual time and against a real target."""
 
 import json
+import os
+import signal
+import subprocess
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,12 +22,14 @@ from logreplay.cli.main import cli
 from logreplay.cli.running.search_runner import by_chance, drive, users
 from logreplay.core.errors import Interrupted
 from logreplay.replay.engine.engine import Engine, Limits
-from logreplay.replay.requests.plan import Requests
+from logreplay.replay.requests.plan import Requests, ScheduledRequests
+from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.recent import RecentRequests
 from logreplay.replay.results.result_log import MemoryResults, Results
 from logreplay.replay.schedules.rates import Schedule
 from search_servers import Server, responses
 from simulate import SimulatedQueue
+from support.command_line import COMMAND, PATIENCE, wait_for_rows, workers_of
 from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
 
 MD1_KEEPS = 125.6
@@ -44,7 +51,7 @@ def searched(
     loop, search = VirtualTimeLoop(), Search(goal)
     results = RecentRequests(MemoryResults())
 
-    async def main() -> bool:
+    async def main() -> Outcome | None:
         target = sender or OneServerQueue(0.005, stall=(0.0, 0.0))
         closed, into = goal.users, writes_to(results)
         async with Engine(target, into, limits=limits, clock=loop.now_ns, threaded=False, closed=closed) as engine:
@@ -62,7 +69,7 @@ def searched(
                 on_end=lambda *_: None,
             )
 
-    assert run(main(), loop)
+    assert run(main(), loop) is None
     return search
 
 
@@ -169,6 +176,45 @@ def test_a_trial_that_failed_while_others_kept_the_machine_busy_counts_for_nothi
     }
 
 
+class LosingEngine(Engine):
+    """Loses a worker in its second trial."""
+
+    async def run(self, plan: ScheduledRequests, *arguments: Any, **named: Any) -> Outcome:
+        outcome = await super().run(plan, *arguments, **named)
+        return replace(outcome, lost=("worker 2",)) if plan.step == 1 else outcome
+
+
+def test_a_search_ends_with_the_trial_that_loses_a_worker(log: Path) -> None:
+    """It went on with the others, and called the machine too slow or too busy."""
+    loop, search = VirtualTimeLoop(), Search(Goal((Bound("p99", 0.03),), start=20, trial_s=4, trials=9))
+    results = RecentRequests(MemoryResults())
+
+    async def main() -> Outcome | None:
+        engine = LosingEngine(OneServerQueue(0.005, (0.0, 0.0)), results, clock=loop.now_ns, threaded=False)
+        async with engine:
+            return await drive(
+                search, engine, results, Requests(log), timeout_s=30, schedule_of=BY_CHANCE, threaded=False,
+                on_begin=lambda _: None, on_progress=lambda _: None, on_end=lambda *_: None,
+            )  # fmt: skip
+
+    cut = run(main(), loop)
+    assert cut
+    assert (cut.step, cut.lost, len(search.judged)) == (1, ("worker 2",), 1)
+
+
+@pytest.mark.slow
+def test_a_search_that_lost_a_worker_names_it_and_ends_with_3(tmp_path: Path) -> None:
+    words = ("find", "--p99", "9s", "--start", "20", "--trial", "5s", "--workers", "2", "--no-plots", "-o", "out")
+    search = subprocess.Popen([*COMMAND, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    wait_for_rows(tmp_path / "out" / "results.csv")
+    os.kill(workers_of(search.pid)[1], signal.SIGKILL)
+    said = search.communicate(timeout=PATIENCE)[1]
+    assert search.returncode == 3, said
+    assert "lost worker 2 of 2" in said
+    assert "the search ended after 0 trials; the rows are kept; a search cannot be resumed" in said
+    assert "too slow or too busy" not in said
+
+
 class PausingGenerator(OneServerQueue):
     """Answers each request in 5 ms; the loop stands still for 0.25 s as it sends the request of number 600."""
 
@@ -231,6 +277,34 @@ def test_a_search_without_an_answer_is_not_called_valid(
     told = json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"]
     assert told in ("NO_ANSWER", "GENERATOR_BOUND")
     assert f"verdict: {told}" in done.stderr
+
+
+def test_a_search_with_an_answer_is_valid_whatever_its_other_trials_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended with 0, and ``verdict: GENERATOR_BOUND``, where this machine could not send the rates above."""
+    monkeypatch.setattr("logreplay.analysis.search.search.Search._why", lambda *_: "found")
+    monkeypatch.setattr("logreplay.analysis.verdict.saturation.SaturationVerdict.word", "GENERATOR_BOUND")
+    monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
+    words = [
+        "--p99",
+        "9s",
+        "--start",
+        "20",
+        "--max-tps",
+        "20",
+        "--trial",
+        "1s",
+        "--no-plots",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    done = CliRunner().invoke(cli, ["find", *words], standalone_mode=False)
+    if json.loads((tmp_path / "out" / "summary.json").read_text())["slo"]["low"] is None:
+        pytest.skip("this machine is too busy for a valid trial")
+    assert done.return_value == 0
+    assert "verdict: VALID" in done.stderr
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"] == "VALID"
 
 
 def test_a_search_without_a_valid_trial_is_not_called_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,12 +13,13 @@ from typing import NoReturn
 import numpy as np
 import polars as pl
 import pytest
+import uvloop
 
 from logreplay.core.record import LogreplayError
 from logreplay.core.rows import scan
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine import engine as engine_module
-from logreplay.replay.engine.engine import Engine, replay
+from logreplay.replay.engine.engine import Engine, Limits, replay
 from logreplay.replay.engine.recorder import Recorder
 from logreplay.replay.engine.run_clock import RunClock
 from logreplay.replay.requests.hook import Hooked, Planned, load
@@ -78,6 +79,24 @@ def test_what_on_progress_raises_ends_the_run_and_the_rows_are_on_disk(
     rows = rows_on_disk_when(run, log, tmp_path / "r.csv")
     assert 50 < rows.height < 1000
     assert rows["seq"].n_unique() == rows.height
+
+
+def test_nothing_is_kept_for_the_trace_of_requests_that_were_dropped(log: Path) -> None:
+    """-v kept the status in the log of each of them to the end."""
+    seen: list[Exchange] = []
+
+    async def main() -> tuple[Outcome, dict[int, int]]:
+        limits = Limits(max_in_flight=1, drop_after=0.05)
+        async with raw_server() as server:
+            engine = Engine(sender_to(server.url), MemoryResults(), limits=limits, trace=seen.append)
+            async with engine:
+                return await engine.run(Plan(Requests(log), Constant(20_000, 0.1))), engine._expected
+
+    outcome, kept = uvloop.run(main())
+    assert outcome.counters.dropped > 0
+    assert len(seen) == outcome.counters.sent
+    assert {exchange.expected_rc for exchange in seen} == {200}
+    assert kept == {}
 
 
 def test_what_a_trace_raises_ends_the_run_and_the_rows_are_on_disk(log: Path, tmp_path: Path) -> None:

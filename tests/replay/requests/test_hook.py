@@ -9,18 +9,19 @@ import pytest
 from multidict import CIMultiDict
 
 from logreplay.core.record import CORE_COLUMNS, LogreplayError
-from logreplay.replay.engine.engine import Engine
+from logreplay.replay.engine.engine import Engine, replay
 from logreplay.replay.requests.headers import LoggedHeader, LoggedProtocol
-from logreplay.replay.requests.hook import Hooked, Planned, load, signing
+from logreplay.replay.requests.hook import Hook, Hooked, Planned, load, signing
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.requests.sources import RequestFile
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant, Limited
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.per_client import ByClientSender
 from logreplay.replay.senders.wire import WireSender
-from support.recording_server import Received
-from support.shaped_replay import FAST, HOSTILE, both_senders, server_saw, shaped, targets
+from support.recording_server import Received, recording
+from support.shaped_replay import FAST, HOSTILE, both_senders, server_saw, shaped, targets, written
 
 
 @both_senders
@@ -96,6 +97,47 @@ def test_what_a_signing_hook_leaves_out_is_counted_and_leaves_a_gap(shop: Path) 
     assert due == pytest.approx([(number + 0.5) / 100 for number in range(40) if number % 4], abs=1e-5)
 
 
+@pytest.mark.parametrize("mark", [lambda hook: hook, signing])
+def test_a_plan_goes_on_in_the_log_where_the_one_before_it_ended_though_the_hook_has_read_ahead(
+    tmp_path: Path, mark: Callable[[Hook], Hook]
+) -> None:
+    """Steps of 60 requests of which every fourth is left out: 248 rows of the log were used up for 240."""
+    log = written(tmp_path / "log.csv", *(f"GET /{number} 200" for number in range(1000)))
+    hooked = Hooked(Requests(log), mark(lambda request: request if request.row % 4 else None))
+    results = MemoryResults()
+
+    async def main() -> list[int]:
+        async with recording() as server:
+            sender, used, begin = WireSender(await resolve(parse_target(server.url)), timeout=5), [], 0
+            async with Engine(sender, results) as engine:
+                for step in range(3):
+                    schedule = Limited(Constant(600), requests=80 if hooked.signing else 60)
+                    outcome = await engine.run(Plan(hooked, schedule, step, begin))
+                    used.append(outcome.used)
+                    begin += outcome.used
+        return used
+
+    assert asyncio.run(main()) == [80, 80, 80]
+    assert results.frame.sort("seq")["row"].to_list() == [row for row in range(240) if row % 4]
+
+
+def test_a_request_is_sent_as_one_of_the_client_that_a_hook_gives_it(shop: Path) -> None:
+    def as_one_of_two(request: Planned) -> Planned:
+        request.client = "even" if request.number % 2 == 0 else None
+        return request
+
+    results = MemoryResults()
+
+    async def main() -> list[int]:
+        async with recording() as server:
+            sender = ByClientSender(await resolve(parse_target(server.url)), timeout=5)
+            await replay(Plan(Hooked(Requests(shop), as_one_of_two), Limited(FAST, requests=20)), sender, results)
+            return [one.connection for one in server.received]
+
+    assert len(set(asyncio.run(main()))) == 2
+    assert results.frame.sort("seq")["client"].to_list() == ["even", None] * 10
+
+
 def test_users_and_a_signing_hook_exclude_each_other(shop: Path) -> None:
     async def main() -> None:
         sender = WireSender(await resolve(parse_target("http://127.0.0.1:1")), timeout=5)
@@ -127,6 +169,7 @@ def spoil(change: Callable[[Planned], object]) -> Callable[[Planned], Planned]:
         (lambda r: r.headers.update({"content-length": "5"}), "hook: header 'content-length' that cannot be set"),
         (lambda r: r.headers.update({"a\r\nb": "5"}), "hook: header 'a\\r\\nb' that cannot be set"),
         (lambda r: setattr(r, "body", "text"), "hook: body that is not bytes"),
+        (lambda r: setattr(r, "client", 7), "hook: client that is not text"),
         (
             lambda r: (r.headers.add("Host", "a"), r.headers.add("host", "b")),
             "hook: header 'Host' that may stand once only",
