@@ -36,8 +36,9 @@ def called(folder: Path, duets: int, seconds: float, *, tls: bool) -> Counter[st
             pace = ["--tps", str(RATE), "--for", f"{seconds}s", "--seed", str(number)]
             how = ["--http", "2", "--cacert", str(authority.cert), "--no-digest"]
             command = [*COMMAND, "duet", str(log), *urls, *pace, *how]
-            subprocess.run([*command, "-o", str(folder / "duet"), "--force", "-q"], check=False)
-            sentence = json.loads((folder / "duet" / "summary.json").read_text())["times"]["sentence"]
+            result = folder / f"duet-{number}"
+            subprocess.run([*command, "-o", str(result), "-q"], check=False)  # an invalid duet is one, too
+            sentence = json.loads((result / "summary.json").read_text())["times"]["sentence"]
             found[next(iter(re.findall(r"\b(?:slower|faster)\b", sentence)), "equal")] += 1
     return found
 

@@ -133,7 +133,8 @@ class Http2Strict(asyncio.Protocol):
     def _answer(self, number: int, status: int) -> None:
         key = self._open.pop(number)
         headless = key[0] == "HEAD"
-        self._http.send_headers(number, [(":status", str(status)), ("content-length", "5")], end_stream=headless)
+        size = [] if headless else [("content-length", "5")]
+        self._http.send_headers(number, [(":status", str(status)), *size], end_stream=headless)
         if not headless:
             self._http.send_data(number, b"hello", end_stream=True)
         self._notes.now -= 1

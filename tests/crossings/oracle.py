@@ -7,7 +7,7 @@ import math
 import re
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -44,6 +44,10 @@ _DASK: Final = "dask-scratch-space"
 _FILTERS_OF_CONVERT: Final = ("since", "until", "match", "exclude", "status", "method", "client")
 _BESIDE_RUN: Final = r"\.(summary\.json|hlog|hgrm|seconds\.csv|watch\.csv|logins\.csv)"
 _NEVER_CAME: Final = ("refused", "reset", "closed", "connect_timeout", "tls", "protocol", "short_body")
+_ANSWERING: Final = ("loopback", "ipv6", "unix", "tls")
+"""Kinds of targets that answer all requests at once."""
+_DEVIATIONS: Final = 5.5
+"""Standard deviations by which a fair draw errs in one of ten million duets."""
 _ON_DISK_S: Final = 3.0
 """A request is on disk so long after it ended, however the program ends: one second, more on a busy machine."""
 _FILTERS: Final = ("match", "exclude", "status", "sample", "from", "random", "inject", "hook")
@@ -305,6 +309,7 @@ def _duet(case: Case, ran: Ran, folder: Path | None) -> Iterator[Finding]:
         same = all(log.equals(logs["baseline"]) for log in logs.values())
         if len(logs) < len(kinds) or not same or max(heights.values()) - min(heights.values()) > 1:
             yield Finding("identities", f"the targets got different requests: {heights} rows")
+        yield from _order(case, ran, kinds)
     compared = case.choice["alternate"] == "-" and case.choice["digest"] != "no"
     lacking = {"summary.json", "report.html", *(("differences.csv", "pairs.jsonl") if compared else ())} - {
         path.name for path in folder.iterdir()
@@ -316,6 +321,23 @@ def _duet(case: Case, ran: Ran, folder: Path | None) -> Iterator[Finding]:
     }
     if lacking and ran.code in (0, 3, 4):
         yield Finding("files", f"exit code {ran.code}, and no {', '.join(sorted(lacking))}")
+
+
+def _order(case: Case, ran: Ran, kinds: Mapping[str, str]) -> Iterator[Finding]:
+    """Which target of a pair gets its request first is drawn; a connection that must be opened first delays it."""
+    opens = case.choice["no-keep-alive"] == "yes" or case.choice["by-client"] == "yes"
+    if not {*kinds.values()} <= set(_ANSWERING) or (opens and len({*kinds.values()}) > 1):
+        return
+    times = [dict[tuple[str, str, int], float](), dict[tuple[str, str, int], float]()]
+    for got, at in zip((ran.got, ran.others["candidate"]), times, strict=True):
+        seen = Counter[tuple[str, str]]()
+        for key, when in got.order:
+            seen[key] += 1
+            at[(*key, seen[key])] = when
+    pairs = [(when, times[1][key]) for key, when in times[0].items() if key in times[1]]
+    first = sum(baseline < candidate for baseline, candidate in pairs)
+    if abs(2 * first - len(pairs)) > _DEVIATIONS * math.sqrt(len(pairs)):
+        yield Finding("order", f"the baseline got its request first in {first} of {len(pairs)} pairs")
 
 
 def _rows(case: Case, result: Path) -> pl.DataFrame | None:
@@ -471,6 +493,10 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
     by_client = case.command == "run" and case.choice["by-client"] == "yes" and case.choice["timeout"] != "short"
     if plain and by_client and got.connections > CLIENTS + 1:  # one asks before the run
         yield Finding("received", f"--by-client with {CLIENTS} clients, and {got.connections} connections")
+    heads = sum(count for (op, _), count in got.requests.items() if op == "HEAD")
+    keeps = plain and case.choice["no-keep-alive"] == "-" and got.versions.keys() == {"1.1"}
+    if keeps and heads > 2 and not got.after_head:
+        yield Finding("received", f"{heads} requests were HEAD, and none left its connection to another request")
     yield from _versions(case, got, rows)
     if case.choice["http"] in ("two", "log"):
         yield from _streams(case, got, plain=plain)

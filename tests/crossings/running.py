@@ -20,7 +20,7 @@ from typing import Final
 
 from crossings.pairs import Case
 from crossings.table import COMMANDS
-from crossings.target import Got, target
+from crossings.target import Got, targets
 from crossings.world import World, log_line
 from support.background_server import beside
 
@@ -93,14 +93,10 @@ def other_targets(case: Case) -> dict[str, str]:
 def run(case: Case, world: World, tls: ssl.SSLContext) -> Ran:
     """Run a crossing to its end, or kill it after `PATIENCE_S`."""
     kind = case.choice.get("target", "builtin")
+    kinds = {**({} if kind == "builtin" else {"target": kind}), **other_targets(case)}
     with ExitStack() as stack:
-        got = Got()
-        if kind != "builtin":
-            got = stack.enter_context(beside(partial(target, kind, world.folder / "of-target", tls)))
-        others = {
-            name: stack.enter_context(beside(partial(target, other, world.folder / f"of-{name}", tls)))
-            for name, other in other_targets(case).items()
-        }
+        others = stack.enter_context(beside(partial(targets, kinds, world.folder, tls)))
+        got = others.pop("target", Got())
         urls = {"url": got.url} | {name: other.url for name, other in others.items()}
         ran = Ran(words_of(case, urls), got=got, others=others)
         began = time.monotonic()

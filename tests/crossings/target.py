@@ -7,8 +7,8 @@ import socket
 import ssl
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -37,7 +37,8 @@ class Got:
         carrying, most_carrying: connections of HTTP/2 with requests, now and at once.
         most_streams: requests at once on a connection of HTTP/2.
         most_on_one: requests on a connection, one after the other too.
-        first: when the first of ``requests`` was whole (monotonic clock).
+        order: when each of ``requests`` was whole (monotonic clock); `targets` learn of them in their order.
+        after_head: requests of HTTP/1.1 that came on a connection after the answer to a HEAD.
     """
 
     url: str = ""
@@ -53,7 +54,13 @@ class Got:
     most_carrying: int = 0
     most_streams: int = 0
     most_on_one: int = 0
-    first: float = math.inf
+    order: list[tuple[tuple[str, str], float]] = field(default_factory=list)
+    after_head: int = 0
+
+    @property
+    def first(self) -> float:
+        """When the first of ``requests`` was whole; infinity if none was."""
+        return self.order[0][1] if self.order else math.inf
 
     def blame(self, text: str) -> None:
         """Note a breach."""
@@ -73,7 +80,7 @@ class Got:
         """Note a request that came whole."""
         if key != _PROBE:
             self.requests[key] += 1
-            self.first = min(self.first, time.monotonic())
+            self.order.append((key, time.monotonic()))
 
     def carries(self, streams: int, count: int) -> None:
         """Note requests at once on a connection of HTTP/2, and on it so far."""
@@ -94,6 +101,7 @@ class _Strict(asyncio.Protocol):
         self._count = 0
         self._owed = False
         self._answered = False
+        self._last = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -163,6 +171,8 @@ class _Strict(asyncio.Protocol):
         self._got.head(self._head, named, "1.1")
         self._count += 1
         self._got.most_on_one = max(self._got.most_on_one, self._count)
+        self._got.after_head += self._last == "HEAD"
+        self._last = self._head[0]
         self._owed, self._answered = True, False
         if self._kind == "early" and self._size:
             self._answer(b"401 Unauthorized")
@@ -223,3 +233,13 @@ async def target(kind: str, path: Path, tls: ssl.SSLContext) -> AsyncIterator[Go
     finally:
         server.close()
         await asyncio.sleep(0.02)  # lets the transports close
+
+
+@asynccontextmanager
+async def targets(kinds: Mapping[str, str], folder: Path, tls: ssl.SSLContext) -> AsyncIterator[dict[str, Got]]:
+    """Serve several, by name, in one loop: it learns of requests in the order in which they reached the sockets."""
+    async with AsyncExitStack() as stack:
+        yield {
+            name: await stack.enter_async_context(target(kind, folder / f"of-{name}", tls))
+            for name, kind in kinds.items()
+        }

@@ -15,7 +15,7 @@ import click
 import pytest
 
 from crossings.drive import Crossed, Crossings
-from crossings.pairs import Case, completed, defaults, endless, pairs, parse, refusals
+from crossings.pairs import completed, endless, pairs, parse, refusals
 from crossings.table import COMMANDS, OUTSIDE_THE_TABLE, RULES
 from logreplay.cli.main import cli
 
@@ -90,9 +90,12 @@ def test_each_refusal_breaks_its_rule() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_plain_crossing_finds_nothing(command: str, tmp_path: Path) -> None:
-    crossed = Crossings(tmp_path).cross(Case(command, defaults(COMMANDS[command])))
+@pytest.mark.parametrize(
+    "crossing",
+    [*COMMANDS, "run by-client=yes", "duet http=two", "duet http=two target=tls candidate=tls trust=cacert"],
+)
+def test_the_plainest_crossings_find_nothing(crossing: str, tmp_path: Path) -> None:
+    crossed = Crossings(tmp_path).cross(parse(crossing))
     assert not crossed.findings, str(crossed)
 
 
