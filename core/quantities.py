@@ -107,13 +107,18 @@ def parse_rates(text: str) -> tuple[float, ...]:
     Raises:
         ValueError: not of one of these forms, or the range is empty.
     """
-    if ".." not in text:
-        return tuple(positive_rate(part) for part in text.split(","))
     ends, _, step_text = text.partition(":")
-    low, high = (positive_rate(part) for part in ends.split("..", 1))
+    try:
+        if ".." not in text:
+            return tuple(positive_rate(part) for part in text.split(","))
+        low, high = (positive_rate(part) for part in ends.split("..", 1))
+        step = positive_rate(step_text) if step_text else _round_step((high - low) / 7)
+    except ValueError:
+        raise ValueError(
+            f"{text!r}: expected rates above 0 requests/s, such as 100, 50..400, 50..400:25 or 10,20,50"
+        ) from None
     if high <= low:
         raise ValueError(f"{text!r}: {high:g} is not above {low:g}; expected a range such as 50..400")
-    step = positive_rate(step_text) if step_text else _round_step((high - low) / 7)
     count = int((high - low) / step + 1e-9)
     if count > 10_000:
         raise ValueError(f"{text!r}: {count + 1} steps are too many; choose a larger step")

@@ -35,8 +35,8 @@ def ramp_of(text: str) -> tuple[float, float]:
 def steps_of(text: str) -> tuple[tuple[float, float], ...]:
     levels = []
     for part in text.split(","):
-        rate, colon, duration = part.partition(":")
-        if not colon:
+        rate, _, duration = part.partition(":")
+        if not (rate and duration):
             raise ValueError(f"{part!r}: expected rates with their durations, such as 50:10s,100:20s")
         levels.append((positive_rate(rate), seconds_of(duration)))
     return tuple(levels)

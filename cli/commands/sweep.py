@@ -1,5 +1,6 @@
 """``logreplay sweep``: one step for each rate, and the curve of response time against rate."""
 
+import shlex
 from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -123,6 +124,8 @@ def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) 
         given |= {"vusers": None, "think": 0.0}
     if given["vusers"]:
         rates, log, target = None, *_without_rates(rates, log, target)
+    if rates:
+        _check_order(rates, [word for word in (log, target) if word])
     return sweep_rates(SweepOptions(rates=rates, log=log, target=target, **given))
 
 
@@ -130,10 +133,31 @@ def _rates_win(rates: str | None) -> bool:
     """Return whether RATES are typed, and the users come from the settings."""
     source = click.get_current_context().get_parameter_source
     typed, users = (source(name) is ParameterSource.COMMANDLINE for name in ("rates", "vusers"))
+    return typed and not users and _are_rates(rates or "")
+
+
+def _are_rates(text: str) -> bool:
     try:
-        return typed and not users and bool(parse_rates(rates or ""))
+        return bool(parse_rates(text))
     except ValueError:
         return False
+
+
+def _check_order(first: str, rest: Sequence[str]) -> None:
+    """Check that no file or target stands in the place of RATES.
+
+    Raises:
+        UsageError: one does; shows the right order.
+    """
+    rates = next(filter(_are_rates, (first, *rest)), "50..400")
+    is_name = "/" in first or Path(first).suffix[1:].isalpha() or Path(first).exists()
+    if first != rates and (is_name or rates in rest):
+        targets = [word for word in (first, *rest) if word.startswith(("http:", "https:", "unix:"))]
+        logs = [word for word in (first, *rest) if word not in (rates, *targets)]
+        order = shlex.join([rates, *logs, *targets])
+        raise click.UsageError(
+            f"RATES: {first!r} is not a rate; RATES come first, then LOG and TARGET: logreplay sweep {order}"
+        )
 
 
 def _without_rates(*given: str | None) -> tuple[str | None, str | None]:

@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from logreplay.cli.options.other_tools import check_words
 from logreplay.cli.options.progress import WithLive
 
 Record = tuple[str, str]
@@ -59,7 +60,12 @@ _WIDEST: Final = 32
 
 
 class GroupedCommand(WithLive):
-    """A command whose help lists its options in groups."""
+    """A command whose help lists its options in groups, and which knows those of other tools."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing:
+            check_words(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups, the text of all in one column."""

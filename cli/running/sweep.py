@@ -102,7 +102,7 @@ class SweepOptions(ReplayOptions):
         try:
             return parse_rates(self.rates)
         except ValueError as error:
-            raise click.UsageError(f"RATES: {error} or, for several, 50..400, 50..400:25 or 10,20,50") from None
+            raise click.UsageError(f"RATES: {error}") from None
 
     @property
     def described(self) -> str:

@@ -1,4 +1,4 @@
-"""Commands that refuse empty values, which mostly come from unset variables of shell scripts."""
+"""Commands that refuse empty values, which mostly come from unset variables, and words that mostly lack quotes."""
 
 import click
 
@@ -9,7 +9,7 @@ class Checked(click.Command):
     """A command whose options and arguments have values that are not blank."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse blank values, then read the command line.
+        """Refuse blank values, then read the command line, and refuse words that are left.
 
         Raises:
             UsageError: names the option or argument.
@@ -21,7 +21,13 @@ class Checked(click.Command):
                     argument = isinstance(parameter, click.Argument)
                     name = parameter.human_readable_name if argument else f"--{key_of(parameter)}"
                     raise click.UsageError(f"{name} is empty: give a value, or leave it out", ctx)
-        return super().parse_args(ctx, args)
+        ctx.allow_extra_args = True
+        left = super().parse_args(ctx, args)
+        if left and not ctx.resilient_parsing:
+            names = [each.human_readable_name for each in self.params if isinstance(each, click.Argument)]
+            text = f"unexpected argument {left[0]!r}: {self.name} takes {' '.join(names) or 'only options'}"
+            raise click.UsageError(f"{text}; quote a value that has spaces", ctx)
+        return left
 
 
 def _texts(value: object) -> "list[object]":

@@ -1,6 +1,7 @@
 """Detects the format of a log: the one that fits most lines of a sample, whatever the file's name or first line."""
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -152,7 +153,7 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detecti
         raise LogreplayError(
             f"{name}: not an access log, or in an unknown format: {reading.share:.0%} of the sample's lines fit"
             + (f"; one that does not fit: {rest[0][:120]!r}" if len(rest) else "")
-            + "; give the format with -f"
+            + f"; give the format: logreplay convert {shlex.quote(name)} -f FORMAT"
         )
     return reading
 

@@ -54,10 +54,11 @@ def test_a_range_runs_from_its_first_rate_to_its_last(text: str, rates: tuple[fl
     [
         ("400..50", "50 is not above 400"),
         ("5..5", "5 is not above 5"),
-        ("1..", "expected a rate"),
-        ("1..2:0", "expected a rate"),
+        ("1..", "'1..': expected rates above 0 requests/s, such as 100, 50..400, 50..400:25 or 10,20,50"),
+        ("1..2:0", "'1..2:0': expected rates"),
+        ("../access.csv", "'../access.csv': expected rates"),
         ("1..100000:0.01", "9999901 steps are too many; choose a larger step"),
-        ("10,,20", "expected a rate"),
+        ("10,,20", "'10,,20': expected rates"),
     ],
 )
 def test_a_senseless_range_is_refused(text: str, message: str) -> None:

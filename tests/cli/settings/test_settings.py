@@ -349,7 +349,7 @@ def test_users_step_by_step_take_log_and_target_from_the_file(folder: Path, caps
     assert "one.log" in failed(capsys, "sweep", "--vusers", "1,2", "-o", "a")
     assert "two.log" in failed(capsys, "sweep", "--vusers", "1,2", "two.log", "-o", "b")
     assert "--vusers and RATES exclude each other" in failed(capsys, "sweep", "1", "2", "3", "--vusers", "1,2")
-    assert "RATES: 'access.log': " in failed(capsys, "sweep", "access.log", "10,20", "http://127.0.0.1:1")
+    assert "RATES: 'access.log' is not a rate" in failed(capsys, "sweep", "access.log", "10,20", "http://127.0.0.1:1")
 
 
 def test_every_line_of_a_new_file_may_be_set(folder: Path) -> None:
