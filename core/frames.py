@@ -1,9 +1,10 @@
-"""Tables of pandas from tables of Polars, column by column: PyArrow is not needed."""
+"""Tables of pandas from tables of Polars, and back, column by column: PyArrow is not needed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from logreplay.core.errors import LogreplayError
@@ -62,3 +63,24 @@ def _categorical(column: pl.Series) -> "pd.Categorical":
     values = column.drop_nulls().unique().sort()
     codes = column.cast(pl.Enum(values)).to_physical().cast(pl.Int32).fill_null(-1)
     return pd.Categorical.from_codes(codes.to_numpy(), pd.Index(values.to_list()))
+
+
+def from_pandas(table: "pd.DataFrame") -> pl.DataFrame:
+    """Make a table of Polars; what pandas counts as missing is null."""
+    return pl.DataFrame([_column(str(name), table.iloc[:, at]) for at, name in enumerate(table.columns)])
+
+
+def _column(name: str, column: "pd.Series[Any]") -> pl.Series:
+    import pandas as pd
+
+    kind: Any = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        at = pl.Series(column.cat.codes.to_numpy(), dtype=pl.Int32)
+        categories = pl.Series(name, kind.categories.to_list())
+        return categories.gather(at.replace(-1, None))
+    if isinstance(kind, pd.DatetimeTZDtype):
+        return pl.Series(name, column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()).dt.replace_time_zone("UTC")
+    if isinstance(kind, np.dtype) and kind.kind != "O":
+        return pl.Series(name, column.to_numpy(), nan_to_null=True)
+    missing = column.isna().to_numpy()
+    return pl.Series(name, [None if gone else value for value, gone in zip(column, missing, strict=True)], strict=False)

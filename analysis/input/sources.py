@@ -14,6 +14,7 @@ import polars as pl
 
 from logreplay.analysis.input import pias
 from logreplay.core.files import is_stream
+from logreplay.core.frames import from_pandas
 from logreplay.core.record import REASON, SCHEMA, LogreplayError, start_time
 from logreplay.core.rows import names_in, read_batches, to_the_end
 
@@ -106,7 +107,7 @@ class OpenedRows:
                     return cls([name for name in rows.columns if name != REASON], rows.lazy())
                 raise
         if not isinstance(source, pl.LazyFrame):
-            source = (source if isinstance(source, pl.DataFrame) else pl.from_pandas(source)).lazy()
+            source = (source if isinstance(source, pl.DataFrame) else from_pandas(source)).lazy()
         names = source.collect_schema().names()
         if missing := [name for name in ("latency", "xfertime", "rc") if name not in names]:
             raise ValueError(f"results: no column {', '.join(missing)}; pass what logreplay.analysis.load returned")
