@@ -1,5 +1,6 @@
 """Reads a result log and computes its tables, verdict and summary."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from logreplay.analysis.input.closed_loop import (
     stopped_in_a_step,
     summary_of,
 )
+from logreplay.analysis.input.compact import compact
 from logreplay.analysis.input.external_metrics import by_step, with_watched
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, UNTIMED, About, summarise, summarise_seconds
@@ -28,8 +30,8 @@ from logreplay.analysis.verdict import per_second, saturation, stability
 from logreplay.analysis.verdict.saturation import Bend, SaturationVerdict
 from logreplay.analysis.verdict.stability import CUT
 from logreplay.core.plural import number_of
-from logreplay.core.record import LogreplayError
-from logreplay.core.rows import left_out
+from logreplay.core.record import REASON, LogreplayError
+from logreplay.core.rows import left_out, schema_of
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,29 @@ def analysed(source: Source) -> Analysis:
     found = analyse(source)
     _warn(found.requests, source)
     return found
+
+
+def rows(path: Path) -> pl.DataFrame:
+    """Return all rows of a result log, or of any normalized CSV, with their times.
+
+    Returns:
+        The columns of the file and, in seconds, ``service`` (connect + latency + xfertime) and ``response`` (from the
+        scheduled instant: lag + queued + service), and ``good``: answered as expected. Rows that cannot be read are
+        left out, with a warning.
+
+    Raises:
+        LogreplayError: it cannot be read.
+    """
+    opened = sources.OpenedRows.of(path)
+    with sources.reading(path):
+        found = pl.concat((pl.DataFrame(schema=schema_of(opened.names)), *opened.frames(opened.names)), how="diagonal")
+    if REASON in found.columns:
+        warn(f"{path}: {left_out(Counter(found[REASON].drop_nulls()))}", stacklevel=3)
+        found = found.filter(pl.col(REASON).is_null()).drop(REASON)
+    service = pl.col("response") - pl.col("lag") - pl.col("queued")
+    needed = pl.concat(sources.OpenedRows.of(found).frames(sources.COLUMNS))
+    derived = compact(needed.lazy()).select(service=service / 1e6, response=pl.col("response") / 1e6, good="good")
+    return found.hstack(derived.collect())
 
 
 def timed(source: Source) -> Analysis:

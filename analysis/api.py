@@ -1,21 +1,17 @@
 """The public API of the analysis: pandas in, pandas out; the same functions as the commands.
 
-Every ``results`` may be the path of a result log, the folder that holds one, or a table as `load` returns it. The
-tables are computed from a scan of the file; only `load` brings all rows into memory.
+Every ``results`` may be the path of a result log, the folder that holds one, what `logreplay.run` returned, or a table
+as `load` returns it. The tables are computed from a scan of the file; only `load` brings all rows into memory.
 """
 
-from collections import Counter
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
-from warnings import warn
-
-import polars as pl
 
 from logreplay.analysis import analyze
 from logreplay.analysis.analyze import analysed, timed
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.compact import compact
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.verdict import comparison, machines
 from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
@@ -23,40 +19,33 @@ from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.machines import Capacity
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.core.frames import pandas_installed, to_pandas
-from logreplay.core.record import REASON, LogreplayError
-from logreplay.core.rows import left_out, schema_of
+from logreplay.core.record import LogreplayError
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Results: TypeAlias = Source
+Results: TypeAlias = "Source | PathLike[str]"
 
 
-def load(path: str | Path) -> "pd.DataFrame":
+def _named(results: Results) -> Source:
+    """A result of `logreplay` stands for its files."""
+    return Path(results) if isinstance(results, PathLike) else results
+
+
+def load(path: str | PathLike[str]) -> "pd.DataFrame":
     """Load a result log, or any normalized CSV, with all its rows.
 
     Args:
         path: file, or folder that holds ``results.csv``.
 
     Returns:
-        One row per request in the order of the file, with the columns of the file and, in seconds, ``service``
-        (connect + latency + xfertime) and ``response`` (from the scheduled instant: lag + queued + service), and
-        ``good``: answered as expected. Rows that cannot be read are left out, with a warning.
+        One row per request in the order of the file, with the columns of `logreplay.analysis.analyze.rows`.
 
     Raises:
         LogreplayError: it cannot be read; or pandas is not installed.
     """
-    opened = sources.OpenedRows.of(path)
-    with sources.reading(path):
-        rows = pl.concat((pl.DataFrame(schema=schema_of(opened.names)), *opened.frames(opened.names)), how="diagonal")
-    if REASON in rows.columns:
-        warn(f"{path}: {left_out(Counter(rows[REASON].drop_nulls()))}", stacklevel=2)
-        rows = rows.filter(pl.col(REASON).is_null()).drop(REASON)
-    service = pl.col("response") - pl.col("lag") - pl.col("queued")
-    needed = pl.concat(sources.OpenedRows.of(rows).frames(sources.COLUMNS))
-    derived = compact(needed.lazy()).select(service=service / 1e6, response=pl.col("response") / 1e6, good="good")
-    return to_pandas(rows.hstack(derived.collect()))
+    return to_pandas(analyze.rows(Path(path)))
 
 
 def seconds(results: Results) -> "pd.DataFrame":
@@ -65,7 +54,7 @@ def seconds(results: Results) -> "pd.DataFrame":
     Raises:
         LogreplayError: the result log cannot be read.
     """
-    return to_pandas(analyze.seconds(results))
+    return to_pandas(analyze.seconds(_named(results)))
 
 
 def steps(results: Results) -> "pd.DataFrame":
@@ -77,7 +66,7 @@ def steps(results: Results) -> "pd.DataFrame":
     Raises:
         LogreplayError: the result log cannot be read.
     """
-    return to_pandas(analysed(results).steps)
+    return to_pandas(analysed(_named(results)).steps)
 
 
 def saturation(results: Results) -> SaturationVerdict:
@@ -90,7 +79,7 @@ def saturation(results: Results) -> SaturationVerdict:
     Raises:
         LogreplayError: the result log cannot be read.
     """
-    return analysed(results).verdict
+    return analysed(_named(results)).verdict
 
 
 def compare(baseline: Results, candidate: Results, *, tolerance: float | None = None) -> Comparison:
@@ -99,10 +88,10 @@ def compare(baseline: Results, candidate: Results, *, tolerance: float | None = 
     Raises:
         LogreplayError: a result log cannot be read.
     """
-    return comparison.compare(baseline, candidate, tolerance=tolerance)
+    return comparison.compare(_named(baseline), _named(candidate), tolerance=tolerance)
 
 
-def duet(folder: str | Path, *, tolerance: float = AT_ONCE_TOLERANCE) -> Comparison:
+def duet(folder: str | PathLike[str], *, tolerance: float = AT_ONCE_TOLERANCE) -> Comparison:
     """Compare the times of both targets of a duet: see `logreplay.analysis.verdict.comparison.compare_duet`.
 
     Args:
@@ -116,7 +105,7 @@ def duet(folder: str | Path, *, tolerance: float = AT_ONCE_TOLERANCE) -> Compari
     return comparison.compare_duet(baseline, candidate, tolerance)
 
 
-def pairs(folder: str | Path) -> "pd.DataFrame":
+def pairs(folder: str | PathLike[str]) -> "pd.DataFrame":
     """Return the pairs of a duet: one row for each request, by its number ``seq``.
 
     Args:
@@ -134,7 +123,7 @@ def pairs(folder: str | Path) -> "pd.DataFrame":
     return baseline[[*of_both, *of_each]].merge(candidate[of_each], on="seq", suffixes=("", "_new"))
 
 
-def differences(folder: str | Path) -> "pd.DataFrame":
+def differences(folder: str | PathLike[str]) -> "pd.DataFrame":
     """Return the differences between the answers of a duet: the rows of its ``differences.csv``.
 
     Args:
@@ -157,7 +146,7 @@ def differences(folder: str | Path) -> "pd.DataFrame":
         raise LogreplayError(f"{path}: cannot be read ({error}); name the folder of a duet") from None
 
 
-def _sides(folder: str | Path) -> tuple[Path, Path]:
+def _sides(folder: str | PathLike[str]) -> tuple[Path, Path]:
     """The result logs of the baseline and the candidate."""
     baseline, candidate = (sources.results_in(Path(folder), name) for name in ("baseline", "candidate"))
     if baseline and candidate:
@@ -176,7 +165,7 @@ def capacity(
         LogreplayError: the result log cannot be read.
         ValueError: nonsense arguments.
     """
-    found = timed(results)
+    found = timed(_named(results))
     users = found.users.verdict if found.users else None
     return machines.capacity(
         found.steps,
@@ -200,7 +189,7 @@ def hockey_stick(ax: "Axes", results: Results, *, slo: float | None = None, line
     """
     from logreplay.analysis.output import pictures
 
-    return pictures.draw(ax, timed(results), "hockeystick", slo=slo, linear=linear, title=True)
+    return pictures.draw(ax, timed(_named(results)), "hockeystick", slo=slo, linear=linear, title=True)
 
 
 def picture(ax: "Axes", results: Results, kind: str) -> "Axes":
@@ -211,14 +200,14 @@ def picture(ax: "Axes", results: Results, kind: str) -> "Axes":
     """
     from logreplay.analysis.output import pictures
 
-    return pictures.draw(ax, timed(results), kind)
+    return pictures.draw(ax, timed(_named(results)), kind)
 
 
 def overlay(ax: "Axes", runs: Mapping[str, Results], *, slo: float | None = None, linear: bool = False) -> "Axes":
     """Lay the hockey sticks of several runs (name → results) over each other; return the Axes."""
     from logreplay.analysis.output.plots import overlay as plots_compare
 
-    tables = {name: timed(results).steps for name, results in runs.items()}
+    tables = {name: timed(_named(results)).steps for name, results in runs.items()}
     return plots_compare.overlay(ax, tables, slo=slo, linear=linear)
 
 

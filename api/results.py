@@ -1,19 +1,30 @@
 """What calls give back."""
 
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, overload
+
+from logreplay.core.errors import LogreplayError
+from logreplay.core.quantities import Seconds, as_seconds
+from logreplay.notebook_view import html
 
 if TYPE_CHECKING:
-    from contextlib import ExitStack
-
     import pandas as pd
+    import polars as pl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.contract import Exchange
+    from logreplay.result_tables import ResultTables
+    from logreplay.scratch import Scratch
+
+_LAZY: Final = ("requests", "seconds", "steps", "routes")
+"""Data frames that a pickle leaves out, since they are made anew from what it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,52 +42,40 @@ class RunCheck:
     text: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunResult:
-    """One replay that ended. Times in seconds.
+@dataclass(kw_only=True, eq=False, repr=False)
+class Result:
+    """What was measured: a value that can be copied, pickled and shown, also if it is invalid, interrupted or empty.
+
+    It stands for its result log or folder wherever a path does. Rows lie on disk and are read when they are asked for;
+    a pickle has the summary and the small tables, and rows only if they were given a place.
 
     Attributes:
-        outcome: of the engine.
-        findings: observations that bear on the measurement.
         summary: the contents of summary.json; empty if no request was due.
         files: the result log, and what was written beside it.
-        course: what the generator did, in lines.
-        culprit: the exchange at which the run was stopped.
-        stopped: why it ended before its plan did, in words; empty if it did not.
-        by_rule: a condition stopped it.
+        findings: observations that bear on the measurement.
         checks: the conditions of the call, and the validity.
-        requests_left_out: says which requests were not sent.
+        stopped: why it ended before its plan did, in words; empty if it did not.
         notes: sentences that were told while it ran.
+        scratch: the temporary folder of the files; None: the caller chose their place.
     """
 
-    outcome: "Outcome"
-    findings: "tuple[Finding, ...]"
     summary: dict[str, Any]
     files: tuple[Path, ...]
-    course: tuple[str, ...]
-    culprit: "Exchange | None"
-    stopped: str
-    by_rule: bool
-    checks: tuple[RunCheck, ...]
-    requests_left_out: "RequestStream"
+    findings: "tuple[Finding, ...]" = ()
+    checks: tuple[RunCheck, ...] = ()
+    stopped: str = ""
     notes: tuple[str, ...] = ()
-    scratch: "ExitStack | None" = None
-
-    def __fspath__(self) -> str:
-        return str(self.files[0])
-
-    def __repr__(self) -> str:
-        return f"<RunResult {self.sentence}>"
+    scratch: "Scratch | None" = None
 
     @property
     def verdict(self) -> str:
-        """``VALID``, or why the run does not describe the target."""
-        return str(self.outcome.health.verdict)
+        """``VALID``, or why the measurement does not describe the target."""
+        return str(self.summary.get("verdict", ""))
 
     @property
     def valid(self) -> bool:
         """Whether the target was measured, and not this machine or nothing but failures."""
-        return self.outcome.health.valid
+        return self.verdict == "VALID"
 
     @property
     def passed(self) -> bool:
@@ -86,31 +85,233 @@ class RunResult:
     @property
     def sentence(self) -> str:
         """The result in one line."""
-        counts = self.outcome.counters
-        p99 = self.summary.get("response_s", {}).get("p99")
-        times = f", p99 {p99 * 1000:.3g} ms" if p99 is not None else ""
-        return f"{self.verdict}: {counts.sent:,} requests sent, {counts.failed:,} failed{times}"
+        return self.verdict
 
     @property
     def folder(self) -> Path | None:
-        """Where the files are; None if they go with this result."""
-        return None if self.scratch else self.files[0].parent
+        """Where the files are; None if they go with this result, or are gone."""
+        return None if self.scratch or not self.files[0].exists() else self.files[0].parent
 
     @cached_property
     def requests(self) -> "pd.DataFrame":
-        """One row for each request, as `logreplay.analysis.load` returns them."""
-        from logreplay.analysis.api import load
+        """One row for each request: the columns of the result log, and ``service``, ``response`` and ``good``.
 
-        return load(self.files[0])
+        Texts are categories. Times in seconds.
+
+        Raises:
+            LogreplayError: the rows are gone; or pandas is not installed.
+        """
+        from logreplay.analysis.analyze import rows
+        from logreplay.core.record import RESULT_COLUMNS
+
+        if not self.summary:
+            return _empty((*RESULT_COLUMNS, "service", "response", "good"))
+        return _frame(rows(self._rows()), categories=True)
 
     @cached_property
     def seconds(self) -> "pd.DataFrame":
-        """One row for each second, as `logreplay.analysis.seconds` returns them."""
-        from logreplay.analysis.api import seconds
+        """One row for each second, as `logreplay.analysis.seconds` returns them. Times in seconds."""
+        from logreplay.analysis.tables.windows import SECONDS
 
-        return seconds(self.files[0])
+        return _frame(self._tables.analysis.seconds) if self.summary else _empty(SECONDS)
+
+    @cached_property
+    def steps(self) -> "pd.DataFrame":
+        """One row for each step, as `logreplay.analysis.steps` returns them. Times in seconds, rates in requests/s."""
+        return _frame(self._tables.analysis.steps) if self.summary else _empty(("step", "rate"))
+
+    @cached_property
+    def routes(self) -> "pd.DataFrame":
+        """One row for each route, of several steps one for each step and route. Times in seconds."""
+        return _frame(self._tables.routes) if self.summary else _empty(("route", "requests"))
+
+    @overload
+    def plot(self, kind: str | None = None, *, slo: Seconds | None = None, linear: bool = False) -> "Figure": ...
+
+    @overload
+    def plot(self, kind: str | None, ax: "Axes", *, slo: Seconds | None = None, linear: bool = False) -> "Axes": ...
+
+    @overload
+    def plot(
+        self, kind: str | None = None, *, ax: "Axes", slo: Seconds | None = None, linear: bool = False
+    ) -> "Axes": ...
+
+    def plot(
+        self, kind: str | None = None, ax: "Axes | None" = None, *, slo: Seconds | None = None, linear: bool = False
+    ) -> "Figure | Axes":
+        """Draw a picture.
+
+        Args:
+            kind: ``hockeystick``, ``achieved``, ``throughput``, ``percentiles``, ``heatmap`` or ``timeline``; None: the
+                hockey stick of several rates, the timeline of one.
+            ax: where to draw; None: on a new figure, which is returned.
+            slo: a bound of the response time to draw.
+            linear: linear time axis of the hockey stick.
+
+        Raises:
+            ValueError: the data do not allow this picture.
+            LogreplayError: nothing was measured, the rows are gone, or matplotlib is not installed.
+        """
+        from logreplay.analysis.analyze import timed
+        from logreplay.analysis.output import pictures
+        from logreplay.analysis.output.plots.hockey_stick import figure
+
+        if not self.summary:
+            raise LogreplayError(f"nothing to draw: {self.sentence}")
+        found = self._tables.analysis
+        kind = kind or ("hockeystick" if found.steps.height > 1 else "timeline")
+        if kind != "hockeystick":
+            found = timed(self._rows())
+        bound = None if slo is None else as_seconds(slo)
+
+        def draw(where: "Axes") -> "Axes":
+            return pictures.draw(where, found, kind, slo=bound, linear=linear, title=kind == "hockeystick")
+
+        return figure(draw) if ax is None else draw(ax)
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the result log to ``path``, and the files that belong to it beside it; they are its place from now on.
+
+        Args:
+            path: a new result log.
+            force: replace an earlier one.
+
+        Raises:
+            TakenError: it exists, and ``force`` was not given.
+            LogreplayError: nothing was measured, the rows are gone, or it cannot be written.
+        """
+        from logreplay.analysis.output.file_names import belonging
+        from logreplay.core.files import atomic_path, check_absent, unwritable
+
+        source, path = self._rows(), Path(path)
+        if not force:
+            check_absent(path)
+        try:
+            pairs = [*zip(belonging(source), belonging(path), strict=True), (source, path)]
+            for old, new in pairs:
+                if old.exists():
+                    with atomic_path(new, force=True) as fresh:
+                        shutil.copyfile(old, fresh)
+        except OSError as error:
+            raise unwritable(path, error) from None
+        places = dict(pairs)
+        self.files = tuple(places.get(file, file) for file in self.files)
+        self.close()
+        self.scratch = None
+        return path
 
     def close(self) -> None:
         """Remove the files, if they go with this result."""
         if self.scratch:
             self.scratch.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __fspath__(self) -> str:
+        return str(self.files[0])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.sentence}>"
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+    def __copy__(self) -> Self:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Self:
+        return self.__copy__()  # nothing in it changes; the copies share their rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.summary:
+            self._tables  # noqa: B018  # made while the rows are there
+        return {name: value for name, value in self.__dict__.items() if name not in _LAZY} | {"scratch": None}
+
+    @cached_property
+    def _tables(self) -> "ResultTables":
+        from logreplay.result_tables import tables_of
+
+        return tables_of(self._rows())
+
+    @cached_property
+    def _html(self) -> str:
+        """For a notebook, which must show something whatever happens; made once."""
+        texts = [finding.text for finding in self.findings]
+        try:
+            from logreplay.analysis.output.plots.hockey_stick import png
+
+            return html(self.sentence, texts, png(self.plot()))
+        except Exception:  # no matplotlib, no rows, nothing measured
+            return html(self.sentence, texts)
+
+    def _rows(self) -> Path:
+        """The result log.
+
+        Raises:
+            LogreplayError: it is gone.
+        """
+        results = self.files[0]
+        if results.exists():
+            return results
+        if not self.summary:
+            raise LogreplayError(f"no rows: {self.sentence}")
+        raise LogreplayError(
+            "the rows are gone: they lay in a temporary folder, which went with the result or its process; call with "
+            "output=, or save() the result"
+        )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RunResult(Result):
+    """One replay that ended. Times in seconds.
+
+    Attributes:
+        outcome: of the engine.
+        course: what the generator did, in lines.
+        culprit: the exchange at which the run was stopped.
+        by_rule: a condition stopped it.
+        left_out: which requests were not sent, and what a hook took, in sentences.
+    """
+
+    outcome: "Outcome"
+    course: tuple[str, ...] = ()
+    culprit: "Exchange | None" = None
+    by_rule: bool = False
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        return str(self.outcome.health.verdict)
+
+    @property
+    def valid(self) -> bool:
+        return self.outcome.health.valid
+
+    @property
+    def sentence(self) -> str:
+        if not self.summary:
+            return f"nothing was sent: {self.outcome.why_nothing}"
+        from logreplay.analysis.wording import show
+
+        counts = self.outcome.counters
+        times = {name: value for name, value in self.summary.get("response_s", {}).items() if value is not None}
+        told = next((f", {name} {show(times[name])}" for name in ("p99", "p95", "p90", "p50") if name in times), "")
+        return f"{self.verdict}: {counts.sent:,} requests sent, {counts.failed:,} failed{told}"
+
+
+def _frame(table: "pl.DataFrame", *, categories: bool = False) -> "pd.DataFrame":
+    from logreplay.core.frames import to_pandas
+
+    return to_pandas(table, categories=categories)
+
+
+def _empty(columns: Sequence[str]) -> "pd.DataFrame":
+    import polars as pl
+
+    return _frame(pl.DataFrame(schema=dict.fromkeys(columns, pl.Float64)))

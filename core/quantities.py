@@ -2,6 +2,7 @@
 
 import math
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,24 @@ _DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(us|ms|s|m|h|)")
 _SHORTEST_S: Final = 1e-6
 _LONGEST_S: Final = 87_600 * 3600.0
 _LOWEST_RATE: Final = 1e-6
+
+
+Seconds = float | str | timedelta
+"""A duration as Python programs give it: 0.3, "300ms", or a `timedelta`."""
+
+
+def as_seconds(value: Seconds) -> float:
+    """Read a duration, as text or value.
+
+    Raises:
+        ValueError: not a duration above 0.
+    """
+    if isinstance(value, str):
+        return seconds_of(value)
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    if not 0 < seconds <= _LONGEST_S:
+        raise ValueError(f"{value!r}: expected a duration above 0, such as 0.3 or '300ms'")
+    return seconds
 
 
 def seconds_of(text: str) -> float:

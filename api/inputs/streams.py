@@ -173,6 +173,23 @@ def repeated_urls(
     return {"urls": found.as_dict()}, [finding] if found.repeats and not bundled else []
 
 
+def left_out(stream: "RequestStream") -> tuple[str, ...]:
+    """Which requests were not sent, and the time spent in a hook, in sentences."""
+    from logreplay.analysis.wording import show
+    from logreplay.core.masking import masked
+    from logreplay.replay.requests.hook import hooked
+
+    told = []
+    if stream.left_out:
+        counts = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
+        told.append(f"not sent: {counts}{base(stream).methods_remedy()}")
+    if hook := hooked(stream):
+        told.append(f"hook: {number_of(hook.calls, 'call')}, {show(hook.cost)} each")
+        if hook.first_error:
+            told.append(f"hook: first failure: {masked(hook.first_error)}")
+    return tuple(told)
+
+
 def changed_routes(changes: Mapping[tuple[str, str], int]) -> list[tuple[str, str, int]]:
     """Requests by method and route, most first: numbers and ids of a path are left out."""
     import polars as pl

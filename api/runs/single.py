@@ -17,7 +17,7 @@ from logreplay.calling.stopping import stop_rule, watched
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
 from logreplay.inputs.logs import followed, replayable
-from logreplay.inputs.streams import aim, request_stream, tell_lacking
+from logreplay.inputs.streams import aim, left_out, request_stream, tell_lacking
 from logreplay.inputs.targets import TargetChoice, expect_target, target_or_builtin
 from logreplay.options.conflicts import reconciled
 from logreplay.options.load import Load, log_report
@@ -240,7 +240,7 @@ class _OneRun:
             stopped=self._stopped(outcome),
             by_rule=bool(self.rule.hit),
             checks=tuple(self._checks(outcome)),
-            requests_left_out=self.plan.requests,
+            left_out=left_out(self.plan.requests),
         )
 
     def _stopped(self, outcome: "Outcome") -> str:

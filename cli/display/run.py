@@ -9,7 +9,6 @@ import click
 
 from logreplay.analysis.output.history import append, of_run
 from logreplay.cli.display.junit import Check, write_junit
-from logreplay.cli.display.left_out import report_left_out
 from logreplay.cli.display.outlet import Outlet
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.display.words import print_arrivals
@@ -49,7 +48,8 @@ def show_run(
     for sentence in (log_sentence(summary["replay"]), _punctuality(summary)):
         if sentence:
             say(sentence, quiet=quiet)
-    report_left_out(result.requests_left_out, quiet=quiet)
+    for sentence in result.left_out:
+        say(sentence, quiet=quiet)
     for finding in result.findings:
         say_finding(finding.severity, finding.text, quiet=quiet)
     if result.culprit:

@@ -8,6 +8,7 @@ vision deficiencies as well, and by line style.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -46,6 +47,21 @@ _MOST_RATES: Final = 40
 """Rates that are drawn one by one."""
 
 
+class Picture(Figure):
+    """A figure that a notebook shows, also where no backend of Matplotlib draws into it."""
+
+    def _repr_png_(self) -> bytes:
+        return png(self)
+
+
+def png(made: Figure) -> bytes:
+    """Draw a figure for a notebook."""
+    drawn = BytesIO()
+    with style({}):
+        made.savefig(drawn, format="png", dpi=100, metadata={"Software": None})
+    return drawn.getvalue()
+
+
 @contextmanager
 def style(changes: Mapping[Any, Any]) -> Iterator[None]:
     """Draw with Matplotlib's defaults and these changes.
@@ -66,7 +82,7 @@ def figure(
 ) -> Figure:
     """Draw on the one Axes of a fresh figure, which belongs to nobody else; ``changes`` of the `style`."""
     with style(changes):
-        made = Figure(figsize=size, layout="constrained")
+        made = Picture(figsize=size, layout="constrained")
         FigureCanvasAgg(made)
         draw(made.add_subplot())
         return made

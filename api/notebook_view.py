@@ -1,0 +1,29 @@
+"""How a result shows itself in a notebook."""
+
+from collections.abc import Iterable
+from html import escape
+
+from logreplay.core.masking import masked, terminal_safe
+
+
+def html(sentence: str, findings: Iterable[str], picture: bytes = b"") -> str:
+    """A sentence, the findings below it, and a picture.
+
+    Args:
+        sentence: the result in one line.
+        findings: sentences; values of strangers may be in them.
+        picture: PNG; empty: none.
+    """
+    from base64 import b64encode
+
+    parts = [f"<p><b>{_clean(sentence)}</b></p>"]
+    if items := "".join(f"<li>{_clean(text)}</li>" for text in findings):
+        parts.append(f"<ul>{items}</ul>")
+    if picture:
+        encoded = b64encode(picture).decode()
+        parts.append(f'<img style="max-width: 100%" alt="{_clean(sentence)}" src="data:image/png;base64,{encoded}">')
+    return "\n".join(parts)
+
+
+def _clean(text: str) -> str:
+    return escape(terminal_safe(masked(text)))

@@ -1,0 +1,39 @@
+"""The small tables of a result log, which a result keeps; rows stay on disk."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from logreplay.analysis.analyze import Analysis, analyse
+from logreplay.analysis.input.arrays import RequestArrays
+from logreplay.analysis.tables import windows
+
+
+@dataclass(frozen=True, slots=True)
+class ResultTables:
+    """The tables of one result log.
+
+    Attributes:
+        analysis: without the requests.
+        routes: of each route, or each step and route; no rows where only a per-second table is left of a run.
+    """
+
+    analysis: Analysis
+    routes: pl.DataFrame
+
+
+def tables_of(results: Path) -> ResultTables:
+    """Analyse a result log.
+
+    Raises:
+        LogreplayError: it cannot be read.
+    """
+    routes: list[pl.DataFrame] = []
+
+    def summarise(requests: RequestArrays) -> None:
+        table = windows.by_step_and_route(requests)
+        routes.append(table if requests.has_times else windows.without_times(table))
+
+    analysis = analyse(results, meanwhile=(summarise,))
+    return ResultTables(replace(analysis, requests=None), routes[0] if routes else pl.DataFrame())

@@ -1,0 +1,29 @@
+"""The temporary folder of a result that nobody gave a place."""
+
+import os
+import weakref
+from contextlib import ExitStack
+from pathlib import Path
+
+from logreplay.core.files import scratch_folder
+
+
+class Scratch:
+    """A temporary folder that goes with the last result that holds it, with `close`, or with the process.
+
+    What the process leaves behind when it is killed, the next call removes.
+    """
+
+    def __init__(self) -> None:
+        stack = ExitStack()
+        self.path: Path = stack.enter_context(scratch_folder())
+        self._remove = weakref.finalize(self, _close, stack, os.getpid())
+
+    def close(self) -> None:
+        """Remove the folder; once more does nothing."""
+        self._remove()
+
+
+def _close(stack: ExitStack, owner: int) -> None:
+    if os.getpid() == owner:  # a forked child ends without taking the folder of its parent along
+        stack.close()
