@@ -97,7 +97,7 @@ ACTING = {
 NOT_YET = {
     "api": {"notebook_view", "result_tables", "scratch"},
     "api/calling": {"audience", "events", "loop_thread", "stopping"},
-    "api/inputs": {"logs", "streams", "targets"},
+    "api/inputs": {"lacking", "logs", "streams", "targets"},
     "api/options": {"conflicts", "load", "sender_rules", "request_rules", "think"},
     "api/runs": {"dry_run", "engines", "result_files", "sessions", "single"},
     "core": {"errors", "quantities"},

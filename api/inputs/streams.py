@@ -1,19 +1,18 @@
 """Builds the stream of requests that the options ask for, and says which requests are not sent."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
+from logreplay.inputs.lacking import PROTOCOL, THINK, expect, expect_times, tell_lacking
 from logreplay.inputs.logs import Tell, replayable
 from logreplay.options.request_rules import RequestRules, base
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from logreplay.options.sender_rules import SenderRules
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.requests.sources import RequestSource
@@ -52,6 +51,7 @@ def request_stream(
     """
     from logreplay.replay.requests import hook
     from logreplay.replay.requests.auth.stream import Authorized
+    from logreplay.replay.requests.header_columns import BODILESS
     from logreplay.replay.requests.headers import LoggedProtocol
     from logreplay.replay.requests.mix import Mixed
     from logreplay.replay.requests.ordering import Drawn, Shuffled
@@ -64,12 +64,13 @@ def request_stream(
     if request_rules.shuffle and request_rules.random:
         raise UsageError("--shuffle and --random exclude each other: one sends each request once, the other draws them")
     methods, unlogged = sender_rules.methods, sender_rules.session_headers
+    bodies = not methods <= {*BODILESS}
     versions = (LoggedProtocol(),) if sender_rules.http == "log" else ()
     requests = Requests(
         _source(log),
         methods,
         loop=loop,
-        shapes=(*request_rules.filters(), *request_rules.changes(unlogged=unlogged), *versions),
+        shapes=(*request_rules.filters(), *request_rules.changes(unlogged=unlogged, bodies=bodies), *versions),
         keep=keep,
         skip_idle=skip_idle,
         sorted_within=32_768 if in_time and _by_completion(log) else 0,
@@ -79,18 +80,18 @@ def request_stream(
         stream = Shuffled(requests, request_rules.seed)
     elif request_rules.random:
         stream = Drawn(requests, request_rules.seed)
-    needed = [*([_PROTOCOL] if versions else []), *([_THINK] if "thinktime" in keep else [])]
+    needed = [*([PROTOCOL] if versions else []), *([THINK] if "thinktime" in keep else [])]
     if not isinstance(log, Followed):  # it is not there yet
         single = isinstance(requests.source, RequestFile)  # which is due at once
-        _expect(needed, requests.source, methods)
+        expect(needed, requests.source, methods)
         if in_time and not single:
-            _expect_times(requests.source, methods)
+            expect_times(requests.source, methods)
         tell_lacking(request_rules, sender_rules, requests.source, tell)
     for place, (path, share) in enumerate(request_rules.inject):
         other = stack.enter_context(replayable(path, tell))
         tell_lacking(replace(request_rules, client_key=None), sender_rules, _source(other), tell, where=f"{path}: ")
-        _expect(needed, _source(other), methods, path)
-        shapes = (*request_rules.changes(rewriting=False, unlogged=unlogged), *versions)
+        expect(needed, _source(other), methods, path)
+        shapes = (*request_rules.changes(rewriting=False, unlogged=unlogged, bodies=bodies), *versions)
         among = Requests(_source(other), methods, shapes=shapes, keep=keep)
         later = sum(share for _, share in request_rules.inject[place + 1 :])
         stream = Mixed(stream, among, share / (1 - later))  # what comes later thins this one out
@@ -220,138 +221,3 @@ def _by_completion(log: "Path | RequestSource") -> bool:
         return isinstance(log, Path) and "scheduled" in names_in(log)
     except LogreplayError:
         return False
-
-
-@dataclass(frozen=True, slots=True)
-class _Needed:
-    """A column of the log without which an option would do something else in silence.
-
-    Attributes:
-        known: the value of a request, null where it has none; None: the column.
-        text: what the requests lack, the option, and what to do.
-    """
-
-    column: str
-    text: str
-    known: "Callable[[], pl.Expr] | None" = None
-
-
-def _pause() -> "pl.Expr":
-    import polars as pl
-
-    return pl.when(pl.col("thinktime") > 0).then(pl.col("thinktime"))
-
-
-_PROTOCOL: Final = _Needed("protocol", "a value in column protocol, which --http log needs; use --http 1.1 or --http 2")
-_THINK: Final = _Needed(
-    "thinktime",
-    "a pause in column thinktime, which --think log needs; access logs have none: use --think 1s, or --think 1s..3s",
-    _pause,
-)
-
-
-def _expect(
-    needed: Sequence[_Needed],
-    log: "Path | RequestSource",
-    methods: frozenset[str],
-    path: Path | None = None,
-) -> None:
-    """Check that at least one request of a log has a value in each needed column.
-
-    Raises:
-        LogreplayError: no request has one; or the log cannot be read.
-    """
-    from logreplay.core.record import LogreplayError
-    from logreplay.replay.requests.sources import LogFile, lacking
-
-    source = LogFile(log) if isinstance(log, Path) else log
-    for each in needed:
-        if count := lacking(source, (each.column,), each.column, methods, each.known and each.known()):
-            raise LogreplayError(f"{path or log}: none of {number_of(count, 'request')} has {each.text}")
-
-
-def _expect_times(log: "Path | RequestSource", methods: frozenset[str]) -> None:
-    """Check that the requests of a log did not all start at one time, or at none that is known.
-
-    Raises:
-        LogreplayError: they did, so that all of them would be sent at once; or the log cannot be read.
-    """
-    import polars as pl
-
-    from logreplay.core.record import LogreplayError, start_time
-    from logreplay.replay.requests.sources import LogFile
-
-    source = LogFile(log) if isinstance(log, Path) else log
-    count, known = 0, set[int]()
-    for frame in source.batches(("op", "date", "time")):
-        sent = frame.filter(pl.col("op").is_in(methods)).select(start_time().to_physical())
-        count += sent.height
-        known |= {*sent["start"].drop_nulls().unique().head(3)} - {0}
-        if len(known) > 1:
-            return
-    if count > 1:
-        have = "the same time" if known else "no time"
-        raise LogreplayError(
-            f"{log}: its {count:,} requests have {have}: --speed and --arrivals log would send all of them at once; "
-            "give a rate with --tps, without --arrivals log"
-        )
-
-
-def _traces_in(source: "RequestSource") -> set[str]:
-    """The headers of traces in the first rows of a log, by their names in lower case."""
-    from logreplay.core.headers import HEADERS, header_pairs
-    from logreplay.replay.requests.headers import is_of_trace
-
-    texts = next((frame[HEADERS].drop_nulls().to_list() for frame in source.batches((HEADERS,))), [])
-    return {name.lower() for text in texts for name, _ in header_pairs(text) if is_of_trace(name.lower())}
-
-
-def tell_lacking(
-    request_rules: RequestRules,
-    sender_rules: "SenderRules",
-    log: "Path | RequestSource",
-    tell: Tell,
-    *,
-    where: str = "",
-) -> None:
-    """Tell which options take from a log what it does not have; of a log that is followed, what it had not so far."""
-    from logreplay.core.headers import HEADERS
-    from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD
-    from logreplay.replay.requests.headers import LoggedHeaders
-    from logreplay.replay.requests.sources import LogFile, lacking
-    from logreplay.replay.requests.tail import Followed
-
-    source, methods = LogFile(log) if isinstance(log, Path) else log, sender_rules.methods
-
-    def absent(columns: Sequence[str], rendered: str, methods: frozenset[str], value: "pl.Expr | None" = None) -> int:
-        if isinstance(source, Followed):
-            return min(source.lacking(column, methods) for column in columns)
-        return lacking(source, columns, rendered, methods, value)
-
-    if sender_rules.by_client and not request_rules.client_key and (count := absent(("client",), "", methods)):
-        text = f"none of {number_of(count, 'request')} has a value in column client; all of them share one connection"
-        tell(f"warning: --by-client: {where}{text}")
-    if (key := request_rules.client_key) and key.columns and (count := absent(key.columns, "", methods, key.value)):
-        text = f"none of {number_of(count, 'request')} has a value; clients are told apart by their addresses"
-        tell(f"warning: --client-key {key}: {where}{text}")
-    for option, value, column, name in (
-        ("--host", request_rules.host, "host", "Host"),
-        ("--agent", request_rules.agent, "agent", "User-Agent"),
-        ("--referer", request_rules.referer, "referer", "Referer"),
-    ):
-        if value == "log" and (count := absent((column,), name, methods)):
-            instead = "no Referer is sent" if name == "Referer" else f"logreplay's own {name} is sent"
-            text = f"none of {number_of(count, 'request')} has a value in column {column}; {instead}"
-            tell(f"warning: {option} log: {where}{text}")
-    if any(isinstance(header, LoggedHeaders) for header in request_rules.header):
-        if count := absent((HEADERS,), "", methods):
-            text = f"none of {number_of(count, 'request')} has a value in column headers; none of its headers is sent"
-            tell(f"warning: --header log: {where}{text}")
-        elif left_out := sorted(_traces_in(source) - {header.name.lower() for header in request_rules.header}):
-            text = "the requests would join the traces of production; send one with "
-            tell(f"--header log: {where}not sent: {', '.join(left_out)}; {text}--header '{left_out[0]}: log'")
-    if request_rules.body:
-        columns = [name for name in request_rules.body.columns if name != HEADERS]
-        if count := absent(columns, PAYLOAD, methods - {*BODILESS}):
-            text = f"none of {number_of(count, 'request')} that may have a body has a value in column "
-            tell(f"warning: --body: {where}{text}{' or '.join(columns)}; no body is sent")

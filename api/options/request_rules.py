@@ -132,13 +132,17 @@ class RequestRules:
         if self.sample is not None and self.sample < 100:
             yield Sampled(self.sample, self.seed)
 
-    def changes(self, *, rewriting: bool = True, unlogged: frozenset[str] = frozenset()) -> "tuple[Shape, ...]":
+    def changes(
+        self, *, rewriting: bool = True, unlogged: frozenset[str] = frozenset(), bodies: bool = False
+    ) -> "tuple[Shape, ...]":
         """The changes of requests.
 
         Args:
             rewriting: with those of URLs.
             unlogged: headers, in lower case, that ``--header log`` leaves out.
+            bodies: with the bodies of the log, unless others are named.
         """
+        from logreplay.replay.requests.bodies import LoggedBody
         from logreplay.replay.requests.headers import (
             NO_CACHE,
             FixedHeader,
@@ -160,6 +164,7 @@ class RequestRules:
         fixed = [header for header in self.header if isinstance(header, FixedHeader)]
         said = frozenset(header.name.lower() for header in (*fixed, *(NO_CACHE if self.no_cache else ())))
         traces = frozenset(header.name.lower() for header in self.header if isinstance(header, TraceHeader))
+        body = self.body or (LoggedBody() if bodies else None)
         everything = any(isinstance(header, LoggedHeaders) for header in self.header)
         return (
             *(self.rewrite if rewriting else ()),
@@ -169,7 +174,7 @@ class RequestRules:
             *logged("User-Agent", "agent", self.agent),
             *logged("Referer", "referer", self.referer),
             *(NO_CACHE if self.no_cache else ()),
-            *((self.body,) if self.body else ()),
+            *((body,) if body else ()),
             *fixed,
         )
 

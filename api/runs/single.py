@@ -16,8 +16,9 @@ from logreplay.calling.loop_thread import Stop, loop_in_this_thread, protected, 
 from logreplay.calling.stopping import stop_rule, watched
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
+from logreplay.inputs.lacking import tell_lacking
 from logreplay.inputs.logs import followed, replayable
-from logreplay.inputs.streams import aim, left_out, request_stream, tell_lacking
+from logreplay.inputs.streams import aim, left_out, request_stream
 from logreplay.inputs.targets import TargetChoice, expect_target, target_or_builtin
 from logreplay.options.conflicts import reconciled
 from logreplay.options.load import Load, log_report

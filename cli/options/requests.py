@@ -79,7 +79,7 @@ _OPTIONS = (
         "--body",
         type=ParsedType(request_rules.body),
         metavar="log|size|FILE:COLUMN",
-        help="Send bodies: as logged, of logged size, or from FILE.",
+        help="Send bodies: as logged, of logged size, or from FILE.  [default: log, if it has any]",
     ),
     _many(
         "--inject",

@@ -1,4 +1,4 @@
-"""Bodies of the requests: shapes that add them, on request only and for methods that have one.
+"""Bodies of the requests: shapes that add them, for methods that have one.
 
 Bodies of a file beside the log are addresses in a plan, and are read from it shortly before they are sent: a plan ahead
 of time would fill the memory.
@@ -36,6 +36,8 @@ class LoggedBody:
     columns: ClassVar[Sequence[str]] = ("body", REF, HEADERS)
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        if frame["body"].null_count() == frame[REF].null_count() == frame.height:
+            return frame
         own = [PAYLOAD] if PAYLOAD in frame.columns else []
         body = pl.when(_HAS_BODY).then(pl.coalesce(pl.col("body").cast(pl.Binary), *own)).alias(PAYLOAD)
         stored = [pl.when(_HAS_BODY).then(REF).alias(STORED)] if frame[REF].is_not_null().any() else []

@@ -28,6 +28,9 @@ _PREFIX: Final = "header:"
 BODILESS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
 """Methods without a body; all others announce theirs, even an empty one."""
 
+WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+"""Methods whose requests usually have one that is not empty."""
+
 CONTROLS: Final = r"[\x00-\x08\x0a-\x1f\x7f]+"
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from logreplay.core import record
 from logreplay.core.bodies import ADDRESS, REF, named
-from logreplay.core.rows import read_batches
+from logreplay.core.rows import names_in, read_batches
 from logreplay.replay.requests.filters import leave_out
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, PROTOCOL, header_column, header_name
 
@@ -41,6 +41,14 @@ class LogFile:
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         frames = read_batches(self.path, columns)
         return with_file(frames, str(self.path)) if REF in columns else frames
+
+    def names(self) -> list[str]:
+        """Its columns.
+
+        Raises:
+            LogreplayError: it cannot be read, or is not a normalized CSV.
+        """
+        return names_in(self.path)
 
     def __str__(self) -> str:
         return str(self.path)
@@ -143,6 +151,23 @@ def lacking(
             return 0
         count += sent.height
     return count
+
+
+def without_body(source: RequestSource, methods: Collection[str]) -> tuple[int, int]:
+    """Count the requests of some methods, and those of them whose body the log lacks although it has that of others.
+
+    A size of 0 in ``request_bytes`` says that there was none.
+
+    Raises:
+        LogreplayError: the rows cannot be read.
+    """
+    count = lacking = known = 0
+    for frame in source.batches(("op", "body", REF, "request_bytes")):
+        sent = frame.filter(pl.col("op").is_in(methods))
+        bare = sent.filter(pl.all_horizontal(pl.col("body", REF).is_null()))
+        count, known = count + sent.height, known + sent.height - bare.height
+        lacking += bare.filter(pl.col("request_bytes").fill_null(1) > 0).height
+    return count, lacking if known else 0
 
 
 def is_request_file(path: Path) -> bool:

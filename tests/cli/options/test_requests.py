@@ -17,6 +17,7 @@ from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders
 from logreplay.replay.sessions.insertion import Insertion
 from support.background_server import beside
+from support.captured_requests import BINARY, FORM, har
 from support.recording_server import Received, RecordingServer, recording
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,client,host,referer,agent,request_bytes,body"
@@ -110,7 +111,39 @@ def test_bodies(server: RecordingServer, log: Path) -> None:
         (post,) = received(server, log, "--methods", "POST", "--body", option)
         assert post.body == body
     (post,) = received(server, log, "--methods", "POST")
-    assert post.body == b""
+    assert post.body == b"a=1"
+
+
+def test_the_bodies_of_a_capture_are_sent_where_its_methods_are_allowed(
+    server: RecordingServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.har").write_bytes(har())
+    assert logreplay("convert", tmp_path / "a.har", "-o", tmp_path / "a.csv") == 0
+    seen = received(server, tmp_path / "a.csv", "--methods", "GET,POST,PUT")
+    assert {one.line.split()[0]: one.body for one in seen} == {"GET": b"", "POST": FORM, "PUT": BINARY}
+    assert {one.header("content-type") for one in seen} == {
+        None,
+        "application/x-www-form-urlencoded",
+        "application/octet-stream",
+    }
+    assert "have no body there" not in capsys.readouterr().err
+
+
+def test_requests_whose_body_the_log_lacks_are_counted(
+    server: RecordingServer, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not where it says that there was none, nor if it has no bodies at all."""
+    rows = pl.read_csv(log, infer_schema=False)
+    size = pl.when(pl.int_range(pl.len()) < 8).then(pl.lit("7")).otherwise(pl.lit("0"))
+    rows = rows.with_columns(op=pl.lit("POST"), request_bytes=size)
+    rows.write_csv(log)
+    seen = received(server, log, "--methods", "GET,POST,DELETE")
+    assert [one.body for one in seen] == [b""] * 3 + [b"a=1"] + [b""] * 8
+    text = "warning: bodies: 7 of 12 POST requests of the log have no body there, and are sent empty; "
+    assert text in capsys.readouterr().err
+    rows.with_columns(body=pl.lit(None)).write_csv(log)
+    received(server, log, "--methods", "POST")
+    assert "have no body there" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("sender", ["wire", "aiohttp"])

@@ -1,0 +1,202 @@
+"""Says what options take from a log and the log does not have."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from logreplay.core.plural import number_of
+from logreplay.inputs.logs import Tell
+from logreplay.options.request_rules import RequestRules
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from logreplay.options.sender_rules import SenderRules
+    from logreplay.replay.requests.sources import RequestSource
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """A column of the log without which an option would do something else in silence.
+
+    Attributes:
+        known: the value of a request, null where it has none; None: the column.
+        text: what the requests lack, the option, and what to do.
+    """
+
+    column: str
+    text: str
+    known: "Callable[[], pl.Expr] | None" = None
+
+
+def _pause() -> "pl.Expr":
+    import polars as pl
+
+    return pl.when(pl.col("thinktime") > 0).then(pl.col("thinktime"))
+
+
+PROTOCOL: Final = Needed("protocol", "a value in column protocol, which --http log needs; use --http 1.1 or --http 2")
+THINK: Final = Needed(
+    "thinktime",
+    "a pause in column thinktime, which --think log needs; access logs have none: use --think 1s, or --think 1s..3s",
+    _pause,
+)
+
+
+def expect(
+    needed: Sequence[Needed],
+    log: "Path | RequestSource",
+    methods: frozenset[str],
+    path: Path | None = None,
+) -> None:
+    """Check that at least one request of a log has a value in each needed column.
+
+    Raises:
+        LogreplayError: no request has one; or the log cannot be read.
+    """
+    from logreplay.core.record import LogreplayError
+    from logreplay.replay.requests.sources import LogFile, lacking
+
+    source = LogFile(log) if isinstance(log, Path) else log
+    for each in needed:
+        if count := lacking(source, (each.column,), each.column, methods, each.known and each.known()):
+            raise LogreplayError(f"{path or log}: none of {number_of(count, 'request')} has {each.text}")
+
+
+def expect_times(log: "Path | RequestSource", methods: frozenset[str]) -> None:
+    """Check that the requests of a log did not all start at one time, or at none that is known.
+
+    Raises:
+        LogreplayError: they did, so that all of them would be sent at once; or the log cannot be read.
+    """
+    import polars as pl
+
+    from logreplay.core.record import LogreplayError, start_time
+    from logreplay.replay.requests.sources import LogFile
+
+    source = LogFile(log) if isinstance(log, Path) else log
+    count, known = 0, set[int]()
+    for frame in source.batches(("op", "date", "time")):
+        sent = frame.filter(pl.col("op").is_in(methods)).select(start_time().to_physical())
+        count += sent.height
+        known |= {*sent["start"].drop_nulls().unique().head(3)} - {0}
+        if len(known) > 1:
+            return
+    if count > 1:
+        have = "the same time" if known else "no time"
+        raise LogreplayError(
+            f"{log}: its {count:,} requests have {have}: --speed and --arrivals log would send all of them at once; "
+            "give a rate with --tps, without --arrivals log"
+        )
+
+
+def tell_lacking(
+    request_rules: RequestRules,
+    sender_rules: "SenderRules",
+    log: "Path | RequestSource",
+    tell: Tell,
+    *,
+    where: str = "",
+) -> None:
+    """Tell which options take from a log what it does not have; of a log that is followed, what it had not so far."""
+    from logreplay.replay.requests.sources import LogFile
+
+    source, methods = LogFile(log) if isinstance(log, Path) else log, sender_rules.methods
+    for about, text in (
+        *_clients(request_rules, source, methods, by_client=sender_rules.by_client),
+        *_values(request_rules, source, methods),
+        *_headers(request_rules, source, methods),
+        *_bodies(request_rules, source, methods),
+    ):
+        tell(f"{about}: {where}{text}")
+
+
+def _absent(
+    source: "RequestSource",
+    methods: frozenset[str],
+    columns: Sequence[str],
+    rendered: str = "",
+    value: "pl.Expr | None" = None,
+) -> int:
+    """As `logreplay.replay.requests.sources.lacking`, also for a log that is followed."""
+    from logreplay.replay.requests.sources import lacking
+    from logreplay.replay.requests.tail import Followed
+
+    if isinstance(source, Followed):
+        return min(source.lacking(column, methods) for column in columns)
+    return lacking(source, columns, rendered, methods, value)
+
+
+_Said = Iterator[tuple[str, str]]
+"""What it is about, and what is lacking."""
+
+
+def _clients(rules: RequestRules, source: "RequestSource", methods: frozenset[str], *, by_client: bool) -> _Said:
+    if by_client and not rules.client_key and (count := _absent(source, methods, ("client",))):
+        text = f"none of {number_of(count, 'request')} has a value in column client; all of them share one connection"
+        yield "warning: --by-client", text
+    if (key := rules.client_key) and key.columns and (count := _absent(source, methods, key.columns, "", key.value)):
+        text = f"none of {number_of(count, 'request')} has a value; clients are told apart by their addresses"
+        yield f"warning: --client-key {key}", text
+
+
+def _values(rules: RequestRules, source: "RequestSource", methods: frozenset[str]) -> _Said:
+    for option, value, column, name in (
+        ("--host", rules.host, "host", "Host"),
+        ("--agent", rules.agent, "agent", "User-Agent"),
+        ("--referer", rules.referer, "referer", "Referer"),
+    ):
+        if value == "log" and (count := _absent(source, methods, (column,), name)):
+            instead = "no Referer is sent" if name == "Referer" else f"logreplay's own {name} is sent"
+            text = f"none of {number_of(count, 'request')} has a value in column {column}; {instead}"
+            yield f"warning: {option} log", text
+
+
+def _headers(rules: RequestRules, source: "RequestSource", methods: frozenset[str]) -> _Said:
+    from logreplay.core.headers import HEADERS
+    from logreplay.replay.requests.headers import LoggedHeaders
+    from logreplay.replay.requests.tail import Followed
+
+    if not any(isinstance(header, LoggedHeaders) for header in rules.header):
+        return
+    if count := _absent(source, methods, (HEADERS,)):
+        text = f"none of {number_of(count, 'request')} has a value in column headers; none of its headers is sent"
+        yield "warning: --header log", text
+    elif not isinstance(source, Followed):
+        named = {header.name.lower() for header in rules.header}
+        if left_out := sorted(_traces_in(source) - named):
+            text = f"not sent: {', '.join(left_out)}; the requests would join the traces of production; "
+            yield "--header log", f"{text}send one with --header '{left_out[0]}: log'"
+
+
+def _traces_in(source: "RequestSource") -> set[str]:
+    """The headers of traces in the first rows of a log, by their names in lower case."""
+    from logreplay.core.headers import HEADERS, header_pairs
+    from logreplay.replay.requests.headers import is_of_trace
+
+    texts = next((frame[HEADERS].drop_nulls().to_list() for frame in source.batches((HEADERS,))), [])
+    return {name.lower() for text in texts for name, _ in header_pairs(text) if is_of_trace(name.lower())}
+
+
+def _bodies(rules: RequestRules, source: "RequestSource", methods: frozenset[str]) -> _Said:
+    from logreplay.core.bodies import REF
+    from logreplay.core.headers import HEADERS
+    from logreplay.replay.requests.bodies import LoggedBody
+    from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, WITH_BODY
+    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.sources import LogFile, without_body
+
+    if rules.body:
+        columns = [name for name in rules.body.columns if name != HEADERS]
+        if count := _absent(source, methods - {*BODILESS}, columns, PAYLOAD):
+            text = f"none of {number_of(count, 'request')} that may have a body has a value in column "
+            yield "warning: --body", f"{text}{' or '.join(columns)}; no body is sent"
+    expected = methods & WITH_BODY
+    logged = rules.body is None or isinstance(rules.body, LoggedBody)
+    if logged and expected and isinstance(source, LogFile | Stored) and {"body", REF} & {*source.names()}:
+        count, empty = without_body(source, expected)
+        if empty:
+            requests = number_of(count, f"{'/'.join(sorted(expected))} request")
+            text = f"{empty:,} of {requests} of the log have no body there, and are sent empty; "
+            yield "warning: bodies", f"{text}the server or the capture left it out, perhaps for its size"
