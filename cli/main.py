@@ -15,6 +15,7 @@ from logreplay.cli.display.bug_report import no_tracebacks, sentence
 from logreplay.cli.display.outlet import UnreadOutput, lead_nowhere
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.options.share import keep_private
 from logreplay.cli.registry import SHORT_HELP, Commands
 from logreplay.cli.running.signals import SIGNALS
 from logreplay.cli.settings.configurable import find_settings, where_from
@@ -71,6 +72,7 @@ def main() -> None:
     """Run the command line, and say in one line what went wrong."""
     gc.set_threshold(_OBJECTS)
     warnings.showwarning = _say_warning
+    keep_private()
     _open_standard_streams()
     SIGNALS.listen()
     atexit.register(SIGNALS.ignore)  # registered first, called last

@@ -19,7 +19,7 @@ from glob import escape
 from pathlib import Path
 from shutil import rmtree
 from tempfile import gettempdir, mkdtemp
-from typing import Final, Self
+from typing import BinaryIO, Final, Self
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.errors import TakenError as TakenError
@@ -89,7 +89,7 @@ class Lock:
         raise TakenError(in_use(of))
 
     def _take(self) -> bool:
-        flags = os.O_RDONLY if self._folder else os.O_RDWR | os.O_CREAT
+        flags = os.O_RDONLY if self._folder else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
         self._descriptor = os.open(self._path, flags, 0o666)
         with suppress(FileNotFoundError):  # removed by its last holder before it was locked here
             if lock(self._descriptor) and os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):
@@ -165,6 +165,17 @@ def _part_of(name: str) -> str:
 def is_part(path: str | Path) -> bool:
     """Whether a name is that of a temporary file."""
     return _PART in Path(path).name
+
+
+def not_through_a_link(path: str, flags: int) -> int:
+    """Open a file of results (an ``opener``): a link that somebody put there would lead the rows elsewhere."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
+def fresh_file(path: Path) -> BinaryIO:
+    """Make a temporary file; what has its name, such as a link, is removed."""
+    path.unlink(missing_ok=True)
+    return path.open("xb")
 
 
 class NewFile:
@@ -349,6 +360,8 @@ def unwritable(path: Path, error: OSError, option: str = "-o") -> LogreplayError
     missing = error.errno == errno.ENOENT and not path.parent.is_dir()
     reason = f"there is no folder {path.parent}" if missing else why(error, option)
     remedy = "" if error.errno in FULL else f"; choose another with {option}"
+    if error.errno == errno.ELOOP and error.filename:
+        reason, remedy = f"{error.filename} is a link", f"; remove it, or choose another with {option}"
     return LogreplayError(f"{path}: cannot be written: {reason}{remedy}")
 
 

@@ -132,6 +132,8 @@ class ResultFolder:
                         advice = "choose another with -o, or replace it with --force"
                         raise TakenError(f"{folder}: exists already, and is not empty; {advice}")
                     path = folder / _RUNNING
+                    if path.is_symlink():
+                        raise LogreplayError(f"{folder}: cannot be written: {path} is a link; remove it")
                     path.mkdir(exist_ok=True)
                     made = True
                     locks.enter_context(Lock(path, folder))

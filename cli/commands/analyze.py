@@ -7,6 +7,7 @@ import click
 
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.options.cluster import cluster_option
+from logreplay.cli.options.share import share_option
 from logreplay.cli.running.reporting import draws
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.runs.engines import cluster_executor
@@ -24,6 +25,7 @@ from logreplay.runs.result_files import place_for
 )
 @click.option("--no-plots", is_flag=True, help="Write tables and summary without pictures.")
 @click.option("--force", is_flag=True, help="Write into an existing folder.")
+@share_option
 @cluster_option
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not print progress and the answer on stderr.")

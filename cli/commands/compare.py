@@ -11,6 +11,7 @@ from logreplay.cli.display.junit import Check, worst, write_junit
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.replay import junit_option
 from logreplay.cli.options.types import ParsedType, percent
+from logreplay.cli.options.share import share_option
 from logreplay.cli.running.comparing import check_valid, gate, print_comparison, print_statuses
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.core.quantities import picture
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 )
 @junit_option
 @click.option("--force", is_flag=True, help="Replace an existing FILE.")
+@share_option
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 def compare(
     baseline: Path,

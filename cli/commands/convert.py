@@ -14,6 +14,7 @@ import click
 from logreplay.cli.display.terminal import on_terminal, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.cluster import cluster_option
+from logreplay.cli.options.share import share_option
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.core.masking import masked, terminal_safe
 from logreplay.runs.engines import cluster_executor
@@ -100,6 +101,7 @@ _M_ARENA_MAX: Final = -8
 )
 @cluster_option
 @click.option("--force", is_flag=True, help="Replace existing results.")
+@share_option
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def convert(

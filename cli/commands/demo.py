@@ -8,6 +8,7 @@ from logreplay.calling.stopping import stop_rule
 from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.options.share import share_option
 from logreplay.cli.running.reporting import draws, report_sweep
 from logreplay.cli.running.sweep import limited_steps
 from logreplay.cli.running.sweep_runner import sweep_into
@@ -27,6 +28,7 @@ STEP_SECONDS = 4.0
 )
 @click.option("--http", type=click.Choice(["1.1", "2"]), default="1.1", show_default=True, help="Version of HTTP.")
 @click.option("--force", is_flag=True, help="Replace an existing result.")
+@share_option
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
     """Convert the bundled log, start a target that carries 250 requests/s, and sweep past its saturation.

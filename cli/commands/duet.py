@@ -13,6 +13,7 @@ from logreplay.cli.options.replay import history_option, junit_option
 from logreplay.cli.options.requests import shaping_options
 from logreplay.cli.options.schedule import NEEDS, YIELDS_TO, pacing_options
 from logreplay.cli.options.sender import sending_options
+from logreplay.cli.options.share import share_option
 from logreplay.cli.options.stop import stop_option
 from logreplay.cli.options.types import percent
 from logreplay.cli.running.duet import DuetOptions, duet_once
@@ -48,6 +49,7 @@ from logreplay.cli.running.duet import DuetOptions, duet_once
     help="Write results to this folder.  [default: duet-TIME]",
 )
 @click.option("--force", is_flag=True, help="Replace an existing result.")
+@share_option
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @comparing_options

@@ -9,6 +9,7 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.help_groups import sections
+from logreplay.cli.options.share import share
 from logreplay.cli.settings.empty_values import Checked
 
 
@@ -34,6 +35,7 @@ def man(command: str | None, output: Path | None) -> None:
         return
     from logreplay.core.files import write_atomically
 
+    share()
     output.mkdir(parents=True, exist_ok=True)
     for name in ("", *root.commands):
         write_atomically(output / f"{_title(name)}.1", page(root, name))

@@ -7,6 +7,7 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.types import DURATION, ParsedType
+from logreplay.cli.options.share import share_option
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.core.quantities import picture
 
@@ -26,6 +27,7 @@ from logreplay.core.quantities import picture
 @click.option("--within", type=DURATION, metavar="D", help="Draw a bound on the response time too: 300ms.")
 @click.option("--linear", is_flag=True, help="Use a linear time axis.  [default: logarithmic]")
 @click.option("--force", is_flag=True, help="Replace an existing FILE.")
+@share_option
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def plot(
     results: Sequence[Path],

@@ -9,6 +9,7 @@ from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.log_name import LogName
 from logreplay.cli.options.replay import history_option, junit_option, replay_options
 from logreplay.cli.options.schedule import NEEDS, YIELDS_TO, pacing_options
+from logreplay.cli.options.share import share_option
 from logreplay.cli.running.run import RunOptions, replay_once
 
 
@@ -24,6 +25,7 @@ from logreplay.cli.running.run import RunOptions, replay_once
     help="Write result rows to FILE.  [default: run-TIME.csv]",
 )
 @click.option("--force", is_flag=True, help="Replace an existing result.")
+@share_option
 @click.option("--crash", "--fail-fast", "crash", is_flag=True, help="Stop at the first failure, and print it.")
 @click.option("-v", "--verbose", is_flag=True, help="Print each request and response.")
 @click.option("-d", "--debug", is_flag=True, help="Print what the generator did.")

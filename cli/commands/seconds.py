@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.terminal import say
+from logreplay.cli.options.share import share_option
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.core.plural import number_of
 
@@ -20,6 +21,7 @@ from logreplay.core.plural import number_of
     help="Write the table to FILE; - is stdout.  [default: -]",
 )
 @click.option("--force", is_flag=True, help="Replace an existing FILE.")
+@share_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each second instead of CSV.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quiet: bool) -> None:

@@ -7,6 +7,7 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.options.share import share_option
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.core.plural import number_of
 
@@ -24,6 +25,7 @@ from logreplay.core.plural import number_of
     "-o", "--output", default="urls.csv", show_default=True, metavar="FILE", help="Write to this CSV; - is stdout."
 )
 @click.option("--force", is_flag=True, help="Replace an existing FILE.")
+@share_option
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def urls(templates: Sequence[str], variables: Sequence[str], output: str, force: bool, quiet: bool) -> int:
     """Write a request for every combination of values as a normalized CSV that can be replayed.

@@ -37,6 +37,7 @@ _GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "Output": (
         *(
             "force",
+            "share",
             "junit",
             "history",
             "resume",

@@ -16,6 +16,7 @@ from logreplay.cli.options.groups import Command
 from logreplay.cli.options.progress import telling_options
 from logreplay.cli.options.requests import shaping_options
 from logreplay.cli.options.sender import sending_options
+from logreplay.cli.options.share import share_option
 from logreplay.cli.options.stop import stop_option
 from logreplay.inputs.targets import TargetChoice
 from logreplay.options.request_rules import RequestRules
@@ -97,6 +98,7 @@ _FOLDER = (
         help="Write results to this folder.  [default: COMMAND-TIME]",
     ),
     click.option("--force", is_flag=True, help="Replace an existing result."),
+    share_option,
     click.option("--no-plots", is_flag=True, help="Write tables and summary without pictures."),
     click.option("--json", "as_json", is_flag=True, help="Print summary.json instead of tables."),
     click.option("-q", "--quiet", is_flag=True, help="Print errors only."),

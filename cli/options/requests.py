@@ -6,7 +6,7 @@ from typing import Final
 import click
 
 from logreplay.cli.options.groups import Option, bundle
-from logreplay.cli.options.types import Once, ParsedType, Whole
+from logreplay.cli.options.types import LinesOfFiles, Once, ParsedType, Whole
 from logreplay.core.quantities import percentage_of
 from logreplay.options import request_rules
 from logreplay.options.request_rules import RequestRules
@@ -70,7 +70,14 @@ _OPTIONS = (
     _option("--seed", type=Whole(0), default=0, show_default=True, metavar="N", help="Seed for every random choice."),
     _many("--rewrite", type=_REWRITTEN, metavar="s|FROM|TO|", help="Replace regex FROM by TO in URLs. Repeatable."),
     _many("--param", type=ParsedType(request_rules.param), metavar="K=V", help="Set a query parameter. Repeatable."),
-    _many("-H", "--header", type=_HEADER, metavar="'K: V'|log", help="Send a header, or those of LOG. Repeatable."),
+    _many(
+        "-H",
+        "--header",
+        cls=LinesOfFiles,
+        type=_HEADER,
+        metavar="'K: V'|@FILE|log",
+        help="Send a header, those in FILE (a line each), or those of LOG. Repeatable.",
+    ),
     _option("--host", metavar="log|NAME", help="Host header: as logged, or NAME.  [default: the target's]"),
     _option("--agent", metavar="log|TEXT", help="User-Agent header: as logged, or TEXT.  [default: logreplay]"),
     _option("--referer", metavar="log|TEXT", help="Referer header: as logged, or TEXT."),

@@ -9,6 +9,9 @@ import click
 
 from logreplay.core.quantities import fraction_of, pause_of, positive_rate, seconds_of
 
+_LONGEST_FILE: Final = 1 << 16
+"""Characters of a file with values of an option."""
+
 
 class ParsedType(click.ParamType[Any]):
     """Text that a function reads; the `ValueError` that it raises is a fault of the command line.
@@ -54,6 +57,38 @@ class Once(click.Option):
         if len(given) > 1:
             raise click.UsageError(f"{self.opts[0]} is given twice; give it once", ctx)
         return super().consume_value(ctx, {**opts, str(self.name): given[0]})
+
+
+class LinesOfFiles(click.Option):
+    """An option that takes a value from each line of a file, too: ``@FILE``. Blank lines are left out.
+
+    The command line is in the list of processes, which other users of the machine can read; a file need not be.
+    """
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Convert the values, and those of files.
+
+        Raises:
+            BadParameter: a file cannot be read, or a value is not valid.
+        """
+        if not value:
+            return super().type_cast_value(ctx, value)
+        named = [isinstance(each, str) and each.startswith("@") for each in value]
+        lines = [self._lines(ctx, each) if file else [each] for each, file in zip(value, named, strict=True)]
+        return super().type_cast_value(ctx, [line for some in lines for line in some])
+
+    def _lines(self, ctx: click.Context, value: str) -> list[str]:
+        try:
+            with open(value[1:], encoding="utf-8") as file:
+                text = file.read(_LONGEST_FILE + 1)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not a text in UTF-8"
+            raise click.BadParameter(f"{value}: cannot be read: {why}", ctx, self) from None
+        if len(text) > _LONGEST_FILE:
+            raise click.BadParameter(
+                f"{value}: is longer than {_LONGEST_FILE >> 10} KiB; name a file of lines", ctx, self
+            )
+        return [line.rstrip("\r") for line in text.split("\n") if line.strip()]
 
 
 class Whole(click.IntRange):

@@ -1,6 +1,7 @@
 """Commands whose options can also come from ``logreplay.toml`` and ``LOGREPLAY_*`` variables."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -13,14 +14,16 @@ from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.file import FILE, WIDENING, permission, read_settings
 from logreplay.cli.settings.option_names import key_of, opposite
 from logreplay.cli.settings.precedence import Names, Setting, applicable
-from logreplay.cli.settings.variables import PREFIX, read_variables
+from logreplay.cli.settings.variables import read_variables, variable_of
 from logreplay.core.errors import UsageError
-from logreplay.core.masking import terminal_safe
+from logreplay.core.masking import masked, terminal_safe
 
 _FOUND: Final = "logreplay.settings"
 _APPLIED: Final = "logreplay.settings.applied"
+_PLACEHOLDER: Final = re.compile(r"\{\w*\}")
+"""A variable of a template of URLs."""
 _EPILOG: Final = (
-    f"Options can also stand in {FILE} (see logreplay init) or in variables such as {PREFIX}{{}}; the command line "
+    f"Options can also stand in {FILE} (see logreplay init) or in variables such as {{}}; the command line "
     "wins, --no-NAME restores a default."
 )
 
@@ -48,7 +51,7 @@ class Configurable(Checked):
         self._yields_to, self._needs = yields_to, needs
         self.resets = dict(_resets(self.params))
         if self.params:
-            self.epilog = _EPILOG.format(f"{self.name}_{key_of(self.params[-1])}".replace("-", "_").upper())
+            self.epilog = _EPILOG.format(variable_of(self.name or "", key_of(self.params[-1])))
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, among them the hidden options that set others back to their defaults."""
@@ -67,7 +70,24 @@ class Configurable(Checked):
         applied = applicable(found, typed, reset, self._yields_to, self._needs)
         ctx.meta[_APPLIED] = applied
         ctx.default_map = {name: setting.value for name, setting in applied.items()}
-        return super().parse_args(ctx, args)
+        left = super().parse_args(ctx, list(args))
+        self._warn_of_credentials(ctx, args)
+        return left
+
+    def _warn_of_credentials(self, ctx: click.Context, args: list[str]) -> None:
+        """Warn of each option with a credential that stands on the command line."""
+        values, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for parameter in dict.fromkeys(order):
+            key, given = key_of(parameter), values.get(parameter.name or "")
+            texts = [str(text) for text in (given if isinstance(given, list | tuple) else [given])]
+            if any(_is_credential(key, _PLACEHOLDER.sub("", text)) for text in texts):
+                name = f"--{key}" if isinstance(parameter, click.Option) else key.upper()
+                file = ", or in a file: --header @FILE" if key == "header" else ""
+                say(
+                    f"warning: {name} holds a credential, and other users of this machine can read command lines (ps); "
+                    f"give it in the variable {variable_of(self.name or '', key)}{file}",
+                    quiet=bool(ctx.params.get("quiet")),
+                )
 
     def _typed(self, args: list[str]) -> dict[str, Any]:
         """Return the values of the parameters that stand on the command line, by name."""
@@ -99,6 +119,11 @@ class Configurable(Checked):
             return super().invoke(ctx)
         except UsageError as error:
             raise click.UsageError(str(error), ctx) from None
+
+
+def _is_credential(key: str, text: str) -> bool:
+    shown = text if key == "header" else f"--{key} {text}"
+    return masked(shown) != shown
 
 
 def where_from(error: click.BadParameter) -> str:

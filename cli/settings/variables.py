@@ -52,7 +52,7 @@ def read_variables(
                     given = _setting(variable, key, options[key], text, Rank.VARIABLE)
                     general[other][options[key].name or ""] = given
         elif having := [name for name, options in commands.items() if key in options]:
-            names = " or ".join(_variable(name, key) for name in having)
+            names = " or ".join(variable_of(name, key) for name in having)
             raise click.ClickException(f"{variable}: {key!r} does not mean the same in all commands; set {names}")
         else:
             tell(f"{terminal_safe(variable)} has no effect: {_unknown(key, command, commands, everywhere)}")
@@ -65,18 +65,21 @@ def _unknown(
     """Say that no option has this name, and which names are near to it."""
     if command:
         key = key.removeprefix(f"{command}-")
-        by_option = {option: _variable(command, option) for option in commands[command]}
+        by_option = {option: variable_of(command, option) for option in commands[command]}
     else:
         by_option = {
-            option: _variable(name, option) for name, options in reversed(list(commands.items())) for option in options
+            option: variable_of(name, option)
+            for name, options in reversed(list(commands.items()))
+            for option in options
         }
-        by_option |= {option: _variable(option) for option in everywhere}
+        by_option |= {option: variable_of(option) for option in everywhere}
     near = " or ".join(by_option[option] for option in get_close_matches(key, by_option))
     where = f"{command} has" if command else "there is"
     return f"{where} no option {key!r}" + (f"; did you mean {near}?" if near else "")
 
 
-def _variable(*parts: str) -> str:
+def variable_of(*parts: str) -> str:
+    """Return the variable of an option: of a command and its option, or of an option for all commands."""
     return PREFIX + "_".join(parts).replace("-", "_").upper()
 
 

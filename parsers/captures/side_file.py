@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from logreplay.core.bodies import REF, BodyWriter, StoredBodies, pieces
-from logreplay.core.files import NewFile
+from logreplay.core.files import NewFile, fresh_file
 from logreplay.parsers.captures.capture import PAYLOAD
 
 
@@ -42,7 +42,7 @@ class SideFile:
     def __init__(self, path: Path, new: NewFile | None = None) -> None:
         self.path, self._new = path, new
         self._written = new.part if new else path
-        self._file = open(self._written, "wb")  # noqa: SIM115  # closed by close() or discard()
+        self._file = open(self._written, "wb") if new else fresh_file(path)  # noqa: SIM115
         self._bodies = BodyWriter(self._file)
 
     def store(self, rows: pl.DataFrame) -> pl.DataFrame:

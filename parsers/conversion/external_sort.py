@@ -19,6 +19,7 @@ from typing import BinaryIO, Final
 import numpy as np
 import polars as pl
 
+from logreplay.core.files import fresh_file
 from logreplay.parsers.conversion.source import split_lines
 from logreplay.parsers.fields import timestamps
 from logreplay.parsers.fields.timestamps import Times
@@ -54,7 +55,7 @@ class Sorter:
     def __init__(self, path: Path, header: bytes, buffer: int = BUFFER) -> None:
         self._path, self._header, self._limit = path, header, buffer
         self._spill_path, self._merged_path = (path.with_name(path.name + end) for end in (".spill", ".merged"))
-        self._main: BinaryIO = open(path, "wb")  # noqa: SIM115  # closed by close() or discard()
+        self._main = fresh_file(path)
         self._main.write(header)
         self._spill: BinaryIO | None = None
         self._runs: list[tuple[int, int]] = []
@@ -122,7 +123,7 @@ class Sorter:
         if not self._late.height:
             return
         if self._spill is None:
-            self._spill = open(self._spill_path, "wb")  # noqa: SIM115  # closed by close() or discard()
+            self._spill = fresh_file(self._spill_path)
         begin = self._spill.tell()
         self._write(self._spill, *self._late.take())
         self._runs.append((begin, self._spill.tell()))
@@ -131,7 +132,7 @@ class Sorter:
         with (
             open(self._path, "rb") as main,
             open(self._spill_path, "rb") as spill,
-            open(self._merged_path, "wb") as out,
+            fresh_file(self._merged_path) as out,
         ):
             out.write(self._header)
             size = max(MERGE // (len(self._runs) + 1), 1 << 16)

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Final, TextIO
 
-from logreplay.core.files import unwritable
+from logreplay.core.files import not_through_a_link, unwritable
 from logreplay.replay.monitor.probes import ProbeReading
 from logreplay.replay.results.verdict import Finding, Severity
 
@@ -83,7 +83,9 @@ class ProbeLog:
         """Append a line; return why that failed."""
         try:
             if self._file is None:
-                self._file = self._path.open("a" if self._first else "w", encoding="ascii")
+                self._file = open(  # noqa: SIM115
+                    self._path, "a" if self._first else "w", encoding="ascii", opener=not_through_a_link
+                )
                 if not self._file.tell():
                     self._file.write(HEADER)
             self._file.write(line)

@@ -17,7 +17,17 @@ from typing import Final, Protocol, Self
 import numpy as np
 import polars as pl
 
-from logreplay.core.files import ADVICE, TakenError, atomic_path, check_absent, in_use, lock, unwritable, why
+from logreplay.core.files import (
+    ADVICE,
+    TakenError,
+    atomic_path,
+    check_absent,
+    in_use,
+    lock,
+    not_through_a_link,
+    unwritable,
+    why,
+)
 from logreplay.core.record import RESULT_COLUMNS, LogreplayError, to_csv
 from logreplay.core.rows import check_name, scan
 from logreplay.core.zstd import frame_compressor
@@ -167,7 +177,7 @@ class ResultLog:
         with ExitStack() as stack:
             if self.growing != path and path.exists():
                 stack.enter_context(self._locked(path, "rb"))  # who writes it now is not replaced
-            mode = "r+b" if keep or (force and self.growing.exists()) else "xb"
+            mode = "r+b" if keep or (force and os.path.lexists(self.growing)) else "xb"
             self._file = stack.enter_context(self._locked(self.growing, mode))
             try:
                 self._file.truncate(keep)
@@ -176,12 +186,15 @@ class ResultLog:
             self._file.seek(keep)
             self._open = stack.pop_all()
         self._empty = not keep
+        if self.growing != path:  # a killed run may have left them, and they would be taken for those of this one
+            for left in belonging(self.growing):
+                left.unlink(missing_ok=True)
         if not keep:
             self._append((",".join(RESULT_COLUMNS) + "\n").encode())
 
     def _locked(self, path: Path, mode: str) -> FileIO:
         try:
-            file = FileIO(path, mode)
+            file = FileIO(path, mode, opener=None if mode == "rb" else not_through_a_link)
         except FileExistsError:
             raise TakenError(f"{path}: exists already; {ADVICE if path == self.path else _KILLED}") from None
         except OSError as error:

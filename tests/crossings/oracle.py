@@ -527,7 +527,11 @@ def _headers(case: Case, ran: Ran) -> Iterator[Finding]:
     requests = ran.got.requests + ran.got.broken
     total, logins = sum(requests.values()), sum(count for (_, url), count in requests.items() if url == "/login")
     expected = {
-        "header": {"one": ("x-crossing", "1"), "secret": ("authorization", "Bearer verysecrettoken")},
+        "header": {
+            "one": ("x-crossing", "1"),
+            "file": ("x-filed", "1"),
+            "secret": ("authorization", "Bearer verysecrettoken"),
+        },
         "auth": {
             "bearer": ("authorization", "Bearer verysecrettoken"),
             "basic": ("authorization", "Basic dXNlcjp2ZXJ5c2VjcmV0dG9rZW4="),

@@ -78,7 +78,13 @@ _SHAPING: Final[Factors] = {
     "seed": _option("seed", other="7"),
     "rewrite": _option("rewrite", one="'s|page|seite|'", two="'s|page|seite|' --rewrite 's|^/|/v2/|'"),
     "param": _option("param", one="k=v"),
-    "header": _option("header", log="log", one="'X-Crossing: 1'", secret="'Authorization: Bearer verysecrettoken'"),
+    "header": _option(
+        "header",
+        log="log",
+        one="'X-Crossing: 1'",
+        secret="'Authorization: Bearer verysecrettoken'",
+        file="@headers.txt",
+    ),
     "host": _option("host", log="log", name="www.example"),
     "agent": _option("agent", log="log", text="crossing/1"),
     "referer": _option("referer", log="log", text="http://www.example/"),
@@ -98,6 +104,7 @@ _TELLING: Final[Factors] = {
 _FOLDER: Final[Factors] = {
     "output": {"-": "-o out", "named": ""},
     "force": {"-": "", "new": "--force", "old": "--force", "exists": ""},
+    "share": _flag("share"),
     "no-plots": {"-": "--no-plots", "plots": ""},
     "json": _flag("json"),
     "quiet": {"-": "", "q": "-q", "quiet": "--quiet"},
@@ -123,6 +130,7 @@ _RUN: Final[Factors] = {
     "output": {"-": "-o out.csv", "gz": "-o out.csv.gz", "zst": "-o out.csv.zst", "parquet": "-o out.parquet"}
     | {"named": ""},
     "force": _FOLDER["force"],
+    "share": _FOLDER["share"],
     "crash": _flag("crash"),
     "verbose": {"-": "", "v": "-v", "verbose": "--verbose"},
     "debug": {"-": "", "d": "-d", "debug": "--debug"},
@@ -210,6 +218,7 @@ _CONVERT: Final[Factors] = {
     "max-rejects": _option("max-rejects", few="1", share="50%"),
     "cluster": _option("cluster", local="local:2"),
     "force": _FOLDER["force"],
+    "share": _FOLDER["share"],
     "json": _flag("json"),
     "quiet": _FOLDER["quiet"],
     "terminal": _OUTSIDE["terminal"],

@@ -78,6 +78,7 @@ def make_world(case: Case, folder: Path, authority: bytes) -> World:
         "logins.csv": b"url,body\n/login,user=ann\n/login,user=bob\n",
         "authority.pem": authority,
         "token.txt": b"verysecrettoken\n",
+        "headers.txt": b"X-Filed: 1\n\nX-Other: 2\n",
         "password.txt": b"user:verysecrettoken",
         "crossing_hooks.py": _HOOKS.encode(),
     }

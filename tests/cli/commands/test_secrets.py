@@ -105,3 +105,91 @@ def test_a_line_of_a_log_in_an_error_text_holds_no_secrets(tmp_path: Path, capsy
     said = capsys.readouterr().err
     assert "token=***" in said
     assert "\x1b" not in said
+
+
+def test_headers_come_from_a_file_so_that_no_credential_is_in_the_list_of_processes(
+    log: Path, server: RecordingServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "headers.txt"
+    file.write_text("Authorization: Bearer hunter2-hunter2\r\n\n  \nX-Name: café\n", encoding="utf-8")
+    given = ("--header", "X-Other: 1", "--header", f"@{file}")
+    logreplay("run", log, server.url, "--tps", 50, "--requests", 1, *given, "-o", tmp_path / "results.csv")
+    received = server.received[-1]
+    assert received.header("authorization") == "Bearer hunter2-hunter2"
+    assert received.header("x-name") == "café"
+    assert received.header("x-other") == "1"
+    said = "".join(capsys.readouterr())
+    assert "hunter2" not in said
+    assert "holds a credential" not in said
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"\xff", "cannot be read: it is not a text in UTF-8"),
+        (b"x" * 70_000, "is longer than 64 KiB"),
+        (b"no header", "is not a header; write 'Name: value'"),
+    ],
+)
+def test_a_file_of_headers_that_cannot_be_used_is_named(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, said: str
+) -> None:
+    file = tmp_path / "headers.txt"
+    if content is not None:
+        file.write_bytes(content)
+    assert logreplay("run", log, "--tps", 1, "--dry-run", "--header", f"@{file}") == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--header", "Authorization: Bearer hunter2"], "--header holds a credential"),
+        (["-H", "X-Api-Key: hunter2"], "--header holds a credential"),
+        (["--header=Cookie: a=hunter2"], "LOGREPLAY_RUN_HEADER, or in a file: --header @FILE"),
+        (["--param", "api_key=hunter2"], "--param holds a credential"),
+        (["--rewrite", "s|/a|/a?token=hunter2|"], "in the variable LOGREPLAY_RUN_REWRITE"),
+    ],
+)
+def test_a_credential_on_the_command_line_is_warned_of_once(
+    log: Path, capsys: pytest.CaptureFixture[str], words: list[str], named: str
+) -> None:
+    command = ("run", log, "--tps", 1, "--requests", 1, "--dry-run", *words)
+    assert logreplay(*command, *(words if "--param" in words else ())) == 0
+    said = capsys.readouterr().err
+    assert named in said
+    assert said.count("other users of this machine can read command lines (ps)") == 1
+    assert "hunter2" not in said
+    assert logreplay(*command, "-q") == 0
+    assert "credential" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--header", "X-Test: 1"],
+        ["--header", "log"],
+        ["--by-client", "--client-key", "cookie:SESSION"],
+        ["--by-client", "--extract", "csrf=header:X-Csrf", "--use", "csrf=header:X-Csrf"],
+        ["--match", "token"],
+    ],
+)
+def test_what_is_no_credential_is_not_warned_of(
+    log: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    logreplay("run", log, "--tps", 1, "--requests", 1, "--dry-run", *words)
+    assert "holds a credential" not in capsys.readouterr().err
+
+
+def test_a_credential_in_a_variable_is_not_warned_of(
+    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGREPLAY_RUN_HEADER", "Authorization: Bearer hunter2")
+    assert logreplay("run", log, "--tps", 1, "--requests", 1, "--dry-run") == 0
+    assert "holds a credential" not in capsys.readouterr().err
+
+
+def test_a_template_of_urls_holds_no_credential(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert logreplay("urls", "/a?key={n}", "--var", "n=1..3", "-o", tmp_path / "urls.csv") == 0
+    assert "holds a credential" not in capsys.readouterr().err

@@ -1,0 +1,36 @@
+"""``--share``: results that other users of this machine may read. Without it, results are for their owner alone."""
+
+import os
+from typing import Final
+
+import click
+
+_USUAL: Final[list[int]] = []
+"""The umask that the program was started with."""
+
+
+def keep_private() -> None:
+    """Let only the owner read and write the files and folders that this process and its children make."""
+    _USUAL.append(os.umask(0o077))
+    os.umask(_USUAL[0] | 0o077)
+
+
+def share() -> None:
+    """Make files and folders as the umask of the user says."""
+    if _USUAL:
+        os.umask(_USUAL[0])
+
+
+def _if_wanted(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        share()
+
+
+share_option: Final = click.option(
+    "--share",
+    is_flag=True,
+    expose_value=False,
+    callback=_if_wanted,
+    help="Let other users of this machine read the results.",
+)
+"""Gives a command ``--share``."""
