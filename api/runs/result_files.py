@@ -116,6 +116,7 @@ class ResultFolder:
                 written, or holds an input.
         """
         from logreplay.core.files import Lock, TakenError, check_distinct, remove_left_behind, unwritable
+        from logreplay.core.record import LogreplayError
         from logreplay.core.rows import check_name
 
         check_name(folder)

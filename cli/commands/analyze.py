@@ -7,9 +7,9 @@ import click
 
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.options.cluster import cluster_option
-from logreplay.cli.options.share import share_option
 from logreplay.cli.running.reporting import draws
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.cli.settings.share import share_option
 from logreplay.runs.engines import cluster_executor
 from logreplay.runs.result_files import place_for
 

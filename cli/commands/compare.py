@@ -11,9 +11,9 @@ from logreplay.cli.display.junit import Check, worst, write_junit
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.replay import junit_option
 from logreplay.cli.options.types import ParsedType, percent
-from logreplay.cli.options.share import share_option
 from logreplay.cli.running.comparing import check_valid, gate, print_comparison, print_statuses
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.cli.settings.share import share_option
 from logreplay.core.quantities import picture
 
 if TYPE_CHECKING:

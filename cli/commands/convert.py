@@ -14,8 +14,8 @@ import click
 from logreplay.cli.display.terminal import on_terminal, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.cluster import cluster_option
-from logreplay.cli.options.share import share_option
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.cli.settings.share import share_option
 from logreplay.core.masking import masked, terminal_safe
 from logreplay.runs.engines import cluster_executor
 

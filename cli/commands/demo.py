@@ -8,11 +8,11 @@ from logreplay.calling.stopping import stop_rule
 from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.options.share import share_option
 from logreplay.cli.running.reporting import draws, report_sweep
 from logreplay.cli.running.sweep import limited_steps
 from logreplay.cli.running.sweep_runner import sweep_into
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.cli.settings.share import share_option
 from logreplay.inputs.logs import BUNDLED, bundled_log
 from logreplay.options.request_rules import INDEPENDENT, RequestRules, arriving
 from logreplay.options.sender_rules import SenderRules

@@ -13,10 +13,10 @@ from logreplay.cli.options.replay import history_option, junit_option
 from logreplay.cli.options.requests import shaping_options
 from logreplay.cli.options.schedule import NEEDS, YIELDS_TO, pacing_options
 from logreplay.cli.options.sender import sending_options
-from logreplay.cli.options.share import share_option
 from logreplay.cli.options.stop import stop_option
 from logreplay.cli.options.types import percent
 from logreplay.cli.running.duet import DuetOptions, duet_once
+from logreplay.cli.settings.share import share_option
 
 
 @click.command(cls=GroupedCommand, yields_to=YIELDS_TO, needs=NEEDS)

@@ -9,8 +9,8 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.help_groups import sections
-from logreplay.cli.options.share import share
 from logreplay.cli.settings.empty_values import Checked
+from logreplay.cli.settings.share import share
 
 
 @click.command(cls=Checked)

@@ -7,8 +7,8 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.types import DURATION, ParsedType
-from logreplay.cli.options.share import share_option
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.cli.settings.share import share_option
 from logreplay.core.quantities import picture
 
 

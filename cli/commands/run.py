@@ -9,8 +9,8 @@ from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.log_name import LogName
 from logreplay.cli.options.replay import history_option, junit_option, replay_options
 from logreplay.cli.options.schedule import NEEDS, YIELDS_TO, pacing_options
-from logreplay.cli.options.share import share_option
 from logreplay.cli.running.run import RunOptions, replay_once
+from logreplay.cli.settings.share import share_option
 
 
 @click.command(cls=GroupedCommand, yields_to=YIELDS_TO, needs=NEEDS)

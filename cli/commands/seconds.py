@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.terminal import say
-from logreplay.cli.options.share import share_option
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.cli.settings.share import share_option
 from logreplay.core.plural import number_of
 
 

@@ -7,8 +7,8 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.options.share import share_option
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.cli.settings.share import share_option
 from logreplay.core.plural import number_of
 
 

@@ -16,8 +16,8 @@ from logreplay.cli.options.groups import Command
 from logreplay.cli.options.progress import telling_options
 from logreplay.cli.options.requests import shaping_options
 from logreplay.cli.options.sender import sending_options
-from logreplay.cli.options.share import share_option
 from logreplay.cli.options.stop import stop_option
+from logreplay.cli.settings.share import share_option
 from logreplay.inputs.targets import TargetChoice
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules

@@ -14,6 +14,7 @@ from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.file import FILE, WIDENING, permission, read_settings
 from logreplay.cli.settings.option_names import key_of, opposite
 from logreplay.cli.settings.precedence import Names, Setting, applicable
+from logreplay.cli.settings.share import SHARE, share
 from logreplay.cli.settings.variables import read_variables, variable_of
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked, terminal_safe
@@ -115,6 +116,8 @@ class Configurable(Checked):
             if "target" in taken:
                 permission(ctx.params["target"], ctx.params["allow_target"])
             ctx.params["allow_target"] = ()  # the file may permit the host that it names by its address
+        if ctx.params.pop(SHARE, False):
+            share()
         try:
             return super().invoke(ctx)
         except UsageError as error:

@@ -5,8 +5,13 @@ from typing import Final
 
 import click
 
+SHARE: Final = "share"
+"""The parameter; `logreplay.cli.settings.configurable.Configurable` obeys it, and commands do not receive it."""
 _USUAL: Final[list[int]] = []
 """The umask that the program was started with."""
+
+share_option: Final = click.option("--share", SHARE, is_flag=True, help="Let other users read the results.")
+"""Gives a command ``--share``."""
 
 
 def keep_private() -> None:
@@ -19,18 +24,3 @@ def share() -> None:
     """Make files and folders as the umask of the user says."""
     if _USUAL:
         os.umask(_USUAL[0])
-
-
-def _if_wanted(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        share()
-
-
-share_option: Final = click.option(
-    "--share",
-    is_flag=True,
-    expose_value=False,
-    callback=_if_wanted,
-    help="Let other users of this machine read the results.",
-)
-"""Gives a command ``--share``."""
