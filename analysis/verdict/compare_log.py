@@ -30,6 +30,7 @@ from logreplay.analysis.verdict.shares import (
     transitions,
     verdict_of,
 )
+from logreplay.analysis.verdict.status_changes import explained
 from logreplay.core.frames import to_pandas
 from logreplay.core.plural import number_of
 
@@ -42,13 +43,6 @@ FACTOR: Final = 1.5
 
 _ROUTES: Final = 30
 _SERVER_ERROR: Final = 500
-_EXPECTED: Final = {
-    ("304", "200"): "304 → 200: the replay sends no validators (If-Modified-Since)",
-    ("206", "200"): "206 → 200: the replay sends no ranges",
-    ("200", "401"): "200 → 401: the replay has no cookies or passwords",
-    ("200", "403"): "200 → 403: the replay has no cookies or passwords",
-    ("499", "200"): "499 → 200: in the log the client went away",
-}
 
 
 @dataclass(frozen=True)
@@ -153,7 +147,7 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     bad = [hits(pairs, pl.col("kind") >= _SERVER_ERROR)], [hits(pairs, both_bad)]
     rows_unmatched = logged.height - pairs["row"].n_unique()
     requests_unmatched = replayed.height - pairs.height
-    notes += [_EXPECTED[old, new] for old, new, _ in changes if (old, new) in _EXPECTED]
+    notes += explained((old, new) for old, new, _ in changes)
     if rows_unmatched:
         notes.append(
             f"no request of the replay matches {rows_unmatched:,} of {number_of(logged.height, 'row')} of the log"

@@ -18,6 +18,7 @@ from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.outages import FEWEST
 from logreplay.analysis.verdict.stability import CUT, ERROR_SHARE, FAILING, LATE_S
+from logreplay.analysis.verdict.status_changes import CREDENTIALS
 from logreplay.analysis.wording import show
 from logreplay.core.plural import number_of
 
@@ -393,6 +394,8 @@ def _all_failed(usable: pl.DataFrame) -> str:
     best = usable.select((pl.col("rate") * (1 - pl.col("errors") / pl.col("scheduled"))).max()).item()
     if best > 0:
         return f"{text}at most {best:.3g}/s were answered as expected: sweep lower, or repair the target"
+    if usable["failure"][0].startswith(("401", "403")):
+        return f"{text}nothing was measured: it asks for cookies or passwords; {CREDENTIALS}"
     return text + "nothing was measured: check its address and its log"
 
 

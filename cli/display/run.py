@@ -102,6 +102,7 @@ def _punctuality(summary: dict[str, Any]) -> str:
 def _print_summary(summary: dict[str, Any], *, classic: bool) -> None:
     """The figures of a run on stdout, with the tables of siege and ab."""
     from logreplay.analysis.summary import protocol
+    from logreplay.analysis.verdict.status_changes import explained
     from logreplay.cli.display.tables import print_classic, print_summary, print_times
 
     counts = summary["requests"]
@@ -128,6 +129,8 @@ def _print_summary(summary: dict[str, Any], *, classic: bool) -> None:
         more = f", {len(found) - _STATUSES} more in the summary" if len(found) > _STATUSES else ""
         named = ", ".join(f"{count:,} x {change}" for change, count in list(found.items())[:_STATUSES])
         click.echo(f"status other than in the log: {named}{more}")
+        for note in explained((logged, status) for logged, _, status in (change.partition(" → ") for change in found)):
+            click.echo(f"  {note}")
     if classic and "by_step" not in summary:
         click.echo()
         print_classic(summary)

@@ -5,6 +5,7 @@ and 10 % (`logreplay.core.validity`): of that percentile the run says nothing. A
 max(50 ms, 20 % of the median response time)`` on, or when less than 98 % of the schedule was sent.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -33,6 +34,8 @@ _WRITTEN_LATE_S: Final = 3.0
 """Rows are on disk within about a second, on a busy machine within two."""
 
 
+_REFUSED: Final = re.compile(r"[23].. → 40[13]")
+"""A request that was answered when it was logged, and is refused now."""
 SEE_FIRST: Final = "; run --crash shows the first"
 """Advice on failed requests, for a run that does not do so already."""
 
@@ -275,6 +278,9 @@ def _target(seen: RunEvidence) -> list[Finding]:
     severity = Severity.VOID if share > FAILING else Severity.WARNING
     remedy = f"check the target's log{SEE_FIRST}"
     timed_out = sum(count for word, count in counters.errors.items() if word.endswith("timeout"))
+    refused = sum(count for change, count in counters.unexpected.items() if _REFUSED.fullmatch(change))
+    if refused > failed / 2:
+        remedy = f"the target asks for cookies or passwords; give them with --auth, --header or --cookies{SEE_FIRST}"
     if seen.queued_for and min(timed_out, seen.queued) > failed / 2:
         remedy = f"{number_of(seen.queued, 'request')} waited for {seen.queued_for}; otherwise {remedy}"
     text = f"{share:.0%} of the requests failed ({words}): {remedy}"

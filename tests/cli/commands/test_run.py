@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,7 +19,7 @@ from logreplay.cli.main import run
 from logreplay.core.record import RESULT_COLUMNS
 from logreplay.core.rows import scan
 from support.background_server import beside
-from support.raw_server import RawServer, raw_server
+from support.raw_server import RawServer, raw_server, response, sends
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 SOON = ("--tps", "100", "--for", "1s")
@@ -81,6 +82,19 @@ def test_a_run_prints_the_figures_of_siege_and_ab_if_asked(
     ]  # fmt: skip
     assert lines[-1].startswith("served within: 50 % ")
     assert "status other than in the log: 8 x 200 → 404" in lines
+
+
+def test_a_target_that_refuses_the_requests_is_asked_for_its_credentials(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = write_log(tmp_path / "access.csv", ["/private"] * 40)
+    answers = {"/private": sends(response(b"", "401 Unauthorized"), keep=True)}
+    with beside(partial(raw_server, answers=answers)) as server:
+        assert logreplay("run", log, server.url, "--tps", 100, "-o", tmp_path / "r.csv") == 3
+    shown = capsys.readouterr()
+    remedy = "give them with --auth, --header or --cookies"
+    assert f"40 x 200 → 401\n  200 → 401: the replay has no cookies or passwords; {remedy}\n" in shown.out
+    assert f"the target asks for cookies or passwords; {remedy}; run --crash shows the first" in shown.err
 
 
 def test_a_run_imports_nothing_slow_that_it_does_not_use(log: Path, server: RawServer, tmp_path: Path) -> None:

@@ -152,6 +152,13 @@ def test_failures_that_are_no_time_outs_are_not_put_down_to_a_limit() -> None:
     assert judge(failed).findings[0].text.endswith("): check the target's log; run --crash shows the first")
 
 
+@pytest.mark.parametrize(("change", "is_refused"), [("200 → 401", True), ("302 → 403", True), ("404 → 401", False)])
+def test_a_target_that_asks_for_credentials_is_told_from_one_that_fails(change: str, is_refused: bool) -> None:
+    seen = evidence(failed=6000, http_error=6000, unexpected=Counter({change: 5000, "200 → 500": 1000}))
+    said = "the target asks for cookies or passwords; give them with --auth, --header or --cookies"
+    assert (said in judge(seen).findings[0].text) == is_refused
+
+
 def test_many_retries_at_one_rate_are_told_however_many_requests_the_others_had() -> None:
     (told,) = held_back_in_steps([evidence(offered=5.0, retried=101), evidence(offered=9.0), evidence(offered=8.0)])
     assert told.text.startswith("at 5/s: requests were sent again 101 times")
