@@ -13,6 +13,7 @@ from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.file import FILE, WIDENING, permission, read_settings
 from logreplay.cli.settings.option_names import key_of, opposite
+from logreplay.cli.settings.places import DESTINATIONS, check_destination, check_places, is_from_user
 from logreplay.cli.settings.precedence import Names, Setting, applicable
 from logreplay.cli.settings.share import SHARE, share
 from logreplay.cli.settings.variables import read_variables, variable_of
@@ -70,6 +71,7 @@ class Configurable(Checked):
         found: Mapping[str, Setting] = ctx.meta.get(_FOUND, {}).get(self.name, {})
         applied = applicable(found, typed, reset, self._yields_to, self._needs)
         ctx.meta[_APPLIED] = applied
+        check_places(FILE, self._from_file(applied))
         ctx.default_map = {name: setting.value for name, setting in applied.items()}
         left = super().parse_args(ctx, list(args))
         self._warn_of_credentials(ctx, args)
@@ -99,22 +101,26 @@ class Configurable(Checked):
         typed = {name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
         return {name: context.params.get(name) for name in typed}
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Say what comes from the file, then run the command."""
-        applied: Mapping[str, Setting] = ctx.meta.get(_APPLIED, {})
-        taken = {
+    def _from_file(self, applied: Mapping[str, Setting]) -> dict[str, Any]:
+        """Return the values that come from the file, by key."""
+        return {
             key_of(parameter): applied[parameter.name].value
             for parameter in self.params
             if parameter.name in applied and applied[parameter.name].origin == FILE
         }
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Say what comes from the file, then run the command."""
+        taken = self._from_file(ctx.meta.get(_APPLIED, {}))
         if taken:
             wide = any(key in taken for key in WIDENING)
             said = ", ".join(f"{key}{_shown(value)}" for key, value in taken.items())
             say(f"{FILE}: {said}", quiet=bool(ctx.params.get("quiet")) and not wide)
-        url_as_log = str(taken.get("log", "")).lower().startswith(("http:", "https:"))
-        if "allow-target" in taken and ("target" in taken or url_as_log):
-            if "target" in taken:
-                permission(ctx.params["target"], ctx.params["allow_target"])
+        check_destination(FILE, taken, ctx.params)
+        if "allow-target" in taken and not is_from_user(taken, ctx.params):
+            for name in DESTINATIONS:
+                if name in taken:
+                    permission(str(ctx.params[name]), ctx.params["allow_target"])
             ctx.params["allow_target"] = ()  # the file may permit the host that it names by its address
         if ctx.params.pop(SHARE, False):
             share()

@@ -26,7 +26,9 @@ REFUSED: Final = {
     "force": "it overwrites results",
 }
 """Options that a file may not set, and why."""
-WIDENING: Final = ("allow-target", "methods", "insecure", "cacert", "auth", "watch", "live", "metrics")
+WIDENING: Final = (
+    *("allow-target", "methods", "insecure", "cacert", "auth", "watch", "live", "metrics", "share", "show-secrets"),
+)
 """Options by which more may be done than without: only from a file of one's own, and said at every run."""
 _SENDING: Final = ("run", "sweep", "find")
 

@@ -1,0 +1,122 @@
+"""Places that a settings file may name: its own folder, and this machine's loopback.
+
+A file in the current folder may come from whoever made the folder. So nothing that it says lets a bare command write or
+read secrets outside of the folder, listen for others, or send to a destination that the file permits itself.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import click
+
+from logreplay.core.masking import terminal_safe
+
+DESTINATIONS: Final = ("target", "baseline", "candidate", "noise")
+"""Parameters that name where requests go; in `compare`, files."""
+NEEDS_TYPED_DESTINATION: Final = ("methods", "auth")
+"""Options that count from a file only beside a destination that the user gave."""
+_SENDS: Final = "allow_target"
+"""The parameter that each command that sends to a destination has."""
+_FILES: Final = (
+    "output",
+    "junit",
+    "history",
+    "rejects",
+    "resume",
+    "login",
+    "cacert",
+    "auth",
+    "body",
+    "inject",
+    "header",
+)
+_LISTENS: Final = ("live", "metrics")
+_READS: Final = ("log", "logs", "results", "baseline", "candidate", "more")
+_LOOPBACK: Final = r"(?:127(?:\.[0-9]{1,3}){3}|localhost|\[::1\])"
+_PORT: Final = re.compile(rf"auto|(?:{_LOOPBACK}:)?[0-9]+")
+_WATCHED: Final = re.compile(rf"[^=]*=https?://{_LOOPBACK}(?::[0-9]+)?(?:[/?#].*)?")
+
+
+def check_places(file: str, taken: Mapping[str, Any]) -> None:
+    """Check the places that a settings file names, before any value is read.
+
+    Args:
+        file: its name.
+        taken: the values by key, as text or several texts.
+
+    Raises:
+        ClickException: one names a place that it may not.
+    """
+    for key, text in _texts(taken):
+        if why := _refused(key, text):
+            raise click.ClickException(f"{file}: {key} {terminal_safe(text)}: {why}; give it on the command line")
+
+
+def check_destination(file: str, taken: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+    """Check that a settings file sets nothing that needs a destination which the user gave.
+
+    Args:
+        file: its name.
+        taken: the values that come from it, by key.
+        parameters: all values of the command, by parameter.
+
+    Raises:
+        ClickException: it does.
+    """
+    if _SENDS not in parameters or is_from_user(taken, parameters):
+        return
+    for key in NEEDS_TYPED_DESTINATION:
+        if key in taken and not (parameters.get("demo_target") or parameters.get("dry_run")):
+            raise click.ClickException(
+                f"{file} sets {key}, and no target comes from you; a file cannot do both: write the target, or give "
+                f"--{key} on the command line"
+            )
+
+
+def is_from_user(taken: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
+    """Whether the user, and not the file or a log, names every destination."""
+    named = [name for name in DESTINATIONS if parameters.get(name) is not None]
+    return bool(named) and not any(name in taken for name in named)
+
+
+def _texts(taken: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in taken.items():
+        for text in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(text, str):
+                yield key, text
+
+
+def _refused(key: str, text: str) -> str:
+    """Why a file may not say this; empty if it may."""
+    if key in DESTINATIONS and text.startswith("unix:"):
+        return "a file cannot name the socket of another program"
+    if key in _FILES and (path := _path(key, text)) and not _is_inside(path):
+        return "a file cannot name a path outside of its folder"
+    if key in _LISTENS and not _PORT.fullmatch(text):
+        return "a file cannot open a port to other machines"
+    if key == "watch" and not _WATCHED.fullmatch(text):
+        return "a file cannot have other machines asked"
+    if key in _READS and re.match(r"(?!https?:)[a-z0-9]+://", text, re.IGNORECASE):
+        return "a file cannot have a store read with your credentials"
+    return ""
+
+
+def _path(key: str, text: str) -> str:
+    """The path in a value; empty if there is none."""
+    match key:
+        case "header":
+            return text[1:] if text.startswith("@") else ""
+        case "auth":
+            scheme, _, path = text.partition(":")
+            return "" if scheme == "aws" else path
+        case "body" | "inject":
+            return text.rpartition(":")[0]
+    return text
+
+
+def _is_inside(path: str) -> bool:
+    """Whether a path, all links followed, lies in the current folder."""
+    folder = os.path.realpath(".")
+    return os.path.realpath(path).startswith(os.path.join(folder, ""))

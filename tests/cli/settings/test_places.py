@@ -1,0 +1,140 @@
+"""A settings file of a stranger: a bare command in its folder sends, writes and reads nothing elsewhere."""
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from logreplay.cli.main import run
+from support.background_server import beside
+from support.recording_server import RecordingServer, recording
+
+LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,body\n2026-01-01,00:00:00,0,0,0,5,/ok,200,POST,all\n"
+FOREIGN = "http://192.0.2.1"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    Path("a.csv").write_text(LOG)
+    for name in [name for name in os.environ if name.startswith("LOGREPLAY_")]:
+        monkeypatch.delenv(name)
+    return folder
+
+
+@pytest.fixture
+def server() -> Iterator[RecordingServer]:
+    with beside(partial(recording)) as kept:
+        yield kept
+
+
+def write(text: str) -> None:
+    Path("logreplay.toml").write_text(text, encoding="utf-8")
+
+
+PACE = "[run]\ntps = 10\nfor = '1s'\n[sweep]\nrates = '1,2'\n[find]\np99 = '1s'\n[duet]\ntps = 10\nfor = '1s'\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (f"log = 'a.csv'\ntarget = '{FOREIGN}'\nallow-target = ['192.0.2.1']", ["run"]),
+        (f"log = 'a.csv'\ntarget = '{FOREIGN}'\nallow-target = ['192.0.2.1']", ["sweep"]),
+        (f"log = 'a.csv'\ntarget = '{FOREIGN}'\nallow-target = ['192.0.2.1']", ["find"]),
+        (f"log = 'a.csv'\nbaseline = '{FOREIGN}'\ncandidate = '{FOREIGN}'\nallow-target = ['192.0.2.1']", ["duet"]),
+        (f"noise = '{FOREIGN}'\nallow-target = ['192.0.2.1']", ["duet", "a.csv", "{url}", "{url}"]),
+        (f"candidate = '{FOREIGN}'\nallow-target = ['192.0.2.1']", ["duet", "a.csv", "{url}"]),
+        (f"log = '{FOREIGN}/x'\nallow-target = ['192.0.2.1']", ["run"]),
+        ("log = 'urls.txt'\nallow-target = ['192.0.2.1']", ["run"]),
+        ("allow-target = ['192.0.2.1']", ["run", "urls.txt"]),
+    ],
+)
+def test_a_file_permits_no_destination_that_it_or_a_log_names(
+    folder: Path, capsys: pytest.CaptureFixture[str], server: RecordingServer, settings: str, words: list[str]
+) -> None:
+    Path("urls.txt").write_text(f"{FOREIGN}/a\n")
+    write(f"{settings}\n{PACE}")
+    assert run([word.replace("{url}", server.url) for word in words]) != 0
+    said = capsys.readouterr().err
+    assert "allow-target" in said
+    assert "192.0.2.1" in said
+    assert not server.received
+
+
+@pytest.mark.parametrize("key", ["methods = 'POST'", "auth = 'bearer:token.txt'", "auth = 'aws:s3:eu-west-1'"])
+@pytest.mark.parametrize("how", ["target", "duet", "list"])
+def test_methods_and_credentials_of_a_file_need_a_destination_of_the_user(
+    folder: Path, capsys: pytest.CaptureFixture[str], server: RecordingServer, key: str, how: str
+) -> None:
+    Path("token.txt").write_text("secret\n")
+    Path("urls.txt").write_text(f"{server.url}/a\n")
+    names = {
+        "target": f"log = 'a.csv'\ntarget = '{server.url}'",
+        "duet": f"log = 'a.csv'\nbaseline = '{server.url}'\ncandidate = '{server.url}'",
+        "list": "log = 'urls.txt'",
+    }
+    write(f"{names[how]}\n{key}\n{PACE}")
+    assert run(["duet" if how == "duet" else "run"]) == 1
+    assert f"sets {key.split()[0]}, and no target comes from you" in capsys.readouterr().err
+    assert not server.received
+
+
+def test_methods_of_a_file_count_for_a_target_that_is_typed(folder: Path, server: RecordingServer) -> None:
+    write(f"methods = 'POST'\nbody = 'log'\n{PACE}")
+    run(["run", "a.csv", server.url, "-n", "1"])
+    assert any(request.line == "POST /ok HTTP/1.1" for request in server.received)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("target = 'unix:/run/docker.sock'", "target unix:/run/docker.sock: a file cannot name the socket"),
+        ("watch = ['a=http://192.0.2.1/x']", "a file cannot have other machines asked"),
+        ("watch = ['a=http://127.0.0.1@192.0.2.1/x']", "a file cannot have other machines asked"),
+        ("watch = ['a=http://localhost.evil.example/x']", "a file cannot have other machines asked"),
+        ("live = '0.0.0.0:8089'", "a file cannot open a port to other machines"),
+        ("metrics = '[::]:9100'", "a file cannot open a port to other machines"),
+        ("log = 's3://bucket/a.csv'", "a file cannot have a store read"),
+        ("[run]\noutput = '../out.csv'", "outside of its folder"),
+        ("[run]\noutput = 'link/out.csv'", "outside of its folder"),
+        ("[run]\noutput = '/tmp/.profile.csv'", "outside of its folder"),
+        ("history = 'linked.csv'", "outside of its folder"),
+        ("junit = '/tmp/x.xml'", "outside of its folder"),
+        ("header = ['@../secret.txt']", "outside of its folder"),
+        ("auth = 'bearer:../secret.txt'", "outside of its folder"),
+        ("auth = 'basic:/etc/hostname'", "outside of its folder"),
+        ("body = '../secret.txt:url'", "outside of its folder"),
+        ("inject = ['../secret.txt:5%']", "outside of its folder"),
+        ("[run]\nlogin = '../secret.txt'\nby-client = true\ncookies = true", "outside of its folder"),
+    ],
+)
+def test_a_file_names_no_place_outside_of_its_folder_and_this_machine(
+    folder: Path, capsys: pytest.CaptureFixture[str], server: RecordingServer, settings: str, said: str
+) -> None:
+    secret = folder.parent / "secret.txt"
+    secret.write_text("X-A: 1\n")
+    Path("link").symlink_to(folder.parent)
+    Path("linked.csv").symlink_to(folder.parent / "nowhere.csv")
+    write(f"{settings}\n")
+    words = ["run"] if settings.startswith(("target", "log =")) else ["run", "a.csv", server.url]
+    assert run([*words, "--tps", "5", "-n", "1"]) == 1
+    assert said in capsys.readouterr().err
+    assert not server.received
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["folder", "secret.txt"]
+
+
+def test_places_in_the_folder_and_on_loopback_count(folder: Path, server: RecordingServer) -> None:
+    write(
+        f"log = 'a.csv'\ntarget = '{server.url}'\nlive = true\nmetrics = '127.0.0.1:0'\nwatch = ['a={server.url}/w']\n"
+        "header = ['@headers.txt', 'X-B: 2']\n[run]\ntps = 5\nrequests = 1\noutput = 'out.csv'\n"
+    )
+    Path("headers.txt").write_text("X-A: 1\n")
+    Path("a.csv").write_text(LOG.replace("POST", "GET"))
+    assert run(["run", "-q"]) in (0, 3)
+    assert Path("out.csv").exists()
+    (sent,) = [request for request in server.received if request.target == "/ok"]
+    assert (sent.header("x-a"), sent.header("x-b")) == ("1", "2")
