@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from support import simulated_systems
 from support.simulated_systems import SYSTEMS, System, failing, score
 
 SEEDS = range(3)
@@ -41,6 +42,7 @@ def test_the_cause_of_trouble_is_named(name: str, words: str) -> None:
     assert words in f"{scored.answer}; {scored.findings}"
 
 
-def test_a_target_that_refuses_all_requests_is_asked_for_its_credentials() -> None:
+def test_a_target_that_refuses_all_requests_is_asked_for_its_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     system = System("all 401", failing(1.0, 401, 480), None, "", "saturat", verdict="TARGET_FAILING")
+    monkeypatch.setattr(simulated_systems, "SYSTEMS", (system,))
     assert "nothing was measured: it asks for cookies or passwords; give them with --auth" in score(system, 0).answer
