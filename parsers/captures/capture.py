@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from logreplay.core.headers import HeadersTooLong, header_text
+from logreplay.parsers.fields.other_protocols import GRPC, SWITCHING_PROTOCOLS, WEBSOCKET, is_grpc_type
 from logreplay.parsers.fields.values import LONGEST_S, MOST_BYTES, Rejected, Unreplayable, address, free_text, parts
 
 LARGEST: Final = 128 << 20
@@ -178,8 +179,10 @@ def row(capture: Capture, zone: str = "") -> dict[str, Any]:
         Unreplayable: it cannot be sent again.
         Rejected: a value is impossible.
     """
-    scheme = _SCHEME.match(capture.target)
-    if scheme and not capture.target.startswith("/") and scheme[1].lower() not in ("http", "https"):
+    scheme = None if capture.target.startswith("/") else _SCHEME.match(capture.target)
+    if capture.rc == SWITCHING_PROTOCOLS or (scheme and scheme[1].lower() in ("ws", "wss")):
+        raise Unreplayable(WEBSOCKET)
+    if scheme and scheme[1].lower() not in ("http", "https"):
         raise Unreplayable("not HTTP: another scheme")
     request = parts(capture.op, latin(capture.target), capture.protocol)
     headers = [(name, _readable(value)) for name, value in capture.headers if not name.startswith(":")]
@@ -196,6 +199,8 @@ def row(capture: Capture, zone: str = "") -> dict[str, Any]:
     body = capture.body or None
     if body is not None and len(body) > LARGEST:
         raise Rejected(f"a body longer than {LARGEST >> 20} MB")
+    if body is None and request.op == "POST" and is_grpc_type(known.get("content-type", "")):
+        raise Unreplayable(GRPC)
     forwarded = known.get("x-forwarded-for") or known.get("x-real-ip") or ""
     authority = capture.host or request.host or known.get("host", "")
     try:

@@ -13,6 +13,7 @@ import polars as pl
 
 from logreplay.core.headers import HEADERS, HeadersTooLong, header_text
 from logreplay.parsers.fields import timestamps, values
+from logreplay.parsers.fields.other_protocols import other_protocol
 from logreplay.parsers.formats.field_names import HEADER_SLOT
 from logreplay.parsers.formats.format import Format
 
@@ -144,6 +145,10 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
         frame = frame.filter(~hit)
     refusals += [Refusal(line, "rejected", "layout") for line in frame["line"]]
     rows = pl.concat(found) if found else pl.DataFrame(schema=ROW_SCHEMA)
+    others = rows.select("line", reason=other_protocol()).drop_nulls("reason")
+    if others.height:
+        refusals += [Refusal(line, "unreplayable", reason) for line, reason in others.iter_rows()]
+        rows = rows.filter(~pl.col("line").is_in(others["line"].implode()))
     if len(lines) != rows.height + len(refusals) + blank:
         raise AssertionError(f"{len(lines)} lines, but {rows.height} rows, {len(refusals)} refused, {blank} blank")
     return ParsedBlock(rows.sort("line") if len(found) > 1 else rows, refusals, blank, naive)

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from logreplay.parsers.fields import timestamps
+from logreplay.parsers.fields.other_protocols import AGENT
 from logreplay.parsers.formats.format import Format, TextLayout, Value
 from logreplay.parsers.lines.csv_lines import CHUNK, Ints, Letters, Lines, octets, windows
 
@@ -27,6 +28,9 @@ _FRONT: Final = 8
 
 _CLF: Final = len("20/Nov/2026:23:30:37 +0530")
 _DUMMY: Final = b"(internal dummy connection)"
+_GRPC: Final = AGENT.encode()
+_UPGRADE: Final = np.uint64(int.from_bytes(b"10100000", "little"))
+"""The status 101 with zeros behind it."""
 _PROTOCOLS: Final = [np.uint64(int.from_bytes(b"HTTP/" + v, "little")) for v in (b"1.1", b"2.0", b"1.0", b"3.0")]
 _ODD: Final = b' ,"['
 """Bytes that a value outside of quotes must not hold: it would be stripped or quoted, or is not a client."""
@@ -135,7 +139,7 @@ def take(data: bytes, format: Format, columns: Sequence[str]) -> Taken | None:
         unchanged.
     """
     pieces = pieces_of(format)
-    if pieces is None or not data or (format.server != "nginx" and _DUMMY in data):
+    if pieces is None or not data or (format.server != "nginx" and _DUMMY in data) or _GRPC in data:
         return None
     block = _Bytes(data)
     if len(block.ends) * _SHORT > len(data) or np.diff(block.ends, prepend=_FRONT - 1).max() > _LONGEST:
@@ -222,7 +226,7 @@ class _Reader:
             case "status":
                 end = begin + 3
                 code = self._octets[begin] & _LOWER[3] | _all("0") & ~_LOWER[3]
-                self._good &= _are_digits(code) & (self._text[begin] != ord("0"))
+                self._good &= _are_digits(code) & (self._text[begin] != ord("0")) & (code != _UPGRADE)
             case "protocol":
                 end = begin + 8
                 found = self._octets[begin]

@@ -159,7 +159,7 @@ def test_a_broken_record_is_rejected_with_its_reason_and_the_others_are_read(tmp
     assert report.reasons == {
         "rejected: time stamp": 1,
         "rejected: no url": 1,
-        "unreplayable: not HTTP: another scheme": 1,
+        "unreplayable: websocket": 1,
     }
     rejects = (tmp_path / "out.rejects").read_bytes().splitlines()
     assert [line.partition(b"\t")[0] for line in rejects] == [
