@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from logreplay import analysis, parsers
-    from logreplay.core.errors import Interrupted, LogreplayError, TakenError, UsageError
+    from logreplay.core.errors import BusyError, Interrupted, LogreplayError, TakenError, UsageError
     from logreplay.functions import run
     from logreplay.results import RunResult
 
 _HOMES: Final = {
+    "BusyError": "core.errors",
     "Interrupted": "core.errors",
     "LogreplayError": "core.errors",
     "RunResult": "results",
@@ -24,6 +25,7 @@ _HOMES: Final = {
 _PACKAGES: Final = ("analysis", "parsers")
 
 __all__ = [
+    "BusyError",
     "Interrupted",
     "LogreplayError",
     "RunResult",

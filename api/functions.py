@@ -4,17 +4,28 @@ The prototype has `run`, with the parameters of its load and a few others.
 """
 
 import sys
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from logreplay.calling.events import Silent
+from logreplay.calling.busy import only_run
+from logreplay.calling.callbacks import Callbacks
 from logreplay.core.errors import Interrupted, UsageError
 from logreplay.core.quantities import Seconds, as_seconds
 from logreplay.inputs.logs import log_named
 from logreplay.inputs.targets import TargetChoice
 from logreplay.options.load import Load, ramp_of, speed_of, steps_of
 from logreplay.options.sender_rules import SenderRules
-from logreplay.results import RunResult
+from logreplay.results import Result, RunResult
+
+if TYPE_CHECKING:
+    from logreplay.calling.callbacks import StopFunction
+    from logreplay.replay.monitor.snapshot import Snapshot
+
+    Stop = str | StopFunction
+
+R = TypeVar("R", bound=Result)
 
 
 def run(
@@ -33,6 +44,8 @@ def run(
     timeout: Seconds = 30.0,
     allow_target: str | tuple[str, ...] = (),
     demo_target: bool = False,
+    stop: "Stop | Sequence[Stop]" = (),
+    progress: "Callable[[Snapshot], object] | None" = None,
     crash: bool = False,
     output: str | PathLike[str] | None = None,
     force: bool = False,
@@ -42,14 +55,22 @@ def run(
     Prints nothing, and writes only to ``output``. Without it the rows lie in a temporary folder that goes with the
     result.
 
+    Args:
+        stop: conditions that end the run, such as ``"errors>5%/10s"``, or functions of the state of the run: one that
+            returns a reason, or True, ends it.
+        progress: is given the state of the run about once a second. Like a function of ``stop``, it is called in the
+            calling thread; an exception in it ends the run and is raised, and the rows stay in ``output``.
+
     Raises:
+        BusyError: another run is under way in this process.
         UsageError: parameters are wrong or exclude each other.
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
         Interrupted: Ctrl-C; ``result`` holds what was measured.
     """
+    from logreplay.replay.results.stop_rules import parse
     from logreplay.runs.single import RunCall, run_once
-    from logreplay.scratch import Scratch
 
+    asked = (stop,) if isinstance(stop, str) or callable(stop) else tuple(stop)
     try:
         load = Load(
             tps=tps,
@@ -68,26 +89,54 @@ def run(
             allow_target=(allow_target,) if isinstance(allow_target, str) else allow_target,
             asked=frozenset({"timeout"}),
         )
+        conditions = [parse(each) for each in asked if isinstance(each, str)]
     except ValueError as error:
         raise UsageError(str(error)) from None
-    listener, scratch = Silent(), None if output is not None else Scratch()
-    try:
+    functions = [each for each in asked if not isinstance(each, str)]
+    listener = Callbacks(progress, functions)
+
+    def once(place: Path) -> RunResult:
         call = RunCall(
             log=named,
             choice=TargetChoice(target, demo_target),
             load=load,
             sender_rules=sender_rules,
+            stop_at=conditions,
+            stop_asked=(lambda: listener.asked) if functions else None,
             crash=crash,
-            output=scratch.path / "results.csv" if scratch else Path(output or ""),
+            output=place,
             force=force,
         )
-        result = run_once(call, listener)
-    except BaseException:
-        if scratch:
-            scratch.close()
-        raise
+        return run_once(call, listener)
+
+    return _answered("run", once, listener, output)
+
+
+def _answered(function: str, once: Callable[[Path], R], listener: Callbacks, output: str | PathLike[str] | None) -> R:
+    """Make a call whose result log gets a place, or a temporary folder that goes with the result.
+
+    Args:
+        function: the name of the function.
+        once: is given the place of the result log.
+        listener: keeps the notes.
+        output: the place; None: a temporary folder.
+
+    Raises:
+        BusyError: another run is under way in this process.
+        Interrupted: Ctrl-C, where no person waits for the result at a prompt.
+    """
+    from logreplay.scratch import Scratch
+
+    with only_run(function):
+        scratch = Scratch() if output is None else None
+        try:
+            result = once(scratch.path / "results.csv" if scratch else Path(output or ""))
+        except BaseException:
+            if scratch:
+                scratch.close()
+            raise
     result.notes, result.scratch = tuple(listener.notes), scratch
-    if result.outcome.stopped == "interrupted" and not hasattr(sys, "ps1"):
+    if result.stopped.startswith("interrupted") and not hasattr(sys, "ps1"):
         interrupted = Interrupted()
         interrupted.result = result
         raise interrupted

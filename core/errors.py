@@ -15,6 +15,10 @@ class UsageError(LogreplayError, ValueError):
     """Parameters are wrong, or exclude each other; the text names them."""
 
 
+class BusyError(LogreplayError):
+    """Another run is under way in this process."""
+
+
 class TakenError(LogreplayError):
     """A file of this name exists, or another process is writing it."""
 

@@ -7,7 +7,11 @@ if TYPE_CHECKING:
 
 
 class CallListener(Protocol):
-    """Whom a call tells. The methods belong to the thread that sends while it sends: they must not wait."""
+    """Whom a call tells.
+
+    `logreplay.calling.mailbox.Mailbox` calls it in the thread that waits for the call, where it may take long.
+    Without one, the thread that sends calls it, and it must not wait.
+    """
 
     def note(self, text: str, *, always: bool = False) -> None:
         """Take a sentence besides the result, when it becomes known; ``always``: also if the user wants errors only."""
@@ -26,24 +30,3 @@ class CallListener(Protocol):
 
     def fault(self, loop: object, context: dict[str, Any]) -> None:
         """Take what the event loop reports: an exception in a callback, or in a task that nobody awaits."""
-
-
-class Silent:
-    """Keeps the notes, for the result of a call from Python."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str, *, always: bool = False) -> None:
-        self.notes.append(text)
-
-    def opened(self) -> None: ...
-
-    def see(self, now: "Snapshot") -> None: ...
-
-    def ended(self, now: "Snapshot") -> None: ...
-
-    def closed(self) -> None: ...
-
-    def fault(self, loop: object, context: dict[str, Any]) -> None:
-        self.notes.append(f"error in the event loop: {context.get('exception') or context.get('message')}")

@@ -2,16 +2,18 @@
 
 Theory of operation. The calling thread waits for the work; there Python raises `KeyboardInterrupt`, by its own handler
 or by that of the command line. The first one asks the work to stop and is waited for, so that rows and summaries are
-whole; the second one is raised at once. So the library needs no signal handler, and works in threads that get none.
+whole; the second one is raised at once. Meanwhile that thread calls the listener of the call. So the library needs no
+signal handler, and works in threads that get none.
 """
 
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
-from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
+from logreplay.calling.busy import thread_of_run
+from logreplay.calling.callbacks import Callbacks
+from logreplay.calling.mailbox import Mailbox
 from logreplay.core.errors import Interrupted, LogreplayError
 
 T = TypeVar("T")
@@ -58,36 +60,48 @@ class Stop:
         return self._asked and not self.heeded
 
 
-def protected(work: Callable[[Stop], T]) -> T:
+def protected(work: Callable[[Stop], T], mailbox: Mailbox | None = None) -> T:
     """Do work in another thread; the first `KeyboardInterrupt` asks it to stop, the second one is raised.
+
+    Args:
+        work: to do.
+        mailbox: what the work tells; this thread, which made it, calls its listener.
 
     Raises:
         Interrupted: it was asked to stop when no loop ran; the work was done nevertheless.
+        Exception: of the work; or of the listener, which ends the work in the same way as Ctrl-C.
     """
-    stop, done = Stop(), SimpleQueue[tuple[Any, BaseException | None]]()
+    stop, done, mailbox = Stop(), list[tuple[Any, BaseException | None]](), mailbox or Mailbox(Callbacks())
 
     def do() -> None:
-        try:
-            done.put((work(stop), None))
-        except BaseException as error:  # raised in the calling thread
-            done.put((None, error))
+        with thread_of_run():
+            try:
+                done.append((work(stop), None))
+            except BaseException as error:  # raised in the calling thread
+                done.append((None, error))
+        mailbox.wake()
 
     thread = threading.Thread(target=do, name="logreplay", daemon=True)
-    found, asked = None, False
-    while found is None:
+    ended, asked, of_listener = False, False, None
+    while not ended:
         try:
             if thread.ident is None:
                 thread.start()
-            with suppress(Empty):
-                found = done.get(timeout=_LOOK_S)
+            while not ended:  # here, since Python looks for signals where a loop turns
+                over = bool(done)  # what was told before is delivered before the end
+                mailbox.deliver(0 if over else _LOOK_S)
+                ended = over
         except KeyboardInterrupt:
             if asked:
                 raise
             asked = True
             stop.ask()
-    result, error = found
-    if error:
-        raise error
+        except BaseException as error:
+            of_listener = of_listener or error
+            stop.ask()
+    result, of_work = done[0]
+    if failure := of_listener or of_work:
+        raise failure
     if stop.missed:
         raise Interrupted
     return result  # type: ignore[no-any-return]  # of `work`
@@ -114,9 +128,9 @@ def loop_in_this_thread(main: Main[T], stop: Stop, fault: Fault | None = None) -
             stop.bind(None)
 
 
-def run_in_loop(main: Main[T], fault: Fault | None = None) -> T:
+def run_in_loop(main: Main[T], fault: Fault | None = None, mailbox: Mailbox | None = None) -> T:
     """Run ``main(stop)`` on uvloop in a thread of its own; Ctrl-C sets ``stop``, and ``main`` then ends."""
-    return protected(lambda stop: loop_in_this_thread(main, stop, fault))
+    return protected(lambda stop: loop_in_this_thread(main, stop, fault), mailbox)
 
 
 def run_until_stopped(main: Callable[[], Coroutine[Any, Any, T]], fault: Fault | None = None) -> T:

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from logreplay.replay.results.stop_rules import Condition, StopRule
 
 
-def stop_rule(conditions: "Sequence[Condition]") -> "StopRule":
-    """A rule that watches for any of the conditions."""
+def stop_rule(conditions: "Sequence[Condition]", asked: Callable[[], str] = str) -> "StopRule":
+    """A rule that watches for any of the conditions, and for the wish of another part of the program."""
     from logreplay.replay.results.stop_rules import StopRule
 
-    return StopRule(conditions)
+    return StopRule(conditions, asked)
 
 
 def watched(

@@ -13,6 +13,7 @@ from logreplay.analysis.output.folder import write_beside
 from logreplay.analysis.summary import About
 from logreplay.calling.audience import Telling
 from logreplay.calling.loop_thread import Stop, loop_in_this_thread, protected, unless_stopped
+from logreplay.calling.mailbox import Mailbox
 from logreplay.calling.stopping import stop_rule, watched
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
@@ -60,6 +61,7 @@ class RunCall:
         choice: the target.
         load, request_rules, sender_rules, telling: when, what and how to send, and whom to tell.
         stop_at: conditions that end the run.
+        stop_asked: returns why a function of the caller wants it to end; empty if none does. None: there is none.
         crash: end the run at the first failure.
         show: is given the text of each exchange.
         output: the result log; None: a name made of the time.
@@ -75,6 +77,7 @@ class RunCall:
     sender_rules: SenderRules = field(default_factory=SenderRules)
     telling: Telling = field(default_factory=Telling)
     stop_at: "Sequence[Condition]" = ()
+    stop_asked: Callable[[], str] | None = None
     crash: bool = False
     show: Callable[[str], object] | None = None
     output: Path | None = None
@@ -117,7 +120,8 @@ def run_once(call: RunCall, listener: "CallListener") -> RunResult:
         )
         aim(call.request_rules, url)
         watch = Watch(call.crash, call.show, secrets=sender_rules.show_secrets)
-        return _OneRun(call, path, plan, url, watch, stop_rule(call.stop_at), listener).replay()
+        rule = stop_rule(call.stop_at, call.stop_asked or str)
+        return _OneRun(call, path, plan, url, watch, rule, Mailbox(listener)).replay()
 
 
 def plan_of(
@@ -165,28 +169,28 @@ class _OneRun:
     url: str
     watch: Watch
     rule: "StopRule"
-    listener: "CallListener"
+    mailbox: Mailbox
 
     def replay(self) -> RunResult:
         """Run the plan, tell how it goes, and write the summary: before anything that may wait for a reader."""
         call, grows = self.call, grows_at(self.path, belonging)
         try:
-            with call.telling.audience("run", self.url, grows, self.listener) as audience:
+            with call.telling.audience("run", self.url, grows, self.mailbox) as audience:
 
                 async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding], list[str], dict[str, Any]]":
                     with audience.may_set(stop):
                         return await self._send(stop, audience)
 
                 def work(stop: Stop) -> RunResult:
-                    outcome, findings, course, counts = loop_in_this_thread(main, stop, self.listener.fault)
+                    outcome, findings, course, counts = loop_in_this_thread(main, stop, self.mailbox.fault)
                     return self._result(outcome, findings, course, counts)
 
-                return protected(work)
+                return protected(work, self.mailbox)
         except KeyboardInterrupt:
             kept = (
                 f"; the rows are kept: {grows}" if grows.exists() else " before the first request: nothing was measured"
             )
-            self.listener.note(f"interrupted{kept}")
+            self.mailbox.note(f"interrupted{kept}")
             raise
         finally:
             if not grows.exists():  # no row came, so what was watched belongs to nothing
@@ -229,7 +233,7 @@ class _OneRun:
         logins = logins_beside(self.path)
         if self.call.load.follow:
             tell_lacking(
-                self.call.request_rules, self.call.sender_rules, base(self.plan.requests).source, self.listener.note
+                self.call.request_rules, self.call.sender_rules, base(self.plan.requests).source, self.mailbox.note
             )
         return RunResult(
             outcome=outcome,
@@ -265,6 +269,9 @@ class _OneRun:
                 yield RunCheck(name, "unjudged", f"{refused} with the generator's lag, and not without it")
             else:
                 yield RunCheck(name, "passed", "")
+        if self.call.stop_asked:
+            hit = self.rule.hit if self.rule.hit == self.call.stop_asked() else ""
+            yield RunCheck("stop function", "failed" if hit else "passed", hit)
         why = "; ".join(finding.text for finding in outcome.health.findings)
         yield RunCheck("valid run", "passed" if outcome.health.valid else "unjudged", why)
 

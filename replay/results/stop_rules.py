@@ -9,7 +9,7 @@ target, so it does not end the run; it is noted as refused.
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
@@ -70,11 +70,13 @@ class StopRule:
 
     Attributes:
         conditions: any of them ends the run.
+        asked: returns why another part of the program wants the run to end; empty if it does not.
         hit: which did, in words; empty if none.
         refused: conditions that would have, with the generator's lag, and the figure with it, in words.
     """
 
     conditions: Sequence[Condition]
+    asked: Callable[[], str] = str
     hit: str = ""
     refused: dict[str, str] = field(default_factory=dict)
     _since: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -91,6 +93,7 @@ class StopRule:
                 self.hit = self.hit or f"{condition.text}: {above}"
             elif condition.figure in _SHARES and (above := self._lasting(condition, now, last, "response")):
                 self.refused[condition.text] = above
+        self.hit = self.hit or self.asked()
         return self.hit
 
     def findings(self) -> list[Finding]:

@@ -14,6 +14,7 @@ import pytest
 
 import logreplay
 from logreplay.inputs.logs import bundled_log
+from logreplay.replay.monitor.snapshot import Snapshot
 
 RUN: dict[str, Any] = {"tps": 40, "duration": "500ms", "demo_target": True}
 INTERRUPTED = """
@@ -97,3 +98,45 @@ def test_ctrl_c_ends_a_run_with_its_rows_and_its_result(tmp_path: Path) -> None:
     rows, _, stopped = ended.stdout.strip().partition(" ")
     assert (stopped, ended.stderr) == ("interrupted", "")
     assert int(rows) > 0
+
+
+def test_progress_is_told_in_the_calling_thread() -> None:
+    seen: list[tuple[int, int]] = []
+    logreplay.run(
+        None, **RUN | {"duration": "1200ms"}, progress=lambda now: seen.append((threading.get_ident(), now.totals.sent))
+    )
+    assert {thread for thread, _ in seen} == {threading.get_ident()}
+    assert seen[-1][1] == 48
+
+
+def test_a_function_of_stop_ends_a_run_with_its_reason() -> None:
+    def full(now: Snapshot) -> str | bool:
+        return now.totals.sent > 10 and "pool full"
+
+    result = logreplay.run(None, **RUN | {"duration": "60s"}, stop=["errors>50%", full])
+    assert result.stopped.startswith("stopped: pool full")
+    assert [(check.name, check.state) for check in result.checks] == [
+        ("--stop errors>50%", "passed"),
+        ("stop function", "failed"),
+        ("valid run", "passed"),
+    ]
+
+
+def test_an_exception_in_a_function_of_the_program_ends_the_run_and_keeps_the_rows(tmp_path: Path) -> None:
+    def fail(now: Snapshot) -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        logreplay.run(None, **RUN | {"duration": "60s"}, progress=fail, output=tmp_path / "rows.csv")
+    assert len(logreplay.analysis.load(tmp_path / "rows.csv"))
+
+
+def test_a_run_within_a_run_is_refused() -> None:
+    with pytest.raises(logreplay.BusyError, match="run is under way"):
+        logreplay.run(None, **RUN | {"duration": "60s"}, progress=lambda _: logreplay.run(None, **RUN))
+    assert logreplay.run(None, **RUN).valid
+
+
+def test_a_stop_condition_that_is_none_is_refused() -> None:
+    with pytest.raises(logreplay.UsageError, match="not a stop condition"):
+        logreplay.run("no such log", "http://127.0.0.1:1", tps=1, stop="errors")

@@ -1,0 +1,46 @@
+"""One run at a time in a process: two would measure each other."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from logreplay.core.errors import BusyError
+
+_LOCK = threading.Lock()
+_UNDER_WAY: list[str] = []
+"""The function of the run, once for the call and once for its thread, which may outlive the call."""
+os.register_at_fork(after_in_child=_UNDER_WAY.clear)
+
+
+@contextmanager
+def only_run(function: str) -> Iterator[None]:
+    """A call of a function, from its first check to its result.
+
+    Raises:
+        BusyError: another one is under way.
+    """
+    with _LOCK:
+        if _UNDER_WAY:
+            raise BusyError(
+                f"{function}: logreplay.{_UNDER_WAY[0]} is under way in this process, and two would measure each "
+                "other; wait for its end, or start another process"
+            )
+        _UNDER_WAY.append(function)
+    try:
+        yield
+    finally:
+        _UNDER_WAY.remove(function)
+
+
+@contextmanager
+def thread_of_run() -> Iterator[None]:
+    """The thread of a call that is under way: after the second Ctrl-C it may outlive the call."""
+    mine = list(_UNDER_WAY)
+    _UNDER_WAY.extend(mine)
+    try:
+        yield
+    finally:
+        for function in mine:
+            if function in _UNDER_WAY:  # a fork has cleared it
+                _UNDER_WAY.remove(function)

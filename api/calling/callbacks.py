@@ -1,0 +1,56 @@
+"""The listener of a Python program: keeps the notes, and calls the program's functions."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from logreplay.replay.monitor.snapshot import Snapshot
+
+    StopFunction = Callable[[Snapshot], str | bool | None]
+
+
+class Callbacks:
+    """Its functions are called in the thread that waits for the run; an exception in one ends the run.
+
+    Args:
+        progress: is given the state of the run about once a second, and at the end of each stage.
+        stop: are given the same state about once a second; the first that returns a reason, or True, ends the run.
+
+    Attributes:
+        notes: sentences that were told.
+        asked: why a function wants the run to stop; empty if none does.
+    """
+
+    def __init__(
+        self, progress: "Callable[[Snapshot], object] | None" = None, stop: "Sequence[StopFunction]" = ()
+    ) -> None:
+        self.notes: list[str] = []
+        self.asked = ""
+        self._progress, self._stop = progress, stop
+
+    def note(self, text: str, *, always: bool = False) -> None:
+        self.notes.append(text)
+
+    def opened(self) -> None: ...
+
+    def see(self, now: "Snapshot") -> None:
+        self._show(now)
+        for function in self._stop:
+            if why := not self.asked and function(now):
+                self.asked = why if isinstance(why, str) else f"{getattr(function, '__name__', 'stop function')}: true"
+
+    def ended(self, now: "Snapshot") -> None:
+        self._show(now)
+
+    def closed(self) -> None: ...
+
+    def fault(self, loop: object, context: dict[str, Any]) -> None:
+        self.notes.append(f"error in the event loop: {context.get('exception') or context.get('message')}")
+
+    def _show(self, now: "Snapshot") -> None:
+        if self._progress:
+            try:
+                self._progress(now)
+            except BaseException:
+                self._progress = None  # it is not asked again while the run ends
+                raise
