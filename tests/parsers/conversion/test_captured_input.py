@@ -165,7 +165,7 @@ def test_a_broken_record_is_rejected_with_its_reason_and_the_others_are_read(tmp
     assert [line.partition(b"\t")[0] for line in rejects] == [
         b"2 rejected: time stamp",
         b"3 rejected: no url",
-        b"5 unreplayable: not HTTP: another scheme",
+        b"5 unreplayable: websocket",
     ]
     with pytest.raises(TooManyRejects):
         converted(tmp_path / "a.har", data, limit=Limit(count=0))
