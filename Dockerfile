@@ -1,8 +1,14 @@
 # docker build -t logreplay --build-arg VERSION=0.1.0 .      (docs/container.md)
-FROM docker.io/library/python:3.13-slim
+# A tag may move: for a build that can be repeated, give the digest, --build-arg BASE=docker.io/library/python@sha256:...
+ARG BASE=docker.io/library/python:3.13-slim
+FROM $BASE
 ARG VERSION=0.1.0
 COPY . /src
-RUN SETUPTOOLS_SCM_PRETEND_VERSION_FOR_LOGREPLAY_TOOLKIT=$VERSION pip install --no-cache-dir '/src[cluster,nginx,plots]' && rm -r /src
+RUN SETUPTOOLS_SCM_PRETEND_VERSION_FOR_LOGREPLAY_TOOLKIT=$VERSION \
+    pip install --no-cache-dir -c /src/constraints.txt '/src[cluster,nginx,plots]' && rm -r /src
+# logreplay needs no rights of root; --user takes the place of this user
+RUN useradd --uid 1000 --create-home logreplay && install -d -o logreplay /data
+USER logreplay
 # matplotlib's cache: a user without a home may write here
 ENV MPLCONFIGDIR=/tmp/matplotlib
 WORKDIR /data
