@@ -1,7 +1,11 @@
 """Checks as JUnit XML."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from logreplay.cli.display.junit import Check, worst, write_junit
 from logreplay.cli.exit_codes import Exit
@@ -32,3 +36,14 @@ def test_a_condition_that_is_not_met_counts_most() -> None:
     assert worst(CHECKS) is Exit.CONDITION
     assert worst(CHECKS[1:]) is Exit.INVALID
     assert worst(()) is Exit.OK
+
+
+@given(st.text(), st.text(), st.sampled_from(list(Exit)))
+def test_no_text_of_a_log_ends_an_element_or_makes_the_file_unreadable(name: str, text: str, code: Exit) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "junit.xml"
+        write_junit(path, "duet", [Check(f"route /{name}", code, f"]]></failure>&#0;{text}\ud800\x00\x1b\ufffe")])
+        (case,) = ElementTree.parse(path).getroot()
+    assert [len(child) for child in case] == [0]
+    shown = case.attrib["name"] + "".join([case[0].text or "", case[0].attrib.get("message", "")])
+    assert shown.isprintable()

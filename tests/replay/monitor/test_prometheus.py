@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
+from logreplay.core.record import ERRORS
 from logreplay.replay.monitor.prometheus import exposition
 from logreplay.replay.monitor.snapshot import BOUNDS, Rates, Snapshot, Stage, Times, Totals
 
@@ -50,6 +51,14 @@ def test_no_name_adds_a_metric_or_is_changed(target: str, stage: str, watch: dic
     assert value(samples, "stage_info", stage=stage) == 1
     assert {one.labels["name"]: one.value for one in samples if one.name == "logreplay_watch"} == watch
     assert {one.name for one in samples} - {"logreplay_watch"} == {one.name for one in read(Snapshot())}
+
+
+def test_no_label_holds_a_text_of_a_log_so_that_their_number_is_bounded() -> None:
+    totals = Totals(status=dict.fromkeys(range(1000), 1), errors=dict.fromkeys(ERRORS, 1))
+    samples = read(Snapshot("run", "http://h", totals=totals))
+    labels = {name for sample in samples for name in sample.labels}
+    assert labels == {"command", "target", "stage", "outcome", "error", "status", "le", "kind"}
+    assert len(samples) < 1000 + len(ERRORS) + 100
 
 
 @given(st.lists(st.integers(0, 100), min_size=len(BOUNDS), max_size=len(BOUNDS)), st.integers(0, 100))

@@ -1,0 +1,74 @@
+"""Regular expressions against hostile lines: time is linear in the line, and a pattern too large is refused."""
+
+import time
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+
+from logreplay.core.record import LogreplayError
+from logreplay.parsers.conversion.filters import Filter
+from logreplay.parsers.redaction.redact import Redactor
+from logreplay.replay.requests.filters import Excluding, Matching, Rewritten
+from logreplay.replay.sessions.extraction import Extraction
+
+CATASTROPHIC = (r"(a+)+$", r"(a|a)*$", r"(a|aa)+$", r"(.*a){12}$", r"^(([a-z])+.)+[A-Z]([a-z])+$", r"(?:a?){30}a{30}$")
+"""Patterns that take exponential time in engines that backtrack, such as Python's."""
+
+
+def frame(text: str) -> pl.DataFrame:
+    return pl.DataFrame({"url": [f"/{text}!"], "reason": pl.Series([None], dtype=pl.String)})
+
+
+def filtered(filter: Filter, text: str) -> pl.DataFrame:
+    condition = filter.condition()
+    assert condition is not None
+    return frame(text).filter(condition)
+
+
+USES: dict[str, Callable[[str, str], object]] = {
+    "convert --match": lambda pattern, text: filtered(Filter(match=pattern), text),
+    "convert --exclude": lambda pattern, text: filtered(Filter(exclude=pattern), text),
+    "--match": lambda pattern, text: Matching((pattern,))(frame(text)),
+    "--exclude": lambda pattern, text: Excluding((pattern,))(frame(text)),
+    "--rewrite": lambda pattern, text: Rewritten(pattern, "x")(frame(text)),
+    "--extract": lambda pattern, text: Extraction.parse(f"v=regex:{pattern}").find((), text.encode()),
+}
+
+
+def is_linear(act: Callable[[str], object], piece: str) -> bool:
+    """Whether twenty times the text takes about twenty times the time, not four hundred or more."""
+
+    def seconds(length: int) -> float:
+        text = piece * (length // len(piece))
+        begin = time.process_time()
+        act(text)
+        return time.process_time() - begin
+
+    return min(seconds(40_000) for _ in range(3)) < 150 * max(min(seconds(2_000) for _ in range(3)), 1e-3)
+
+
+@pytest.mark.parametrize("pattern", CATASTROPHIC)
+@pytest.mark.parametrize("use", USES)
+def test_no_pattern_takes_more_than_linear_time(use: str, pattern: str) -> None:
+    assert is_linear(lambda text: USES[use](pattern, text), "a")
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_pattern_that_needs_too_much_memory_is_refused(use: str) -> None:
+    with pytest.raises((ValueError, LogreplayError), match=r"not a (valid )?regular expression"):
+        USES[use](r"((a{1,1000}){1,1000}){1,1000}", "a")
+
+
+PIECES = (*"a=&;%/@.-{,", "a=", "%41", "/a", "a1", '"', '"a":', "1.", "1e", "--B\r\n")
+
+
+@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize("place", ["url", "referer", "agent", "host", "headers", "body", "remark"])
+def test_redaction_takes_linear_time(place: str, piece: str) -> None:
+    before = {"url": "/", "referer": "http://", "headers": "Cookie: "}.get(place, "")
+
+    def redact(text: str) -> object:
+        return Redactor(b"key").rows(pl.DataFrame({place: [before + text]}))
+
+    assert is_linear(redact, piece)
