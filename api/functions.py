@@ -1,6 +1,6 @@
 """The functions of the library: parameters as people write them → one frozen value → one call.
 
-The prototype has `run`, with the parameters of its load and a few others.
+`run` has the parameters of its load and a few others; the other commands have no function yet.
 """
 
 import sys
