@@ -11,12 +11,13 @@ if TYPE_CHECKING:
 
 DISTRIBUTION: Final = "logreplay-toolkit"
 """The name on the package index; `logreplay` there is another program."""
+UNKNOWN: Final = "of an unknown version"
 
 
 def version() -> str:
-    """The installed version; "of an unknown version" for code that was copied, not installed."""
+    """The installed version; `UNKNOWN` for code that was copied, not installed."""
     found = _distribution()
-    return found.version if found else "of an unknown version"
+    return found.version if found else UNKNOWN
 
 
 def _distribution() -> "Distribution | None":

@@ -3,13 +3,14 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from http.client import HTTPException
 from pathlib import Path
@@ -28,6 +29,7 @@ from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.workers.dask_workers import cluster_client, workers
 from support.background_server import beside
+from support.command_line import wait_for_rows
 
 pytest.importorskip("distributed", reason="needs the extra `cluster`")
 
@@ -38,13 +40,14 @@ SAMPLE = ROOT / "sample_logs" / "nginx_request_time.log"
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 
 
-def dask(stack: ExitStack, *arguments: object) -> None:
-    """Run a Dask command until the stack unwinds."""
+def dask(stack: ExitStack, *arguments: object, env: Mapping[str, str] | None = None) -> None:
+    """Run a Dask command until the stack unwinds; ``env``: further variables of its processes."""
     process = subprocess.Popen(
         [sys.executable, "-m", "dask", *map(str, arguments)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        env={**os.environ, **(env or {})},
     )
 
     def end() -> None:
@@ -58,6 +61,11 @@ def dask(stack: ExitStack, *arguments: object) -> None:
     stack.callback(end)
 
 
+def dask_worker(stack: ExitStack, address: str, folder: Path, env: Mapping[str, str] | None = None) -> None:
+    options = ("--nthreads", 1, "--worker-port", free_port(), "--no-dashboard", "--local-directory", folder)
+    dask(stack, "worker", address, *options, env=env)
+
+
 @contextmanager
 def real_cluster(folder: Path, count: int = 2) -> Iterator[str]:
     """A scheduler and workers under nannies, on ports that stay theirs when a worker is started anew."""
@@ -65,8 +73,7 @@ def real_cluster(folder: Path, count: int = 2) -> Iterator[str]:
     with ExitStack() as stack:
         dask(stack, "scheduler", "--host", address, "--no-dashboard", "--no-jupyter")
         for _ in range(count):
-            options = ("--nthreads", 1, "--worker-port", free_port(), "--no-dashboard", "--local-directory", folder)
-            dask(stack, "worker", address, *options)
+            dask_worker(stack, address, folder)
         deadline = time.monotonic() + 60
         while True:
             try:
@@ -180,7 +187,7 @@ def test_what_arrives_at_the_target_is_the_schedule(
 
 def test_a_killed_worker_is_named_and_nothing_is_sent_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its nanny starts it anew at the same address, and the scheduler begins its task once more: in vain."""
-    log = distinct_urls(tmp_path / "log.csv", 1600)
+    log = distinct_urls(tmp_path / "log.csv", 4000)
     path = tmp_path / "r.csv"
     with real_cluster(tmp_path) as cluster, arrivals() as (url, noted), cluster_client(cluster) as client:
         pids: dict[str, int] = client.run(os.getpid)
@@ -202,15 +209,106 @@ def test_a_killed_worker_is_named_and_nothing_is_sent_twice(tmp_path: Path, caps
     counts, rows = summary["requests"], scan(path).collect()
     assert code == 3
     assert f"worker 2 of 2 (Dask worker {victim})" in said.err
-    assert sorted(rows["seq"]) == list(range(1600))
-    assert counts["scheduled"] == 1600 == counts["sent"] + counts["dropped"]
+    assert sorted(rows["seq"]) == list(range(4000))
+    assert counts["scheduled"] == 4000 == counts["sent"] + counts["dropped"]
     assert counts["sent"] == counts["ok"] + counts["http_error"] + counts["net_error"]
-    assert 400 < counts["dropped"] < 800
+    assert 0 < counts["dropped"] < 1500
     came = Counter(path for _, path in noted if path != b"/")
     assert max(came.values()) == 1
-    told = {f"/{seq}".encode() for seq in rows.filter(pl.col("error").fill_null("") == "")["seq"]}
+    told, unsent = (
+        {f"/{seq}".encode() for seq in rows.filter(pl.col("error").fill_null("") == error)["seq"]}
+        for error in ("", "dropped")
+    )
     assert told <= came.keys()
+    assert not unsent & came.keys()
     assert len(came) - len(told) < 100, "of what was sent after the last report"
+
+
+def test_a_killed_scheduler_is_named_and_ends_a_run_without_end(tmp_path: Path) -> None:
+    log, path = distinct_urls(tmp_path / "log.csv", 100_000), tmp_path / "r.csv"
+    with real_cluster(tmp_path) as cluster, arrivals() as (url, noted):
+        with cluster_client(cluster) as client:
+            pid: int = client.run_on_scheduler(os.getpid)
+        words = ["run", log, url, "--tps", 100, "--loop", "--cluster", cluster, "-o", path]
+        with begun(*words) as process:
+            wait_for_rows(path)
+            os.kill(pid, signal.SIGKILL)
+            _, said = process.communicate(timeout=120)
+    assert process.returncode == 3
+    assert "the scheduler of the cluster ended, or cannot be reached" in said
+    assert "The run ended with its last worker." in said
+    assert "CancelledError" not in said
+    assert "distributed" not in said
+    rows = scan(path).collect()
+    unsent = {f"/{seq}".encode() for seq in rows.filter(pl.col("error").fill_null("") == "dropped")["seq"]}
+    came = {path for _, path in noted if path != b"/"}
+    assert came <= {f"/{seq}".encode() for seq in rows["seq"]}
+    assert not unsent & came
+
+
+def begun(*words: object) -> "subprocess.Popen[str]":
+    """A command of logreplay in a process group of its own."""
+    command = [sys.executable, "-m", "logreplay.cli.main", *map(str, words)]
+    return subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+VERSION = """
+from importlib import metadata
+
+plain = metadata.version
+
+
+def version(name):
+    if name == "logreplay-toolkit":
+        {}
+    return plain(name)
+
+
+metadata.version = version
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "named"), [("raise metadata.PackageNotFoundError(name)", "none"), ("return '0.0.1'", "0.0.1")]
+)
+def test_a_worker_without_logreplay_or_with_another_version_is_named_before_anything_is_sent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, named: str
+) -> None:
+    """Dask ends a worker that cannot import what it is given: it "has left the cluster, was killed, or crashed"."""
+    (tmp_path / "sitecustomize.py").write_text(VERSION.format(line))
+    log, output = distinct_urls(tmp_path / "log.csv", 100), ("-o", tmp_path / "out.csv", "-q")
+    with ExitStack() as stack, arrivals() as (url, noted):
+        cluster = stack.enter_context(real_cluster(tmp_path, 1))
+        dask_worker(stack, cluster, tmp_path, {"PYTHONPATH": str(tmp_path)})
+        with cluster_client(cluster) as client:
+            client.wait_for_workers(2, timeout=60)
+        for words in (("run", log, url, "--tps", 100), ("convert", SAMPLE)):
+            assert logreplay(*words, "--cluster", cluster, *output) == 1
+            said = capsys.readouterr().err
+            assert re.search(rf"Error: this is logreplay .+, and worker tcp://\S+ has {named}; install the same", said)
+        assert not [path for _, path in noted if path != b"/"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_whole_group_ends_a_run_on_a_local_cluster_in_good_order(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    log, path = distinct_urls(tmp_path / "log.csv", 20_000), tmp_path / "r.csv"
+    with (
+        arrivals() as (url, noted),
+        begun("run", log, url, "--tps", 200, "--cluster", "local:2", "-o", path) as process,
+    ):
+        wait_for_rows(path)
+        os.killpg(process.pid, number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "lost" not in said
+    assert "Traceback" not in said
+    rows = scan(path).collect()
+    assert set(rows["error"].drop_nulls()) <= {"cancelled"}
+    assert {path for _, path in noted if path != b"/"} <= {url.encode() for url in rows["url"]}
 
 
 def test_a_sweep_on_a_local_cluster(sample: Path, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from logreplay.replay.senders.endpoint import Endpoint
 _SPARE_FILES: Final = 64
 _ROW_BYTES: Final = 160
 _LEAST_FREE: Final = 1_000_000
+_UNITS: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _TIME_WAIT_S: Final = 60
 _PROBE_S: Final = 5.0
 _BAD_REQUEST: Final = 400
@@ -156,9 +157,15 @@ def _disk(demand: Demand, output: Path) -> Finding | None:
     return Finding(
         "disk",
         Severity.WARNING,
-        f"the result log will take about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free in {output.parent}; "
+        f"the result log will take about {_size(needed)}, and {_size(free)} are free in {output.parent}; "
         "free some space, or write elsewhere with -o",
     )
+
+
+def _size(count: float) -> str:
+    """Bytes in words."""
+    unit, name = next((each for each in _UNITS if count >= each[0]), _UNITS[-1])
+    return f"{count / unit:.3g} {name}"
 
 
 async def reachable(endpoint: Endpoint, timeout_s: float = _PROBE_S) -> tuple[Endpoint, list[Finding]]:

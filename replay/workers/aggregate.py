@@ -136,7 +136,10 @@ class SharedPlan:
         return replace(finding, text=f"{finding.text}{where}")
 
     def _told_lost(self) -> str:
-        gone = "; ".join(f"{lost.name}, {lost.where or 'not started'}: {lost.why}" for lost in self.lost)
+        by_reason: dict[str, list[str]] = {}
+        for lost in self.lost:
+            by_reason.setdefault(lost.why, []).append(f"{lost.name}, {lost.where or 'not started'}")
+        gone = "; ".join(f"{'; '.join(names)}: {why}" for why, names in by_reason.items())
         text = (
             f"lost {gone}. Of the requests without a report {self.filled.dropped} were not sent (dropped); "
             f"{self.filled.net_error} may have been sent, and how they ended is unknown (cancelled). "
@@ -145,7 +148,7 @@ class SharedPlan:
             text += "What users of a lost worker sent after its last report is not in the result. "
         if not self.ended:
             text += "The run ended with its last worker. "
-        return f"{text}Nothing is sent a second time. Check that machine: memory, network, its system log"
+        return f"{text}Nothing is sent a second time. Check the machine: memory, network, its system log"
 
     def _clocks(self) -> list[Finding]:
         """The agreement of the workers' clocks, if they differ."""

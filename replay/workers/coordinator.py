@@ -12,7 +12,7 @@ not sent, the run is marked, and the other workers continue.
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -42,6 +42,7 @@ from logreplay.replay.workers.processes import WorkerProcess
 from logreplay.replay.workers.protocol import (
     ALIVE_S,
     LISTEN_S,
+    SCHEDULER_GONE,
     Alive,
     Begin,
     CutPlan,
@@ -100,6 +101,12 @@ class _RemoteWorker:
     ended: bool = True
     given_up: str = ""
     left: bool = False
+    heard_at: int = 0
+
+    def heard(self) -> None:
+        """Note a sign of life."""
+        self.silence.heard()
+        self.heard_at = monotonic()
 
 
 Message = TypeVar("Message")
@@ -157,6 +164,7 @@ class Coordinator:
         self._processes, self._sender, self._results, self._limits = processes, sender, results, limits
         self._exchanges, self._closed, self._by_client = watch or Watch(), closed, by_client
         self._workers: list[_RemoteWorker] = []
+        self._watchers: list[asyncio.Task[None]] = []
         self._log = MergedLog(results, len(processes))
         self._clock = SAME
         self._origin: int | None = None
@@ -175,7 +183,7 @@ class Coordinator:
         try:
             self._clock = await asyncio.to_thread(self._processes[0].channel.clock_offset)
             await asyncio.to_thread(self._start_workers)
-            self._watcher = asyncio.create_task(self._watch())
+            self._watchers = [asyncio.create_task(self._lasting(watch)) for watch in (self._watch, self._ask)]
             hellos = await self._each(Hello)
             if self._fault:
                 raise self._fault
@@ -376,9 +384,9 @@ class Coordinator:
         for worker in self._workers:
             if worker.listener and worker.future.done() and not worker.ended:  # its last rows may be on the way
                 await asyncio.to_thread(worker.listener.join, _LAST_WORD_S)
-        if watcher := getattr(self, "_watcher", None):
+        for watcher in self._watchers:
             watcher.cancel()
-            await asyncio.gather(watcher, return_exceptions=True)
+        await asyncio.gather(*self._watchers, return_exceptions=True)
         for worker in self._workers:
             worker.left = True
             worker.future.cancel()
@@ -388,7 +396,7 @@ class Coordinator:
         for worker in self._workers:
             if not worker.future.done():
                 worker.process.end()
-        self._post.shutdown()  # what is sent to a process that was ended fails at once
+        self._post.shutdown(wait=False, cancel_futures=True)  # a scheduler that hangs takes no message
         for process in self._processes:
             process.close()
         self._log.flush()
@@ -446,7 +454,7 @@ class Coordinator:
             self._loop.call_soon_threadsafe(call, *arguments)
 
     def _heard(self, worker: _RemoteWorker, message: object) -> None:
-        worker.silence.heard()
+        worker.heard()
         if isinstance(message, Hello):
             if worker.token:
                 return  # a scheduler has begun it once more; it is not welcome
@@ -471,6 +479,8 @@ class Coordinator:
             worker.error = LogreplayError(f"{worker.name}: {error}")
         if isinstance(error, BrokenExecutor):
             self._give_up(worker, "its process was killed, or crashed")
+        if isinstance(error, CancelledError):
+            self._give_up(worker, SCHEDULER_GONE)
         self._give_up(worker, f"{type(error).__name__}: {error}" if error else "it left")
 
     def _give_up(self, worker: _RemoteWorker, why: str) -> None:
@@ -478,10 +488,11 @@ class Coordinator:
         worker.given_up = worker.given_up or why
 
     def _dismiss(self, worker: _RemoteWorker, why: str) -> None:
-        """Give up a worker that may still send, and end it. May take a moment."""
-        self._give_up(worker, why)
-        self._tell(worker, Leave())
-        worker.process.end()
+        """Give up a worker that may still send, and end it."""
+        if not worker.given_up:
+            self._give_up(worker, why)
+            self._tell(worker, Leave())
+            worker.process.end()
 
     def _lose(self, worker: _RemoteWorker) -> None:
         """Nothing more will come from a worker."""
@@ -498,7 +509,7 @@ class Coordinator:
             return
         began = self._plan is not None and self._at > 0 and not worker.ended
         if began:
-            worker.sends_until = self._clock.common(monotonic()) + int(worker.process.sends_on_s * 1e9)
+            worker.sends_until = self._clock.common(worker.process.sends_until(worker.heard_at))
         self._log.lose(worker.index, self._lost_rows(worker) if began else None)
 
     def _lost_rows(self, worker: _RemoteWorker) -> LostRows:
@@ -525,34 +536,40 @@ class Coordinator:
                     break
         return heard
 
+    async def _lasting(self, watch: Callable[[], Awaitable[None]]) -> None:
+        """Go on with a watch until it is cancelled; its error ends the run, which would load the target unwatched."""
+        while True:
+            try:
+                await watch()
+            except Exception as error:
+                self._fail(error)
+
     async def _watch(self) -> None:
         """Watch the workers, and tell them regularly that the coordinator is alive."""
         for beat in count(1):
             await asyncio.sleep(0.5)
-            if beat % int(ALIVE_S / 0.5) == 0:
-                self._tell_all(Alive())
             if self._log.failure:
                 self.stop(str(self._log.failure))
             for worker in self._workers:
                 if worker.given_up:
                     continue
-                try:
-                    why = self._silent(worker)
-                    if not why and beat % 2 == 0:
-                        why = await asyncio.to_thread(worker.process.gone)
-                    if why:
-                        await asyncio.to_thread(self._dismiss, worker, why)
-                except Exception as error:  # of a library; to go on would load the target unwatched
-                    self._fail(error)
+                if worker.recording:
+                    worker.heard()  # it may have said more: the disk is what we wait for
+                silent = worker.silence.look()
+                if beat % int(ALIVE_S / 0.5) == 0 and silent < ALIVE_S:  # whoever is not heard may not send for long
+                    self._tell(worker, Alive())
+                if not worker.token and silent > STARTING_S:
+                    self._dismiss(worker, f"it did not start within {STARTING_S:g} s")
+                elif worker.token and silent > SILENT_S:
+                    self._dismiss(worker, f"it was silent for {silent:.0f} s")
 
-    def _silent(self, worker: _RemoteWorker) -> str:
-        """Why a worker counts as lost that says nothing; empty if it does not."""
-        if worker.recording:
-            worker.silence.heard()  # it may have said more: the disk is what we wait for
-        silent = worker.silence.look()
-        if not worker.token:
-            return f"it did not start within {STARTING_S:g} s" if silent > STARTING_S else ""
-        return f"it was silent for {silent:.0f} s" if silent > SILENT_S else ""
+    async def _ask(self) -> None:
+        """Ask whether the processes of the workers are still there. An answer may take its time."""
+        while True:
+            await asyncio.sleep(1.0)
+            for worker in self._workers:
+                if not worker.given_up and (why := await asyncio.to_thread(worker.process.gone)):
+                    self._dismiss(worker, why)
 
     async def _show(self, on_progress: Callable[[Progress], None]) -> None:
         while True:

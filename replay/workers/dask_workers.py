@@ -12,20 +12,29 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Executor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from uuid import uuid4
 
-from logreplay.core.installation import needs_extra
+from logreplay.core import installation
 from logreplay.core.plural import number_of
 from logreplay.core.record import LogreplayError
+from logreplay.replay.clock import monotonic
 from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
 from logreplay.replay.workers.processes import ENDING, WorkerProcess, deaf_to_group, safe_path
-from logreplay.replay.workers.protocol import LISTEN_S, Alive, Channel, packed, unpacked
+from logreplay.replay.workers.protocol import (
+    ALIVE_S,
+    COORDINATOR_LOST_S,
+    SCHEDULER_GONE,
+    Channel,
+    packed,
+    unpacked,
+)
 
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster, Security
@@ -34,9 +43,15 @@ _LOOPBACK: Final = "127.0.0.1"
 _NO_PAGES: Final[dict[str, list[str]]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 """Dask serves pages about a cluster to everybody, also without its dashboard."""
 _CONNECT_S: Final = 10.0
-_SCHEDULER_GONE: Final = "the scheduler of the cluster does not answer"
+_GONE: Final = (OSError, RuntimeError, ValueError, AttributeError, CancelledError, asyncio.CancelledError)
+"""What Dask raises where a client is closed, or has no scheduler."""
 _ANSWER_S: Final = 15.0
 """Longest wait for an answer of the scheduler. Dask itself would wait without limit."""
+
+_LEAVES_NS: Final = 5_000_000_000
+"""How long a worker may send after the scheduler has noticed its end: it may only have lost its connection."""
+_ALONE_NS: Final = int((COORDINATOR_LOST_S + 2 * ALIVE_S + 1) * 1e9)
+"""How long a worker may send after it was last heard: it may have heard the coordinator a little longer."""
 
 _TAKEN_S: Final = 60.0
 """How long the scheduler may take to accept a message: longer than both ends listen to its silence."""
@@ -84,11 +99,6 @@ class QueueChannel:
     def close(self) -> None:
         """The coordinator's `DaskProcess.close` ends the queues."""
 
-    def wake(self) -> None:
-        """Let the `receive` of this end return."""
-        with _hung_up():
-            self._in.put(packed(Alive()), callback_timeout=_ANSWER_S)
-
     def forget(self) -> None:
         """Let the scheduler forget the queues."""
         with suppress(OSError), _hung_up():
@@ -103,7 +113,7 @@ def _hung_up() -> Iterator[None]:
         yield
     except OSError:
         raise
-    except (RuntimeError, ValueError, AttributeError) as error:
+    except _GONE as error:
         raise OSError(str(error)) from error
 
 
@@ -111,11 +121,10 @@ class DaskProcess:
     """A process of a cluster."""
 
     lead_s = 1.0
-    sends_on_s = 2 * (LISTEN_S + _ANSWER_S)  # it stops when twice nobody answered its question for a message
 
     def __init__(self, client: "Client", worker: str) -> None:
         self.name = f"Dask worker {worker}"
-        self._client, self._worker = client, worker
+        self._client, self._worker, self._left = client, worker, False
         self._channel_name = f"logreplay-{uuid4().hex}"
         self._channel = QueueChannel(client, self._channel_name, coordinating=True)
         self.channel: Channel = self._channel
@@ -134,17 +143,19 @@ class DaskProcess:
             workers: dict[str, Any] = self._client.nthreads(callback_timeout=_ANSWER_S)
         except TimeoutError:
             return ""  # the listener measures the silence
-        except (OSError, RuntimeError, ValueError):
-            return _SCHEDULER_GONE
-        return "" if self._worker in workers else "its worker has left the cluster, was killed, or crashed"
+        except _GONE:
+            return SCHEDULER_GONE
+        self._left = self._worker not in workers
+        return "its worker has left the cluster, was killed, or crashed" if self._left else ""
 
     def end(self) -> None:
-        """End the wait of the listener. The worker itself ends when it hears `Leave`, or nothing, for a while."""
-        with suppress(OSError):
-            self._channel.wake()
+        """Do nothing: the worker ends itself when it hears `Leave`, or nothing, for a while."""
+
+    def sends_until(self, heard: int) -> int:
+        return monotonic() + _LEAVES_NS if self._left else heard + _ALONE_NS
 
     def close(self) -> None:
-        with suppress(OSError, RuntimeError, ValueError):
+        with suppress(*_GONE):
             self.executor.shutdown(wait=False)
         self._channel.forget()
 
@@ -171,8 +182,8 @@ def cluster_client(address: str) -> "Iterator[Client]":
         from dask import config
         from distributed import Client, LocalCluster
     except ImportError:
-        raise LogreplayError(f"a Dask cluster {needs_extra('cluster')}") from None
-    with ExitStack() as stack:
+        raise LogreplayError(f"a Dask cluster {installation.needs_extra('cluster')}") from None
+    with _speechless(), ExitStack() as stack:
         scheduler: Any = address
         if address.startswith("local:"):
             count = _number(address)
@@ -186,7 +197,7 @@ def cluster_client(address: str) -> "Iterator[Client]":
                     scheduler_kwargs={"dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"},
                     silence_logs=logging.CRITICAL,
                 )
-            stack.callback(_close, scheduler)
+                stack.callback(_close, scheduler)
         try:
             client = stack.enter_context(Client(scheduler, timeout=_CONNECT_S))
         except (OSError, TimeoutError, ValueError) as error:
@@ -197,6 +208,19 @@ def cluster_client(address: str) -> "Iterator[Client]":
                 "and …CLIENT__KEY, see the page on clusters"
             ) from None
         yield client
+
+
+@contextmanager
+def _speechless() -> Iterator[None]:
+    """Keep Dask in this process from printing what logreplay reports in its own words."""
+    levels = {handler: handler.level for handler in logging.getLogger("distributed").handlers}
+    for handler in levels:
+        handler.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for handler, level in levels.items():
+            handler.setLevel(level)
 
 
 def _temporary_certificate() -> "Security":
@@ -210,7 +234,7 @@ def _temporary_certificate() -> "Security":
     try:
         return cast("Security", Security.temporary())
     except ImportError:
-        raise LogreplayError(f"--cluster local:N {needs_extra('cluster')}") from None
+        raise LogreplayError(f"--cluster local:N {installation.needs_extra('cluster')}") from None
 
 
 def _close(cluster: "LocalCluster") -> None:
@@ -235,12 +259,43 @@ def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:
             f"the cluster has {number_of(len(found), 'worker')}, and {count or 1} "
             f"{'are' if (count or 1) > 1 else 'is'} needed; start more, with: dask worker ADDRESS"
         )
+    _check_versions(client, found[:count])
     return [DaskProcess(client, worker) for worker in found[:count]]
 
 
 def anywhere(client: "Client") -> Executor:
-    """An executor on all workers, for work that may be done twice: another worker repeats the work of a lost one."""
+    """An executor on all workers, for work that may be done twice: another worker repeats the work of a lost one.
+
+    Raises:
+        LogreplayError: a worker has another version of logreplay, or none.
+    """
+    _check_versions(client, list(client.nthreads()))
     return cast(Executor, client.get_executor(pure=False))
+
+
+def _check_versions(client: "Client", addresses: Sequence[str]) -> None:
+    """Check that workers have logreplay in this version.
+
+    A function of the standard library asks them: Dask ends a worker that cannot import what it is given.
+
+    Raises:
+        LogreplayError: one has another, or none.
+    """
+    own = installation.version()
+    answers = client.run(metadata.version, installation.DISTRIBUTION, workers=list(addresses), on_error="return")
+    found = {
+        address: installation.UNKNOWN if isinstance(answer, metadata.PackageNotFoundError) else answer
+        for address, answer in answers.items()
+    }
+    wrong = {address: answer for address, answer in found.items() if isinstance(answer, str) and answer != own}
+    if wrong:
+        named = ", ".join(
+            f"worker {address} has {'none' if answer == installation.UNKNOWN else answer}"
+            for address, answer in sorted(wrong.items())
+        )
+        raise LogreplayError(
+            f"this is logreplay {own}, and {named}; install the same version, with its extra cluster, for each worker"
+        )
 
 
 def _number(address: str) -> int:

@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Final, Protocol
 
+from logreplay.replay.clock import monotonic
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
 from logreplay.replay.workers.protocol import Channel, packed, unpacked
 
@@ -30,14 +31,12 @@ class WorkerProcess(Protocol):
         executor: runs one function in it.
         channel: the coordinator's end of the channel to the worker.
         lead_s: seconds that an order needs at most to arrive.
-        sends_on_s: seconds for which a worker may send after it was given up.
     """
 
     name: str
     executor: Executor
     channel: Channel
     lead_s: float
-    sends_on_s: float
 
     @property
     def connect(self) -> Callable[[], Channel]:
@@ -51,6 +50,9 @@ class WorkerProcess(Protocol):
 
     def end(self) -> None:
         """End the worker, if it can be ended from here."""
+
+    def sends_until(self, heard: int) -> int:
+        """The instant until which a worker may send that was given up just now, and that was heard last at another."""
 
     def close(self) -> None:
         """Release the process. May take a moment."""
@@ -128,7 +130,6 @@ class LocalProcess:
     """A process of this machine."""
 
     lead_s = 0.5
-    sends_on_s = 0.0
 
     def __init__(self) -> None:
         own, self._peer = get_context("spawn").Pipe()
@@ -151,6 +152,9 @@ class LocalProcess:
     def end(self) -> None:
         for process in self._processes():
             process.kill()
+
+    def sends_until(self, heard: int) -> int:
+        return monotonic()
 
     def close(self) -> None:
         processes = self._processes()

@@ -22,11 +22,13 @@ from logreplay.replay.workers.partition import Share
 
 BEAT_S: Final = 0.25
 ALIVE_S: Final = 2.0
-"""Interval of the coordinator's signs of life."""
+"""Interval of the coordinator's signs of life, to workers that it hears."""
 LISTEN_S: Final = 5.0
 """Longest wait for one message; messages are more frequent than this."""
 COORDINATOR_LOST_S: Final = 20.0
 """Silence after which a worker counts its coordinator as lost, and stops."""
+
+SCHEDULER_GONE: Final = "the scheduler of the cluster ended, or cannot be reached"
 
 
 def packed(message: object) -> bytes:

@@ -128,6 +128,7 @@ class _Worker:
         self._offset = SAME
         self._taken_up = 0
         self._reporting = threading.Lock()
+        self._silence = Silence(_LOOKED_S)
         self._over = False
         self._fault: LogreplayError | None = None
 
@@ -193,6 +194,8 @@ class _Worker:
         """Report four times a second the requests that have ended, or that this worker is alive."""
         while True:
             await asyncio.sleep(BEAT_S)
+            if self._silence.look() > COORDINATOR_LOST_S:
+                self._hear(Leave())
             if counters := self._counters:
                 taken_up = self._engine.progress().scheduled
                 self._engine.sync(partial(self._report, counters, taken_up, monotonic()))
@@ -211,26 +214,20 @@ class _Worker:
 
     def _listen(self) -> None:
         """In a thread of its own: take the orders."""
-        silence = Silence(_LOOKED_S)
-        while not self._over:
+        order: object = None
+        while not (self._over or isinstance(order, Leave)):
             try:
                 order = self._channel.receive(LISTEN_S)
-            except (OSError, EOFError):
-                order = Leave()
             except LogreplayError as error:
                 self._fault, order = error, Leave()
-            if order is None and silence.look() > COORDINATOR_LOST_S:
+            except BaseException:  # of a cluster that ended; without orders nothing is sent
                 order = Leave()
             if order is not None:
-                silence.heard()
-                try:
+                with suppress(RuntimeError):  # the loop has ended
                     self._loop.call_soon_threadsafe(self._hear, order)
-                except RuntimeError:
-                    return  # the loop has ended
-            if isinstance(order, Leave):
-                return
 
     def _hear(self, order: object) -> None:
+        self._silence.heard()
         if isinstance(order, CutPlan):
             self._engine.cut()
         if isinstance(order, StopAll | Leave):

@@ -85,7 +85,10 @@ def test_the_disk_must_have_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     free(10_000_000)
     hour = Demand(rate=1000, duration=3600, timeout=1, max_in_flight=10)
-    assert "will take about 0.6 GB, and 0.0 GB are free" in findings(hour, tmp_path)["disk"]
+    assert "will take about 576 MB, and 10 MB are free" in findings(hour, tmp_path)["disk"]
+    short = Demand(rate=10_000, duration=1, timeout=1, max_in_flight=10)
+    free(1_500_000)
+    assert "will take about 1.6 MB, and 1.5 MB are free" in findings(short, tmp_path)["disk"]
     free(300_000)
     few = r"r\.csv: only 300 kB are free in .*, and a run needs at least 1 MB; free some space, or write elsewhere"
     with pytest.raises(LogreplayError, match=few):

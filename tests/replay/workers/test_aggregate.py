@@ -85,6 +85,12 @@ def test_a_lost_worker_voids_the_run_and_is_named_with_what_became_of_its_reques
     assert "Of the requests without a report 4 were not sent (dropped); 3 may have been sent" in finding.text
 
 
+def test_workers_that_were_lost_for_one_reason_have_it_once() -> None:
+    lost = [LostWorker("worker 1", "a", "killed"), LOST, LostWorker("worker 2", "b", "killed")]
+    text = shared(worker(5), lost=lost).health.findings[0].text
+    assert text.startswith("lost worker 1, a; worker 2, b: killed; worker 3, host-b: no word for 20 s. ")
+
+
 def test_a_run_whose_workers_were_all_lost_has_an_outcome() -> None:
     whole = outcome_of(shared(lost=[LOST], filled=Counters(dropped=10), early=True))
     assert (whole.scheduled, whole.seconds, whole.ended) == (10, 0.0, NOW)
