@@ -19,7 +19,7 @@ from logreplay.core.record import LogreplayError
 from logreplay.parsers.conversion.detect import Detection
 from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, Refusal
 from logreplay.parsers.conversion.report import ConvertReport
-from logreplay.parsers.conversion.source import LONGEST, Block, BlockSource, text_lines
+from logreplay.parsers.conversion.source import BLOCK, LONGEST, Block, BlockSource, text_lines
 from logreplay.parsers.conversion.subsecond import RepeatedHour, Spreader, begins_in_second_pass
 from logreplay.parsers.fields.timestamps import SECOND, Times
 from logreplay.parsers.formats.format import Format
@@ -150,6 +150,7 @@ class Intake:
                     while waiting and (not active or waiting[0].behind <= min(stream.behind for stream in active)):
                         active.append(waiting.popleft())
                     stream = min(active, key=lambda s: s.behind)
+                    stream.source.block = max(BLOCK // max(len(active) // _SIDE_BY_SIDE, 1), _LEAST)
                     found = stream.advance(_AHEAD if self.executor else max(_THREADS // len(active), 1))
                     if found is None:
                         active.remove(stream)
@@ -209,6 +210,12 @@ class Intake:
 
 _TOO_LONG: Final = f"longer than {LONGEST >> 20} MB"
 
+_SIDE_BY_SIDE: Final = 8
+"""Logs that are read in blocks of full size at one time; more of them are read in smaller ones."""
+
+_LEAST: Final = 1 << 16
+"""Bytes of the smallest block."""
+
 _AHEAD: Final = 64
 """Blocks given to an executor before the first one is back."""
 
@@ -262,7 +269,7 @@ class _Stream:
     """One log being read: blocks are parsed ahead, and come back in order."""
 
     def __init__(self, source: BlockSource, intake: Intake, pool: Executor) -> None:
-        self._source, self._intake, self._pool = source, intake, pool
+        self.source, self._intake, self._pool = source, intake, pool
         self._pieces = intake.reading.pieces(source.blocks())
         self._ahead: deque[tuple[Block, Future[tuple[ParsedBlock, Lines | None]]]] = deque()
         self._lines = _Unsettled()
@@ -274,7 +281,7 @@ class _Stream:
 
     def _first_stamp(self) -> int:
         reading = self._intake.reading
-        head = self._source.head()
+        head = self.source.head()
         lines = Block(head, 1, 0)
         first: int | None = None
         for block, formats in reading.pieces(iter([lines])):
@@ -296,8 +303,8 @@ class _Stream:
                 break
             block, future = self._ahead.popleft()
             parsed, lines = future.result()
-            self._source.read = block.read
-            self._intake.account(self._source, block, parsed)
+            self.source.read = block.read
+            self._intake.account(self.source, block, parsed)
             if block.part in ("first", "more"):  # lines of other logs must not come between its parts
                 continue
             rows = self._placed(parsed.rows)
@@ -318,13 +325,13 @@ class _Stream:
         if self._hour is None and rows.height:
             second = rows["fold"][0] and self._begins_in_second_pass()
             if second is None:
-                self._intake.unsure.append(self._source.name)
+                self._intake.unsure.append(self.source.name)
             self._hour = RepeatedHour(second=bool(second))
         return self._hour.settle(rows) if self._hour else rows
 
     def _begins_in_second_pass(self) -> bool | None:
         reading, zone = self._intake.reading, self._intake.zone
-        if (source := self._source.again()) is None:
+        if (source := self.source.again()) is None:
             return None
         try:
             pieces = reading.pieces(block for block in source.blocks() if not block.part)

@@ -191,7 +191,8 @@ def find_reading(sources: Sequence[BlockSource], options: ConvertOptions) -> Det
     Raises:
         LogreplayError: empty or not an access log.
     """
-    samples = [source.sample() for source in sources]
+    most = max(_SAMPLED // len(sources), _OF_EACH)
+    samples = [_beginning(source.sample(), most) for source in sources]
     if not any(data.strip(b"\0 \t\r\n") for data in samples):
         for source in sources:
             if source.truncated:
@@ -205,6 +206,11 @@ def find_reading(sources: Sequence[BlockSource], options: ConvertOptions) -> Det
             )
     found = detect(samples, sources[0].name, options.format)
     return replace(found, time_unit=options.time_unit, stamped=options.stamped)
+
+
+def _beginning(sample: bytes, most: int) -> bytes:
+    """The whole lines within so many bytes of a sample; one line at least."""
+    return sample if len(sample) <= most else sample[: sample.rfind(b"\n", 0, most) + 1 or most]
 
 
 def _archive(data: bytes) -> str:
@@ -421,6 +427,10 @@ def _new(path: Path, option: str, options: ConvertOptions) -> NewFile:
     advice = f"choose another name with {option}, or overwrite with --force"
     return NewFile(path, force=options.force, advice=advice)
 
+
+_SAMPLED: Final = 1 << 20
+_OF_EACH: Final = 1 << 12
+"""Bytes that show the format: of all logs together, and at least of each."""
 
 _CAPTURED: Final = ("scheme", "headers", "body", REF)
 """Columns that no log with directives has."""

@@ -5,13 +5,15 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Literal, cast
+from typing import Any, BinaryIO, Final, Literal, cast
 
 import numpy as np
 import polars as pl
 
+from logreplay.core.files import is_stream
 from logreplay.core.masking import masked
 from logreplay.core.record import LogreplayError
 from logreplay.core.stores import StoredFile, is_address, size_of
@@ -91,8 +93,100 @@ def compact(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.concat_str(name, pl.lit("")).alias(name) for name in texts)
 
 
+class _DiskFile(io.RawIOBase):
+    """A file of this machine, open only while bytes are read from it: any number of them can be read side by side.
+
+    Attributes:
+        size: bytes when it was first looked at.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Name a file.
+
+        Raises:
+            LogreplayError: no such file, or not readable.
+        """
+        self._path, self._at = path, 0
+        self._seen: tuple[int, int] | None = None
+        with self._opened() as file:
+            self.size = os.fstat(file).st_size
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self.pread(size, self._at)
+        if not data and self._at < self.size:
+            raise LogreplayError(f"{self._path}: was truncated while it was read; convert a copy of it")
+        self._at += len(data)
+        return data
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def tell(self) -> int:
+        return self._at
+
+    def put_back(self) -> None:
+        """Begin at the beginning with the next read."""
+        self._at = 0
+
+    def pread(self, size: int, place: int) -> bytes:
+        """Read bytes from a place."""
+        with self._opened() as file:
+            return os.pread(file, size, place)
+
+    def grown(self) -> int:
+        """How many bytes were added to the file since it was first looked at."""
+        with suppress(LogreplayError), self._opened() as file:
+            return os.fstat(file).st_size - self.size
+        return self._at - self.size  # another file has its name by now
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        try:
+            file = os.open(self._path, os.O_RDONLY)
+        except FileNotFoundError:
+            gone = "was renamed or removed while it was read; convert again" if self._seen else "no such file"
+            raise LogreplayError(f"{self._path}: {gone}") from None
+        except OSError as error:
+            raise LogreplayError(f"{self._path}: cannot be read: {error.strerror}") from None
+        try:
+            status = os.fstat(file)
+            before, self._seen = self._seen, (status.st_dev, status.st_ino)
+            if before and before != self._seen:
+                raise LogreplayError(f"{self._path}: another file took its name while it was read; convert again")
+            yield file
+        except OSError as error:
+            raise LogreplayError(f"{self._path}: cannot be read: {error.strerror}") from None
+        finally:
+            os.close(file)
+
+
+def _raw(path: str) -> "_DiskFile | StoredFile | BinaryIO":
+    """The bytes of a log; ``-`` is standard input.
+
+    Raises:
+        LogreplayError: no such file, or not readable.
+    """
+    if path == "-":
+        return sys.stdin.buffer
+    if is_address(path):
+        return StoredFile(path)
+    if Path(path).is_dir():
+        raise LogreplayError(f"{path}: is a folder; name the log files in it")
+    if not is_stream(Path(path)):
+        return _DiskFile(path)
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise LogreplayError(f"{path}: cannot be read: {error.strerror}") from None
+
+
 class BlockSource:
-    """One log, opened.
+    """One log. A pipe stays open until it is closed; a file, and one in a store, only while its bytes are read.
 
     Attributes:
         name: for messages.
@@ -100,97 +194,87 @@ class BlockSource:
         compression: ``gzip``, ``bzip2``, ``xz``, ``zstd`` or empty.
         truncated: the compressed data ended too soon.
         read: bytes of the file of which the lines are accounted for.
+        block: bytes read at a time from now on.
     """
 
     def __init__(self, path: str | Path) -> None:
-        """Open a log; ``-`` is standard input.
+        """Look at the first bytes of a log; ``-`` is standard input.
 
         Raises:
             LogreplayError: no such file, or not readable.
         """
         self._path = str(path)
         self.name = "standard input" if self._path == "-" else masked(self._path)
-        self.size = 0
-        self._stored: StoredFile | None = None
-        try:
-            if str(path) == "-":
-                self._raw: BinaryIO = sys.stdin.buffer
-            elif is_address(str(path)):
-                self.size = size_of(str(path))
-                self._stored = StoredFile(str(path))
-                self._raw = cast(BinaryIO, self._stored)
-            else:
-                if Path(path).is_dir():
-                    raise LogreplayError(f"{path}: is a folder; name the log files in it")
-                self._raw = open(path, "rb")  # noqa: SIM115  # closed by close()
-                self.size = Path(path).stat().st_size
-            head = self._raw.read(6)
-        except FileNotFoundError:
-            raise LogreplayError(f"{path}: no such file") from None
-        except OSError as error:
-            raise LogreplayError(f"{path}: cannot be read: {error.strerror}") from None
-        if head.startswith(_UTF8_MARK):
-            head = head[3:]
-        self.compression = compression_of(head)
-        self._begin(head)
-        self._pushed = self._looked_at = b""
-        self.truncated = False
-        self.read = 0
+        self._raw = _raw(self._path)
+        self._disk = self._raw if isinstance(self._raw, _DiskFile) else None
+        self._stored = self._raw if isinstance(self._raw, StoredFile) else None
+        self.size = self._disk.size if self._disk else size_of(self._path) if self._stored else 0
+        head = self._raw.read(6) or b""
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             self.close()
             raise LogreplayError(f"{self.name}: is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path}")
+        self._mark = len(_UTF8_MARK) if head.startswith(_UTF8_MARK) else 0
+        self.compression = compression_of(head[self._mark :])
+        self._begin(head)
+        self._pushed = self._looked_at = b""
+        self.read, self.block = 0, BLOCK
+        if self._stored:
+            self._look()  # while it is open
 
     def again(self) -> "BlockSource | None":
-        """The same log, opened once more; None if it can be read only once."""
+        """The same log from its beginning; None if it can be read only once."""
         return BlockSource(self._path) if self.size else None
 
-    def _begin(self, head: bytes) -> None:
-        """Read on from the beginning, of which these bytes are read already."""
-        self._counted = _Counted(self._raw, head)
+    def _begin(self, head: bytes = b"") -> None:
+        """Read the log from its beginning, of which these bytes are read already."""
+        self.truncated = False
+        self._counted = _Counted(cast(BinaryIO, self._raw), head, self._mark)
         packed = io.BufferedReader(self._counted, 1 << 16)
         self._stream = decompressed(packed, self.compression) if self.compression else None
 
-    @property
-    def _has_places(self) -> bool:
-        """Whether any part of the file can be read at once: it is one of this machine."""
-        return bool(self.size) and self._stored is None
-
     def grown(self) -> int:
-        """How many bytes were added to the file since it was opened."""
-        return os.fstat(self._raw.fileno()).st_size - self.size if self._has_places else 0
+        """How many bytes were added to the file since it was first looked at."""
+        return self._disk.grown() if self._disk else 0
 
     def head(self) -> bytes:
         """Return some whole lines from the beginning."""
-        data = (self._pushed or self._looked_at)[:_HEAD]
-        if not data and self._has_places:
-            data = os.pread(self._raw.fileno(), _HEAD, 0)
+        data = (self._pushed or self._looked_at or self._look())[:_HEAD]
         return data[: data.rfind(b"\n") + 1] or data
 
     def sample(self) -> bytes:
         """Return whole lines from all over the log, or from the beginning of a compressed log or a pipe."""
-        if known := self._pushed or self._looked_at:
+        if self._disk is None or self.compression or not self.size:
+            known = self._pushed or self._looked_at or self._look()
             return known[: known.rfind(b"\n") + 1] or known
-        if self._stored is not None:  # closed until its time comes: there may be thousands
-            self._looked_at = self._read(_SAMPLES[0])
-            self._stored.put_back()
-            self._begin(b"")
-            return self.sample() if self._looked_at else b""
-        if self.compression or not self.size:
-            self._pushed = self._read(_SAMPLES[-1])
-            while self._pushed and self._pushed == bytes(
-                len(self._pushed)
-            ):  # see `text_lines`; a file of gigabytes may be all NUL
-                self._pushed = self._read(_SAMPLES[-1])
-            return self._pushed[: self._pushed.rfind(b"\n") + 1] or self._pushed
         for size in _SAMPLES:
             places = (0,) if self.size <= size else (0, self.size // 2, self.size - size)
-            sample = b"".join(self._lines_at(place, size) for place in places)
+            sample = b"".join(self._lines_at(self._disk, place, size) for place in places)
             if sample.count(b"\n") >= ENOUGH_LINES:
                 break
         return sample
 
-    def _lines_at(self, place: int, size: int) -> bytes:
-        piece = os.pread(self._raw.fileno(), size, max(place, 0))
+    def _look(self) -> bytes:
+        """Read the beginning of the log; it is read again later, and that of a pipe is kept until then."""
+        data = b""
+        for size in _SAMPLES[:1] if self._stored else _SAMPLES if self._disk else _SAMPLES[1:]:
+            data += self._read(size - len(data))
+            while data and not data.strip(b"\0"):  # see `text_lines`; a file of gigabytes may be all NUL
+                data = self._read(size)
+            if data.count(b"\n") >= ENOUGH_LINES:
+                break
+        if isinstance(self._raw, _DiskFile | StoredFile):
+            damaged = self.truncated
+            self._raw.put_back()
+            self._begin()
+            self.truncated = damaged and not data
+        if self._stored:
+            self._looked_at = data
+        elif not self._disk:
+            self._pushed = data
+        return data
+
+    def _lines_at(self, disk: _DiskFile, place: int, size: int) -> bytes:
+        piece = disk.pread(size, max(place, self._mark))
         if place > 0:
             piece = piece[piece.find(b"\n") + 1 :]
         return piece[: piece.rfind(b"\n") + 1] or piece + b"\n"
@@ -209,13 +293,13 @@ class BlockSource:
         if self._raw is not sys.stdin.buffer:
             self._raw.close()
 
-    def blocks(self, size: int = BLOCK) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block]:
         """Yield the rest of the log, whole lines at a time.
 
         Of a compressed file that ends too soon or is damaged, the readable part is yielded; `truncated` says so.
         """
         first, line, endless = 1, _Line(), False
-        while data := self._pushed or self._read(size):
+        while data := self._pushed or self._read(self.block):
             self._pushed = b""
             if endless:
                 end = data.find(b"\n") + 1
@@ -240,9 +324,9 @@ class BlockSource:
 
     def _to_line_end(self, size: int) -> int:
         """How much to read of a file so that it ends with a line, and needs no copy to be cut there."""
-        if not self._has_places or size <= _LOOK:
+        if self._disk is None or size <= _LOOK:
             return size
-        look = os.pread(self._raw.fileno(), _LOOK, self._raw.tell() + size - _LOOK)
+        look = self._disk.pread(_LOOK, self._disk.tell() + size - _LOOK)
         return size - _LOOK + (look.rfind(b"\n") + 1 or _LOOK)
 
     def _read(self, size: int) -> bytes:
@@ -304,23 +388,31 @@ class _Line:
 
 
 class _Counted(io.RawIOBase):
-    """A stream that returns its peeked bytes again, and counts the bytes read."""
+    """A stream that returns its peeked bytes again, leaves out a mark at its beginning, and counts the bytes read."""
 
-    def __init__(self, stream: BinaryIO, head: bytes) -> None:
-        self._stream, self._head, self.count = stream, head, 0
+    def __init__(self, stream: BinaryIO, head: bytes, mark: int) -> None:
+        self._stream, self._head, self._mark, self.count = stream, head, mark, 0
 
     def readable(self) -> bool:
         return True
 
     def read_plain(self, size: int) -> bytes:
         """Read without a buffer."""
-        head, self._head = self._head, b""
+        head = self._behind_mark()
         data = head + self._stream.read(size) if head else self._stream.read(size)
+        self._head = b""
         self.count += len(data)
         return data
 
+    def _behind_mark(self) -> bytes:
+        """The peeked bytes; they are read up to the mark, if they are shorter."""
+        if self._mark:
+            self._head = (self._head or self._stream.read(self._mark))[self._mark :]
+            self._mark = 0
+        return self._head
+
     def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]
-        data = self._head or self._stream.read(len(buffer))
+        data = self._behind_mark() or self._stream.read(len(buffer))
         self._head = b""
         data, self._head = data[: len(buffer)], data[len(buffer) :]
         buffer[: len(data)] = data

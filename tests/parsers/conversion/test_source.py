@@ -3,8 +3,12 @@
 import bz2
 import gzip
 import lzma
+import os
 import re
-from collections.abc import Iterator
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,6 +22,8 @@ from conftest import free_port
 from logreplay.core.record import LogreplayError
 from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
+from logreplay.parsers.conversion import job
+from logreplay.parsers.conversion.detect import Detection, detect
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.source import BlockSource, text_lines
 
@@ -41,7 +47,8 @@ def test_content_tells_the_compression(packing: str, tmp_path: Path) -> None:
     path.write_bytes(PACKED[packing])
     source = BlockSource(path)
     source.sample()
-    assert b"".join(block.data for block in source.blocks(1000)) == TEXT
+    source.block = 1000
+    assert b"".join(block.data for block in source.blocks()) == TEXT
     assert not source.truncated
     source.close()
 
@@ -65,8 +72,9 @@ def test_lines_and_their_numbers_do_not_depend_on_the_size_of_blocks(
     data = b"\n".join(lines) + (b"\n" if closed and lines else b"")
     path.write_bytes(b"x\n" + data)  # not to be taken for a mark or a compression
     source = BlockSource(path)
+    source.block = size
     numbered = []
-    for block in source.blocks(size):
+    for block in source.blocks():
         assert len(block.raw_lines()) == len(block.lines())
         numbered += [(block.first + place, line) for place, line in enumerate(block.raw_lines())]
     source.close()
@@ -174,3 +182,96 @@ def test_a_web_server_that_cannot_be_reached_is_told_from_a_missing_file(tmp_pat
         LogreplayError, match=r"no TLS connection .*; check the port and the certificate, or use http://"
     ):
         convert([f"{web.replace('http:', 'https:')}/{name}"], tmp_path / "out.csv")
+
+
+STAMP = "{:%d/%b/%Y:%H:%M:%S} +0000"
+
+
+def logs_of(folder: Path, count: int, *, compress: bool, apart_s: int) -> list[Path]:
+    """Logs of 50 requests each, so many seconds from one to the next."""
+    paths = [folder / f"{number:04}.log" for number in range(count)]
+    for number, path in enumerate(paths):
+        starts = (datetime(2026, 1, 1) + timedelta(seconds=number * apart_s + second) for second in range(50))
+        lines = (f'10.0.0.1 - - [{STAMP.format(start)}] "GET /{number} HTTP/1.1" 200 17\n' for start in starts)
+        data = "".join(lines).encode()
+        path.write_bytes(gzip.compress(data, 1) if compress else data)
+    return paths
+
+
+@contextmanager
+def open_files(most: int) -> Iterator[None]:
+    """Let this process open so many files more."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+@pytest.mark.parametrize("apart_s", [0, 50], ids=["at once", "one after the other"])
+@pytest.mark.parametrize("compress", [False, True])
+def test_any_number_of_logs_is_read_with_few_of_them_open(tmp_path: Path, compress: bool, apart_s: int) -> None:
+    """All of them were open at once: 300 rotated logs failed where a process may open 256 files."""
+    paths = logs_of(tmp_path, 60, compress=compress, apart_s=apart_s)
+    (tmp_path / "first").mkdir()
+    convert(paths[:1], tmp_path / "first" / "out.csv")  # loads what it needs
+    with open_files(16):
+        report = convert(paths, tmp_path / "out.csv")
+    assert (report.lines, report.converted) == (3000, 3000)
+    rows = scan(tmp_path / "out.csv").collect()
+    assert rows["time"].is_sorted()
+    assert rows["url"].n_unique() == 60
+
+
+def test_the_format_of_many_logs_is_told_by_few_lines_of_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = 0
+
+    def counted(samples: list[bytes], name: str, wanted: str) -> Detection:
+        nonlocal looked_at
+        looked_at = sum(map(len, samples))
+        return detect(samples, name, wanted)
+
+    monkeypatch.setattr(job, "detect", counted)
+    monkeypatch.setattr(job, "_SAMPLED", 10_000)
+    monkeypatch.setattr(job, "_OF_EACH", 500)
+    convert(logs_of(tmp_path, 30, compress=True, apart_s=50), tmp_path / "out.csv")
+    assert 30 * 400 < looked_at <= 30 * 500
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda path: path.unlink(), "was renamed or removed while it was read; convert again"),
+        (lambda path: path.rename(path.with_name("old")), "was renamed or removed while it was read; convert again"),
+        (
+            lambda path: (path.rename(path.with_name("old")), path.write_bytes(TEXT)),
+            "another file took its name while it was read; convert again",
+        ),
+        (lambda path: path.write_bytes(b""), "was truncated while it was read; convert a copy of it"),
+    ],
+    ids=["removed", "renamed", "rotated", "truncated"],
+)
+def test_a_file_that_is_no_longer_the_same_is_an_error(
+    tmp_path: Path, change: Callable[[Path], object], text: str
+) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(TEXT)
+    source = BlockSource(path)
+    source.block = 1000
+    blocks = source.blocks()
+    next(blocks)
+    change(path)
+    with pytest.raises(LogreplayError, match=rf"^{path}: {text}$"):
+        list(blocks)
+
+
+@pytest.mark.parametrize("packing", ["plain", "gzip"])
+def test_a_mark_is_left_out_each_time_a_file_is_read(tmp_path: Path, packing: str) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"\xef\xbb\xbf" + PACKED[packing])
+    source = BlockSource(path)
+    assert source.head().startswith(b"line 0 ")
+    assert source.sample().startswith(b"line 0 ")
+    assert b"".join(block.data for block in source.blocks()) == TEXT
