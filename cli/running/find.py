@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.results.outcome import Outcome as Ran
     from logreplay.replay.results.stop_rules import StopRule
-    from logreplay.replay.results.verdict import Finding, RunEvidence
+    from logreplay.replay.results.verdict import Finding, Waits
     from logreplay.replay.schedules.rates import Schedule
     from logreplay.replay.senders.contract import Sender
 
@@ -302,7 +302,7 @@ def _search(
                 )
         answers = teller.answered * sender_rules.cookies
         sessions = report_sessions(engine, path, answers=answers)
-        told = [*findings, *audience.findings, *held_back_in_steps(teller.evidence), *rule.findings()]
+        told = [*findings, *audience.findings, *held_back_in_steps(teller.waits), *rule.findings()]
         return cut, [*told, *sessions]
 
     with options.telling.audience("find", target, path, terminal) as audience, SIGNALS.hearing():
@@ -314,13 +314,13 @@ class _Teller:
 
     Attributes:
         answered: requests of its trials with a whole response.
-        evidence: figures of its trials.
+        waits: of the requests of its trials.
     """
 
     def __init__(self, search: "Search", audience: Audience, terminal: Terminal, *, drawn: bool) -> None:
         self._search, self._audience, self._warned = search, audience, False
         self.answered = 0
-        self.evidence: list[RunEvidence] = []
+        self.waits: list[Waits] = []
         bounds = [bound.limit for bound in search.goal.bounds if bound.statistic != "errors"]
         unit = "users" if search.goal.users else "req/s"
         self._curve = GrowingCurve(
@@ -353,7 +353,7 @@ class _Teller:
         from logreplay.analysis.search.report import trial_line
 
         self.answered += ran.counters.completed
-        self.evidence.append(ran.evidence)
+        self.waits.append(ran.evidence.waits)
         note, verdict = trial_line(judged, self._search.goal), judged.verdict
         self._audience.end(ran, state=_STATES[verdict], note=note)
         budget = self._search.goal.budget_s

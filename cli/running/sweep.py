@@ -295,14 +295,13 @@ def _report(
 ) -> Exit:
     """Write and print the findings; ``by_rule``: a condition of --stop came true."""
     from logreplay.analysis.summary import About
-    from logreplay.replay.results.verdict import RunVerdict, held_back_in_steps
+    from logreplay.replay.results.verdict import RunVerdict
 
     lost = any(outcome.lost for outcome in outcomes)
     verdict = {"verdict": str(RunVerdict.GENERATOR_BOUND)} if lost else {}
     more: dict[str, Any] = {"left_out": dict(stream.left_out), **urls, **verdict}
     report_left_out(stream, quiet=options.quiet)
-    waited = held_back_in_steps([outcome.evidence for outcome in outcomes])
-    told = [finding.as_dict() for finding in (*findings, *waited)]
+    told = [finding.as_dict() for finding in findings]
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
     about = About(options.log, url, options.said(), told, more, options.closed_loop, limited)
     plots = draws(no_plots=options.no_plots, quiet=options.quiet)
@@ -324,9 +323,15 @@ def limited_steps(manifest: "Manifest", outcomes: "Sequence[Outcome]") -> dict[i
 
 
 def warnings_of_steps(manifest: "Manifest", outcomes: "Sequence[Outcome]") -> "list[Finding]":
-    """What spoils steps of a sweep, those made before a resumption too; of outcomes also that of an unfinished step."""
+    """What spoils steps of a sweep, or held requests back in them; those made before a resumption too.
+
+    Of outcomes also that of an unfinished step.
+    """
+    from logreplay.replay.results.verdict import held_back_in_steps
     from logreplay.replay.sweeps.steps import of_the_generator
 
     done = {each.step.index for each in manifest.done}
-    kept = [finding for each in manifest.done for finding in each.warnings]
-    return kept + list(of_the_generator([outcome for outcome in outcomes if outcome.step not in done]))
+    others = [outcome for outcome in outcomes if outcome.step not in done]
+    spoilt = [finding for each in manifest.done for finding in each.warnings] + list(of_the_generator(others))
+    waits = [each.waits for each in manifest.done] + [outcome.evidence.waits for outcome in others]
+    return spoilt + held_back_in_steps(waits)

@@ -97,6 +97,26 @@ class ReadLate:
 
 
 @dataclass(frozen=True, slots=True)
+class Waits:
+    """Requests of a step that were sent later than scheduled, again, or not at all; see `RunEvidence`.
+
+    Attributes:
+        sent: requests that were sent.
+        dropped: requests that were too late to be sent.
+    """
+
+    offered: float = 0.0
+    scheduled: int = 0
+    sent: int = 0
+    dropped: int = 0
+    limited: int = 0
+    queued: int = 0
+    queued_for: str = ""
+    retried: int = 0
+    calm: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RunEvidence:
     """The figures of a run that its verdict rests on. Times in seconds.
 
@@ -137,6 +157,13 @@ class RunEvidence:
     stale: str = ""
     lost: str = ""
     unsent: int = 0
+
+    @property
+    def waits(self) -> Waits:
+        """What held requests back."""
+        names = ("offered", "scheduled", "limited", "queued", "queued_for", "retried", "calm")
+        given = {name: getattr(self, name) for name in names}
+        return Waits(**given, sent=self.counters.sent, dropped=self.counters.dropped - self.unsent)
 
     @property
     def achieved(self) -> float:
@@ -287,15 +314,15 @@ def _target(seen: RunEvidence) -> list[Finding]:
     return [Finding("target_failing", severity, text)]
 
 
-def held_back(*parts: RunEvidence) -> list[Finding]:
+def held_back(*parts: Waits) -> list[Finding]:
     """Findings that count requests which were sent later than scheduled, again, or not at all.
 
     Args:
-        parts: of a run: its workers, or its steps.
+        parts: a run, or steps.
     """
     findings = []
     limited, queued, calm = (sum(getattr(part, name) for part in parts) for name in ("limited", "queued", "calm"))
-    retried = sum(part.retried for part in parts if part.retried > MANY_RETRIED * part.counters.sent)
+    retried = sum(part.retried for part in parts if part.retried > MANY_RETRIED * part.sent)
     if limited:
         findings.append(
             Finding(
@@ -333,16 +360,16 @@ def held_back(*parts: RunEvidence) -> list[Finding]:
             "raise --timeout, or raise the limits of the target"
         )
         findings.append(Finding("enhance_your_calm", Severity.WARNING, text))
-    if dropped := sum(part.counters.dropped - part.unsent for part in parts):
+    if dropped := sum(part.dropped for part in parts):
         scheduled = sum(part.scheduled for part in parts)
         text = f"{dropped} of {scheduled} requests were too late to be sent, and dropped (--late)"
         findings.append(Finding("dropped", Severity.WARNING, text))
     return findings
 
 
-def held_back_in_steps(steps: Sequence[RunEvidence]) -> list[Finding]:
+def held_back_in_steps(steps: Sequence[Waits]) -> list[Finding]:
     """`held_back` of the steps of a sweep or the trials of a search, each with those steps that it is about."""
-    about: dict[str, list[RunEvidence]] = {}
+    about: dict[str, list[Waits]] = {}
     for step in steps:
         for finding in held_back(step):
             about.setdefault(finding.code, []).append(step)
@@ -356,13 +383,13 @@ def held_back_in_steps(steps: Sequence[RunEvidence]) -> list[Finding]:
     return findings
 
 
-def _queued_for(parts: Sequence[RunEvidence]) -> str:
+def _queued_for(parts: Sequence[Waits]) -> str:
     return next((part.queued_for for part in parts if part.queued_for), "")
 
 
 def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
     """Findings on the rate."""
-    findings = held_back(seen)
+    findings = held_back(seen.waits)
     if seen.achieved < SENT_ENOUGH and not by_generator:
         text = f"{seen.achieved:.1%} of the schedule was sent in its time: the rate was not reached"
         findings.append(Finding("rate_missed", Severity.VOID, text))

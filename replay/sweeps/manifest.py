@@ -15,7 +15,7 @@ from logreplay.core.files import atomic_path, unwritable
 from logreplay.core.record import LogreplayError
 from logreplay.replay.requests.remote import Stored
 from logreplay.replay.requests.siege_list import UrlList
-from logreplay.replay.results.verdict import Finding, Severity
+from logreplay.replay.results.verdict import Finding, Severity, Waits
 from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step
 
@@ -72,6 +72,7 @@ class Manifest:
                     **asdict(each.step),
                     **{name: getattr(each, name) for name in ("carried", "failed", "sent", "limit")},
                     "warnings": [finding.as_dict() for finding in each.warnings],
+                    "waits": asdict(each.waits),
                 }
                 for each in self.done
             ],
@@ -110,6 +111,7 @@ class Manifest:
                         Finding(_of(str, told["code"]), Severity(told["severity"]), _of(str, told["text"]))
                         for told in _of(list, each.get("warnings", []))
                     ),
+                    _waits(_of(dict, each.get("waits", {}))),
                 )
                 for each in _of(list, value["done"])
             ]
@@ -137,6 +139,16 @@ class Manifest:
                 f"{self.folder}: was another sweep: {', '.join(changed)}; "
                 "give the same log, target and options, or start again with -o"
             )
+
+
+def _waits(value: Mapping[str, Any]) -> Waits:
+    """The waits of a step.
+
+    Raises:
+        TypeError: a figure is missing or of another kind.
+    """
+    given = {item.name: _of(type(item.default), value[item.name]) for item in fields(Waits)} if value else {}
+    return Waits(**given)
 
 
 def _of(kind: type, value: Any) -> Any:

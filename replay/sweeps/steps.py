@@ -6,7 +6,7 @@ each URL as often as its visitors ask, not again in each step.
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import hypot, sqrt
 from typing import Final, Literal
 
@@ -15,7 +15,7 @@ import numpy as np
 from logreplay.replay.engine.engine import Replayer
 from logreplay.replay.requests.plan import Plan, RequestStream
 from logreplay.replay.results.outcome import Outcome, Progress
-from logreplay.replay.results.verdict import FAILING, Finding, RunVerdict, Severity
+from logreplay.replay.results.verdict import FAILING, Finding, RunVerdict, Severity, Waits
 from logreplay.replay.schedules.rates import Constant, Schedule
 from logreplay.replay.sweeps.step_log import StepLog
 
@@ -56,6 +56,7 @@ class FinishedStep:
         limit: the limit of this machine that the step met (`logreplay.replay.results.verdict.Health.limit`): then it
             says nothing about the target.
         warnings: what spoils the step and lies with this machine; told again when the sweep is resumed.
+        waits: of its requests; likewise.
     """
 
     step: Step
@@ -64,6 +65,7 @@ class FinishedStep:
     sent: int = 0
     limit: str = ""
     warnings: tuple[Finding, ...] = ()
+    waits: Waits = field(default_factory=Waits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,8 @@ def finished(step: Step, outcome: Outcome, midway: int, done: Sequence[FinishedS
     more = _more_failed(failed, sent, sum(each.failed for each in lower), sum(each.sent for each in lower))
     grew = backlog > max(outcome.offered, 1) and (backlog - midway > 3 * sqrt(backlog) or outcome.evidence.limited > 0)
     carried = not grew and failed <= FAILING * sent and more <= MORE_FAILED
-    return FinishedStep(step, carried, failed, sent, outcome.health.limit, tuple(of_the_generator([outcome])))
+    warnings, waits = tuple(of_the_generator([outcome])), outcome.evidence.waits
+    return FinishedStep(step, carried, failed, sent, outcome.health.limit, warnings, waits)
 
 
 def _more_failed(failed: int, sent: int, base_failed: int, base: int) -> float:

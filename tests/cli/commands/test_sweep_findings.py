@@ -12,7 +12,7 @@ from logreplay.analysis.verdict.saturation import foreseen
 from logreplay.cli.main import cli, run
 from logreplay.cli.running.sweep import limited_steps, warnings_of_steps
 from logreplay.replay.results.outcome import Outcome
-from logreplay.replay.results.verdict import Finding, Health, RunVerdict, Severity
+from logreplay.replay.results.verdict import Finding, Health, RunVerdict, Severity, Waits
 from logreplay.replay.servers.minimal import responding
 from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.replay.sweeps.step_log import Mark
@@ -22,7 +22,8 @@ LATE = Finding("lag", Severity.VOID, "requests were started late: lag p95 142 ms
 
 
 def outcome(offered: float, verdict: RunVerdict, *findings: Finding) -> Outcome:
-    seen: Any = SimpleNamespace(step=int(offered) // 20 - 1, offered=offered, health=Health(verdict, findings))
+    waits, health = SimpleNamespace(waits=Waits(offered)), Health(verdict, findings)
+    seen: Any = SimpleNamespace(step=int(offered) // 20 - 1, offered=offered, health=health, evidence=waits)
     return cast("Outcome", seen)
 
 
@@ -67,6 +68,20 @@ def test_warnings_about_finished_steps_are_told_again_when_the_sweep_is_resumed(
     again = warnings_of_steps(Manifest.read(tmp_path), [])
     assert [finding.text.partition(":")[0] for finding in again] == ["at 60/s", "at 80/s"]
     assert again == first
+
+
+def test_waits_in_finished_steps_are_told_again_when_the_sweep_is_resumed(tmp_path: Path) -> None:
+    """The summary of a sweep that went on said nothing of the requests that had waited before."""
+    manifest = Manifest(tmp_path, {})
+    for index, rate in enumerate((20.0, 40.0)):
+        waits = Waits(rate, scheduled=100, sent=90, dropped=10, limited=int(rate), queued=3, queued_for="a stream")
+        manifest.finish(FinishedStep(Step(index, rate, 5.0), True, waits=waits), Mark())
+    found = warnings_of_steps(Manifest.read(tmp_path), [])
+    assert [(finding.code, finding.text.partition(" request")[0]) for finding in found] == [
+        ("in_flight_limit", "at 20, 40/s: 60"),
+        ("streams_limit", "at 20, 40/s: 6"),
+        ("dropped", "at 20, 40/s: 20 of 200"),
+    ]
 
 
 @pytest.mark.parametrize(

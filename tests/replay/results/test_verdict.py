@@ -118,7 +118,8 @@ def test_a_run_is_not_valid_for_a_percentile_that_its_lag_reaches() -> None:
 def test_steps_in_which_requests_waited_are_named_and_their_requests_added_up() -> None:
     limited = {"queued": 5, "queued_for": "a stream"}
     steps = [evidence(offered=10.0), evidence(offered=30.0, **limited), evidence(offered=20.0, **limited, calm=1)]
-    assert [(each.code, each.text.partition(";")[0]) for each in held_back_in_steps(steps)] == [
+    found = held_back_in_steps([step.waits for step in steps])
+    assert [(each.code, each.text.partition(";")[0]) for each in found] == [
         ("streams_limit", "at 20, 30/s: 10 requests waited for a stream"),
         ("enhance_your_calm", "at 20/s: the target ended streams or connections 1 time with ENHANCE_YOUR_CALM: it "
          "defends itself against the requests, or against the resets of requests that timed out"),
@@ -127,7 +128,7 @@ def test_steps_in_which_requests_waited_are_named_and_their_requests_added_up() 
 
 def test_dropped_requests_are_a_share_of_the_steps_at_the_named_rates() -> None:
     steps = [evidence(offered=10.0), evidence(offered=20.0, sent=9000, dropped=1000)]
-    assert [each.text for each in held_back_in_steps(steps)] == [
+    assert [each.text for each in held_back_in_steps([step.waits for step in steps])] == [
         "at 20/s: 1000 of 10000 requests were too late to be sent, and dropped (--late)"
     ]
 
@@ -135,7 +136,7 @@ def test_dropped_requests_are_a_share_of_the_steps_at_the_named_rates() -> None:
 def test_requests_that_a_lost_worker_did_not_send_are_no_late_ones() -> None:
     lost = evidence(sent=9000, dropped=1000, unsent=1000, lost="lost worker 2")
     assert [(each.code, each.text) for each in judge(lost).findings] == [("shard_lost", "lost worker 2")]
-    assert held_back_in_steps([lost]) == []
+    assert held_back_in_steps([lost.waits]) == []
 
 
 def test_where_most_requests_that_failed_had_waited_for_a_limit_the_limit_is_named() -> None:
@@ -160,7 +161,8 @@ def test_a_target_that_asks_for_credentials_is_told_from_one_that_fails(change: 
 
 
 def test_many_retries_at_one_rate_are_told_however_many_requests_the_others_had() -> None:
-    (told,) = held_back_in_steps([evidence(offered=5.0, retried=101), evidence(offered=9.0), evidence(offered=8.0)])
+    steps = [evidence(offered=5.0, retried=101), evidence(offered=9.0), evidence(offered=8.0)]
+    (told,) = held_back_in_steps([step.waits for step in steps])
     assert told.text.startswith("at 5/s: requests were sent again 101 times")
 
 

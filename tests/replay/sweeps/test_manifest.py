@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.core.record import LogreplayError
+from logreplay.replay.results.verdict import Waits
 from logreplay.replay.sweeps.manifest import NAME, Manifest, fingerprint
 from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step
@@ -34,7 +35,10 @@ def test_a_folder_without_a_sweep_cannot_go_on(tmp_path: Path) -> None:
 
 NUMBERS = st.floats(0.001, 1e6)
 COUNTS = st.integers(0, 10**9)
-STEPS = st.builds(FinishedStep, st.builds(Step, st.integers(0, 99), NUMBERS, NUMBERS), st.booleans(), COUNTS, COUNTS)
+WAITS = st.builds(Waits, NUMBERS, *[COUNTS] * 5, st.text(), COUNTS, COUNTS)
+STEPS = st.builds(
+    FinishedStep, st.builds(Step, st.integers(0, 99), NUMBERS, NUMBERS), st.booleans(), COUNTS, COUNTS, waits=WAITS
+)
 
 
 @settings(max_examples=20)

@@ -19,7 +19,7 @@ from logreplay.core.rows import scan
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.outcome import Outcome
-from logreplay.replay.results.verdict import Health, RunVerdict
+from logreplay.replay.results.verdict import Health, RunVerdict, Waits
 from logreplay.replay.schedules.arrivals import Scattered
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.sweeps.step_log import ASIDE, JUDGED, Mark, StepLog
@@ -150,7 +150,7 @@ def judged(step: Step, failed: int, done: Sequence[FinishedStep]) -> FinishedSte
     sent = round(step.rate * step.seconds)
     seen: Any = SimpleNamespace(
         counters=SimpleNamespace(failed=failed, sent=sent), backlog=0, offered=step.rate,
-        evidence=SimpleNamespace(limited=0), health=Health(RunVerdict.VALID, ()),
+        evidence=SimpleNamespace(limited=0, waits=Waits()), health=Health(RunVerdict.VALID, ()),
     )  # fmt: skip
     return finished(step, seen, 0, done)
 
