@@ -5,9 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from logreplay.analysis.input.external_metrics import stem
+
+UNFINISHED: Final = "unfinished"
+"""Key of the summary of a run in steps that has not come to its end, or was killed."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,10 @@ def finished_steps(results: Path) -> frozenset[int] | None:
 
 
 def stopped_in_a_step(summary: Mapping[str, Any]) -> bool:
-    """Whether a run in steps was stopped, and so its last step cut short, by its summary."""
+    """Whether a run in steps, or a search, was stopped or killed, and so its last step cut short, by its summary."""
     options = summary.get("options")
-    return bool(summary.get("stopped") and isinstance(options, Mapping) and options.get("steps"))
+    in_steps = isinstance(options, Mapping) and options.get("steps")
+    return bool(summary.get(UNFINISHED) or (summary.get("stopped") and in_steps))
 
 
 def void_findings(results: Path) -> dict[str, str]:

@@ -13,12 +13,12 @@ import polars as pl
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.input.closed_loop import summary_of
+from logreplay.analysis.input.closed_loop import UNFINISHED, summary_of
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.output import hdr
-from logreplay.analysis.output.file_names import FIGURES, OF_COMMANDS, PICTURES, SUMMARY, belonging
+from logreplay.analysis.output.file_names import FIGURES, OF_COMMANDS, PICTURES, SUMMARY, belonging, summary_beside
 from logreplay.analysis.output.hgrm import write_hgrm
-from logreplay.analysis.summary import About, remembering
+from logreplay.analysis.summary import SCHEMA, About, remembering
 from logreplay.analysis.tables import windows
 from logreplay.core.files import check_distinct, unwritable, write_atomically
 from logreplay.core.record import LogreplayError, to_csv
@@ -102,6 +102,27 @@ def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
     except OSError as error:
         raise unwritable(summary, error) from None
     return analysis.summary
+
+
+def write_unfinished(results: Path, about: About) -> None:
+    """Write a summary beside a result log that begins to grow: it says that the last step is cut, if the run is killed.
+
+    The summary of the finished run takes its place (`write_beside`), or `remove_unfinished` removes it.
+
+    Raises:
+        LogreplayError: it cannot be written.
+    """
+    value = {"schema": SCHEMA, "log": about.log, "target": about.target, "options": dict(about.options)}
+    path = summary_beside(results)
+    try:
+        write_atomically(path, json.dumps({**value, UNFINISHED: True}, indent=2) + "\n")
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def remove_unfinished(results: Path) -> None:
+    """Remove what `write_unfinished` wrote."""
+    summary_beside(results).unlink(missing_ok=True)
 
 
 def _write(path: Path, write: Callable[[Path, RequestArrays], None], requests: RequestArrays) -> None:

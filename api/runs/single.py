@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from logreplay.analysis.output.file_names import belonging, logins_beside, summary_beside
-from logreplay.analysis.output.folder import write_beside
+from logreplay.analysis.output.folder import write_beside, write_unfinished
 from logreplay.analysis.summary import About
 from logreplay.calling.audience import Telling
 from logreplay.calling.loop_thread import Stop, loop_in_this_thread, protected, unless_stopped
@@ -207,6 +207,8 @@ class _OneRun:
         sender, findings = await unless_stopped(stop, ready)
         log = ResultLog(path, force=call.force, belonging=belonging)
         results = InSteps(log, call.load.steps) if call.load.steps else log
+        if call.load.steps:
+            write_unfinished(log.growing, self._about([], {}))
         closed = isinstance(schedule, Users)
         async with (
             replayer(sender_rules, sender, results, self.watch, rate=peak, closed=closed) as engine,
@@ -282,8 +284,6 @@ class _OneRun:
 
     def _summary(self, outcome: "Outcome", findings: "list[Finding]", besides: dict[str, Any]) -> dict[str, Any]:
         """Write the summary and the histograms of the result log beside it, and return the summary."""
-        call = self.call
-        said = {**call.load.said(call.request_rules.seed), **call.request_rules.said(), **call.sender_rules.said()}
         more = {
             "verdict": str(outcome.health.verdict),
             "unexpected_status": dict(outcome.counters.unexpected.most_common()),
@@ -293,5 +293,11 @@ class _OneRun:
             "retried": outcome.evidence.retried,
             **besides,
         }
+        return write_beside(self.path, self._about(findings, more))
+
+    def _about(self, findings: "Sequence[Finding]", more: dict[str, Any]) -> About:
+        """What only the caller knows of the run."""
+        call = self.call
+        said = {**call.load.said(call.request_rules.seed), **call.request_rules.said(), **call.sender_rules.said()}
         log = str(call.log) if call.log else None
-        return write_beside(self.path, About(log, self.url, said, [each.as_dict() for each in findings], more))
+        return About(log, self.url, said, [each.as_dict() for each in findings], more)

@@ -86,6 +86,15 @@ class DuetOptions(ReplayOptions):
         """Whether both targets get each request, and digests are wanted."""
         return not self.alternate and self.sender_rules.digest is not False
 
+    def said(self) -> dict[str, Any]:
+        """What the user said, for the summary."""
+        return {
+            **self.load.said(self.request_rules.seed),
+            **self.request_rules.said(),
+            **self.sender_rules.said(),
+            **self.comparing.said(),
+        }
+
     def checked(self) -> Self:
         """Return the options, with one worker where others of them need that.
 
@@ -230,6 +239,8 @@ class _OneDuet:
     def replay(self) -> "tuple[Outcome, list[Finding]]":
         """Run the plan, and tell how it goes; what became of it, and the findings besides."""
         from logreplay.analysis.output.file_names import belonging
+        from logreplay.analysis.output.folder import write_unfinished
+        from logreplay.analysis.summary import About
         from logreplay.replay.engine.engine import stopped_by
         from logreplay.replay.monitor.snapshot import Stage
         from logreplay.replay.results.by_target import ByTarget
@@ -260,6 +271,8 @@ class _OneDuet:
                 makers.append(make)
                 findings |= {finding.text: finding for finding in found}
             logs = [ResultLog(path, force=True, belonging=belonging) for path in paths]
+            for made, url in zip(logs if levels else (), options.targets.values(), strict=False):
+                write_unfinished(made.growing, About(str(options.log), url, options.said()))
             results = ByTarget([InSteps(log, levels) if levels else log for log in logs], together)
             async with (
                 replayer(sender_rules, partial(_several, makers, keeping), results, rate=peak) as engine,
@@ -367,12 +380,7 @@ class _OneDuet:
 
         options, log, schedule = self.options, str(self.options.log), self.plan.schedule
         of_one = schedule.schedule if isinstance(schedule, Together) else schedule
-        said = {
-            **options.load.said(options.request_rules.seed),
-            **options.request_rules.said(),
-            **options.sender_rules.said(),
-            **options.comparing.said(),
-        }
+        said = options.said()
         verdict, told = str(outcome.health.verdict), [each.as_dict() for each in findings]
         # what makes the duet invalid makes the run of each target so: one generator made them
         void: list[dict[str, Any]] = [] if outcome.health.valid else told

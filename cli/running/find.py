@@ -262,6 +262,8 @@ def _search(
     terminal: Terminal,
 ) -> "tuple[Ran | None, list[Finding]]":
     """Run the trials into ``results.csv`` of a folder; return the trial in which it ended early, and the findings."""
+    from logreplay.analysis.output.folder import remove_unfinished, write_unfinished
+    from logreplay.analysis.summary import About
     from logreplay.replay.checks.cpu_contention import cpu_contention
     from logreplay.replay.engine.engine import stopped_by
     from logreplay.replay.results.recent import RecentRequests
@@ -278,6 +280,7 @@ def _search(
     async def main(stop: asyncio.Event) -> "tuple[Ran | None, list[Finding]]":
         sender, findings, here = await unless_stopped(stop, ready())
         responses = RecentRequests(ResultLog(path))
+        write_unfinished(path, About(str(options.log) if options.log else None, target, options.said(goal)))
         rate = goal.start if goal.users else goal.highest or goal.start
         async with (
             replayer(sender_rules, sender, responses, rate=rate, closed=goal.users) as engine,
@@ -303,6 +306,8 @@ def _search(
         answers = teller.answered * sender_rules.cookies
         sessions = report_sessions(engine, path, answers=answers)
         told = [*findings, *audience.findings, *held_back_in_steps(teller.waits), *rule.findings()]
+        if not cut:
+            remove_unfinished(path)
         return cut, [*told, *sessions]
 
     with options.telling.audience("find", target, path, terminal) as audience, SIGNALS.hearing():

@@ -9,6 +9,7 @@ import pytest
 
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input.closed_loop import ClosedLoop
+from logreplay.analysis.output.folder import remove_unfinished, write_folder, write_unfinished
 from logreplay.analysis.summary import About, last_stable
 from logreplay.analysis.verdict.machines import capacity
 from support.simulated_results import write_results
@@ -54,6 +55,17 @@ def test_the_last_step_of_a_run_that_was_stopped_does_not_count(tmp_path: Path) 
         (tmp_path / "summary.json").write_text(json.dumps({"options": steps, "stopped": stopped}))
         for found in (analyse(results, about), analyse(results)):
             assert found.steps["verdict"].to_list() == ["stable", last]
+
+
+def test_the_last_step_of_a_run_that_was_killed_does_not_count(tmp_path: Path) -> None:
+    results = write_results(tmp_path, (50, 100), 4)
+    write_unfinished(results, About(options={"steps": [[50, 4], [100, 9]]}))
+    assert analyse(results).steps["verdict"].to_list() == ["stable", "cut"]
+    summary, steps = write_folder(results, tmp_path, plots=False)
+    assert summary["answer"].endswith("; the step at 100/s was cut short, not counted")
+    assert write_folder(results, tmp_path, plots=False)[1]["verdict"].to_list() == steps["verdict"].to_list()
+    remove_unfinished(results)
+    assert analyse(results).steps["verdict"].to_list() == ["stable", "stable"]
 
 
 def test_a_step_of_users_that_was_cut_does_not_count(tmp_path: Path) -> None:

@@ -2,14 +2,17 @@
 
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from logreplay.analysis.analyze import analyse
 from logreplay.cli.main import run
+from logreplay.core.record import LogreplayError
 from logreplay.core.rows import scan
-from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows
+from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows, wait_until
 
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "".join(
     f"2026-01-01,00:00:{second:02}.000000,0.01,0,0,10,/{second},200,GET\n" for second in range(30)
@@ -271,6 +274,39 @@ def test_a_killed_run_leaves_the_old_result_and_its_own_rows(
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "log"),
+    [
+        (("run", "in.csv", "{}", "--loop", "--steps", "100:2s,50:60s", "-o", "r.csv"), "r.csv"),
+        (("run", "in.csv", "{}", "--loop", "--steps", "100:2s,50:60s", "-o", "r.parquet"), "r.parquet.running.csv.zst"),
+        (("duet", "in.csv", "{}", "{}", "--loop", "--steps", "100:2s,50:60s", "-o", "d"), "d/candidate.csv"),
+        (("find", "in.csv", "{}", "--p99", "9s", "--start", "20", "--trial", "20s", "-o", "d"), "d/results.csv"),
+    ],
+)
+def test_the_last_step_of_what_was_killed_does_not_count(target: str, words: tuple[str, ...], log: str) -> None:
+    """A run in steps that was killed counted the step that the kill had cut, as one that was stable."""
+    killed = start(*(word.format(target) for word in words))
+    try:
+        wait_for_steps(Path(log), 1 if words[0] == "find" else 2)
+    finally:
+        kill(killed)
+    steps = analyse(log).steps
+    assert steps["verdict"].to_list()[-1] == "cut"
+    assert words[0] == "find" or steps.height == 2
+
+
+def wait_for_steps(log: Path, number: int) -> None:
+    """Wait until a result log has rows of so many steps."""
+
+    def enough() -> bool:
+        with suppress(LogreplayError):  # a block of it is being written
+            return log.exists() and scan(log).select(pl.col("step").n_unique()).collect().item() >= number
+        return False
+
+    wait_until(enough)
+
+
 def test_a_killed_run_leaves_no_lock_and_no_temporary_file_after_the_next_start(target: str) -> None:
     process = start("run", "in.csv", target, "--tps", 20, "--for", "60s", "-o", "killed.csv")
     try:
