@@ -153,8 +153,13 @@ class ResultFolder:
         return place_for(output, lambda path: cls.new(path, reads, force=force and output is not None), stem)
 
     @classmethod
-    def resumed(cls, folder: Path, reads: Sequence[tuple[str, Path]] = ()) -> Self:
+    def resumed(cls, folder: Path, reads: Sequence[tuple[str, Path]] = (), *, replaces: bool = False) -> Self:
         """Go on in a folder.
+
+        Args:
+            folder: its name.
+            reads: as of `new`.
+            replaces: the result takes the place of the one in the folder above, as the first command was to do.
 
         Raises:
             LogreplayError: another process writes it, it holds an input, or a sweep that was to replace it was killed.
@@ -162,16 +167,24 @@ class ResultFolder:
         from logreplay.core.files import Lock, check_distinct
         from logreplay.core.record import LogreplayError
 
-        check_distinct([("--resume", folder / name) for name in _names()], reads)
+        kept = folder.absolute().parent if replaces else folder
+        folders = dict.fromkeys((kept, folder))
+        check_distinct([("--resume", each / name) for each in folders for name in _names()], reads)
         with ExitStack() as locks:
-            if folder.is_dir():
-                locks.enter_context(Lock(folder, folder))
+            for each in folders:
+                if each.is_dir():
+                    locks.enter_context(Lock(each, kept))
             if (newer := folder / _RUNNING).is_dir():
                 raise LogreplayError(
                     f"{folder}: {newer} holds what a later command left: if it was a sweep, --resume {newer} makes "
                     f"what it lacks; to go on with the older one in {folder}, move {newer} elsewhere, or delete it"
                 )
-            return cls(folder, folder, locks.pop_all())
+            return cls(kept, folder, locks.pop_all())
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it takes the place of another result."""
+        return self.path != self._folder
 
     @property
     def measured(self) -> bool:
@@ -189,7 +202,7 @@ class ResultFolder:
         """
         from logreplay.core.files import unwritable
 
-        if self.path != self._folder:
+        if self.replaces:
             try:
                 _clear(self._folder)
                 for made in self.path.iterdir():

@@ -181,7 +181,7 @@ def sweep_rates(options: SweepOptions) -> Exit:
     with _folder(options) as folder:
         with ExitStack() as stack, _telling_of_steps(options, folder):
             csv = stack.enter_context(replayable(log, terminal.note, expect_target=partial(expect_target, choice)))
-            manifest = _manifest(options, csv, folder.path)
+            manifest = _manifest(options, csv, folder)
             url = stack.enter_context(
                 target_or_builtin(choice, csv, terminal.note, given=options.log is not None, announce=options.announce)
             )
@@ -257,11 +257,17 @@ def _resuming(options: SweepOptions, folder: Path) -> str:
 def _folder(options: SweepOptions) -> ResultFolder:
     reads = inputs(options.log, options.request_rules, options.sender_rules)
     if options.resume:
-        return ResultFolder.resumed(options.resume, reads)
+        from logreplay.core.record import LogreplayError
+        from logreplay.replay.sweeps.manifest import Manifest
+
+        replaces = False
+        with suppress(LogreplayError):  # `_manifest` says what is wrong
+            replaces = Manifest.read(options.resume).replaces
+        return ResultFolder.resumed(options.resume, reads, replaces=replaces)
     return ResultFolder.named(options.output, "sweep", reads, force=options.force)
 
 
-def _manifest(options: SweepOptions, csv: "Path | Stored | UrlList", folder: Path) -> "Manifest":
+def _manifest(options: SweepOptions, csv: "Path | Stored | UrlList", folder: ResultFolder) -> "Manifest":
     """What belongs to the sweep, and which steps are made: nothing yet, or what the one to go on with left behind.
 
     Raises:
@@ -273,7 +279,7 @@ def _manifest(options: SweepOptions, csv: "Path | Stored | UrlList", folder: Pat
     if options.request_rules.files:
         what["files"] = {str(path): fingerprint(path) for path in options.request_rules.files}
     if not options.resume:
-        return Manifest(folder, what)
+        return Manifest(folder.path, what, replaces=folder.replaces)
     manifest = Manifest.read(options.resume)
     manifest.check(what)
     steps = len(options.course.steps())

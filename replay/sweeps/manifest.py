@@ -40,6 +40,7 @@ class Manifest:
         done: the steps that are finished.
         mark: how far the result log is finished.
         refined: rates of the smaller steps that follow the others.
+        replaces: the finished sweep takes the place of the result in the folder above.
     """
 
     folder: Path
@@ -47,6 +48,7 @@ class Manifest:
     done: list[FinishedStep] = field(default_factory=list)
     mark: Mark = field(default_factory=Mark)
     refined: list[float] = field(default_factory=list)
+    replaces: bool = False
 
     def finish(self, step: FinishedStep, mark: Mark) -> None:
         """Note a finished step. Even after a crash the file holds this state or the one before.
@@ -78,6 +80,7 @@ class Manifest:
             ],
             "mark": asdict(self.mark),
             "refined": self.refined,
+            "replaces": self.replaces,
         }
         path = self.folder / NAME
         try:
@@ -117,7 +120,8 @@ class Manifest:
             ]
             mark = Mark(*(_of(int, value["mark"][item.name]) for item in fields(Mark)))
             refined = [_of(float, rate) for rate in _of(list, value["refined"])]
-            return cls(folder, _of(dict, value["what"]), done, mark, refined)
+            replaces = _of(bool, value.get("replaces", False))
+            return cls(folder, _of(dict, value["what"]), done, mark, refined, replaces)
         except OSError:
             raise LogreplayError(f"{folder}: holds no sweep that could be resumed: there is no {NAME}") from None
         except (ValueError, KeyError, TypeError, RecursionError):

@@ -1,5 +1,6 @@
 """A result has one writer, replaces no input, and stays until the new one is whole."""
 
+import json
 import os
 import subprocess
 from contextlib import suppress
@@ -356,6 +357,35 @@ def test_a_killed_sweep_leaves_the_old_one_and_goes_on_beside_it(
     assert logreplay(*words, "-o", "sw", "--force") in MEASURED
     assert left_in(Path("sw")) == sorted(old)
     assert Path("sw/results.csv").read_bytes() != old["results.csv"]
+
+
+@pytest.mark.slow
+def test_a_resumed_sweep_replaces_the_result_that_it_was_to_replace(target: str) -> None:
+    """It stayed in sw/running, beside the old result."""
+    words = ("sweep", "20,30", "in.csv", target, "--for", "5s", "--no-plots", "--keep-going")
+    Path("sw").mkdir()
+    Path("sw/results.csv").write_text("old")
+    Path("sw/report.html").write_text("old")
+    process = start(*words, "-o", "sw", "--force")
+    try:
+        wait_for_steps(Path("sw/running/results.csv"), 2)
+    finally:
+        kill(process)
+    assert Path("sw/results.csv").read_text() == "old"
+    assert logreplay(*words, "--resume", "sw/running") in MEASURED
+    assert not Path("sw/running").exists()
+    assert not Path("sw/report.html").exists()
+    assert json.loads(Path("sw/summary.json").read_text())["steps"][1]["rate"] == 30
+
+
+@pytest.mark.slow
+def test_a_sweep_in_a_folder_of_that_name_replaces_nothing_above_it(target: str) -> None:
+    words = ("sweep", "20,30", "in.csv", target, "--for", "1s", "--no-plots", "--keep-going")
+    Path("results.csv").write_text("precious")
+    assert logreplay(*words, "-o", "running") in MEASURED
+    assert logreplay(*words, "--resume", "running") in MEASURED
+    assert Path("results.csv").read_text() == "precious"
+    assert Path("running/summary.json").exists()
 
 
 def test_an_analysis_without_pictures_leaves_none_of_another_one(target: str) -> None:
