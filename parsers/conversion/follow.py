@@ -19,6 +19,9 @@ from logreplay.parsers.formats.w3c import FieldsDirective, stretches
 _QUIET_S: Final = 2.5
 """Rows of the newest seconds are held back to be spread over them, but no longer than this."""
 
+_MOST: Final = 32 << 20
+"""Bytes after which it must be known."""
+
 _ENOUGH: Final = 200
 """Lines after which the format of a log must be known. Its first ones may be messages of another kind."""
 
@@ -78,7 +81,7 @@ class LineParser:
         try:
             return detect([data], str(self._log))
         except LogreplayError:
-            if data.count(b"\n") < _ENOUGH:
+            if data.count(b"\n") < _ENOUGH and len(data) < _MOST:
                 return None
             raise
 

@@ -17,6 +17,9 @@ from logreplay.core import record
 
 POLL_S: Final = 0.05
 _BLOCK: Final = 1 << 20
+_LONGEST: Final = 16 << 20
+"""Bytes of a line that are kept until its end comes."""
+
 _MARK: Final = 1024
 """Bytes that identify the beginning of a file: W3C logs differ only behind their first lines."""
 
@@ -57,6 +60,9 @@ class Tail:
                 if data:
                     whole, newline, rest = (rest + data).rpartition(b"\n")
                     yield whole + newline
+                    if len(rest) > _LONGEST:  # its pieces are lines that fit no format, and are counted
+                        yield rest + b"\n"
+                        rest = b""
                     continue
                 successor = self._successor(file)
                 if successor is None:

@@ -260,3 +260,15 @@ def test_a_delay_shorter_than_reading_takes_is_called_too_short(tmp_path: Path) 
     said = next(finding.text for finding in asyncio.run(main()) if finding.code == "lag")
     assert re.search(r"--delay 0.1s is too short for this log: .* repeat with --delay [1-9][0-9]*s or more", said)
     assert "machine" not in said
+
+
+def test_a_line_that_does_not_end_is_handed_on_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was kept in memory for as long as it grew."""
+    monkeypatch.setattr("logreplay.replay.requests.tail._BLOCK", 100)
+    monkeypatch.setattr("logreplay.replay.requests.tail._LONGEST", 1000)
+    path = tmp_path / "log"
+    path.write_bytes(b"x" * 5000 + b"\nlast\n")
+    pieces = [piece for piece in Tail(path, from_start=True, seconds=0.3) if piece]
+    assert max(map(len, pieces)) <= 1200
+    assert b"".join(pieces).replace(b"\n", b"") == b"x" * 5000 + b"last"
+    assert pieces[-1].endswith(b"last\n")
