@@ -38,6 +38,7 @@ from logreplay.replay.engine.run_clock import RunClock, Start
 from logreplay.replay.requests.auth.stream import stale
 from logreplay.replay.requests.hook import hooked
 from logreplay.replay.requests.plan import Plan, ScheduledRequests, signer
+from logreplay.replay.requests.tail import truncated
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import Results
@@ -412,6 +413,7 @@ class Engine:
             vitals=vitals,
             delay=delay,
             stale=stale(plan.requests),
+            truncated=truncated(plan.requests),
             late=ReadLate(feed.read_late, feed.read_late_ns / 1e9, delay_of(plan.schedule)),
         )
         return Outcome(

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import polars as pl
 
 from logreplay.core import record
+from logreplay.core.plural import number_of
 
 POLL_S: Final = 0.05
 _BLOCK: Final = 1 << 20
@@ -24,6 +25,40 @@ _MARK: Final = 1024
 """Bytes that identify the beginning of a file: W3C logs differ only behind their first lines."""
 
 
+@dataclass(slots=True)
+class Truncations:
+    """What is known of the lines that were lost as a log was truncated: nobody can read them any more.
+
+    Attributes:
+        count: truncations.
+        unread: bytes that had been seen in the file and not been read.
+        seconds: from the last look at the file to the one that found it truncated, of all truncations.
+        lines: read so far.
+        read: bytes of them.
+        took: seconds of reading so far.
+    """
+
+    count: int = 0
+    unread: int = 0
+    seconds: float = 0.0
+    lines: int = 0
+    read: int = 0
+    took: float = 0.0
+
+    def __str__(self) -> str:
+        """The finding; empty if there was no truncation."""
+        if not self.count:
+            return ""
+        unread = round(self.unread * self.lines / max(self.read, 1))
+        unseen = round(self.seconds * self.lines / max(self.took, 1e-9))
+        known = f" and {self.unread:,} bytes before them, about {number_of(unread, 'line')}" if self.unread else ""
+        return (
+            f"the log was truncated {number_of(self.count, 'time')} while it was followed: what was written in the "
+            f"{self.seconds:.2f} s before was not read (about {number_of(unseen, 'line')} at the log's rate){known}; "
+            "these requests were not sent; rotate the log by renaming it (logrotate: create, not copytruncate)"
+        )
+
+
 class Tail:
     """Reads the lines appended to a file, through its rotation (another file takes its name) and truncation.
 
@@ -31,11 +66,16 @@ class Tail:
         path: of the log; it may be missing for a while.
         from_start: also yield the present lines.
         seconds: for how long; None: until the iterator is closed.
+
+    Attributes:
+        truncations: and what they cost.
     """
 
     def __init__(self, path: Path, *, from_start: bool = False, seconds: float | None = None) -> None:
         self._path, self._from_start, self._seconds = path, from_start, seconds
         self._mark = b""
+        self._size, self._looked = 0, 0.0
+        self.truncations = Truncations()
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield whole lines, many at a time; nothing (``b""``) about each `POLL_S` as long as there are none.
@@ -43,7 +83,8 @@ class Tail:
         Raises:
             LogreplayError: there is no such file to begin with.
         """
-        end = None if self._seconds is None else time.monotonic() + self._seconds
+        self._looked = time.monotonic()
+        end = None if self._seconds is None else self._looked + self._seconds
         try:
             file = os.open(self._path, os.O_RDONLY)
         except OSError as error:
@@ -58,6 +99,8 @@ class Tail:
                     rest = b""
                 data = os.read(file, _BLOCK)
                 if data:
+                    self.truncations.read += len(data)
+                    self.truncations.lines += data.count(b"\n")
                     whole, newline, rest = (rest + data).rpartition(b"\n")
                     yield whole + newline
                     if len(rest) > _LONGEST:  # its pieces are lines that fit no format, and are counted
@@ -75,7 +118,7 @@ class Tail:
                     rest += late
                     continue
                 os.close(file)
-                file, self._mark = successor, b""
+                file, self._mark, self._size = successor, b"", 0
                 if rest:
                     yield rest + b"\n"
                     rest = b""
@@ -85,22 +128,28 @@ class Tail:
     def _rewind_if_truncated(self, file: int) -> bool:
         """Begin again where a file was cut: it is shorter than the part already read, or its beginning has changed."""
         at = os.lseek(file, 0, os.SEEK_CUR)
-        begins = os.pread(file, _MARK, 0)
-        cut = os.fstat(file).st_size < at or not begins.startswith(self._mark[:at])
+        size, looked = os.fstat(file).st_size, time.monotonic()
+        begins = os.pread(file, _MARK, 0)  # after the size: a beginning of before the truncation would stay the mark
+        cut, known = size < at or not begins.startswith(self._mark[:at]), self.truncations
+        known.took += looked - self._looked
         if cut:
             os.lseek(file, 0, os.SEEK_SET)
             self._mark = b""
+            known.count += 1
+            known.unread += max(self._size - at, 0)
+            known.seconds += looked - self._looked
         if len(self._mark) < _MARK:
             self._mark = begins
+        self._size, self._looked = size, looked
         return cut
 
     def _successor(self, file: int) -> int | None:
-        """The file that has the name now, if it is another one."""
+        """The file that has the name now, if it is another one and has lines: until then the old one may get more."""
         try:
             new = os.open(self._path, os.O_RDONLY)
         except OSError:
             return None
-        if os.path.sameopenfile(file, new):
+        if os.path.sameopenfile(file, new) or not os.fstat(new).st_size:
             os.close(new)
             return None
         return new
@@ -161,6 +210,15 @@ class Followed:
 
     def __str__(self) -> str:
         return "the log that is followed"
+
+
+def truncated(stream: object) -> str:
+    """What was lost as the log of a stream of requests was truncated, as a finding; empty if nothing was."""
+    inner: Any = stream
+    while hasattr(inner, "requests"):
+        inner = inner.requests
+    source = getattr(inner, "source", None)
+    return str(source.tail.truncations) if isinstance(source, Followed) else ""
 
 
 def _chosen(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

@@ -136,6 +136,7 @@ class RunEvidence:
         retried: requests that were sent again.
         calm: streams and connections that the target ended with ENHANCE_YOUR_CALM.
         stale: why the secret of --auth could not be read again; empty if it was.
+        truncated: what was lost as the log was truncated that is followed; empty if it was not.
         lost: which workers were lost, and why; empty if none was.
         unsent: requests of lost workers that were not sent; they count as dropped.
     """
@@ -155,6 +156,7 @@ class RunEvidence:
     retried: int = 0
     calm: int = 0
     stale: str = ""
+    truncated: str = ""
     lost: str = ""
     unsent: int = 0
 
@@ -233,6 +235,8 @@ def _generator(seen: RunEvidence) -> list[Finding]:
     if seen.stale:
         text = f"{seen.stale}; until the end, requests were sent with the secret that was read before"
         findings.append(Finding("auth_stale", Severity.WARNING, text))
+    if seen.truncated:
+        findings.append(Finding("log_truncated", Severity.WARNING, seen.truncated))
     for name, count in seen.local.items():
         findings.append(Finding(name.lower(), Severity.VOID, _local(name, count)))
     return findings
