@@ -179,7 +179,10 @@ def _numbers(raw: pl.DataFrame, format: Format) -> pl.DataFrame:
             return pl.col(name).cast(pl.Float64, strict=False) * unit
         pieces = pl.col(name).str.extract_all(r"-?[0-9.]+(?:[eE]-?[0-9]+)?").cast(pl.List(pl.Float64), strict=False)
         total = pieces.list.eval(pl.element().filter(pl.element() >= 0)).list.sum() * unit
-        return pl.when(pieces.list.eval(pl.element().is_null()).list.any().not_()).then(total).alias(name)
+        readable = pieces.list.eval(pl.element().is_null()).list.any().not_()
+        if name == "first":  # without its last part: `values.first_byte`
+            readable &= pl.col(name).str.contains(r"[\s,:/]-[0-9.]*\s*$").not_()
+        return pl.when(readable).then(total).alias(name)
 
     counts = [pl.col(name).cast(pl.Int64, strict=False) for name in _COUNTS if name in raw.columns]
     units = (("total", format.total_unit), ("first", format.first_unit))
@@ -271,7 +274,7 @@ def _tidy(row: dict[str, Any], format: Format) -> dict[str, Any]:
         return decode(row.get(name) or "")
 
     total = values.seconds(row.get("total") or "", format.total_unit)
-    first = values.seconds(row.get("first") or "", format.first_unit)
+    first = values.first_byte(row.get("first") or "", format.first_unit)
     latency = min((value for value in (first, total) if value is not None), default=0.0)
     rc = values.status(row.get("rc") or "")
     sizes = values.count(row.get("bytes") or ""), values.count(row.get("request_bytes") or "")

@@ -27,6 +27,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ADDRESS: Final = re.compile(r"[0-9A-Fa-f]*+[:.][0-9A-Fa-f:.]*+")
 _SPELLED: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _WITH_UNIT: Final = re.compile(r"(?<![0-9.])([0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(ns|us|µs|\xc2\xb5s|ms|s|m|h)")
+_ABSENT: Final = ("", "-", "-1", "-1.000")
 _LIST: Final = re.compile(r"[\s,:/]+")
 
 
@@ -173,8 +174,16 @@ def seconds(text: str, unit: float | None) -> float | None:
     return _checked(sum(found)) if found else None
 
 
+def first_byte(text: str, unit: float | None) -> float | None:
+    """Read the time until the first byte: as `seconds`, but None also where the last part of a list is absent.
+
+    The earlier parts then ended (HAProxy's queue and connection, an upstream tried before), and no response began.
+    """
+    return None if _LIST.split(text.strip())[-1] in _ABSENT else seconds(text, unit)
+
+
 def _one_duration(text: str, unit: float | None) -> float | None:
-    if text in ("", "-", "-1", "-1.000"):
+    if text in _ABSENT:
         return None
     try:
         if unit is not None:

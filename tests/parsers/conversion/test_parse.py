@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.parsers.conversion.parse import ROW_SCHEMA, Refusal, parse
-from logreplay.parsers.formats import ltsv
+from logreplay.parsers.formats import json_lines, ltsv
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format
 
@@ -92,3 +92,45 @@ def test_stamps_without_a_zone_are_counted_and_read_in_the_zone_that_is_given() 
     given, utc = (parse(lines(line, GOOD), [format], zone) for zone in ("Europe/Berlin", ""))
     assert (given.naive, utc.naive) == (1, 1)
     assert utc.rows["us"][0] - given.rows["us"][0] == 3_600_000_000
+
+
+HAPROXY_SERVED = (
+    "127.0.0.1:57084 [25/Nov/2026:15:26:22.286] http-in static/srv1 0/0/10/20/35 200 51 - - ---- 1/1/0/0/0 0/0 "
+    '"GET /slow HTTP/1.1"'
+)
+HAPROXY_TIMED_OUT = (  # as HAProxy 2.8 logs a server that sends nothing until its time-out of 300 ms
+    "127.0.0.1:57090 [25/Nov/2026:15:26:22.287] http-in static/srv1 0/0/5/-1/301 504 198 - - sH-- 1/1/0/0/0 0/0 "
+    '"GET /slow HTTP/1.1"'
+)
+ELB_TIMED_OUT = (
+    "2021-05-13T23:39:43.945958Z lb 10.0.0.7:2817 10.1.0.1:80 0.25 -1 -1 504 0 0 29 "
+    '"GET http://www.example.com:80/ HTTP/1.1" "curl/8.5.0" - -'
+)
+RETRIED_JSON = (
+    '{"time":"2026-11-20T18:58:56+01:00","request":"GET /slow HTTP/1.1","status":504,"request_time":60.010,'
+    '"upstream_header_time":"0.010, -"}'
+)
+
+
+@pytest.mark.parametrize("escape", ["", "\\u0020"])
+@pytest.mark.parametrize(
+    ("name", "text", "latency", "xfertime"),
+    [
+        ("haproxy", HAPROXY_TIMED_OUT, 0.301, 0.0),
+        ("haproxy", HAPROXY_TIMED_OUT.replace("0/0/5/-1/", "-1/-1/-1/-1/"), 0.301, 0.0),
+        ("haproxy", HAPROXY_SERVED, 0.030, 0.005),
+        ("aws-elb", ELB_TIMED_OUT, 0.25, 0.0),
+        ("json", RETRIED_JSON, 60.010, 0.0),
+        ("json", RETRIED_JSON.replace(", -", " : 60.0"), 60.010, 0.0),
+        ("json", RETRIED_JSON.replace(", -", ", 50.0"), 50.010, 10.0),
+    ],
+)
+def test_a_request_without_a_first_byte_has_all_of_its_time_as_latency(
+    name: str, text: str, latency: float, xfertime: float, escape: str
+) -> None:
+    text = text.replace("/slow", f"/slow{escape}")
+    format = BY_NAME.get(name) or json_lines.from_sample([RETRIED_JSON])
+    assert format
+    rows = parse(lines(text, text), [format]).rows
+    assert rows["latency"].to_list() == pytest.approx([latency] * 2)
+    assert rows["xfertime"].to_list() == pytest.approx([xfertime] * 2)
