@@ -12,7 +12,8 @@ from logreplay.analysis.tables.group_times import GroupTimes, service
 
 def requests(lags: Mapping[str, Sequence[float]], *, failing: tuple[str, int] = ("", 0)) -> arrays.RequestArrays:
     """Of each route a request for each lag (ms), answered after 10 ms; of one route the last ones fail."""
-    route, rows = failing[0], []
+    route = failing[0]
+    rows: list[dict[str, object]] = []
     for name, values in lags.items():
         for number, lag in enumerate(values):
             fails = name == route and number >= len(values) - failing[1]
