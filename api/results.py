@@ -173,25 +173,29 @@ class Result:
         """Write the result log to ``path``, and the files that belong to it beside it; they are its place from now on.
 
         Args:
-            path: a new result log.
-            force: replace an earlier one.
+            path: a new result log, with the ending of the present one.
+            force: replace an earlier one, and the files that belong to it.
 
         Raises:
-            TakenError: it exists, and ``force`` was not given.
-            LogreplayError: nothing was measured, the rows are gone, or it cannot be written.
+            TakenError: one of these files exists, and ``force`` was not given.
+            LogreplayError: nothing was measured, the rows are gone, the ending is another, or it cannot be written.
         """
         from logreplay.analysis.output.file_names import belonging
-        from logreplay.core.files import atomic_path, check_absent, unwritable
+        from logreplay.core.files import atomic_path, unwritable
+        from logreplay.replay.results.result_log import check_new, form_of
 
         source, path = self._rows(), Path(path)
-        if not force:
-            check_absent(path)
+        check_new(path, force=force, belonging=belonging)
+        if (form := form_of(source)) != form_of(path):
+            raise LogreplayError(f"{path}: the rows are copied as they are; name a file that ends in {form}")
+        pairs = [*zip(belonging(source), belonging(path), strict=True), (source, path)]
         try:
-            pairs = [*zip(belonging(source), belonging(path), strict=True), (source, path)]
             for old, new in pairs:
                 if old.exists():
                     with atomic_path(new, force=True) as fresh:
                         shutil.copyfile(old, fresh)
+                else:  # an earlier result's would be taken for this one's
+                    new.unlink(missing_ok=True)
         except OSError as error:
             raise unwritable(path, error) from None
         places = dict(pairs)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from logreplay.core.errors import UsageError
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 
 
 _DELAY_S: Final = 5.0
+ARRIVALS: Final = (INDEPENDENT, "even", "log")
+"""How requests follow each other at a rate."""
+_NUMBERS: Final[dict[str, tuple[type, float]]] = {
+    "tps": (Real, 10_000_000),
+    "speed": (Real, 1_000_000_000),
+    "vusers": (Integral, 1_000_000),
+    "requests": (Integral, 1_000_000_000_000_000),
+}
+"""The kind of each number, and its highest value."""
 _LOWEST_SUM = 1e-6
 _SLOWEST = 1e-9
 
@@ -86,7 +96,22 @@ class Load:
         self._check(users=users)
         return replace(self, arrivals=self.arrivals or INDEPENDENT) if self.peak else self
 
+    def _check_values(self) -> None:
+        """Check what the command line checks as it reads it.
+
+        Raises:
+            UsageError: a value is not of its kind; names it.
+        """
+        for name, (kind, most) in _NUMBERS.items():
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, kind) and 0 < value <= most):
+                number = "a whole number" if kind is Integral else "a number"
+                raise UsageError(f"--{name} {value}: expected {number} above 0, and at most {most:,.0f}")
+        if self.arrivals not in (None, *ARRIVALS):
+            raise UsageError(f"--arrivals {self.arrivals}: expected one of {', '.join(ARRIVALS)}")
+
     def _check(self, *, users: bool) -> None:
+        self._check_values()
         modes = [self.tps, self.speed, self.ramp, self.steps, self.vusers, self.follow or None]
         if (said := sum(mode is not None for mode in modes)) != 1:
             raise UsageError(

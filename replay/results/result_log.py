@@ -110,8 +110,13 @@ def grows_at(path: Path, belonging: Belonging = no_files) -> Path:
 
 def _beside(path: Path) -> Path:
     """The file that holds the rows of a result log that cannot grow under its name."""
-    form = next(form for form in FORMS if path.name.endswith(form))
+    form = form_of(path)
     return path.with_name(f"{path.name}.running{'.csv.zst' if form == '.parquet' else form}")
+
+
+def form_of(path: Path) -> str:
+    """The ending of the name of a result log, one of `FORMS`; empty if it has none of them."""
+    return next((form for form in FORMS if path.name.endswith(form)), "")
 
 
 def check_new(path: Path, *, force: bool = False, belonging: Belonging = no_files) -> None:
@@ -126,7 +131,7 @@ def check_new(path: Path, *, force: bool = False, belonging: Belonging = no_file
         LogreplayError: something is there already and ``force`` was not given, or the name cannot be that of a
             result log.
     """
-    if not path.name.endswith(FORMS):
+    if not form_of(path):
         raise LogreplayError(f"{path}: the name of a result log ends in one of {', '.join(FORMS)}")
     check_name(path)
     if path.is_dir():

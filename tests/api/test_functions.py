@@ -140,3 +140,21 @@ def test_a_run_within_a_run_is_refused() -> None:
 def test_a_stop_condition_that_is_none_is_refused() -> None:
     with pytest.raises(logreplay.UsageError, match="not a stop condition"):
         logreplay.run("no such log", "http://127.0.0.1:1", tps=1, stop="errors")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"tps": 0}, "--tps 0: expected a number above 0"),
+        ({"tps": float("nan")}, "--tps nan: expected a number above 0"),
+        ({"tps": "40"}, "--tps 40: expected a number above 0"),
+        ({"speed": -2.0}, "--speed -2.0: expected a number above 0"),
+        ({"vusers": 0}, "--vusers 0: expected a whole number above 0"),
+        ({"tps": 40, "requests": -3}, "--requests -3: expected a whole number above 0"),
+        ({"tps": 40, "requests": 2.5}, "--requests 2.5: expected a whole number above 0"),
+        ({"tps": 40, "arrivals": "constant"}, "--arrivals constant: expected one of poisson, even, log"),
+    ],
+)
+def test_a_value_that_the_command_line_would_refuse_is_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(logreplay.UsageError, match=said):
+        logreplay.run(None, demo_target=True, **wrong)

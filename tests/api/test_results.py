@@ -131,6 +131,26 @@ def test_a_saved_result_keeps_its_rows_and_what_belongs_to_them(passing: logrepl
         passing.save(tmp_path / "none" / "kept.csv")
 
 
+def test_saving_replaces_no_file_of_another_result_unless_forced_and_then_keeps_none_of_them(
+    passing: logreplay.RunResult, tmp_path: Path
+) -> None:
+    watched = tmp_path / "kept.watch.csv"
+    watched.write_text("second,name,value\n0,cpu,5\n")
+    with pytest.raises(logreplay.TakenError, match=r"kept\.watch\.csv: exists already"):
+        passing.save(tmp_path / "kept.csv")
+    passing.save(tmp_path / "kept.csv", force=True)
+    assert not watched.exists()
+    assert "watch_cpu" not in passing.seconds
+
+
+def test_a_result_is_saved_under_an_ending_of_its_own_form_only(passing: logreplay.RunResult, tmp_path: Path) -> None:
+    with pytest.raises(logreplay.LogreplayError, match=r"name a file that ends in \.csv$"):
+        passing.save(tmp_path / "kept.parquet")
+    with pytest.raises(logreplay.LogreplayError, match="the name of a result log ends in one of"):
+        passing.save(tmp_path / "kept.txt")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_result_without_a_request_has_empty_tables(empty: logreplay.RunResult) -> None:
     assert empty.sentence == "nothing was sent: the schedule holds no request"
     for result in (empty, pickle.loads(pickle.dumps(empty)), copy.copy(empty)):
