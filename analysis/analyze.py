@@ -30,7 +30,7 @@ from logreplay.analysis.verdict import per_second, saturation, stability
 from logreplay.analysis.verdict.saturation import Bend, SaturationVerdict
 from logreplay.analysis.verdict.stability import CUT
 from logreplay.core.plural import number_of
-from logreplay.core.record import REASON, LogreplayError
+from logreplay.core.record import REASON, SCHEMA, LogreplayError
 from logreplay.core.rows import left_out, schema_of
 
 
@@ -148,7 +148,8 @@ def rows(path: Path) -> pl.DataFrame:
         warn(f"{path}: {left_out(Counter(found[REASON].drop_nulls()))}", stacklevel=3)
         found = found.filter(pl.col(REASON).is_null()).drop(REASON)
     service = pl.col("response") - pl.col("lag") - pl.col("queued")
-    needed = pl.concat(sources.OpenedRows.of(found).frames(sources.COLUMNS))
+    missing = (pl.lit(None, SCHEMA[name]).alias(name) for name in sources.COLUMNS if name not in found.columns)
+    needed = found.with_columns(missing).select(sources.COLUMNS)
     derived = compact(needed.lazy()).select(service=service / 1e6, response=pl.col("response") / 1e6, good="good")
     return found.hstack(derived.collect())
 

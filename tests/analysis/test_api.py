@@ -34,6 +34,13 @@ def test_load_returns_all_rows_and_the_derived_times(loaded: pd.DataFrame) -> No
     assert loaded["good"].all()
 
 
+def test_load_returns_an_empty_table_of_a_result_log_without_rows(loaded: pd.DataFrame, tmp_path: Path) -> None:
+    empty = tmp_path / "results.csv"
+    empty.write_text(",".join(RESULT_COLUMNS) + "\n")
+    assert list(analysis.load(empty).columns) == list(loaded.columns)
+    assert analysis.load(empty).empty
+
+
 def test_a_table_and_its_file_say_the_same(path: Path, loaded: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(analysis.seconds(path), analysis.seconds(loaded))
     pd.testing.assert_frame_equal(analysis.steps(path.parent), analysis.steps(loaded))
