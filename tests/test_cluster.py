@@ -27,6 +27,7 @@ from logreplay.core.record import LogreplayError
 from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+from logreplay.replay.workers import dask_workers
 from logreplay.replay.workers.dask_workers import cluster_client, workers
 from support.background_server import beside
 from support.command_line import wait_for_rows
@@ -391,6 +392,18 @@ def test_a_scheduler_with_tls_and_no_certificate_for_it_is_an_error_that_says_wh
 def test_more_workers_than_there_are_cannot_be_had(cluster: str) -> None:
     with cluster_client(cluster) as client, pytest.raises(LogreplayError, match="has 2 workers, and 3 are needed"):
         workers(client, 3)
+
+
+def test_a_worker_that_hangs_is_named_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_workers, "_ANSWER_S", 1.0)
+    with cluster_client("local:1") as client:
+        process = next(iter(client.run(os.getpid).values()))
+        os.kill(process, signal.SIGSTOP)
+        try:
+            with pytest.raises(LogreplayError, match=r"did not answer within 1 s \(tcp|tls"):
+                workers(client)
+        finally:
+            os.kill(process, signal.SIGCONT)
 
 
 def test_clocks_of_one_machine_need_no_correction(cluster: str) -> None:

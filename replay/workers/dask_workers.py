@@ -279,10 +279,22 @@ def _check_versions(client: "Client", addresses: Sequence[str]) -> None:
     A function of the standard library asks them: Dask ends a worker that cannot import what it is given.
 
     Raises:
-        LogreplayError: one has another, or none.
+        LogreplayError: one has another, or none; or one does not answer.
     """
     own = installation.version()
-    answers = client.run(metadata.version, installation.DISTRIBUTION, workers=list(addresses), on_error="return")
+    try:
+        answers = client.run(
+            metadata.version,
+            installation.DISTRIBUTION,
+            workers=list(addresses),
+            on_error="return",
+            callback_timeout=_ANSWER_S,
+        )
+    except TimeoutError:
+        raise LogreplayError(
+            f"a worker of the cluster did not answer within {_ANSWER_S:g} s ({', '.join(sorted(addresses))}); end "
+            "those that hang, and start others, with: dask worker ADDRESS"
+        ) from None
     found = {
         address: installation.UNKNOWN if isinstance(answer, metadata.PackageNotFoundError) else answer
         for address, answer in answers.items()
