@@ -262,7 +262,7 @@ def _folder(options: SweepOptions) -> ResultFolder:
 
         replaces = False
         with suppress(LogreplayError):  # `_manifest` says what is wrong
-            replaces = Manifest.read(options.resume).replaces
+            replaces = Manifest.read(options.resume).replaces == str(options.resume.resolve().parent)
         return ResultFolder.resumed(options.resume, reads, replaces=replaces)
     return ResultFolder.named(options.output, "sweep", reads, force=options.force)
 
@@ -279,7 +279,7 @@ def _manifest(options: SweepOptions, csv: "Path | Stored | UrlList", folder: Res
     if options.request_rules.files:
         what["files"] = {str(path): fingerprint(path) for path in options.request_rules.files}
     if not options.resume:
-        return Manifest(folder.path, what, replaces=folder.replaces)
+        return Manifest(folder.path, what, replaces=str(folder.path.resolve().parent) if folder.replaces else "")
     manifest = Manifest.read(options.resume)
     manifest.check(what)
     steps = len(options.course.steps())

@@ -40,7 +40,8 @@ class Manifest:
         done: the steps that are finished.
         mark: how far the result log is finished.
         refined: rates of the smaller steps that follow the others.
-        replaces: the finished sweep takes the place of the result in the folder above.
+        replaces: the folder above, absolute, if the finished sweep takes the place of the result there; else empty.
+            Once it has taken it, or was moved elsewhere, the folder above is another one.
     """
 
     folder: Path
@@ -48,7 +49,7 @@ class Manifest:
     done: list[FinishedStep] = field(default_factory=list)
     mark: Mark = field(default_factory=Mark)
     refined: list[float] = field(default_factory=list)
-    replaces: bool = False
+    replaces: str = ""
 
     def finish(self, step: FinishedStep, mark: Mark) -> None:
         """Note a finished step. Even after a crash the file holds this state or the one before.
@@ -120,7 +121,7 @@ class Manifest:
             ]
             mark = Mark(*(_of(int, value["mark"][item.name]) for item in fields(Mark)))
             refined = [_of(float, rate) for rate in _of(list, value["refined"])]
-            replaces = _of(bool, value.get("replaces", False))
+            replaces = _of(str, value.get("replaces", ""))
             return cls(folder, _of(dict, value["what"]), done, mark, refined, replaces)
         except OSError:
             raise LogreplayError(f"{folder}: holds no sweep that could be resumed: there is no {NAME}") from None

@@ -388,6 +388,23 @@ def test_a_sweep_in_a_folder_of_that_name_replaces_nothing_above_it(target: str)
     assert Path("running/summary.json").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_sweep_that_has_replaced_a_result_replaces_nothing_in_the_folder_above_when_resumed(
+    target: str, *, moved: bool
+) -> None:
+    """``--resume sw`` removed results.csv beside sw, moved the sweep there, and removed sw."""
+    words = ("sweep", "20", "in.csv", target, "--for", "1s", "--no-plots")
+    Path("sw").mkdir()
+    Path("sw/results.csv").write_text("old")
+    Path("results.csv").write_text("precious")
+    assert logreplay(*words, "-o", "sw", "--force") in MEASURED
+    resumed = Path("sw").rename("running") if moved else Path("sw")
+    assert logreplay(*words, "--resume", resumed) in MEASURED
+    assert Path("results.csv").read_text() == "precious"
+    assert (resumed / "summary.json").exists()
+
+
 def test_an_analysis_without_pictures_leaves_none_of_another_one(target: str) -> None:
     assert logreplay("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", "r.csv") in MEASURED
     Path("shown").mkdir()
