@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from logreplay.replay.engine.engine import Replayer
+    from logreplay.replay.results.login_log import LoginLog
     from logreplay.replay.results.result_log import Results
     from logreplay.replay.senders.contract import Sender
     from logreplay.replay.senders.trace import Watch
@@ -52,6 +53,7 @@ async def replayer(
     results: "Results",
     watch: "Watch | None" = None,
     *,
+    logins: "LoginLog",
     rate: float,
     closed: bool = False,
 ) -> "AsyncIterator[Replayer]":
@@ -62,6 +64,7 @@ async def replayer(
         sender: makes senders.
         results: takes the rows; closed at the end.
         watch: looks at the exchanges; is told how to stop.
+        logins: takes the logins of clients.
         rate: requests/s, the highest of the run.
         closed: plans are closed loops.
 
@@ -76,7 +79,8 @@ async def replayer(
         async with Engine(sender(), results, limits=sender_rules.limits, trace=trace, closed=closed) as engine:
             if watch:
                 watch.stop = engine.stop
-            yield engine
+            async with logins.following(lambda: engine.logins):
+                yield engine
         return
     from logreplay.replay.workers.coordinator import Coordinator
 
@@ -94,7 +98,8 @@ async def replayer(
         ) as coordinator:
             if watch:
                 watch.stop = coordinator.stop
-            yield coordinator
+            async with logins.following(lambda: coordinator.logins):
+                yield coordinator
 
 
 @contextmanager

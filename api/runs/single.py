@@ -28,6 +28,7 @@ from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.engine.engine import Engine, stopped_by
 from logreplay.replay.monitor.snapshot import Stage
 from logreplay.replay.requests.plan import Plan
+from logreplay.replay.results.login_log import LoginLog
 from logreplay.replay.results.outcome import describe_course
 from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
 from logreplay.replay.results.verdict import SEE_FIRST
@@ -209,9 +210,9 @@ class _OneRun:
         results = InSteps(log, call.load.steps) if call.load.steps else log
         if call.load.steps:
             write_unfinished(log.growing, self._about([], {}))
-        closed = isinstance(schedule, Users)
+        closed, logins = isinstance(schedule, Users), LoginLog(logins_beside(log.growing))
         async with (
-            replayer(sender_rules, sender, results, self.watch, rate=peak, closed=closed) as engine,
+            replayer(sender_rules, sender, results, self.watch, logins=logins, rate=peak, closed=closed) as engine,
             stopped_by(stop, engine),
         ):
             audience.begin(Stage(rate=call.load.steady, planned=schedule.duration))
@@ -222,7 +223,7 @@ class _OneRun:
         course += [describe_counts(engine.counts)] if isinstance(engine, Engine) else []
         counts = {"sessions": engine.sessions.as_dict()} if engine.sessions else {}
         told, answers = outcome.health.findings, outcome.counters.completed * sender_rules.cookies
-        findings += audience.findings + report_sessions(engine, path, answers=answers, told=told)
+        findings += audience.findings + report_sessions(engine, answers=answers, told=told)
         return outcome, findings, course, counts
 
     def _result(

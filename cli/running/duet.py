@@ -238,12 +238,13 @@ class _OneDuet:
 
     def replay(self) -> "tuple[Outcome, list[Finding]]":
         """Run the plan, and tell how it goes; what became of it, and the findings besides."""
-        from logreplay.analysis.output.file_names import belonging
+        from logreplay.analysis.output.file_names import belonging, logins_beside
         from logreplay.analysis.output.folder import write_unfinished
         from logreplay.analysis.summary import About
         from logreplay.replay.engine.engine import stopped_by
         from logreplay.replay.monitor.snapshot import Stage
         from logreplay.replay.results.by_target import ByTarget
+        from logreplay.replay.results.login_log import LoginLog
         from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
         from logreplay.replay.senders.endpoint import are_one
 
@@ -274,8 +275,9 @@ class _OneDuet:
             for made, url in zip(logs if levels else (), options.targets.values(), strict=False):
                 write_unfinished(made.growing, About(str(options.log), url, options.said()))
             results = ByTarget([InSteps(log, levels) if levels else log for log in logs], together)
+            logins = LoginLog(logins_beside(self.folder / "results.csv"), several=True)
             async with (
-                replayer(sender_rules, partial(_several, makers, keeping), results, rate=peak) as engine,
+                replayer(sender_rules, partial(_several, makers, keeping), results, logins=logins, rate=peak) as engine,
                 stopped_by(stop, engine),
             ):
                 with audience.may_set(stop):
@@ -283,8 +285,8 @@ class _OneDuet:
                     audience.begin(Stage(rate=steady, planned=schedule.duration))
                     outcome = await engine.run(self.plan, watched(rule, engine, audience.see))
                     audience.end(outcome)
-            log, answers = self.folder / "results.csv", outcome.counters.completed * sender_rules.cookies
-            told = report_sessions(engine, log, answers=answers, told=outcome.health.findings, several=True)
+            answers = outcome.counters.completed * sender_rules.cookies
+            told = report_sessions(engine, answers=answers, told=outcome.health.findings)
             return outcome, [*findings.values(), *audience.findings, *told, *rule.findings()]
 
         grows, where = grows_at(paths[0], belonging), " and ".join(options.targets.values())

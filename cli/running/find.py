@@ -262,10 +262,12 @@ def _search(
     terminal: Terminal,
 ) -> "tuple[Ran | None, list[Finding]]":
     """Run the trials into ``results.csv`` of a folder; return the trial in which it ended early, and the findings."""
+    from logreplay.analysis.output.file_names import logins_beside
     from logreplay.analysis.output.folder import remove_unfinished, write_unfinished
     from logreplay.analysis.summary import About
     from logreplay.replay.checks.cpu_contention import cpu_contention
     from logreplay.replay.engine.engine import stopped_by
+    from logreplay.replay.results.login_log import LoginLog
     from logreplay.replay.results.recent import RecentRequests
     from logreplay.replay.results.result_log import ResultLog
     from logreplay.replay.results.verdict import held_back_in_steps
@@ -283,7 +285,9 @@ def _search(
         write_unfinished(path, About(str(options.log) if options.log else None, target, options.said(goal)))
         rate = goal.start if goal.users else goal.highest or goal.start
         async with (
-            replayer(sender_rules, sender, responses, rate=rate, closed=goal.users) as engine,
+            replayer(
+                sender_rules, sender, responses, logins=LoginLog(logins_beside(path)), rate=rate, closed=goal.users
+            ) as engine,
             stopped_by(stop, engine),
         ):
             teller = _Teller(search, audience, terminal, drawn=options.telling.progress == "auto")
@@ -304,7 +308,7 @@ def _search(
                     on_end=teller.end,
                 )
         answers = teller.answered * sender_rules.cookies
-        sessions = report_sessions(engine, path, answers=answers)
+        sessions = report_sessions(engine, answers=answers)
         told = [*findings, *audience.findings, *held_back_in_steps(teller.waits), *rule.findings()]
         if not cut:
             remove_unfinished(path)

@@ -89,7 +89,9 @@ class _Sweep:
 
     def make(self, steps: "Sequence[Step]") -> "tuple[Sequence[Outcome], list[Finding]]":
         """Make some of its steps."""
+        from logreplay.analysis.output.file_names import logins_beside
         from logreplay.replay.engine.engine import stopped_by
+        from logreplay.replay.results.login_log import LoginLog
         from logreplay.replay.sweeps.step_log import JUDGED, StepLog
         from logreplay.replay.sweeps.steps import sweep
 
@@ -108,7 +110,12 @@ class _Sweep:
             spare = _SpareDescriptors()
             async with (
                 replayer(
-                    self.sender_rules, sender, results, rate=0 if self.closed else rate, closed=self.closed
+                    self.sender_rules,
+                    sender,
+                    results,
+                    logins=LoginLog(logins_beside(folder / JUDGED)),
+                    rate=0 if self.closed else rate,
+                    closed=self.closed,
                 ) as engine,
                 stopped_by(stop, engine),
             ):
@@ -127,7 +134,7 @@ class _Sweep:
                     )
                     spare.free()
             answers = sum(outcome.counters.completed for outcome in outcomes) * self.sender_rules.cookies
-            return outcomes, findings + report_sessions(engine, folder / JUDGED, answers=answers, append=True)
+            return outcomes, findings + report_sessions(engine, answers=answers)
 
         with SIGNALS.hearing():
             return run_in_loop(main, tell_of_loop)

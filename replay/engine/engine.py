@@ -17,7 +17,7 @@ lives in such a callback: to go on without it would load the target unwatched.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -48,7 +48,7 @@ from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.live import delay_of
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import BlockSender, Exchange, Sender, SenderCounts, Trace
-from logreplay.replay.sessions.client_sessions import SessionCounts
+from logreplay.replay.sessions.client_sessions import LoginRow, SessionCounts
 
 __all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "replay"]
 
@@ -72,6 +72,10 @@ class Replayer(Protocol):
     @property
     def sessions(self) -> SessionCounts | None:
         """What became of the sessions of clients so far; None: they have none."""
+
+    @property
+    def logins(self) -> Sequence[LoginRow]:
+        """The logins of clients so far, in order of completion."""
 
     async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight."""
@@ -151,6 +155,11 @@ class Engine:
     def sessions(self) -> SessionCounts | None:
         """What became of the sessions of clients so far; None: they have none."""
         return self.counts.sessions
+
+    @property
+    def logins(self) -> Sequence[LoginRow]:
+        """The logins of clients so far, in order of completion."""
+        return self.sessions.rows if self.sessions else ()
 
     @property
     def in_flight(self) -> int:

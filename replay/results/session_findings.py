@@ -1,27 +1,14 @@
-"""Findings on the sessions of clients, and the log of their logins."""
+"""Findings on the sessions of clients."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-import polars as pl
-
-from logreplay.core.files import write_atomically
-from logreplay.core.masking import masked
 from logreplay.core.plural import number_of
-from logreplay.core.record import to_csv
 from logreplay.replay.results.verdict import Finding, Severity
-from logreplay.replay.sessions.client_sessions import MOST_CLIENTS, MOST_HELD, LoginRow, SessionCounts
+from logreplay.replay.sessions.client_sessions import MOST_CLIENTS, MOST_HELD, SessionCounts
 from logreplay.replay.sessions.cookies import NOT_SECURE, OTHER_DOMAIN
 from logreplay.replay.sessions.extraction import LONGEST_VALUE
 
-_COLUMNS: Final = {
-    **dict.fromkeys(("target", "date", "time", "client", "op", "url"), pl.String),
-    "rc": pl.Int64,
-    "error": pl.String,
-    "seconds": pl.Float64,
-}
 _REMEDIES: Final = {
     NOT_SECURE: "a Secure cookie is kept only over TLS: use an https:// target",
     OTHER_DOMAIN: "a cookie with a Domain is kept only if requests name a host of that domain: for Domain=shop.example "
@@ -117,32 +104,3 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
 
 def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} x {why}" for why, count in counts.items())
-
-
-def write_logins(path: Path, rows: Sequence[LoginRow], *, append: bool = False, several: bool = False) -> None:
-    """Write the logins of a run as CSV, the secrets of their URLs masked; nothing if there were none.
-
-    Args:
-        path: of the file.
-        rows: in order of completion.
-        append: keep the rows that are there.
-        several: they went to several targets: the first column names them.
-    """
-    if not rows:
-        return
-    table = [
-        (
-            *(row.target, *_start(row), row.client, row.op, masked(row.url), row.rc, row.error or None),
-            round(row.seconds, 6),
-        )
-        for row in rows
-    ]
-    before = path.read_bytes() if append and path.exists() else b""
-    frame = pl.DataFrame(table, _COLUMNS, orient="row")
-    frame = frame if several else frame.drop("target")
-    write_atomically(path, before + to_csv(frame, header=not before))
-
-
-def _start(row: LoginRow) -> tuple[str, str]:
-    began = datetime.fromtimestamp(row.ended - row.seconds, UTC)
-    return f"{began:%Y-%m-%d}", f"{began:%H:%M:%S.%f}"

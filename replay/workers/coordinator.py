@@ -33,7 +33,7 @@ from logreplay.replay.results.result_log import Results, utc
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.trace import Watch
-from logreplay.replay.sessions.client_sessions import SessionCounts
+from logreplay.replay.sessions.client_sessions import LoginRow, SessionCounts
 from logreplay.replay.workers.aggregate import LostWorker, SharedPlan, adopt_reading
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
 from logreplay.replay.workers.merge import Arrived, LostRows, MergedLog
@@ -161,6 +161,7 @@ class Coordinator:
                 "raise --connections, or lower --workers"
             )
         self._connections, self._in_parts = connections, in_parts
+        self._logins: list[LoginRow] = []
         self._processes, self._sender, self._results, self._limits = processes, sender, results, limits
         self._exchanges, self._closed, self._by_client = watch or Watch(), closed, by_client
         self._workers: list[_RemoteWorker] = []
@@ -209,6 +210,11 @@ class Coordinator:
         """What became of the sessions of clients, up to the last plan that ended; None: they have none."""
         told = [worker.sessions for worker in self._workers if worker.sessions]
         return sum(told, SessionCounts()) if told else None
+
+    @property
+    def logins(self) -> Sequence[LoginRow]:
+        """The logins of clients so far, in the order in which the workers reported them."""
+        return self._logins
 
     def stop(self, why: str = "stopped") -> None:
         """Send nothing more, and cancel the requests in flight. May be called from a signal handler."""
@@ -444,6 +450,7 @@ class Coordinator:
     def _take_in(self, worker: _RemoteWorker, report: WorkerReport) -> None:
         if self._origin is None:  # stopped before the plan began: nothing was sent
             return
+        self._logins.extend(report.logins)
         if report.rows is not None:
             worker.arrived.add(self._share(worker).own(report.rows["seq"].to_numpy() - self._first))
         worker.counters, worker.taken_up, worker.reported = report.counters, report.taken_up, report.until

@@ -4,7 +4,7 @@ All instants in messages are those of one clock that all workers share (`logrepl
 """
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -16,7 +16,7 @@ from logreplay.replay.requests.plan import RequestStream
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.senders.contract import Exchange, Sender
-from logreplay.replay.sessions.client_sessions import SessionCounts
+from logreplay.replay.sessions.client_sessions import LoginRow, SessionCounts
 from logreplay.replay.workers.clock_offset import ClockOffset
 from logreplay.replay.workers.partition import Share
 
@@ -154,12 +154,14 @@ class WorkerReport:
         until: all that ended before this instant of the common clock is told.
         taken_up: requests of the plan that were sent or dropped by then.
         counters: counts of the plan, of exactly the rows told so far.
+        logins: that have ended since the last report.
     """
 
     rows: pl.DataFrame | None
     until: int
     taken_up: int
     counters: Counters
+    logins: Sequence[LoginRow] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ class PlanEnded:
         outcome: of the share.
         requests: of the plan, with the figures found while reading them.
         offset: of the clock, measured once more.
-        sessions: what became of the sessions of clients since the worker began.
+        sessions: what became of the sessions of clients since the worker began, without their logins.
     """
 
     outcome: Outcome

@@ -126,7 +126,7 @@ class _Worker:
         self._orders: asyncio.Queue[object] = asyncio.Queue()
         self._counters: Counters | None = None
         self._offset = SAME
-        self._taken_up = 0
+        self._taken_up = self._told = 0
         self._reporting = threading.Lock()
         self._silence = Silence(_LOOKED_S)
         self._over = False
@@ -188,7 +188,9 @@ class _Worker:
         self._taken_up += outcome.scheduled
         await asyncio.to_thread(self._report, counters, outcome.scheduled, monotonic(), last=True)
         offset = await asyncio.to_thread(self._channel.clock_offset)
-        self._tell(PlanEnded(outcome, order.share.requests, offset, engine.sessions))
+        self._tell(
+            PlanEnded(outcome, order.share.requests, offset, engine.sessions and replace(engine.sessions, rows=[]))
+        )
 
     async def _beat(self) -> None:
         """Report four times a second the requests that have ended, or that this worker is alive."""
@@ -206,7 +208,9 @@ class _Worker:
         """In the writing thread: report the written rows, and how much of the plan they are."""
         with self._reporting:
             if last or self._counters is counters:
-                self._tell(WorkerReport(self._relay.take(), self._offset.common(until), taken_up, counters))
+                logins = self._engine.logins[self._told :]
+                self._told += len(logins)
+                self._tell(WorkerReport(self._relay.take(), self._offset.common(until), taken_up, counters, logins))
 
     def _tell(self, message: object) -> None:
         with suppress(OSError):  # the listener meets the same, and ends the run

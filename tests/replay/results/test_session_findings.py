@@ -1,13 +1,12 @@
-"""Findings on sessions say what failed and what to do; logins are written as CSV."""
+"""Findings on sessions say what failed and what to do."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from logreplay.replay.results.session_findings import session_findings, write_logins
+from logreplay.replay.results.session_findings import session_findings
 from logreplay.replay.results.verdict import Severity
-from logreplay.replay.sessions.client_sessions import LoginRow, SessionCounts
+from logreplay.replay.sessions.client_sessions import SessionCounts
 from logreplay.replay.sessions.cookies import CookieJar
 
 
@@ -100,21 +99,3 @@ def test_a_value_that_went_nowhere_is_named() -> None:
     counts = SessionCounts(unfit=Counter({"t=param:nope": 5, "t=param:seen": 4}), inserted=Counter({"t=param:seen": 1}))
     (text,) = (each.text for each in session_findings(counts) if each.code == "value_unused")
     assert text.startswith("--use t=param:nope: the value went into 0 requests: 5 requests had no place for it")
-
-
-def test_logins_are_written_and_added(tmp_path: Path) -> None:
-    path = tmp_path / "run.logins.csv"
-    write_logins(path, [])
-    assert not path.exists()
-    row = LoginRow("10.0.0.1", "POST", "/login", 302, "", 0.25, 1_767_225_600.5)
-    write_logins(path, [row])
-    write_logins(path, [row], append=True)
-    header, *lines = path.read_text().splitlines()
-    assert header == "date,time,client,op,url,rc,error,seconds"
-    assert lines == ["2026-01-01,00:00:00.250000,10.0.0.1,POST,/login,302,,0.25"] * 2
-
-
-def test_secrets_of_urls_are_masked(tmp_path: Path) -> None:
-    row = LoginRow("10.0.0.1", "GET", "/login?user=ann&password=hunter2", 200, "", 0.25, 1_767_225_600.5)
-    write_logins(tmp_path / "run.logins.csv", [row])
-    assert "/login?user=ann&password=***,200" in (tmp_path / "run.logins.csv").read_text()

@@ -1,0 +1,105 @@
+"""The log of the logins of a run, which grows during the run as the result log does."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from logreplay.core.files import not_through_a_link, unwritable
+from logreplay.core.masking import masked
+from logreplay.core.record import LogreplayError, to_csv
+from logreplay.replay.sessions.client_sessions import LoginRow
+
+_COLUMNS: Final = {
+    **dict.fromkeys(("target", "date", "time", "client", "op", "url"), pl.String),
+    "rc": pl.Int64,
+    "error": pl.String,
+    "seconds": pl.Float64,
+}
+_EVERY_S: Final = 0.5
+
+
+class LoginLog:
+    """Appends logins to a CSV, the secrets of their URLs masked; it is created with the first.
+
+    Args:
+        path: of the file; the rows that are there stay.
+        several: they go to several targets: the first column names them.
+    """
+
+    def __init__(self, path: Path, *, several: bool = False) -> None:
+        self._path, self._several = path, several
+        self._written = 0
+        self._lock = threading.Lock()
+
+    @asynccontextmanager
+    async def following(self, logins: Callable[[], Sequence[LoginRow]]) -> AsyncIterator[None]:
+        """Write twice a second, and at the end of the block, what came since.
+
+        Args:
+            logins: returns all logins so far, in order of completion.
+
+        Raises:
+            LogreplayError: at the end, they cannot be written.
+        """
+        writing = asyncio.create_task(self._follow(logins))
+        try:
+            yield
+        except BaseException:
+            with suppress(LogreplayError):  # what ended the block says more
+                self.write(logins())
+            raise
+        finally:
+            writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)
+        self.write(logins())
+
+    async def _follow(self, logins: Callable[[], Sequence[LoginRow]]) -> None:
+        while True:
+            await asyncio.sleep(_EVERY_S)
+            if len(logins()) > self._written:
+                await asyncio.to_thread(self.write, logins())
+
+    def write(self, rows: Sequence[LoginRow]) -> None:
+        """Append those of all logins so far that are not written yet.
+
+        Raises:
+            LogreplayError: they cannot be written; no half line stays.
+        """
+        with self._lock:
+            if new := rows[self._written :]:
+                try:
+                    self._append(new)
+                except OSError as error:
+                    raise unwritable(self._path, error) from None
+                self._written += len(new)
+
+    def _append(self, rows: Sequence[LoginRow]) -> None:
+        table = [
+            (
+                *(row.target, *_start(row), row.client, row.op, masked(row.url), row.rc, row.error or None),
+                round(row.seconds, 6),
+            )
+            for row in rows
+        ]
+        frame = pl.DataFrame(table, _COLUMNS, orient="row")
+        frame = frame if self._several else frame.drop("target")
+        with open(self._path, "ab", buffering=0, opener=not_through_a_link) as file:
+            before = file.tell()
+            rest = memoryview(to_csv(frame, header=not before))
+            try:
+                while rest:
+                    rest = rest[file.write(rest) :]
+            except OSError:
+                file.truncate(before)
+                raise
+
+
+def _start(row: LoginRow) -> tuple[str, str]:
+    began = datetime.fromtimestamp(row.ended - row.seconds, UTC)
+    return f"{began:%Y-%m-%d}", f"{began:%H:%M:%S.%f}"
