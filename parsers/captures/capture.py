@@ -23,6 +23,9 @@ from logreplay.parsers.fields.values import LONGEST_S, MOST_BYTES, Rejected, Unr
 LARGEST: Final = 128 << 20
 """Bytes of a record; longer ones are rejected."""
 
+LONGEST_HEAD: Final = 1 << 20
+"""Bytes of a target, or of the header of a record; longer ones are rejected."""
+
 PAYLOAD: Final = "payload"
 """The column of bodies, as bytes, until they are in their file."""
 
@@ -184,6 +187,8 @@ def row(capture: Capture, zone: str = "") -> dict[str, Any]:
         raise Unreplayable(WEBSOCKET)
     if scheme and scheme[1].lower() not in ("http", "https"):
         raise Unreplayable("not HTTP: another scheme")
+    if len(capture.target) > LONGEST_HEAD:
+        raise Rejected(f"a target longer than {LONGEST_HEAD >> 20} MB")
     request = parts(capture.op, latin(capture.target), capture.protocol)
     headers = [(name, _readable(value)) for name, value in capture.headers if not name.startswith(":")]
     known = {name.lower(): value for name, value in reversed(headers)}

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.parsers.captures.capture import (
+    LONGEST_HEAD,
     Capture,
     Record,
     Unanswered,
@@ -63,6 +64,8 @@ def test_a_message_that_is_not_whole_is_rejected(rest: bytes) -> None:
         (Capture("GET", "data:text/plain,x"), Unreplayable),
         (Capture("CONNECT", "h:443"), Unreplayable),
         (Capture("", "/"), Unreplayable),
+        (Capture("GET", "data:," + "x" * LONGEST_HEAD), Unreplayable),
+        (Capture("GET", "/" + "x" * LONGEST_HEAD), Rejected),
         (Capture("GET", "/", latency=-1.0), Rejected),
         (Capture("GET", "/", latency=float("nan")), Rejected),
         (Capture("GET", "/", rc=1000), Rejected),
