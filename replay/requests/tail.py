@@ -27,7 +27,7 @@ _MARK: Final = 1024
 
 @dataclass(slots=True)
 class Truncations:
-    """What is known of the lines that were lost as a log was truncated: nobody can read them any more.
+    """The known loss of lines as a log was truncated: nobody can read them any more.
 
     Attributes:
         count: truncations.
@@ -53,8 +53,8 @@ class Truncations:
         unseen = round(self.seconds * self.lines / max(self.took, 1e-9))
         known = f" and {self.unread:,} bytes before them, about {number_of(unread, 'line')}" if self.unread else ""
         return (
-            f"the log was truncated {number_of(self.count, 'time')} while it was followed: what was written in the "
-            f"{self.seconds:.2f} s before was not read (about {number_of(unseen, 'line')} at the log's rate){known}; "
+            f"the log was truncated {number_of(self.count, 'time')} while it was followed: lines written in the "
+            f"{self.seconds:.2f} s before were not read (about {number_of(unseen, 'line')} at the log's rate){known}; "
             "these requests were not sent; rotate the log by renaming it (logrotate: create, not copytruncate)"
         )
 
@@ -213,7 +213,7 @@ class Followed:
 
 
 def truncated(stream: object) -> str:
-    """What was lost as the log of a stream of requests was truncated, as a finding; empty if nothing was."""
+    """The finding on the truncations of the log of a stream of requests; empty if there was none."""
     inner: Any = stream
     while hasattr(inner, "requests"):
         inner = inner.requests

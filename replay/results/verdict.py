@@ -136,7 +136,7 @@ class RunEvidence:
         retried: requests that were sent again.
         calm: streams and connections that the target ended with ENHANCE_YOUR_CALM.
         stale: why the secret of --auth could not be read again; empty if it was.
-        truncated: what was lost as the log was truncated that is followed; empty if it was not.
+        truncated: the finding on truncations of the log that is followed; empty if there was none.
         lost: which workers were lost, and why; empty if none was.
         unsent: requests of lost workers that were not sent; they count as dropped.
     """
