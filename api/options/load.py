@@ -103,8 +103,9 @@ class Load:
             UsageError: a value is not of its kind; names it.
         """
         for name, (kind, most) in _NUMBERS.items():
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, kind) and 0 < value <= most):
+            value: Any = getattr(self, name)
+            known = isinstance(value, kind)
+            if value is not None and not (known and 0 < value <= most):
                 number = "a whole number" if kind is Integral else "a number"
                 raise UsageError(f"--{name} {value}: expected {number} above 0, and at most {most:,.0f}")
         if self.arrivals not in (None, *ARRIVALS):
