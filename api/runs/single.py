@@ -171,6 +171,7 @@ class _OneRun:
     watch: Watch
     rule: "StopRule"
     mailbox: Mailbox
+    logs: list[ResultLog] = field(default_factory=list)
 
     def replay(self) -> RunResult:
         """Run the plan, tell how it goes, and write the summary: before anything that may wait for a reader."""
@@ -188,6 +189,8 @@ class _OneRun:
 
                 return protected(work, self.mailbox)
         except KeyboardInterrupt:
+            for log in self.logs:  # the thread that writes it may wait for something that never comes
+                log.close()
             kept = (
                 f"; the rows are kept: {grows}" if grows.exists() else " before the first request: nothing was measured"
             )
@@ -207,6 +210,7 @@ class _OneRun:
         ready = sender_rules.ready(endpoint, path, rate=peak, duration=schedule.duration)
         sender, findings = await unless_stopped(stop, ready)
         log = ResultLog(path, force=call.force, belonging=belonging)
+        self.logs.append(log)
         results = InSteps(log, call.load.steps) if call.load.steps else log
         if call.load.steps:
             write_unfinished(log.growing, self._about([], {}))

@@ -89,27 +89,29 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, port: int, results: bytes) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, port: int, results: list[bytes]) -> Path:
     """A folder with a log and a result log, and we are in it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     Path("log.csv").write_text(LOG)
     Path("access.log").write_text('127.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "GET /ok HTTP/1.1" 200 5\n')
-    Path("results.csv").write_bytes(results)
-    Path("again.csv").write_bytes(results)
+    for name, content in zip(("results.csv", "again.csv"), results, strict=True):
+        Path(name).write_bytes(content)
     Path("a_folder").mkdir()
     Path("folder.csv").mkdir()
     return tmp_path
 
 
 @pytest.fixture(scope="module")
-def results(port: int, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A result log."""
+def results(port: int, tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """Two result logs."""
     folder = tmp_path_factory.mktemp("results")
     (folder / "log.csv").write_text(LOG)
-    words = ["run", folder / "log.csv", f"http://127.0.0.1:{port}", *PACING, "-o", folder / "r.csv", "-q"]
-    assert run([str(word) for word in words]) in (0, 3)
-    return (folder / "r.csv").read_bytes()
+    logs = [folder / "r.csv", folder / "again.csv"]
+    for log in logs:
+        words = ["run", folder / "log.csv", f"http://127.0.0.1:{port}", *PACING, "-o", log, "-q"]
+        assert run([str(word) for word in words]) in (0, 3)
+    return [log.read_bytes() for log in logs]
 
 
 def words_for(command: str, option: str, value: str, port: int, free: int) -> list[str]:
