@@ -24,6 +24,7 @@ def struck(text: str) -> str:
         ("OAuth", "OAuth"),
         ("oauth2", "oauth2"),
         ("my-first-post", "my-first-post"),
+        ("correct-horse-battery", "correct-horse-battery"),
         ("jquery-3.7.1.min.js", "jquery-3.7.1.min.js"),
         (".well-known", ".well-known"),
         ("M\xc3\xbcnchen", "M\xc3\xbcnchen"),
