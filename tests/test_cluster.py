@@ -406,6 +406,18 @@ def test_a_worker_that_hangs_is_named_before_anything_is_sent(monkeypatch: pytes
             os.kill(process, signal.SIGCONT)
 
 
+def test_a_scheduler_that_hangs_is_named_before_anything_is_sent(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_workers, "_ANSWER_S", 1.0)
+    with cluster_client(cluster) as client:
+        process = client.run_on_scheduler(os.getpid)
+        os.kill(process, signal.SIGSTOP)
+        try:
+            with pytest.raises(LogreplayError, match="the scheduler of the cluster did not answer within 1 s"):
+                workers(client)
+        finally:
+            os.kill(process, signal.SIGCONT)
+
+
 def test_clocks_of_one_machine_need_no_correction(cluster: str) -> None:
     with cluster_client(cluster) as client:
         found = workers(client)

@@ -251,9 +251,9 @@ def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:
         count: how many; None: all.
 
     Raises:
-        LogreplayError: there are not so many.
+        LogreplayError: there are not so many; or the scheduler does not answer.
     """
-    found = sorted(client.nthreads())
+    found = _addresses(client)
     if len(found) < (count or 1):
         raise LogreplayError(
             f"the cluster has {number_of(len(found), 'worker')}, and {count or 1} "
@@ -269,8 +269,21 @@ def anywhere(client: "Client") -> Executor:
     Raises:
         LogreplayError: a worker has another version of logreplay, or none.
     """
-    _check_versions(client, list(client.nthreads()))
+    _check_versions(client, _addresses(client))
     return cast(Executor, client.get_executor(pure=False))
+
+
+def _addresses(client: "Client") -> list[str]:
+    """The addresses of all workers.
+
+    Raises:
+        LogreplayError: the scheduler does not answer.
+    """
+    try:
+        return sorted(client.nthreads(callback_timeout=_ANSWER_S))
+    except TimeoutError:
+        text = f"the scheduler of the cluster did not answer within {_ANSWER_S:g} s; end it, and start another"
+        raise LogreplayError(f"{text}, with: dask scheduler") from None
 
 
 def _check_versions(client: "Client", addresses: Sequence[str]) -> None:
