@@ -15,6 +15,11 @@ PREFACE: Final = b"PRI * HTTP/2.0"
 _ONCE: Final = (b":authority", b"user-agent", b"content-length", b"referer")
 
 
+def fails_by_turns(key: tuple[str, str]) -> bool:
+    """Whether a ``periodic`` target fails a request: every second one of the log, so all of one worker of two."""
+    return key[1][-1:] in set("13579")
+
+
 class Notes(Protocol):
     """Where it notes what came.
 
@@ -123,7 +128,8 @@ class Http2Strict(asyncio.Protocol):
         self._notes.whole(key)
         if number in self._given_up or (self._kind == "stalling" and key[1].endswith(("3", "7"))):
             return
-        self._answer(number, 503 if self._kind == "failing" and self._count % 3 == 0 else 200)
+        failing = self._kind == "failing" and self._count % 3 == 0
+        self._answer(number, 503 if failing or (self._kind == "periodic" and fails_by_turns(key)) else 200)
         if self._kind == "closing" and self._count % 4 == 0:
             self._http.close_connection(last_stream_id=number)
             self._flush()

@@ -37,7 +37,11 @@ _OF_THE_KILLED: Final = ("Warning: ", "leaked semaphore")
 _OPTION: Final = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*|-[a-z]\b|RATES|LOG|TARGET)")
 _TAKEN_AS_GIVEN: Final = {"pipe.log", "of-target", "of-candidate", "__pycache__", "tmp", "home"}
 _REPORTS: Final = {"history": "runs.csv", "junit": "checks.xml"}
-_FAILED: Final = re.compile("Error: |nothing was sent")
+_FAILED: Final = re.compile("Error: |nothing was sent|no judged request was sent")
+_HALF: Final = 0.5
+"""A run of which more than this share fails has measured only failures."""
+_COUNTED: Final = re.compile(r"(\d+) x ([a-z_]+)\b(?! \d)")
+"""The counts of errors by name in a finding."""
 _SHOWN: Final = 1500
 _DASK: Final = "dask-scratch-space"
 """Dask keeps two empty lock files in it for all its processes of a user."""
@@ -125,7 +129,7 @@ def _codes(case: Case, ran: Ran) -> set[int]:
     if "refusing" in (choice["target"], choice.get("candidate")):
         return codes | {1}
     codes |= {0, 3}
-    if _may_be_empty(case):
+    if _may_be_empty(case) or ran.lost:  # a worker that could not begin
         codes |= {1}
     limited = any(choice.get(name, "-") != "-" for name in ("fail-above", "fail-different"))
     if choice["stop"] == "soon" or choice.get("crash") == "yes" or case.command == "find" or limited:
@@ -219,7 +223,11 @@ def _ended_unjudged(case: Case, ran: Ran) -> bool:
     """Whether a sweep may have ended before a request that counts: it then keeps nothing, and says so."""
     aside = case.choice.get("warmup", "-") != "-" or case.choice.get("settle") == "some"
     quiet = case.choice["quiet"] != "-" or case.choice["terminal"] == "hangup"
-    return aside and ran.code in (4, 130) and (quiet or "no judged request was sent" in ran.out + ran.err)
+    return (
+        aside
+        and (ran.code in (4, 130) or ran.lost > 0)
+        and (quiet or "no judged request was sent" in ran.out + ran.err)
+    )
 
 
 def _result(case: Case, world: World) -> Path | None:
@@ -380,7 +388,7 @@ def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame, name: st
     stem = result.name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[0]
     path = result / "summary.json" if result.is_dir() else result.with_name(f"{stem}.summary.json")
     if not path.exists():
-        unfinished = case.command == "find" and ran.code in (4, 130)
+        unfinished = case.command == "find" and (ran.code in (4, 130) or ran.lost)
         got_none = case.command == "duet" and not rows.height  # by chance, where both share few requests
         if ran.code in (0, 3, 4, 130) and not unfinished and not got_none and not _ended_hard(case, ran):
             yield Finding("identities", f"exit code {ran.code}, rows, and no summary")
@@ -398,6 +406,8 @@ def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame, name: st
         yield Finding("identities", f"{sent} rows were sent, {failed} of them failed; the summary says {counts}")
     elif counts["sent"] != counts["ok"] + counts["http_error"] + counts["net_error"]:
         yield Finding("identities", f"sent = ok + http_error + net_error: {counts}")
+    if not name:
+        yield from _verdict(case, ran, judged, summary)
     planned = _planned(case, ran)
     if planned is not None and counts["scheduled"] != planned:
         yield Finding("identities", f"{planned} requests were planned, {counts['scheduled']} scheduled: {summary}")
@@ -409,6 +419,31 @@ def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame, name: st
         and (json.loads(ran.out)["targets"][name] if name else json.loads(ran.out))["requests"] != counts
     ):
         yield Finding("identities", "--json printed another summary than it wrote")
+
+
+def _verdict(case: Case, ran: Ran, rows: pl.DataFrame, summary: dict[str, Any]) -> Iterator[Finding]:
+    """The verdict agrees with the exit code and with the rows, whichever worker wrote them."""
+    verdict, told = summary["verdict"], {each["code"]: each["text"] for each in summary["findings"]}
+    if (ran.code, verdict == "VALID") in ((0, False), (3, True)):
+        yield Finding("verdict", f"exit code {ran.code} beside the verdict {verdict}")
+    if "shard_lost" in told:
+        if not ran.lost:
+            yield Finding("verdict", f"nobody killed a worker: {told['shard_lost']}")
+        if verdict != "GENERATOR_BOUND":
+            yield Finding("verdict", f"a worker was lost, and the verdict is {verdict}")
+        if "dropped" in told and case.choice["late"] != "drop":
+            yield Finding("verdict", f"--late was not given: {told['dropped']}")
+    if case.command != "run" or verdict not in ("VALID", "TARGET_FAILING"):
+        return
+    error, status, logged = pl.col("error").fill_null(""), pl.col("rc"), pl.col("expected_rc").fill_null(0)
+    new_error = (error == "") & (status >= 400) & (status // 100 != logged // 100)
+    sent = rows.filter(error != "dropped")
+    failed = sent.filter(~error.is_in(["", "cancelled"]) | new_error).height
+    if sent.height and (failed > _HALF * sent.height) != (verdict == "TARGET_FAILING"):
+        yield Finding("verdict", f"{failed} of {sent.height} requests failed, and the verdict is {verdict}")
+    for count, word in _COUNTED.findall(told.get("target_failing", "")):
+        if word != "status" and (seen := sent.filter(error == word).height) != int(count):
+            yield Finding("verdict", f"{seen} rows have the error {word}: {told['target_failing']}")
 
 
 def _times(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:
@@ -448,6 +483,8 @@ def _planned(case: Case, ran: Ran) -> int | None:
     choice = case.choice
     if case.command not in ("run", "duet") or ran.code not in (0, 3) or ran.signalled or choice["for"] != "-":
         return None
+    if choice["signal"] == "KILL workers" or (ran.lost and choice["pacing"] == "vusers"):
+        return None
     if any(choice[name] != "-" for name in _FILTERS) or choice.get("crash", "-") != "-" or choice["stop"] == "soon":
         return None
     if choice["pacing"] not in ("tps", "speed", "vusers") or choice["terminal"] == "hangup":
@@ -477,7 +514,8 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
         yield Finding("received", "nobody was to log in")
     if lacking := surely - came:
         yield Finding("received", f"answered, say the rows, and the target never got them: {_few(lacking)}")
-    if (more := came - of_rows) and not _ended_hard(case, ran):
+    unknown = ran.lost and case.choice.get("pacing") in ("vusers", "users", "doubled")  # sent after the last report
+    if (more := came - of_rows) and not (_ended_hard(case, ran) or unknown):
         yield Finding("received", f"the target got more than the rows say: {_few(more)}; {rows.height} rows")
     odd = _keys(rows.filter(error.is_in(_NEVER_CAME)))
     answers = case.choice["target"] in ("loopback", "ipv6", "unix")

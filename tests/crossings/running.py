@@ -35,6 +35,8 @@ _SIGNALS: Final = {
     "HUP": signal.SIGHUP,
     "INT twice": signal.SIGINT,
     "KILL": signal.SIGKILL,
+    "TERM to all": signal.SIGTERM,
+    "HUP to all": signal.SIGHUP,
 }
 
 
@@ -46,6 +48,7 @@ class Ran:
         code: exit code; None: it had to be killed.
         out, err: what it printed; on a terminal all of it in ``err``.
         signalled: the signal reached the program while it ran.
+        lost: how many of its workers were killed.
         sent_s: from the first request to the end of the program; negative if there was none.
         got: what the target got; of a duet the baseline.
         others: what the other targets of a duet got, by name.
@@ -57,6 +60,7 @@ class Ran:
     out: str = ""
     err: str = ""
     signalled: bool = False
+    lost: int = 0
     seconds: float = 0.0
     sent_s: float = 0.0
     got: Got = field(default_factory=Got)
@@ -76,9 +80,9 @@ def words_of(case: Case, urls: Mapping[str, str]) -> list[str]:
         first = [log]
     options = [word for words in given.values() for word in shlex.split(words)]
     if case.command == "sweep":
-        load = shlex.split(given["load"])
-        options = options[len(load) :]
-        first = [*load, *first]
+        pacing = shlex.split(given["pacing"])
+        options = options[len(pacing) :]
+        first = [*pacing, *first]
     return [case.command, *first, *options]
 
 
@@ -152,9 +156,11 @@ def _companions(
     """What goes on beside the program."""
     if case.choice["input"] == "pipe":
         yield lambda: _feed(world.folder / "pipe.log", world.inputs["access.log"], ended)
-    if case.choice["signal"] != "-":
+    if case.choice["signal"].startswith("KILL worker"):
+        yield lambda: _kill_workers(case, process, ran, ended)
+    elif case.choice["signal"] != "-":
         yield lambda: _signal(case, process, ran, ended)
-    if case.choice.get("load") == "follow":
+    if case.choice.get("pacing") == "follow":
         yield lambda: _grow(world.folder / "access.log", ended)
 
 
@@ -186,9 +192,32 @@ def _signal(case: Case, process: "subprocess.Popen[bytes]", ran: Ran, ended: thr
     if ended.wait(case.moment / 1000):
         return
     ran.signalled = True
-    process.send_signal(number)
+    if case.choice["signal"].endswith("to all"):
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
     if case.choice["signal"] == "INT twice" and not ended.wait(0.3):
         process.send_signal(number)
+
+
+def _kill_workers(case: Case, process: "subprocess.Popen[bytes]", ran: Ran, ended: threading.Event) -> None:
+    """Kill workers: at an even moment after the first request, else at the moment, which may be while they start."""
+    while not _handles(process.pid, signal.SIGTERM) or (case.moment % 2 == 0 and not ran.got.requests):
+        if ended.wait(0.01):
+            return
+    if ended.wait(case.moment / 4000):
+        return
+    workers = [pid for pid in sorted(_session(process.pid)) if b"spawn_main" in _command(pid)]
+    for pid in workers if case.choice["signal"] == "KILL workers" else workers[:1]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            ran.lost += 1
+
+
+def _command(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 def _handles(pid: int, number: signal.Signals) -> bool:

@@ -23,7 +23,7 @@ def _option(name: str, /, **values: str) -> dict[str, str]:
 
 
 _AWS: Final = {"aws": "aws:s3:eu-west-1"} if find_spec("botocore") else {}
-_TARGETS: Final = ("loopback", "ipv6", "unix", "tls", "stalling", "early", "closing", "failing", "refusing")
+_TARGETS: Final = ("loopback", "ipv6", "unix", "tls", "stalling", "early", "closing", "failing", "periodic", "refusing")
 _OUTSIDE: Final[Factors] = {
     "input": {
         name: name
@@ -33,12 +33,14 @@ _OUTSIDE: Final[Factors] = {
     "target": {**dict.fromkeys(_TARGETS, "{url}"), "builtin": "--demo-target"},
     "terminal": {"-": "", "pty": "", "hangup": "", "blocked": "", "head": ""},
     "stdin": {"-": "", "closed": ""},
-    "signal": {"-": "", "INT": "", "TERM": "", "HUP": "", "INT twice": ""},
+    "signal": {"-": "", "INT": "", "TERM": "", "HUP": "", "INT twice": "", "TERM to all": "", "HUP to all": ""},
     "settings": {"-": "", "file": "", "variables": ""},
 }
 """What a user chooses beside the options. ``terminal``: where standard output and error lead (``hangup``: a terminal
 that goes away; ``blocked``: pipes that nobody reads for a while; ``head``: standard output is closed by its reader).
-``stdin``: with ``closed`` the program is started without standard input (``<&-``)."""
+``stdin``: with ``closed`` the program is started without standard input (``<&-``). ``signal``: with ``to all`` it goes
+to the whole process group, as of ``timeout`` and a closed terminal; ``KILL worker`` kills one of the workers, ``KILL
+workers`` kills both."""
 
 _SENDING: Final[Factors] = {
     "timeout": {"-": "--timeout 2s", "short": "--timeout 300ms"},
@@ -227,11 +229,16 @@ _CONVERT: Final[Factors] = {
     "settings": _OUTSIDE["settings"],
 }
 
+_SENT_TO: Final[Factors] = {
+    **_OUTSIDE,
+    "signal": {**_OUTSIDE["signal"], "KILL worker": "", "KILL workers": ""},
+}
+
 COMMANDS: Final[Mapping[str, Factors]] = {
-    "run": {**_RUN, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE, "signal": {**_OUTSIDE["signal"], "KILL": ""}},
-    "sweep": {**_SWEEP, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE},
-    "find": {**_FIND, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE},
-    "duet": {**_DUET, **_TELLING, **_SHAPING, **_SENDING, **_OUTSIDE, "target": dict.fromkeys(_TARGETS, "{url}")},
+    "run": {**_RUN, **_TELLING, **_SHAPING, **_SENDING, **_SENT_TO, "signal": {**_SENT_TO["signal"], "KILL": ""}},
+    "sweep": {**_SWEEP, **_TELLING, **_SHAPING, **_SENDING, **_SENT_TO},
+    "find": {**_FIND, **_TELLING, **_SHAPING, **_SENDING, **_SENT_TO},
+    "duet": {**_DUET, **_TELLING, **_SHAPING, **_SENDING, **_SENT_TO, "target": dict.fromkeys(_TARGETS, "{url}")},
     "convert": _CONVERT,
 }
 OUTSIDE_THE_TABLE: Final = {"sweep": {"--resume"}}
@@ -317,6 +324,7 @@ def _rules(command: str) -> list[Rule]:
         rule("--shuffle", "--random", shuffle="yes", random="yes"),
         rule(why="standard input is the log", input="stdin", stdin="closed"),
         rule(why="there must be a way to trust", target="tls", trust="-"),
+        rule(why="there must be a worker", signal="KILL worker/KILL workers", workers="!2"),
         rule("--max-in-flight", "--workers", max_in_flight="one", workers="2"),
         rule("--max-in-flight", "--cluster", max_in_flight="one", workers="cluster"),
     ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from crossings.http2_target import PREFACE, Http2Strict
+from crossings.http2_target import PREFACE, Http2Strict, fails_by_turns
 
 _LINE: Final = re.compile(rb"([A-Z]+) ([\x21-\x22\x24-\x7e]+) HTTP/1\.1")
 _HEADER: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+): ?([\x20-\x7e\x80-\xff\t]*)")
@@ -185,7 +185,7 @@ class _Strict(asyncio.Protocol):
             return
         if self._kind == "stalling" and key[1].endswith(("3", "7")):
             return
-        if self._kind == "failing" and self._count % 3 == 0:
+        if (self._kind == "failing" and self._count % 3 == 0) or (self._kind == "periodic" and fails_by_turns(key)):
             self._answer(b"503 Service Unavailable", headless=key[0] == "HEAD")
         else:
             self._answer(b"200 OK", headless=key[0] == "HEAD")

@@ -92,7 +92,18 @@ def test_each_refusal_breaks_its_rule() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "crossing",
-    [*COMMANDS, "run by-client=yes", "duet http=two", "duet http=two target=tls candidate=tls trust=cacert"],
+    [
+        *COMMANDS,
+        "run by-client=yes",
+        "duet http=two",
+        "duet http=two target=tls candidate=tls trust=cacert",
+        "run workers=2 target=periodic methods=all",
+        "run workers=2 'signal=TERM to all' moment=2000",
+        "run workers=2 'signal=KILL worker'",
+        "run workers=2 'signal=KILL workers'",
+        "sweep workers=2 'signal=KILL worker'",
+        "find workers=2 'signal=KILL worker'",
+    ],
 )
 def test_the_plainest_crossings_find_nothing(crossing: str, tmp_path: Path) -> None:
     crossed = Crossings(tmp_path).cross(parse(crossing))
