@@ -30,7 +30,7 @@ def only_run(function: str) -> Iterator[None]:
     try:
         yield
     finally:
-        _UNDER_WAY.remove(function)
+        _remove(function)
 
 
 @contextmanager
@@ -42,5 +42,10 @@ def thread_of_run() -> Iterator[None]:
         yield
     finally:
         for function in mine:
-            if function in _UNDER_WAY:  # a fork has cleared it
-                _UNDER_WAY.remove(function)
+            _remove(function)
+
+
+def _remove(function: str) -> None:
+    """Remove a function once, if no fork has cleared the list."""
+    if function in _UNDER_WAY:
+        _UNDER_WAY.remove(function)

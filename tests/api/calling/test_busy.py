@@ -1,6 +1,8 @@
 """One run at a time in a process."""
 
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -46,3 +48,13 @@ def test_a_forked_child_may_run_while_its_parent_does() -> None:
             finally:
                 os._exit(1)
         assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_forked_child_leaves_the_call_of_its_parent_without_an_error() -> None:
+    code = (
+        "import os, sys\nfrom logreplay.calling.busy import only_run\n"
+        "with only_run('run'):\n    child = os.fork()\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) if child else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
