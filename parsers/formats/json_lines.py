@@ -99,6 +99,10 @@ _ABOUT: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+_LONGEST: Final = 1 << 16
+"""Bytes of a line that is split as part of a block: Polars takes quadratic time for a key that an object repeats."""
+
+
 @dataclass(frozen=True, slots=True)
 class JsonLayout:
     """One object a line; each raw field is the value at a path."""
@@ -116,8 +120,8 @@ class JsonLayout:
         return 1
 
     def split(self, lines: pl.Series) -> pl.DataFrame:
-        """Split whole blocks; a block with a line that is not valid JSON is left to the careful path."""
-        whole = lines.str.starts_with("{") & lines.str.ends_with("}")
+        """Split whole blocks; blocks with invalid JSON, and long lines, are left to the careful path."""
+        whole = lines.str.starts_with("{") & lines.str.ends_with("}") & (lines.str.len_bytes() <= _LONGEST)
         values = self._read(lines.filter(whole))
         if values is None:
             whole &= ~lines.str.contains(_SUSPECT)

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +21,9 @@ from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats import json_lines, ltsv
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.w3c import w3c_format
 from support.format_samples import SAMPLES
+from support.linear_time import is_linear
 
 JSON = r'{"time":"2026-11-20T18:58:56+01:00","request":"GET /a HTTP/1.1","status":200,"bytes":17,"request_time":0.001}'
 LTSV = "time:2026-11-20T18:58:56+01:00\treq:GET /a HTTP/1.1\tstatus:200\tsize:17\treqtime:0.001\tua:x"
@@ -188,3 +191,30 @@ def test_lines_of_windows_keep_no_carriage_return(tmp_path: Path) -> None:
     report = convert([log], out)
     assert (report.lines, report.converted, report.reasons) == (3, 3, Counter())
     assert b"\r" not in out.read_bytes()
+
+
+W3C = "2026-11-20 18:58:56 GET /a 200 1"
+LARGE: dict[str, tuple[str, Callable[[int], str]]] = {
+    "JSON, an endless value": ("json", lambda n: JSON[:-1] + ',"x":"' + "a" * n + '"}'),
+    "JSON, escapes": ("json", lambda n: JSON[:-1] + ',"x":"' + r"\"" * (n // 2) + '"}'),
+    "JSON, a value without end": ("json", lambda n: JSON[:-1] + ',"x":"' + "\\" * n),
+    "JSON, fields": ("json", lambda n: JSON[:-1] + ',"x":1' * (n // 6) + "}"),
+    "JSON, nested": ("json", lambda n: JSON[:-1] + ',"x":' + '{"a":' * (n // 10) + "1" + "}" * (n // 10) + "}"),
+    "LTSV, an endless value": ("ltsv", lambda n: LTSV + "a" * n),
+    "LTSV, fields": ("ltsv", lambda n: LTSV + "\tx:1" * (n // 4)),
+    "W3C, an endless value": ("w3c", lambda n: W3C.replace("/a", "/" + "a" * n)),
+    "W3C, fields": ("w3c", lambda n: W3C + " 1" * (n // 2)),
+}
+
+
+@pytest.mark.parametrize("case", LARGE)
+def test_the_time_of_a_hostile_line_is_linear_in_its_size(case: str) -> None:
+    name, made = LARGE[case]
+    read = {
+        "json": json_lines.from_sample([JSON]),
+        "ltsv": ltsv.from_sample([LTSV]),
+        "w3c": w3c_format(["date", "time", "cs-method", "cs-uri-stem", "sc-status", "time-taken"], " ", "w3c"),
+    }
+    format = read[name]
+    assert format
+    assert is_linear(lambda size: parse(text_lines(made(size).encode()), [format]), 100_000)
