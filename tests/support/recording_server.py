@@ -48,6 +48,8 @@ class RecordingServer:
     port: int = 0
     received: list[Received] = field(default_factory=list)
     connections: int = 0
+    transports: set[asyncio.WriteTransport] = field(default_factory=set)
+    """Of the open connections."""
     service: float = 0.0
     """Seconds until it answers."""
     headers: bytes = b""
@@ -63,6 +65,10 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.WriteTransport)
         self._transport = transport
+        self._server.transports.add(transport)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._server.transports.discard(self._transport)
 
     def data_received(self, data: bytes) -> None:
         now = time.perf_counter_ns()
@@ -97,3 +103,6 @@ async def recording(
         yield kept
     finally:
         server.close()
+        for transport in kept.transports:  # a client that was killed has closed none
+            transport.abort()
+        await asyncio.sleep(0)  # the transports close their sockets in the next turn
