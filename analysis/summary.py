@@ -21,8 +21,9 @@ from logreplay.analysis.tables import siege_ab, warmup
 from logreplay.analysis.tables.schedule_accuracy import punctuality
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.tables.windows import run_spans, step_windows
+from logreplay.analysis.verdict.failures import ERROR_SHARE
 from logreplay.analysis.verdict.saturation import SaturationVerdict
-from logreplay.analysis.verdict.stability import ERROR_SHARE, TRIALS
+from logreplay.analysis.verdict.stability import TRIALS
 from logreplay.analysis.wording import between, show
 from logreplay.core.masking import masked
 from logreplay.core.plural import number_of

@@ -40,13 +40,13 @@ def make(server: Server, search: Search, rng: np.random.Generator, speed: Speed 
         known = ended <= until
         sent = arrived < until
         return observe(bounds, arrived[sent], np.where(known, ended, np.inf)[sent], (failed & known)[sent],
-                       settle_s=trial.settle_s, until=until, timeout_s=TIMEOUT_S)  # fmt: skip
+                       settle_s=trial.settle_s, until=until)  # fmt: skip
 
     for second in range(int(trial.settle_s) + 1, int(trial.seconds)):
         if cut := search.hopeless(seen(second)):
             drained = float(ended[arrived < second].max(initial=second))
             return TrialOutcome(seen(second), AROUND_S + drained, cut=cut)
-    whole = observe(bounds, arrived, ended, failed, settle_s=trial.settle_s, until=trial.seconds, timeout_s=TIMEOUT_S)
+    whole = observe(bounds, arrived, ended, failed, settle_s=trial.settle_s, until=trial.seconds)
     return TrialOutcome(whole, AROUND_S + float(ended.max(initial=trial.seconds)))
 
 

@@ -54,6 +54,8 @@ class Server:
         limit: requests/s of a rate limiter with a burst of as many as 0.5 s brings; more are refused.
         contention: how much slower each waiting request makes a worker.
         shared: the workers are one processor that all requests share.
+        fails: share of the requests that fail at every rate.
+        burst: as many of them fail one after the other.
     """
 
     name: str
@@ -70,6 +72,8 @@ class Server:
     limit: float | None = None
     contention: float = 0.0
     shared: bool = False
+    fails: float = 0.0
+    burst: int = 1
 
 
 def responses(
@@ -100,6 +104,9 @@ def responses(
         response = np.interp(ended, speed.own, speed.wall) + beyond - at - arrived
     straggles = rng.random(len(arrived)) < server.stragglers
     response[straggles] += rng.uniform(1.0, 5.0, int(straggles.sum()))
+    if server.fails:
+        first = rng.random(len(arrived)) < server.fails / server.burst
+        failed |= np.convolve(first, np.ones(server.burst))[: len(arrived)] > 0
     return Answers(arrived, response, failed)
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
 from logreplay.analysis.search.slo import BoundFinding
+from logreplay.analysis.verdict.failures import ERROR_SHARE, share_failed
 from logreplay.analysis.wording import show
 from logreplay.core.plural import number_of
 
@@ -28,6 +29,14 @@ def sentence(search: Search, tps: float | None = None) -> str:
     bounds = " and ".join(map(str, goal.bounds))
     if not search.trials or answer.why == "generator":
         return f"no trial at {text(goal.start)} was valid, {_GENERATOR_BOUND}: nothing is known of the target"
+    if search.fails_anyway is not None:
+        errors = next(bound for bound in goal.bounds if bound.statistic == "errors")
+        rates = sorted({each.trial.rate for each in search.judged if each.verdict != "void"})
+        return (
+            f"{errors} does not hold at any rate: {_percent(search.fails_anyway)} of the requests failed from "
+            f"{text(rates[0])} to {text(rates[-1])}, however low the rate was; look at them with run --crash, or raise "
+            "--max-errors"
+        )
     if answer.why == "not-met":
         return f"{bounds} does not hold even at {text(answer.high)}"
     if answer.low is None:
@@ -136,9 +145,8 @@ def _machines(answer: Answer, goal: Goal, tps: float | None) -> str:
     needed = _machines_needed(answer, goal, tps)
     if needed is None or tps is None:
         return ""
-    most = _about(answer) if answer.capacity else 0 if answer.high_void else answer.high
-    fewer = math.ceil(tps / most) if most else needed
-    unless = f" ({fewer} if one carried {goal.text(most)})" if most and fewer < needed else ""
+    fewer = math.ceil(tps / _about(answer)) if answer.capacity else needed
+    unless = f" ({fewer} if one carried {goal.text(_about(answer))})" if fewer < needed else ""
     return f". {goal.text(tps)} need {number_of(needed, 'such machine')}{unless}"
 
 
@@ -159,17 +167,16 @@ def _contradiction(search: Search) -> str:
 
 
 def seen(findings: Sequence[BoundFinding]) -> str:
-    """The observations on the bounds: ``0.62 % over 300 ms, 0 % failed``; failures count as late, and it says so."""
-    failures = any(finding.bound.statistic == "errors" and finding.cost > 0 for finding in findings)
-    return ", ".join(_seen(finding, " or failed" if failures else "") for finding in findings)
+    """The observations on the bounds: ``0.62 % over 300 ms, 0 % failed``; the first is of the answered requests."""
+    return ", ".join(map(_seen, findings))
 
 
-def _seen(finding: BoundFinding, or_failed: str) -> str:
+def _seen(finding: BoundFinding) -> str:
     bound = finding.bound
     if bound.statistic == "mean":
         return f"mean {show(finding.cost)}"
     share = _percent(finding.cost) if math.isfinite(finding.cost) else "no requests"
-    return f"{share} failed" if bound.statistic == "errors" else f"{share} over {show(bound.limit)}{or_failed}"
+    return f"{share} failed" if bound.statistic == "errors" else f"{share} over {show(bound.limit)}"
 
 
 def _percent(share: float) -> str:
@@ -184,6 +191,8 @@ def weaknesses(search: Search) -> list[dict[str, str]]:
     if answer.low is None:
         return []
     found = {
+        "constant_errors": _constant_errors(search),
+        "errors_in_doubt": _errors_in_doubt(answer),
         "short_trials": _short_trials(search.goal, answer),
         "collapse": _collapse(search),
         "dependent_requests": _dependent_requests(answer),
@@ -191,6 +200,27 @@ def weaknesses(search: Search) -> list[dict[str, str]]:
         "busy_machine": _busy_machine(search),
     }
     return [{"code": code, "severity": "warning", "text": text} for code, text in found.items() if text]
+
+
+def _constant_errors(search: Search) -> str:
+    passed = [each.outcome.evidence.failures for each in search.judged if each.verdict == "pass"]
+    share = share_failed(passed)
+    if share <= ERROR_SHARE / 2:
+        return ""
+    return (
+        f"{_percent(share)} of the requests failed also at rates that passed; the bounds on time are judged without "
+        "them; see run --crash"
+    )
+
+
+def _errors_in_doubt(answer: Answer) -> str:
+    over = [each for each in answer.findings if each.bound.statistic == "errors" and not each.kept]
+    if not answer.holds or not over:
+        return ""
+    return (
+        f"{_percent(over[0].cost)} of the requests of the confirmation failed, and {over[0].bound} was asked for: too "
+        "few failures apart from each other to say that more fail; use a longer --budget"
+    )
 
 
 def _short_trials(goal: Goal, answer: Answer) -> str:
@@ -215,7 +245,7 @@ def _collapse(search: Search) -> str:
 
 
 def _dependent_requests(answer: Answer) -> str:
-    effect = max(finding.design_effect for finding in answer.findings)
+    effect = max((each.design_effect for each in answer.findings if each.bound.statistic != "errors"), default=1.0)
     if not answer.holds or effect <= 10:
         return ""
     return (
@@ -257,6 +287,7 @@ def slo(search: Search, tps: float | None = None) -> dict[str, Any]:
         "unit": "users" if search.goal.users else "requests/s",
         "machines": _machines_needed(answer, search.goal, tps),
         "confirmations": answer.confirmations,
+        "fails_anyway": search.fails_anyway,
         "requests": answer.requests,
         "bounds": [
             {"statistic": each.bound.statistic, "limit": each.bound.limit, "seen": each.cost,

@@ -16,6 +16,10 @@ divided by the square root of its seconds. Near its capacity a target is late in
 minute between two of them looks perfect, a few per cent above what holds, and no test within that minute can tell.
 The margin covers that, and the promise rests on the longest trial.
 
+Failures have a budget of their own. A trial misses it if it fails more, and that is sure, or it surely fails more often
+than the trials at far lower rates, the base. Where a trial surely fails too often, and the base fails as often, no
+lower rate would help: the search ends, and says so.
+
 A trial may end early only as a failure, since an early pass is exactly the optimistic answer. A trial in which the
 replaying machine was the bottleneck does not measure the target: it is neither passed nor failed. But a rate above
 what the target completed while requests piled up cannot be kept, whoever was the bottleneck.
@@ -27,7 +31,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from logreplay.analysis.search.slo import BoundEvidence, findings
+import numpy as np
+
+from logreplay.analysis.search.slo import BoundEvidence, BoundFinding, findings
 from logreplay.analysis.search.trials import (
     BACKLOG_S,
     CALIBRATION_SETTLES_S,
@@ -41,6 +47,7 @@ from logreplay.analysis.search.trials import (
     Why,
 )
 from logreplay.analysis.statistics.quantiles import Ints
+from logreplay.analysis.verdict.failures import Series, fails_at_any_rate, fails_more, share_failed
 
 __all__ = ["Answer", "Goal", "Judged", "Search", "Trial", "TrialOutcome"]
 
@@ -64,8 +71,8 @@ CHANCE: Final = 3.0
 """Growth of the requests in flight that may be chance, in standard deviations of the number of arrivals."""
 
 
-class _UsedUp(Exception):
-    """No trial fits any more into the number or the time allowed."""
+class _Ended(Exception):
+    """No trial fits any more into the number or the time allowed, or none would help."""
 
 
 @dataclass(slots=True)
@@ -86,6 +93,8 @@ class Search:
     high: float | None = None
     completed: float = math.inf
     """Most requests/s that the target completed in a trial in which requests piled up: an estimate of its capacity."""
+    fails_anyway: float | None = None
+    """Share of the requests that fail at every rate, where that is more than the bound on failures allows."""
     _high_void: bool = False
     _bracket: tuple[float, float] | None = None
     _confirmed: bool = False
@@ -118,7 +127,8 @@ class Search:
         expected = math.inf if self.goal.users else expected + 3 * math.sqrt(expected)  # arrivals may be random
         for finding in findings(self.goal.bounds, evidence):
             enough = trial.phase == "confirm" or expected >= finding.bound.needs
-            if enough and finding.cost * evidence.requests > finding.bound.allowance * expected:
+            hopeless = finding.cost * finding.requests > finding.bound.allowance * expected
+            if enough and hopeless and finding.bound.statistic != "errors":
                 return f"{finding.bound} cannot be kept any more"
             if len(evidence.counts) >= LEAST_EARLY_S and finding.surely_missed:
                 return f"{finding.bound} is not kept"
@@ -129,6 +139,12 @@ class Search:
         trial = self.next
         assert isinstance(trial, Trial), "there is no trial under way"
         return self._kept(evidence, trial) and not self._backlog_grows(evidence.in_flight, trial)
+
+    def fails(self, evidence: BoundEvidence) -> bool:
+        """Whether the trial under way misses the bound on failures by this evidence."""
+        trial = self.next
+        assert isinstance(trial, Trial), "there is no trial under way"
+        return any(self._missed(each, evidence, trial) for each in self._of_errors(evidence))
 
     @property
     def elapsed(self) -> float:
@@ -164,7 +180,7 @@ class Search:
     # The course of a search. Each yield hands out a trial and takes in its outcome.
 
     def _run(self) -> Generator[Trial, TrialOutcome, Answer]:
-        with suppress(_UsedUp):
+        with suppress(_Ended):
             yield from self._find()
         return self._answer()
 
@@ -204,7 +220,7 @@ class Search:
         """Try a rate; move an end of the bracket to it."""
         rate = self.goal.rounded(rate)
         verdict = yield from self._try(phase, rate)
-        if verdict == "fail" and phase in ("calibrate", "ramp") and not self._surely_failed():
+        if phase in ("calibrate", "ramp") and self._in_doubt(verdict):
             verdict = yield from self._try("bisect", rate)  # too few requests to believe it
         if verdict == "pass":
             self.low = rate
@@ -228,7 +244,7 @@ class Search:
             verdict = yield from self._try("confirm", rate)
             if verdict == "pass":
                 self._confirmed = True
-                if not goal.users and not all(finding.surely_kept for finding in self.judged[-1].findings):
+                if not goal.users and not self._surely_kept(self.judged[-1]):
                     self.low = max(goal.rounded(rate / (1 + self.margin(rate) * IN_DOUBT)), goal.start)
                 return
             if verdict == "fail":
@@ -247,9 +263,11 @@ class Search:
         for _ in range(2):
             trial = self._trial(phase, rate)
             if not self._fits(trial.seconds, 1):
-                raise _UsedUp
+                raise _Ended
             outcome = yield trial
             verdict = self._judge(trial, outcome)
+            if self.fails_anyway is not None:
+                raise _Ended
             if verdict != "void":
                 break
         return verdict
@@ -304,20 +322,56 @@ class Search:
             completed = outcome.evidence.completed(trial.settle_s)
             self.completed = completed if self.completed == math.inf else max(self.completed, completed)
         self.judged.append(Judged(trial, outcome, verdict, own, self.elapsed, self.low, self.high))
+        self._look_for_constant_failures()
         return verdict
 
     def _kept(self, evidence: BoundEvidence, trial: Trial) -> bool:
-        """Whether a trial keeps the bounds: one of too few requests for a bound must surely miss it, to fail."""
+        """Whether a trial keeps the bounds."""
+        return not any(self._missed(each, evidence, trial) for each in findings(self.goal.bounds, evidence))
+
+    def _missed(self, finding: BoundFinding, evidence: BoundEvidence, trial: Trial) -> bool:
+        """Whether a trial misses a bound: one of too few requests must surely miss it, and one of failures always."""
+        if finding.bound.statistic == "errors":
+            more = not finding.kept and fails_more([evidence.failures], self._base(trial.rate))
+            return more or finding.surely_missed
+        return not finding.kept if finding.enough or trial.phase == "confirm" else finding.surely_missed
+
+    def _base(self, rate: float) -> list[Series]:
+        """The requests and failures of the trials at up to half of a rate."""
+        return [
+            each.outcome.evidence.failures
+            for each in self.judged
+            if each.verdict != "void" and each.trial.rate <= rate / 2
+        ]
+
+    def _of_errors(self, evidence: BoundEvidence) -> list[BoundFinding]:
+        return [each for each in findings(self.goal.bounds, evidence) if each.bound.statistic == "errors"]
+
+    def _look_for_constant_failures(self) -> None:
+        """See whether too many requests fail at every rate, once a trial surely failed too many."""
+        valid = [each for each in self.judged if each.verdict != "void"]
+        if any(finding.surely_missed for each in valid for finding in self._of_errors(each.outcome.evidence)):
+            allowed = min(each.allowance for each in self.goal.bounds if each.statistic == "errors")
+            rates, trials = np.array([e.trial.rate for e in valid]), [e.outcome.evidence.failures for e in valid]
+            if fails_at_any_rate(rates, trials, allowed):
+                self.fails_anyway = share_failed(trials)
+
+    def _surely_kept(self, judged: Judged) -> bool:
+        """Whether a trial surely kept the bounds; failures as frequent as at far lower rates are no doubt."""
+        evidence, base = judged.outcome.evidence, self._base(judged.trial.rate)
         return all(
-            finding.kept
-            or (trial.phase != "confirm" and evidence.requests < finding.bound.needs and not finding.surely_missed)
-            for finding in findings(self.goal.bounds, evidence)
+            finding.surely_kept or (finding.bound.statistic == "errors" and not fails_more([evidence.failures], base))
+            for finding in judged.findings
         )
 
-    def _surely_failed(self) -> bool:
+    def _in_doubt(self, verdict: Verdict) -> bool:
+        """Whether a short trial failed, but not surely; or passed at the lowest rate although its mean was too long."""
         last = self.judged[-1]
+        if verdict == "pass":
+            means = [finding for finding in last.findings if not finding.bound.is_share]
+            return last.trial.phase == "calibrate" and not all(finding.kept for finding in means)
         grows = self._backlog_grows(last.outcome.evidence.in_flight, last.trial)
-        return grows or any(finding.surely_missed for finding in last.findings)
+        return verdict == "fail" and not (grows or any(finding.surely_missed for finding in last.findings))
 
     def _backlog_grows(self, in_flight: Ints, trial: Trial) -> bool:
         """Whether ever more requests wait: at least one in twenty of those that came since half-time, and more than
@@ -339,6 +393,8 @@ class Search:
         return float(in_flight.mean()) / self.judged[0].trial.rate
 
     def _answer(self) -> Answer:
+        if self.fails_anyway is not None:
+            self.low, self.high, self._high_void = None, self.goal.start, False
         low = self.low if self._confirmed or not self._provable else self._highest_passed()
         passed = [
             each for each in self.judged if each.verdict == "pass" and (self._confirmed or each.trial.rate == low)

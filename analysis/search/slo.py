@@ -1,10 +1,10 @@
 """Bounds on response times and errors, and how surely requests kept them.
 
 Every bound is turned into a cost per request and an allowance for the mean cost, so that all are judged alike. For a
-percentile the cost is 1 for a request that was late or failed, and the allowance is the share that may be: p99 at
-300 ms is kept if at most 1 % of the requests had no answer within 300 ms. Costs of several trials are added before
-they are judged: a share of pooled requests, never a vote of trials, since the share of late requests is skewed and
-the typical trial looks better than the long run.
+percentile the cost is 1 for a request that was answered late, and the allowance is the share that may be: p99 at
+300 ms is kept if at most 1 % of the answers took longer than 300 ms. Requests that failed have a budget of their own
+(``errors``), and no part in the bounds of times: a target that fails 1 % of the requests at every rate would otherwise
+use up a p99 before it is loaded.
 """
 
 import math
@@ -15,8 +15,9 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from logreplay.analysis.statistics.intervals import batch_variance, wilson
+from logreplay.analysis.statistics.intervals import batch_variance, cluster_size, expected_hits, wilson
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats, Ints
+from logreplay.analysis.verdict.failures import SURE_Z, Series
 from logreplay.analysis.wording import show, spoken
 
 BOUNDED: Final = {**PERCENTILES, "p9999": 0.9999, "p99999": 0.99999}
@@ -26,6 +27,8 @@ Bools = npt.NDArray[np.bool_]
 Z: Final = 2.24
 """97.5 % two-sided: looked at every second, it must not see a failure in chance."""
 LEAST_DESIGN_EFFECT: Final = 2.0
+MEAN_NEEDS: Final = 100
+"""Requests after which a mean is known to 10 %, one standard error, if response times are exponential."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,8 @@ class Bound:
     """What must hold of a trial.
 
     Attributes:
-        statistic: one of `STATISTICS`, of the response time, or ``errors``: the share of failed requests.
+        statistic: one of `STATISTICS`, of the response time of the answered requests, or ``errors``: the share of
+            failed requests.
         limit: seconds; for ``errors`` a share.
 
     Raises:
@@ -67,21 +71,21 @@ class Bound:
     @property
     def needs(self) -> int:
         """Requests without which nothing can be said of this statistic."""
-        return SMALLEST_SAMPLE[BOUNDED[self.statistic]] if self.statistic in BOUNDED else 1
+        if self.statistic in BOUNDED:
+            return SMALLEST_SAMPLE[BOUNDED[self.statistic]]
+        return MEAN_NEEDS if self.statistic == "mean" else 1
 
-    def costs(self, response_s: Floats, failed: Bools, timeout_s: float) -> Floats:
+    def costs(self, response_s: Floats, failed: Bools) -> Floats:
         """Return what each request costs.
 
         Args:
             response_s: (n,) response times from the scheduled instant; of a request under way, its age.
-            failed: (n,) got no answer, or not the expected one: as late as can be.
-            timeout_s: what a failure counts as in a mean, if it did not take longer.
+            failed: (n,) got no answer, or not the expected one.
         """
         if self.statistic == "errors":
             return failed.astype(np.float64)
-        if self.statistic == "mean":
-            return np.where(failed, np.maximum(response_s, timeout_s), response_s)
-        return (failed | (response_s > self.limit)).astype(np.float64)
+        cost = response_s if self.statistic == "mean" else response_s > self.limit
+        return np.where(failed, 0.0, cost)
 
     def __str__(self) -> str:
         if self.statistic == "errors":
@@ -97,6 +101,7 @@ class BoundEvidence:
         counts: (s,) requests.
         costs: (bounds, s) sum of their costs, for each bound.
         in_flight: (t,) requests under way at the end of each second of the trial, those of settling included.
+        failed: (s,) requests that failed.
         variability: squared coefficient of variation of the response times: at a low rate, of the service times. It is
             1 if they are exponential, 5 where one request in eight takes forty times as long as the others.
     """
@@ -104,12 +109,19 @@ class BoundEvidence:
     counts: Ints
     costs: Floats
     in_flight: Ints
+    failed: Ints
     variability: float = 1.0
 
     @classmethod
     def none(cls, bounds: int) -> Self:
         """Nothing seen yet."""
-        return cls(np.zeros(0, np.int64), np.zeros((bounds, 0)), np.zeros(0, np.int64))
+        empty = np.zeros(0, np.int64)
+        return cls(empty, np.zeros((bounds, 0)), empty, empty)
+
+    @property
+    def failures(self) -> Series:
+        """Requests and failures of each second."""
+        return self.counts, self.failed
 
     @property
     def requests(self) -> int:
@@ -131,7 +143,6 @@ def observe(
     *,
     settle_s: float,
     until: float,
-    timeout_s: float,
 ) -> BoundEvidence:
     """Look at a trial, under way or over. Times are seconds since its start.
 
@@ -144,17 +155,17 @@ def observe(
         failed: (n,) got no answer, or not the expected one.
         settle_s: requests due before this do not count.
         until: now, or the end of the trial.
-        timeout_s: see `Bound.costs`.
     """
     seconds = max(math.ceil(until - settle_s), 0)
     judged = (scheduled >= settle_s) & (scheduled < until)
     second = np.minimum((scheduled[judged] - settle_s).astype(np.int64), seconds - 1)
     response = np.where(np.isinf(ended[judged]), until, ended[judged]) - scheduled[judged]
-    costs = [bound.costs(response, failed[judged], timeout_s) for bound in bounds]
+    costs = [bound.costs(response, failed[judged]) for bound in bounds]
     return BoundEvidence(
         np.bincount(second, minlength=seconds).astype(np.int64),
         np.array([np.bincount(second, cost, seconds) for cost in costs]).reshape(len(bounds), seconds),
         _by(scheduled, int(until)) - _by(ended, int(until)),
+        np.bincount(second[failed[judged]], minlength=seconds).astype(np.int64),
         _variability(response[~failed[judged]]),
     )
 
@@ -177,9 +188,11 @@ class BoundFinding:
 
     Attributes:
         bound: the bound that is judged.
-        cost: mean cost of a request: the share of late ones, or the mean response time in seconds.
+        cost: mean cost of a request: the share of late or of failed ones, or the mean response time in seconds.
         low, high: between which the long-run value lies, as far as this trial can tell.
         design_effect: how many of these requests say as much as one independent request would.
+        requests: that it judges: the answered ones, or all.
+        enough: whether these are enough for `cost` to decide; else, only what is sure does.
     """
 
     bound: Bound
@@ -187,6 +200,8 @@ class BoundFinding:
     low: float
     high: float
     design_effect: float
+    requests: int
+    enough: bool
 
     @property
     def kept(self) -> bool:
@@ -203,19 +218,25 @@ class BoundFinding:
 
 def findings(bounds: Sequence[Bound], evidence: BoundEvidence) -> tuple[BoundFinding, ...]:
     """Judge each bound by all requests seen; without any request a bound is neither kept nor missed."""
-    return tuple(_finding(bound, evidence.counts, costs) for bound, costs in zip(bounds, evidence.costs, strict=True))
+    return tuple(_finding(bound, evidence, costs) for bound, costs in zip(bounds, evidence.costs, strict=True))
 
 
-def _finding(bound: Bound, counts: Ints, costs: Floats) -> BoundFinding:
+def _finding(bound: Bound, evidence: BoundEvidence, costs: Floats) -> BoundFinding:
+    of_errors = bound.statistic == "errors"
+    counts = evidence.counts if of_errors else evidence.counts - evidence.failed
     number = int(counts.sum())
     if not number:
-        return BoundFinding(bound, math.nan, 0.0, math.inf, LEAST_DESIGN_EFFECT)
+        return BoundFinding(bound, math.nan, 0.0, math.inf, LEAST_DESIGN_EFFECT, 0, False)
     mean = float(costs.sum()) / number
-    spread = batch_variance(counts, costs)
-    if not bound.is_share:
-        margin = Z * math.sqrt(spread)
-        return BoundFinding(bound, mean, mean - margin, mean + margin, LEAST_DESIGN_EFFECT)
-    independent = mean * (1 - mean) / number
-    effect = max(LEAST_DESIGN_EFFECT, spread / independent if independent else 0.0)
-    low, high = wilson(mean, number / effect, Z)
-    return BoundFinding(bound, mean, float(low), float(high), effect)
+    if of_errors:
+        effect = cluster_size(evidence.failures)
+        low, high = (hits * effect / number for hits in expected_hits(mean * number / effect, SURE_Z))
+        return BoundFinding(bound, mean, low, high, effect, number, False)
+    variance = mean * (1 - mean) if bound.is_share else mean**2 * evidence.variability
+    effect = max(LEAST_DESIGN_EFFECT, batch_variance(counts, costs) * number / variance if variance else 0.0)
+    if bound.is_share:
+        low, high = map(float, wilson(mean, number / effect, Z))
+        return BoundFinding(bound, mean, low, high, effect, number, number >= bound.needs)
+    margin = Z * math.sqrt(variance * effect / number)
+    enough = number >= bound.needs * max(evidence.variability, 1)
+    return BoundFinding(bound, mean, mean - margin, mean + margin, effect, number, enough)

@@ -1,5 +1,6 @@
 """Intervals of shares and means, of independent requests and of those that depend on their neighbours."""
 
+import math
 from typing import Final
 
 import numpy as np
@@ -25,6 +26,26 @@ def wilson(share: Floats | float, number: Floats | Ints | float, z: float) -> tu
     ends = np.array([np.where(share == 0, 0.0, middle - margin), middle + margin]) / (1 + z * z / number)
     low, high = np.clip(ends, 0.0, 1.0)
     return low, high
+
+
+def expected_hits(hits: float, z: float) -> tuple[float, float]:
+    """Return between which numbers the expected number of rare, independent hits lies.
+
+    Args:
+        hits: those that were seen; clusters of hits need not be whole numbers.
+        z: standard deviations on each side. Unlike `wilson`, it holds for one or two hits, too.
+
+    Source: the likelihood ratio of a Poisson distribution.
+    """
+
+    def edge(inside: float, outside: float) -> float:
+        for _ in range(60):
+            middle = (inside + outside) / 2
+            ratio = 2 * ((hits * math.log(hits / middle) if hits else 0.0) - hits + middle)
+            inside, outside = (middle, outside) if ratio <= z * z else (inside, middle)
+        return inside
+
+    return edge(hits, 1e-12) if hits else 0.0, edge(hits, hits + z * z + 3 * z * math.sqrt(hits + 1))
 
 
 def newcombe(

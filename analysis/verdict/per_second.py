@@ -12,6 +12,7 @@ from logreplay.analysis.input.arrays import window_s
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.analysis.statistics.step_finder import steps_of_seconds, usual_rate
 from logreplay.analysis.tables.windows import SETTLE
+from logreplay.analysis.verdict.failures import Flags, least_error_share, more_errors
 from logreplay.analysis.verdict.saturation import RISE
 from logreplay.analysis.verdict.stability import (
     BACKLOG_S,
@@ -19,11 +20,8 @@ from logreplay.analysis.verdict.stability import (
     GROWTH,
     SLOW_GROWTH,
     TREND_Z,
-    Flags,
     clearly_rises,
-    least_error_share,
     mann_kendall,
-    more_errors,
     relative_rise,
     theil_sen,
 )

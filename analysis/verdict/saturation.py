@@ -16,8 +16,9 @@ import polars as pl
 from logreplay.analysis.statistics import queueing
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.analysis.verdict.failures import ERROR_SHARE, FAILING
 from logreplay.analysis.verdict.outages import FEWEST
-from logreplay.analysis.verdict.stability import CUT, ERROR_SHARE, FAILING, LATE_S
+from logreplay.analysis.verdict.stability import CUT, LATE_S
 from logreplay.analysis.verdict.status_changes import CREDENTIALS
 from logreplay.analysis.wording import show
 from logreplay.core.plural import number_of

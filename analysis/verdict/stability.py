@@ -8,7 +8,7 @@ Source: thresholds as simulated on known queues (see tests/analysis/verdict/test
 """
 
 from collections.abc import Collection
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -16,10 +16,10 @@ import polars as pl
 from logreplay.analysis.input.arrays import RequestArrays, name_kinds, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.statistics import estimates
-from logreplay.analysis.statistics.intervals import newcombe, wilson
-from logreplay.analysis.statistics.quantiles import Floats, Grouped, Ints, Part
+from logreplay.analysis.statistics.quantiles import Floats, Grouped, Part
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables.windows import SETTLE, Flow, Windows, step_flow, step_windows, steps
+from logreplay.analysis.verdict.failures import Flags, least_error_share, more_errors
 from logreplay.analysis.verdict.outages import Outage, outages
 
 BLOCKS: Final = 10
@@ -31,11 +31,6 @@ CLEAR_Z: Final = 3.3
 CLEAR_DRIFT: Final = 1.0
 """A smaller growth than `GROWTH` counts where the trend is beyond doubt: slightly above the capacity."""
 BACKLOG_S: Final = 1.0
-ERROR_SHARE: Final = 0.01
-BEYOND_CHANCE: Final = 5
-"""Errors at the lowest rates from which on they are a share, however small, and not chance."""
-FAILING: Final = 0.5
-"""Share of failed requests above which a step measured only failures."""
 SENT_ENOUGH: Final = 0.98
 LATE_S: Final = 0.05
 LATE: Final = 0.2
@@ -45,10 +40,6 @@ TRIALS: Final = 3
 
 CUT: Final = "cut"
 """Verdict of a step that ended before its time, and that nothing speaks against: it proves nothing."""
-
-Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
-
-_Z99: Final = 2.5758
 
 
 def judged_steps(requests: RequestArrays, limited: Collection[int] = (), cut: Collection[int] = ()) -> pl.DataFrame:
@@ -127,7 +118,7 @@ def evidence(
     generator = (lag > threshold) & ((table["sent"].to_numpy() < SENT_ENOUGH * rate) | (lag_p50 > threshold))
     generator |= np.isin(requests.labels, list(limited))
     measured = ~dead & ~generator & requests.is_step
-    failing, base = more_errors(table["rate"].to_numpy(), errors, windows.count, known=measured)
+    failing, base = more_errors(table["rate"].to_numpy(), errors, windows.count, measured)
     excused = _excused(found, table["rate"].to_numpy(), over, failing | dead)
     out = np.array([index in excused for index in range(number)], dtype=np.bool_)
     over, failing = over & ~out, failing & ~out
@@ -158,64 +149,6 @@ def evidence(
 def late_from(service_p50: pl.Expr) -> pl.Expr:
     """From which generator lag on, in seconds, requests are late, given the median service time of their step."""
     return pl.max_horizontal(LATE * service_p50.fill_null(0.0), LATE_S)
-
-
-def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tuple[Flags, float]:
-    """Return which steps (n,) fail more often than the lowest rates do, and the share of errors at these.
-
-    Errors that come at the same share at every rate do not show overload. The lowest third of the rates is
-    pooled, from the lowest on, while the share is not clearly higher. One rate alone is not enough: a limit
-    below the lowest rate has errors there, too, and more at the next. Nor are rates enough at which the target hardly
-    answers more where more is offered, or fails more than half. A share of so few errors that they may be chance is
-    returned as 0. A step of which more than half fails is failing.
-
-    Args:
-        rate: (n,) requests/s.
-        errors: (n,) requests that failed.
-        scheduled: (n,) requests.
-        known: (n,) steps without an outage, and not limited by this machine: the base is taken from these.
-
-    Source: Newcombe, Interval estimation for the difference between independent proportions, 1998, method 10: the lower
-    end of its 99 % interval must be above `ERROR_SHARE`.
-    """
-    lowest, place = np.unique(rate[known], return_inverse=True)
-    failed = np.bincount(place, errors[known], len(lowest)).astype(np.int64)
-    offered = np.bincount(place, scheduled[known], len(lowest)).astype(np.int64)
-    most, rates = min(max(2, len(lowest) // 3), len(lowest)), 1
-    while rates < most and not (
-        _difference_low(failed[rates], offered[rates], failed[:rates].sum(), offered[:rates].sum()) > ERROR_SHARE
-    ):
-        rates += 1
-    pooled_errors, pooled = int(failed[:rates].sum()), int(offered[:rates].sum())
-    base = pooled_errors / max(pooled, 1)
-    if rates < 2 or base > FAILING or not _goodput_grows(lowest[:rates], failed[:rates], offered[:rates]):
-        return least_error_share(errors, scheduled) > ERROR_SHARE, 0.0
-    more_failed = _difference_low(errors, scheduled, pooled_errors, pooled) > ERROR_SHARE
-    chance = pooled_errors < BEYOND_CHANCE and wilson(base, max(pooled, 1), _Z99)[0] <= ERROR_SHARE / 2
-    return more_failed | (errors > FAILING * scheduled), 0.0 if chance else base
-
-
-def _goodput_grows(rate: Floats, errors: Ints, scheduled: Ints) -> bool:
-    """Whether goodput grows with the rates (n,), at least half as fast and beyond doubt (99 %).
-
-    Where the same share fails at all rates, it is ``rate * (1 - share)``; above a limit it is the limit, whatever the
-    rate.
-    """
-    good = scheduled - errors
-    known = (good > 0) & (rate > 0)
-    rate, good, scheduled = np.log(rate[known]), good[known], scheduled[known]
-    if len(rate) < 2:
-        return False
-    apart = rate - np.average(rate, weights=scheduled)
-    spread = float(scheduled @ apart**2)
-    slope = 1 + float(scheduled * apart @ np.log(good / scheduled)) / spread
-    doubt = np.sqrt((scheduled - good).sum() / good.sum() / spread)
-    return bool(slope > 1 / 2 and slope > TREND_Z * doubt)
-
-
-def _difference_low(errors: "Ints | int", scheduled: "Ints | int", base_errors: int, base: int) -> Floats:
-    """By how much the share of errors exceeds that of a base, at least (99 %)."""
-    return newcombe((base_errors, errors), (max(base, 1), np.maximum(scheduled, 1)), _Z99)[0]
 
 
 def clearly_rises(series: Floats) -> Flags:
@@ -279,12 +212,6 @@ def _block_times(requests: RequestArrays, windows: Windows) -> tuple[Floats, Flo
     parts = (part(rows) for rows in slices(len(requests)))
     medians = Grouped.of_parts(parts, groups, len(requests)).quantile(0.5)
     return medians.reshape(number, BLOCKS), means.reshape(number, BLOCKS)
-
-
-def least_error_share(errors: Ints, scheduled: Ints) -> Floats:
-    """Return (steps,) the lower end of the 99 % Wilson interval of the share of errors."""
-    number = np.maximum(scheduled, 1)
-    return wilson(errors / number, number, _Z99)[0]
 
 
 def relative_rise(series: Floats) -> Floats:

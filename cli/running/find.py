@@ -299,7 +299,6 @@ def _search(
                     engine,
                     responses,
                     requests,
-                    timeout_s=sender_rules.timeout,
                     schedule_of=options.schedule_of,
                     restart=options.restart,
                     contention=cpu_contention if here else None,

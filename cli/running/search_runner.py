@@ -35,7 +35,6 @@ async def drive(
     responses: "RecentRequests",
     requests: "RequestStream",
     *,
-    timeout_s: float,
     schedule_of: "Callable[[Trial], Schedule]",
     contention: "Callable[[], Awaitable[str]] | None" = None,
     restart: bool = False,
@@ -51,7 +50,6 @@ async def drive(
         engine: an open one, that writes into ``responses``.
         responses: what the engine saw, while it runs.
         requests: what to send in each trial.
-        timeout_s: what a failed request counts as in a mean.
         schedule_of: when the requests of a trial are due; see `by_chance`, `evenly` and `users`.
         contention: says after a trial that failed who else kept this machine busy, if that may be why; None: the
             target is elsewhere.
@@ -74,7 +72,7 @@ async def drive(
         trial = search.next
         on_begin(trial)
         schedule = schedule_of(trial)
-        look = _Look(search, trial, schedule, responses, first, timeout_s)
+        look = _Look(search, trial, schedule, responses, first)
         watch = _Watch(look, engine, on_progress, off_loop)
         began = clock()
         ran = await engine.run(Plan(requests, schedule, len(search.judged), position), watch.progress)
@@ -85,7 +83,7 @@ async def drive(
         until = watch.cut_at or trial.seconds
         evidence = await off_loop(look.evidence, until, ran.scheduled)
         void, contended = "", False
-        failing = _fails(ran)
+        failing = _answers_fail(ran) and search.fails(evidence)
         if not failing:
             void = _void(ran) or await off_loop(look.sent_late, until, ran.scheduled)
         if contention and not (failing or void) and (watch.cut or not search.keeps(evidence)):
@@ -142,12 +140,11 @@ class _Look:
         schedule: "Schedule",
         responses: "RecentRequests",
         first: int,
-        timeout_s: float,
     ) -> None:
         import numpy as np
 
         self._search, self._trial, self._responses = search, trial, responses
-        self._first, self._timeout_s = first, timeout_s
+        self._first = first
         self._due = np.zeros(0)
         if not search.goal.users:
             enough = int(1.2 * trial.rate * trial.seconds) + 1000
@@ -181,7 +178,6 @@ class _Look:
             np.append(seen.failed & known, np.zeros(len(under_way), np.bool_)),
             settle_s=self._trial.settle_s,
             until=min(until, self._trial.seconds),
-            timeout_s=self._timeout_s,
         )
 
     def _under_way(self, ended: "NDArray[np.int64]", taken_up: int, known: int) -> "NDArray[np.float64]":
@@ -247,11 +243,9 @@ async def _at_once(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
     return call(*args, **named)
 
 
-def _fails(ran: "Ran") -> bool:
-    """Whether the target answered most requests with an error: no other load on this machine makes it do so."""
-    from logreplay.replay.results.verdict import FAILING
-
-    return ran.counters.new_errors > FAILING * ran.counters.sent
+def _answers_fail(ran: "Ran") -> bool:
+    """Whether most failures are answers of the target: no other load on this machine makes it send a status of 500."""
+    return ran.counters.new_errors > ran.counters.failed / 2
 
 
 def _void(ran: "Ran") -> str:

@@ -27,3 +27,7 @@ def test_the_curve_rises_and_keeps_the_mean(values: list[float]) -> None:
     found = isotonic(np.array(values))
     assert (np.diff(found) >= 0).all()
     assert found.mean() == pytest.approx(np.mean(values), abs=1e-9)
+
+
+def test_values_of_more_weight_count_for_more() -> None:
+    np.testing.assert_allclose(isotonic(np.array([3.0, 1.0]), np.array([1.0, 3.0])), [1.5, 1.5])

@@ -10,7 +10,8 @@ from hypothesis.extra import numpy as arrays_of
 
 import simulate
 from logreplay.analysis.input import arrays
-from logreplay.analysis.verdict.stability import judged_steps, mann_kendall, more_errors, theil_sen
+from logreplay.analysis.verdict.failures import more_errors
+from logreplay.analysis.verdict.stability import judged_steps, mann_kendall, theil_sen
 from simulate import SimulatedQueue
 
 VALUES = st.integers(-1000, 1000).map(float)

@@ -19,7 +19,7 @@ from logreplay.analysis.search.report import sentence
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial
 from logreplay.analysis.search.slo import Bound
 from logreplay.cli.main import cli
-from logreplay.cli.running.search_runner import by_chance, drive, users
+from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 from logreplay.core.errors import Interrupted
 from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Requests, ScheduledRequests
@@ -60,7 +60,6 @@ def searched(
                 engine,
                 results,
                 Requests(log),
-                timeout_s=30,
                 schedule_of=schedule_of,
                 contention=contention,
                 threaded=False,
@@ -159,6 +158,33 @@ def test_a_target_that_fails_all_requests_fails_its_trials_however_busy_the_mach
     search = searched(log, goal, contention=busy, sender=FailingServer(0.005, stall=(0.0, 0.0)))
     assert {judged.verdict for judged in search.judged} == {"fail"}
     assert sentence(search) == "p99 <= 30 ms and errors <= 1 % does not hold even at 20/s"
+
+
+class FailingAboveAHundred(OneServerQueue):
+    """Answers every sixth request with 500 where they come faster than 100/s on average."""
+
+    def __init__(self) -> None:
+        super().__init__(0.002, stall=(0.0, 0.0))
+        self._starts: list[int] = []
+
+    def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
+        self._starts = [*self._starts[-99:], start]
+        fast = len(self._starts) == 100 and start - self._starts[0] < 990_000_000
+        status = 500 if fast and seq % 6 == 0 else 200
+        self._loop.call_at(start / 1e9 + 0.002, self._done, seq, start, 0, 0, 2_000_000, 0, 10, status, 0)
+
+
+def test_a_trial_that_failed_by_answers_of_500_is_no_trial_on_a_busy_machine(log: Path) -> None:
+    """A confirmation of which 3 % were answered with 500 did not count, since other programs were busy."""
+
+    async def busy() -> str:
+        return "others used 90% of this machine's processors"
+
+    goal = Goal((Bound("p99", 0.03), Bound("errors", 0.01)), start=40, trial_s=8, trials=8, highest=200)
+    search = searched(log, goal, evenly, contention=busy, sender=FailingAboveAHundred())
+    verdicts = {judged.trial.rate: judged.verdict for judged in search.judged}
+    assert verdicts.pop(102.4) == "fail"
+    assert set(verdicts.values()) == {"pass"}
 
 
 @pytest.mark.slow
