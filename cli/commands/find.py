@@ -85,11 +85,11 @@ def _bound_options(command: Any) -> Any:
 def find(**given: Any) -> int:
     """Find the highest rate at which TARGET keeps a bound on response time, such as --p99 300ms.
 
-    Give one or more bounds; all must hold for the answered requests, and --max-errors for the failed ones. Short trials,
-    each 1.6 times as fast as the last, close in on the limit; one long trial, for the rest of --budget, confirms a rate that is lower by a
-    margin. LOG is an access log or a normalized CSV; TARGET is http://HOST:PORT. Exit code 4: the bound does not hold
-    at the lowest rate; 3: no valid answer. Units: R requests/s, D a duration (300ms, 10s, 5m; a bare 10 is seconds),
-    P% a share (5% or 0.05).
+    Give one or more bounds; all must hold for the answered requests, and --max-errors for the failed ones. Short
+    trials, each 1.6 times as fast as the last, close in on the limit; one long trial for the rest of --budget confirms
+    a rate that is lower by a margin. LOG is an access log or a normalized CSV; TARGET is http://HOST:PORT. Exit code 4:
+    the bound does not hold at the lowest rate; 3: no valid answer. Units: R requests/s, D a duration (300ms, 10s, 5m; a
+    bare 10 is seconds), P% a share (5% or 0.05).
 
     \b
     Example:
