@@ -219,7 +219,7 @@ def test_a_search_ends_with_the_trial_that_loses_a_worker(log: Path) -> None:
         engine = LosingEngine(OneServerQueue(0.005, (0.0, 0.0)), results, clock=loop.now_ns, threaded=False)
         async with engine:
             return await drive(
-                search, engine, results, Requests(log), timeout_s=30, schedule_of=BY_CHANCE, threaded=False,
+                search, engine, results, Requests(log), schedule_of=BY_CHANCE, threaded=False,
                 on_begin=lambda _: None, on_progress=lambda _: None, on_end=lambda *_: None,
             )  # fmt: skip
 
