@@ -15,13 +15,13 @@ from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.closed_loop import ClosedLoop
 from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
+from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile, rank, valid_rank
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables import siege_ab, warmup
 from logreplay.analysis.tables.schedule_accuracy import punctuality
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.tables.windows import run_spans, step_windows
-from logreplay.analysis.verdict.failures import ERROR_SHARE
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.stability import TRIALS
 from logreplay.analysis.wording import between, show

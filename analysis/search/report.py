@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
 from logreplay.analysis.search.slo import BoundFinding
-from logreplay.analysis.verdict.failures import ERROR_SHARE, share_failed
+from logreplay.analysis.statistics.failures import ERROR_SHARE, share_failed
 from logreplay.analysis.wording import show
 from logreplay.core.plural import number_of
 

@@ -46,8 +46,8 @@ from logreplay.analysis.search.trials import (
     Verdict,
     Why,
 )
+from logreplay.analysis.statistics.failures import Series, fails_at_any_rate, fails_more, share_failed
 from logreplay.analysis.statistics.quantiles import Ints
-from logreplay.analysis.verdict.failures import Series, fails_at_any_rate, fails_more, share_failed
 
 __all__ = ["Answer", "Goal", "Judged", "Search", "Trial", "TrialOutcome"]
 
@@ -357,7 +357,7 @@ class Search:
                 self.fails_anyway = share_failed(trials)
 
     def _surely_kept(self, judged: Judged) -> bool:
-        """Whether a trial surely kept the bounds; failures as frequent as at far lower rates are no doubt."""
+        """Whether a trial surely kept the bounds; failures as frequent as at far lower rates do not count."""
         evidence, base = judged.outcome.evidence, self._base(judged.trial.rate)
         return all(
             finding.surely_kept or (finding.bound.statistic == "errors" and not fails_more([evidence.failures], base))

@@ -15,9 +15,9 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from logreplay.analysis.statistics.failures import SURE_Z, Series
 from logreplay.analysis.statistics.intervals import batch_variance, cluster_size, expected_hits, wilson
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats, Ints
-from logreplay.analysis.verdict.failures import SURE_Z, Series
 from logreplay.analysis.wording import show, spoken
 
 BOUNDED: Final = {**PERCENTILES, "p9999": 0.9999, "p99999": 0.99999}
@@ -192,7 +192,7 @@ class BoundFinding:
         low, high: between which the long-run value lies, as far as this trial can tell.
         design_effect: how many of these requests say as much as one independent request would.
         requests: that it judges: the answered ones, or all.
-        enough: whether these are enough for `cost` to decide; else, only what is sure does.
+        enough: whether these are enough for `cost` to decide; otherwise only certain results decide.
     """
 
     bound: Bound

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.statistics import queueing
+from logreplay.analysis.statistics.failures import ERROR_SHARE, FAILING
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats
-from logreplay.analysis.verdict.failures import ERROR_SHARE, FAILING
 from logreplay.analysis.verdict.outages import FEWEST
 from logreplay.analysis.verdict.stability import CUT, LATE_S
 from logreplay.analysis.verdict.status_changes import CREDENTIALS

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays_of
 
 import simulate
 from logreplay.analysis.input import arrays
-from logreplay.analysis.verdict.failures import more_errors
+from logreplay.analysis.statistics.failures import more_errors
 from logreplay.analysis.verdict.stability import judged_steps, mann_kendall, theil_sen
 from simulate import SimulatedQueue
 

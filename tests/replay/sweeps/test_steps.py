@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis.verdict.failures import more_errors
+from logreplay.analysis.statistics.failures import more_errors
 from logreplay.core.record import RESPONSE_PARTS, LogreplayError
 from logreplay.core.rows import scan
 from logreplay.replay.engine.engine import Engine

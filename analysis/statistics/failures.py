@@ -1,9 +1,9 @@
 """The base of constant failures, and which rates fail more often.
 
 Some targets fail at every rate: a page is missing, a route is broken. Failures at the same share at every rate do not
-show overload, so `sweep`, `find` and `capacity` take the share at the lowest rates as a base, and judge what is above
-it. In a search, failures that come together count as one: the hundred failures of a blip say as much about a rate as
-one failure. A sweep needs no such rule: there, only failures at several rates in a row are a verdict.
+show overload, so `sweep`, `find` and `capacity` take the share at the lowest rates as a base, and judge the failures
+above it. In a search, failures that come together count as one: the hundred failures of a blip say as much about a
+rate as one failure. A sweep needs no such rule: there, only failures at several rates in a row are a verdict.
 """
 
 from collections.abc import Sequence
@@ -120,8 +120,8 @@ def fails_at_any_rate(rate: Floats, trials: Sequence[Series], allowed: float) ->
     """Whether trials at several rates show that more requests fail than may, however low the rate is.
 
     The share of failures does not fall as the rate rises. Either it is too large at every rate, or only from some rate
-    on, which may lie anywhere between those that were tried, on a logarithmic scale. The first must explain what was
-    seen `ODDS` times as well as the second does on average.
+    on, which may lie anywhere between those that were tried, on a logarithmic scale. The first must explain the
+    trials `ODDS` times as well as the second does on average.
 
     Args:
         rate: (n,) of the trials.

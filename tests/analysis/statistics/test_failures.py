@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from logreplay.analysis.statistics.failures import Series, fails_at_any_rate, fails_more, share_failed
 from logreplay.analysis.statistics.quantiles import Floats
-from logreplay.analysis.verdict.failures import Series, fails_at_any_rate, fails_more, share_failed
 
 
 def trial(rng: np.random.Generator, rate: float, share: float, *, seconds: int = 8, burst: int = 1) -> Series:
