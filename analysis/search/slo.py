@@ -2,9 +2,9 @@
 
 Every bound is turned into a cost per request and an allowance for the mean cost, so that all are judged alike. For a
 percentile the cost is 1 for a request that was answered late, and the allowance is the share that may be: p99 at
-300 ms is kept if at most 1 % of the answers took longer than 300 ms. Requests that failed have a budget of their own
-(``errors``), and no part in the bounds of times: a target that fails 1 % of the requests at every rate would otherwise
-use up a p99 before it is loaded.
+300 ms is kept if at most 1 % took longer than 300 ms. Requests that failed have a budget of their own (``errors``), and
+no part in a bound of times unless they took longer than it, such as time-outs: a target that answers 1 % of the
+requests with 500 at every rate would otherwise use up a p99 before it is loaded.
 """
 
 import math
@@ -36,8 +36,7 @@ class Bound:
     """What must hold of a trial.
 
     Attributes:
-        statistic: one of `STATISTICS`, of the response time of the answered requests, or ``errors``: the share of
-            failed requests.
+        statistic: one of `STATISTICS`, of the response time, or ``errors``: the share of failed requests.
         limit: seconds; for ``errors`` a share.
 
     Raises:
@@ -75,17 +74,18 @@ class Bound:
             return SMALLEST_SAMPLE[BOUNDED[self.statistic]]
         return MEAN_NEEDS if self.statistic == "mean" else 1
 
-    def costs(self, response_s: Floats, failed: Bools) -> Floats:
-        """Return what each request costs.
+    def costs(self, response_s: Floats, failed: Bools) -> tuple[Floats, Bools]:
+        """Return what each request costs, and which of them this bound judges.
 
         Args:
             response_s: (n,) response times from the scheduled instant; of a request under way, its age.
             failed: (n,) got no answer, or not the expected one.
         """
         if self.statistic == "errors":
-            return failed.astype(np.float64)
-        cost = response_s if self.statistic == "mean" else response_s > self.limit
-        return np.where(failed, 0.0, cost)
+            return failed.astype(np.float64), np.ones(len(failed), np.bool_)
+        late = response_s > self.limit
+        judged = ~failed | late
+        return np.where(judged, response_s if self.statistic == "mean" else late, 0.0), judged
 
     def __str__(self) -> str:
         if self.statistic == "errors":
@@ -100,6 +100,7 @@ class BoundEvidence:
     Attributes:
         counts: (s,) requests.
         costs: (bounds, s) sum of their costs, for each bound.
+        judged: (bounds, s) requests that each bound judges.
         in_flight: (t,) requests under way at the end of each second of the trial, those of settling included.
         failed: (s,) requests that failed.
         variability: squared coefficient of variation of the response times: at a low rate, of the service times. It is
@@ -108,6 +109,7 @@ class BoundEvidence:
 
     counts: Ints
     costs: Floats
+    judged: Ints
     in_flight: Ints
     failed: Ints
     variability: float = 1.0
@@ -116,7 +118,7 @@ class BoundEvidence:
     def none(cls, bounds: int) -> Self:
         """Nothing seen yet."""
         empty = np.zeros(0, np.int64)
-        return cls(empty, np.zeros((bounds, 0)), empty, empty)
+        return cls(empty, np.zeros((bounds, 0)), np.zeros((bounds, 0), np.int64), empty, empty)
 
     @property
     def failures(self) -> Series:
@@ -163,7 +165,8 @@ def observe(
     costs = [bound.costs(response, failed[judged]) for bound in bounds]
     return BoundEvidence(
         np.bincount(second, minlength=seconds).astype(np.int64),
-        np.array([np.bincount(second, cost, seconds) for cost in costs]).reshape(len(bounds), seconds),
+        np.array([np.bincount(second, cost, seconds) for cost, _ in costs]).reshape(len(bounds), seconds),
+        np.array([np.bincount(second[mine], minlength=seconds) for _, mine in costs]).reshape(len(bounds), seconds),
         _by(scheduled, int(until)) - _by(ended, int(until)),
         np.bincount(second[failed[judged]], minlength=seconds).astype(np.int64),
         _variability(response[~failed[judged]]),
@@ -191,7 +194,7 @@ class BoundFinding:
         cost: mean cost of a request: the share of late or of failed ones, or the mean response time in seconds.
         low, high: between which the long-run value lies, as far as this trial can tell.
         design_effect: how many of these requests say as much as one independent request would.
-        requests: that it judges: the answered ones, or all.
+        requests: that it judges.
         enough: whether these are enough for `cost` to decide; otherwise only certain results decide.
     """
 
@@ -218,17 +221,16 @@ class BoundFinding:
 
 def findings(bounds: Sequence[Bound], evidence: BoundEvidence) -> tuple[BoundFinding, ...]:
     """Judge each bound by all requests seen; without any request a bound is neither kept nor missed."""
-    return tuple(_finding(bound, evidence, costs) for bound, costs in zip(bounds, evidence.costs, strict=True))
+    parts = zip(bounds, evidence.judged, evidence.costs, strict=True)
+    return tuple(_finding(bound, evidence, counts, costs) for bound, counts, costs in parts)
 
 
-def _finding(bound: Bound, evidence: BoundEvidence, costs: Floats) -> BoundFinding:
-    of_errors = bound.statistic == "errors"
-    counts = evidence.counts if of_errors else evidence.counts - evidence.failed
+def _finding(bound: Bound, evidence: BoundEvidence, counts: Ints, costs: Floats) -> BoundFinding:
     number = int(counts.sum())
     if not number:
         return BoundFinding(bound, math.nan, 0.0, math.inf, LEAST_DESIGN_EFFECT, 0, False)
     mean = float(costs.sum()) / number
-    if of_errors:
+    if bound.statistic == "errors":
         effect = cluster_size(evidence.failures)
         low, high = (hits * effect / number for hits in expected_hits(mean * number / effect, SURE_Z))
         return BoundFinding(bound, mean, low, high, effect, number, False)

@@ -85,7 +85,7 @@ def _bound_options(command: Any) -> Any:
 def find(**given: Any) -> int:
     """Find the highest rate at which TARGET keeps a bound on response time, such as --p99 300ms.
 
-    Give one or more bounds; all must hold for the answered requests, and --max-errors for the failed ones. Short
+    Give one or more bounds; all must hold, and --max-errors bounds the requests that fail. Short
     trials, each 1.6 times as fast as the last, close in on the limit; one long trial for the rest of --budget confirms
     a rate that is lower by a margin. LOG is an access log or a normalized CSV; TARGET is http://HOST:PORT. Exit code 4:
     the bound does not hold at the lowest rate; 3: no valid answer. Units: R requests/s, D a duration (300ms, 10s, 5m; a

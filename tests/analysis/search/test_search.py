@@ -23,7 +23,8 @@ def seen(trial: Trial, late: float, *, bounds: int = 1) -> BoundEvidence:
     """Evidence of a trial in which the same share of each second was late, and nothing piled up."""
     counts = np.full(int(trial.judged_s), round(trial.rate), np.int64)
     in_flight = np.full(int(trial.seconds), 3, np.int64)
-    return BoundEvidence(counts, np.tile(counts * late, (bounds, 1)), in_flight, np.zeros_like(counts))
+    judged = np.tile(counts, (bounds, 1))
+    return BoundEvidence(counts, judged * late, judged, in_flight, np.zeros_like(counts))
 
 
 def told(trial: Trial, late: float, *, void: str = "", cut: str = "", bounds: int = 1) -> TrialOutcome:
@@ -224,7 +225,7 @@ def overloaded(trial: Trial, completed: float) -> TrialOutcome:
     in_flight = np.arange(1, seconds + 1, dtype=np.int64) * round(rate - completed)
     counts = np.full(int(trial.judged_s), rate, np.int64)
     return TrialOutcome(
-        BoundEvidence(counts, np.full((1, len(counts)), 0.5 * rate), in_flight, 0 * counts),
+        BoundEvidence(counts, np.full((1, len(counts)), 0.5 * rate), counts[None], in_flight, 0 * counts),
         trial.seconds,
         cut="requests grow",
     )

@@ -6,29 +6,39 @@ import numpy as np
 import pytest
 
 from logreplay.analysis.search.slo import LEAST_DESIGN_EFFECT, Bound, BoundEvidence, findings, observe
+from logreplay.analysis.statistics.quantiles import Floats, Ints
 
-P99, NONE = Bound("p99", 0.3), np.zeros(1, np.int64)
+P99 = Bound("p99", 0.3)
+
+
+def evidence(counts: Ints, costs: Floats | Ints, failed: Ints | None = None) -> BoundEvidence:
+    """Evidence for one bound, which judges all requests."""
+    none = np.zeros_like(counts)
+    return BoundEvidence(counts, costs[None].astype(np.float64), counts[None], none, none if failed is None else failed)
 
 
 def test_p99_is_kept_if_at_most_one_in_a_hundred_was_late() -> None:
     bound, late = Bound("p99", 0.3), np.repeat([0.1, 0.31], [990, 10])
     for more, kept in ((0, True), (1, False)):
         responses = np.concatenate((late, np.full(more, 0.31)))
-        costs = bound.costs(responses, np.zeros(len(responses), bool))
-        seen = BoundEvidence(np.array([len(costs)]), np.array([[costs.sum()]]), NONE, NONE)
+        costs, judged = bound.costs(responses, np.zeros(len(responses), bool))
+        assert judged.all()
+        seen = evidence(np.array([len(costs)]), np.array([costs.sum()]))
         assert findings((bound,), seen)[0].kept is kept
 
 
 @pytest.mark.parametrize(
-    ("statistic", "costs"), [("p50", [0, 1, 0]), ("max", [0, 1, 0]), ("errors", [0, 0, 1]), ("mean", [0.1, 0.4, 0])]
+    ("statistic", "costs", "number"),
+    [("p50", [0, 1, 0, 1], 3), ("max", [0, 1, 0, 1], 3), ("errors", [0, 0, 1, 1], 4), ("mean", [0.1, 0.4, 0, 8], 3)],
 )
-def test_what_a_request_costs(statistic: str, costs: list[float]) -> None:
-    """One in time, one late, one failed: failures have a bound of their own, and no part in those of times."""
-    found = Bound(statistic, 0.3).costs(np.array([0.1, 0.4, 0.5]), np.array([False, False, True]))
+def test_what_a_request_costs(statistic: str, costs: list[float], number: int) -> None:
+    """One in time, one late, one that failed at once, one that timed out: a failure is late only if it took so long."""
+    found, judged = Bound(statistic, 0.3).costs(np.array([0.1, 0.4, 0.01, 8.0]), np.array([0, 0, 1, 1], bool))
     assert found.tolist() == costs
+    assert judged.sum() == number
 
 
-def test_the_bounds_of_times_are_those_of_the_answered_requests() -> None:
+def test_the_bounds_of_times_leave_out_requests_that_failed_at_once() -> None:
     """A failure counted as late: 0.9 % of failures left p99 no room for a late answer."""
     scheduled = np.arange(0, 10, 0.01)
     late, failed = np.arange(1000) % 125 == 0, np.arange(1000) % 110 == 1
@@ -47,21 +57,21 @@ def test_the_bounds_of_times_are_those_of_the_answered_requests() -> None:
 def test_failures_in_bursts_are_less_sure_than_single_ones(size: int, sure: bool) -> None:
     counts, rng = np.full(60, 200), np.random.default_rng(1)
     failed = size * rng.binomial(200 // size, 0.014, 60)
-    (found,) = findings((Bound("errors", 0.01),), BoundEvidence(counts, failed[None].astype(float), counts, failed))
+    (found,) = findings((Bound("errors", 0.01),), evidence(counts, failed, failed))
     assert not found.kept
     assert found.surely_missed is sure
 
 
 def test_a_single_failure_among_few_requests_is_never_sure() -> None:
     counts, failed = np.array([10, 10]), np.array([1, 0])
-    (found,) = findings((Bound("errors", 0.01),), BoundEvidence(counts, failed[None].astype(float), counts, failed))
+    (found,) = findings((Bound("errors", 0.01),), evidence(counts, failed, failed))
     assert found.low < 0.01 < found.cost
 
 
 def test_a_mean_of_two_seconds_is_not_known_exactly() -> None:
     """The batches of two seconds differ from their mean by as much, so they showed no variance at all."""
     counts = np.array([10, 10])
-    (found,) = findings((Bound("mean", 0.05),), BoundEvidence(counts, np.array([[0.5, 0.6]]), counts, 0 * counts))
+    (found,) = findings((Bound("mean", 0.05),), evidence(counts, np.array([0.5, 0.6])))
     assert not found.kept
     assert not found.enough
     assert found.low < 0.05 < found.high
@@ -71,9 +81,7 @@ def test_requests_that_are_late_together_tell_less() -> None:
     counts, bound = np.full(60, 100), Bound("p99", 0.3)
     spread, bunched = np.full(60, 1.0), np.zeros(60)
     bunched[20:22] = 30
-    alike, unlike = (
-        findings((bound,), BoundEvidence(counts, costs[None], counts, 0 * counts))[0] for costs in (spread, bunched)
-    )
+    alike, unlike = (findings((bound,), evidence(counts, costs))[0] for costs in (spread, bunched))
     assert alike.cost == unlike.cost
     assert alike.design_effect == LEAST_DESIGN_EFFECT
     assert unlike.design_effect > 20
