@@ -24,7 +24,7 @@ def seen(trial: Trial, late: float, *, bounds: int = 1) -> BoundEvidence:
     counts = np.full(int(trial.judged_s), round(trial.rate), np.int64)
     in_flight = np.full(int(trial.seconds), 3, np.int64)
     judged = np.tile(counts, (bounds, 1))
-    return BoundEvidence(counts, judged * late, judged, in_flight, np.zeros_like(counts))
+    return BoundEvidence(counts, (judged * late).astype(np.float64), judged, in_flight, np.zeros_like(counts))
 
 
 def told(trial: Trial, late: float, *, void: str = "", cut: str = "", bounds: int = 1) -> TrialOutcome:
