@@ -4,8 +4,9 @@ The names of `logreplay.analysis.api` are the public API. Each is imported when 
 one does not load the libraries of the others.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
+
+from logreplay.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from logreplay.analysis.api import (
@@ -46,16 +47,12 @@ __all__ = [
     "steps",
 ]
 
-_RETURNED = {"Capacity": "machines", "Comparison": "comparison", "SaturationVerdict": "saturation"}
+_RETURNED: Final = {"Capacity": "machines", "Comparison": "comparison", "SaturationVerdict": "saturation"}
 """Modules of the classes that the functions return."""
 
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        home = f"verdict.{_RETURNED[name]}" if name in _RETURNED else "api"
-        return getattr(import_module(f"logreplay.analysis.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+if not TYPE_CHECKING:  # a type checker takes the names from above, and refuses others
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        dict.fromkeys(__all__, "logreplay.analysis.api")
+        | {name: f"logreplay.analysis.verdict.{module}" for name, module in _RETURNED.items()},
+    )

@@ -29,8 +29,9 @@ from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import per_second, saturation, stability
 from logreplay.analysis.verdict.saturation import Bend, SaturationVerdict
 from logreplay.analysis.verdict.stability import CUT
+from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
-from logreplay.core.record import REASON, SCHEMA, LogreplayError
+from logreplay.core.record import REASON, SCHEMA
 from logreplay.core.rows import left_out, schema_of
 
 

@@ -18,8 +18,8 @@ from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.machines import Capacity
 from logreplay.analysis.verdict.saturation import SaturationVerdict
+from logreplay.core.errors import LogreplayError
 from logreplay.core.frames import pandas_installed, to_pandas
-from logreplay.core.record import LogreplayError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,8 +3,9 @@
 Each name is imported when it is first used: `import logreplay` loads no other library.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from logreplay.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from logreplay import analysis, parsers
@@ -13,16 +14,15 @@ if TYPE_CHECKING:
     from logreplay.results import RunResult
 
 _HOMES: Final = {
-    "BusyError": "core.errors",
-    "Interrupted": "core.errors",
-    "LogreplayError": "core.errors",
-    "RunResult": "results",
-    "TakenError": "core.errors",
-    "UsageError": "core.errors",
-    "run": "functions",
+    **dict.fromkeys(
+        ("BusyError", "Interrupted", "LogreplayError", "TakenError", "UsageError"), "logreplay.core.errors"
+    ),
+    "RunResult": "logreplay.results",
+    "analysis": "logreplay.analysis",
+    "parsers": "logreplay.parsers",
+    "run": "logreplay.functions",
 }
 """The module of each public name."""
-_PACKAGES: Final = ("analysis", "parsers")
 
 __all__ = [
     "BusyError",
@@ -36,14 +36,5 @@ __all__ = [
     "run",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if home := _HOMES.get(name):
-        return getattr(import_module(f"{__name__}.{home}"), name)
-    if name in _PACKAGES:
-        return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+if not TYPE_CHECKING:  # a type checker takes the names from above, and refuses others
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -65,7 +65,7 @@ def run(
         BusyError: another run is under way in this process.
         UsageError: parameters are wrong or exclude each other.
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
-        Interrupted: Ctrl-C; ``result`` holds what was measured.
+        Interrupted: Ctrl-C ended the run; ``result`` is the result until then.
     """
     from logreplay.replay.results.stop_rules import parse
     from logreplay.runs.single import RunCall, run_once

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from logreplay.scratch import Scratch
 
 _LAZY: Final = ("requests", "seconds", "steps", "routes")
-"""Data frames that a pickle leaves out, since they are made anew from what it holds."""
+"""Data frames that are not pickled: they are made again from the small tables and the rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from logreplay.cli.running.signals import SIGNALS
 from logreplay.cli.settings.configurable import find_settings, where_from
 from logreplay.cli.settings.file import WITHOUT_SETTINGS
 from logreplay.cli.settings.share import keep_private
+from logreplay.core.errors import LogreplayError
 from logreplay.core.installation import DISTRIBUTION
 
 _HELP: Final = "logreplay.help"
@@ -151,8 +152,6 @@ def run(arguments: list[str]) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # a panic of Polars is no Exception
-        from logreplay.core.record import LogreplayError  # loads Polars: only when something went wrong
-
         if SIGNALS.raised and not isinstance(error, LogreplayError):
             return Exit.INTERRUPTED  # a library took the interruption for an error of its own
         return _fail(str(error) if isinstance(error, LogreplayError) else sentence(error), arguments)

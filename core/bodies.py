@@ -16,7 +16,7 @@ from zlib import crc32
 
 import polars as pl
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.core.zstd import frame_compressor, zstd
 
 REF: Final = "body_ref"

@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 
 HEADERS: Final = "headers"
 """The name of the column."""

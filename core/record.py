@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import polars as pl
 
-from logreplay.core.errors import LogreplayError as LogreplayError
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 

@@ -59,18 +59,11 @@ def names_in(path: str | Path) -> list[str]:
         LogreplayError: no such file, not readable, or a core column is missing.
     """
     path = Path(path)
-    check_name(path)
-    try:
+    with _named_in_errors(path):
         if is_parquet(path):
             return _known(list(pl.read_parquet_schema(path)), str(path))
         with path.open("rb") as file:
             return _header(_decompressed(file), str(path))[0]
-    except FileNotFoundError:
-        raise LogreplayError(f"{path}: no such file") from None
-    except LogreplayError as error:
-        raise LogreplayError(f"{path}: {error}") from None
-    except _UNREADABLE as error:
-        raise LogreplayError(f"{path}: cannot be read: {error}") from None
 
 
 def column_names(file: BinaryIO, *, parquet: bool) -> list[str]:
@@ -214,24 +207,16 @@ def read_table(path: Path, types: Types) -> pl.DataFrame:
     Raises:
         LogreplayError: it cannot be read, lacks a column, or a row cannot be read.
     """
-    check_name(path)
     columns, frames = list(types), [pl.DataFrame(schema=dict(types))]
-    try:
-        with path.open("rb") as file:
-            names, line = _first_row(file)
-            if missing := {*columns} - {*names}:
-                raise LogreplayError(f"no column {', '.join(sorted(missing))}; it needs {','.join(columns)}")
-            for block in blocks(file, len(names), line + 1, _ROWS * _ROW_BYTES):
-                frame, refused = typed(block, _each_once(names), columns, types)
-                for row in refused.is_not_null().arg_true():
-                    raise LogreplayError(f"line {block.line_of(row):,}: {refused[row]}; correct the line, or delete it")
-                frames.append(frame)
-    except FileNotFoundError:
-        raise LogreplayError(f"{path}: no such file") from None
-    except LogreplayError as error:
-        raise LogreplayError(f"{path}: {error}") from None
-    except _UNREADABLE as error:
-        raise LogreplayError(f"{path}: cannot be read: {error}") from None
+    with _named_in_errors(path), path.open("rb") as file:
+        names, line = _first_row(file)
+        if missing := {*columns} - {*names}:
+            raise LogreplayError(f"no column {', '.join(sorted(missing))}; it needs {','.join(columns)}")
+        for block in blocks(file, len(names), line + 1, _ROWS * _ROW_BYTES):
+            frame, refused = typed(block, _each_once(names), columns, types)
+            for row in refused.is_not_null().arg_true():
+                raise LogreplayError(f"line {block.line_of(row):,}: {refused[row]}; correct the line, or delete it")
+            frames.append(frame)
     return pl.concat(frames)
 
 
@@ -243,6 +228,24 @@ def left_out(reasons: Mapping[str, int]) -> str:
     """
     why = ", ".join(f"{count:,} x {reason}" for reason, count in reasons.items())
     return f"{number_of(sum(reasons.values()), 'row is', 'rows are')} left out: {why}"
+
+
+@contextmanager
+def _named_in_errors(path: Path) -> Iterator[None]:
+    """While the block runs, errors of opening and reading a file name it.
+
+    Raises:
+        LogreplayError: no such file, it cannot be read, or the block raised it without the name.
+    """
+    check_name(path)
+    try:
+        yield
+    except FileNotFoundError:
+        raise LogreplayError(f"{path}: no such file") from None
+    except LogreplayError as error:
+        raise LogreplayError(f"{path}: {error}") from None
+    except _UNREADABLE as error:
+        raise LogreplayError(f"{path}: cannot be read: {error}") from None
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from io import BufferedReader, RawIOBase
 from typing import Any, BinaryIO, Final, cast
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.installation import needs_extra
 from logreplay.core.masking import masked
-from logreplay.core.record import LogreplayError
 
 SCHEMES: Final = ("s3", "s3a", "gs", "gcs", "az", "abfs", "hdfs", "sftp", "smb")
 """Schemes of stores."""

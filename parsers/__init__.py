@@ -3,11 +3,12 @@
 These names are the public API. Each is imported at its first use.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from logreplay.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from logreplay.core.record import LogreplayError
+    from logreplay.core.errors import LogreplayError
     from logreplay.parsers.conversion.dataframe import iter_log, read_log
     from logreplay.parsers.conversion.filters import Filter
     from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
@@ -15,15 +16,15 @@ if TYPE_CHECKING:
     from logreplay.parsers.conversion.report import ConvertReport
 
 _HOMES: Final = {
-    "iter_log": "parsers.conversion.dataframe",
-    "read_log": "parsers.conversion.dataframe",
-    "Filter": "parsers.conversion.filters",
-    "Limit": "parsers.conversion.ingest",
-    "TooManyRejects": "parsers.conversion.ingest",
-    "ConvertOptions": "parsers.conversion.job",
-    "convert": "parsers.conversion.job",
-    "ConvertReport": "parsers.conversion.report",
-    "LogreplayError": "core.record",
+    "iter_log": "logreplay.parsers.conversion.dataframe",
+    "read_log": "logreplay.parsers.conversion.dataframe",
+    "Filter": "logreplay.parsers.conversion.filters",
+    "Limit": "logreplay.parsers.conversion.ingest",
+    "TooManyRejects": "logreplay.parsers.conversion.ingest",
+    "ConvertOptions": "logreplay.parsers.conversion.job",
+    "convert": "logreplay.parsers.conversion.job",
+    "ConvertReport": "logreplay.parsers.conversion.report",
+    "LogreplayError": "logreplay.core.errors",
 }
 
 __all__ = [
@@ -38,12 +39,5 @@ __all__ = [
     "read_log",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if home := _HOMES.get(name):
-        return getattr(import_module(f"logreplay.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+if not TYPE_CHECKING:  # a type checker takes the names from above, and refuses others
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -23,7 +23,7 @@ import pytest
 
 from conftest import free_port
 from logreplay.cli.main import run
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned

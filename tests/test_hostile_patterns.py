@@ -5,7 +5,7 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.redaction.redact import Redactor
 from logreplay.replay.requests.filters import Excluding, Matching, Rewritten

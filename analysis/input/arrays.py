@@ -36,7 +36,7 @@ from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import FAILED, Ints
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.statistics.step_finder import LONGEST_S, steps_of_seconds, usual_rate
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import left_out
 from logreplay.core.validity import LAG_US
 

@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.core.record import REASON, SCHEMA, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import REASON, SCHEMA
 
 _TRANSPORT_ERROR: Final = 444
 _DATES: Final = ("%Y-%m-%d", "%d-%b-%Y", "%d/%b/%Y", "%Y-%b-%d", "%Y/%m/%d")

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import polars as pl
 
 from logreplay.analysis.input import pias
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import is_stream
 from logreplay.core.frames import from_pandas
-from logreplay.core.record import REASON, SCHEMA, LogreplayError, start_time
+from logreplay.core.record import REASON, SCHEMA, start_time
 from logreplay.core.rows import names_in, read_batches, to_the_end
 
 if TYPE_CHECKING:

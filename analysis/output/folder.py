@@ -20,8 +20,9 @@ from logreplay.analysis.output.file_names import FIGURES, OF_COMMANDS, PICTURES,
 from logreplay.analysis.output.hgrm import write_hgrm
 from logreplay.analysis.summary import SCHEMA, About, remembering
 from logreplay.analysis.tables import windows
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import check_distinct, unwritable, write_atomically
-from logreplay.core.record import LogreplayError, to_csv
+from logreplay.core.record import to_csv
 
 
 def write_folder(

@@ -10,9 +10,9 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, BinaryIO, Final
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import lock, unwritable
 from logreplay.core.masking import masked
-from logreplay.core.record import LogreplayError
 
 LOCKED_S: Final = 10.0
 """Seconds that a row waits for other processes that append to the file."""

@@ -48,8 +48,8 @@ from logreplay.analysis.verdict.shares import (
     transitions,
     verdict_of,
 )
+from logreplay.core.errors import LogreplayError
 from logreplay.core.frames import to_pandas
-from logreplay.core.record import LogreplayError
 
 if TYPE_CHECKING:
     import pandas as pd

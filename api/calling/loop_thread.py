@@ -88,7 +88,7 @@ def protected(work: Callable[[Stop], T], mailbox: Mailbox | None = None) -> T:
             if thread.ident is None:
                 thread.start()
             while not ended:  # here, since Python looks for signals where a loop turns
-                over = bool(done)  # what was told before is delivered before the end
+                over = bool(done)  # read first: messages sent before the end are still delivered
                 mailbox.deliver(0 if over else _LOOK_S)
                 ended = over
         except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Hands what a run tells in its own thread to its listener in the thread that waits for it."""
+"""Passes messages from the thread of a run to a listener in the thread that waits for the run."""
 
 import threading
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class Mailbox:
     A listener that is slow misses states of the run and delays nothing; it misses no note and no end of a stage.
 
     Args:
-        listener: gets what is told.
+        listener: receives the messages.
     """
 
     def __init__(self, listener: "CallListener") -> None:

@@ -1,4 +1,4 @@
-"""Says what options take from a log and the log does not have."""
+"""Names the options whose values the log lacks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def expect(
     Raises:
         LogreplayError: no request has one; or the log cannot be read.
     """
-    from logreplay.core.record import LogreplayError
+    from logreplay.core.errors import LogreplayError
     from logreplay.replay.requests.sources import LogFile, lacking
 
     source = LogFile(log) if isinstance(log, Path) else log
@@ -72,7 +72,8 @@ def expect_times(log: "Path | RequestSource", methods: frozenset[str]) -> None:
     """
     import polars as pl
 
-    from logreplay.core.record import LogreplayError, start_time
+    from logreplay.core.errors import LogreplayError
+    from logreplay.core.record import start_time
     from logreplay.replay.requests.sources import LogFile
 
     source = LogFile(log) if isinstance(log, Path) else log
@@ -99,7 +100,7 @@ def tell_lacking(
     *,
     where: str = "",
 ) -> None:
-    """Tell which options take from a log what it does not have; of a log that is followed, what it had not so far."""
+    """Report the options whose values the log lacks; of a followed log, those that it lacked so far."""
     from logreplay.replay.requests.sources import LogFile
 
     source, methods = LogFile(log) if isinstance(log, Path) else log, sender_rules.methods
@@ -129,7 +130,7 @@ def _absent(
 
 
 _Said = Iterator[tuple[str, str]]
-"""What it is about, and what is lacking."""
+"""The option, and a sentence on what the log lacks for it."""
 
 
 def _clients(rules: RequestRules, source: "RequestSource", methods: frozenset[str], *, by_client: bool) -> _Said:

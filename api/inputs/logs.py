@@ -74,7 +74,7 @@ def replayable(
         LogreplayError: no such file, or no line of it can be read; or the store cannot be read.
         UsageError: an access log without a target.
     """
-    from logreplay.core.record import LogreplayError
+    from logreplay.core.errors import LogreplayError
     from logreplay.replay.requests.remote import Stored
     from logreplay.replay.requests.siege_list import UrlList, is_url_list
     from logreplay.replay.requests.url_rows import UrlRow
@@ -136,8 +136,8 @@ def copied(pipe: Path, folder: Path) -> Path:
     Raises:
         LogreplayError: it cannot be read, or the disk is full.
     """
+    from logreplay.core.errors import LogreplayError
     from logreplay.core.files import why
-    from logreplay.core.record import LogreplayError
 
     copy = folder / "pipe"
     try:
@@ -183,7 +183,7 @@ def followed(log: Path, seconds: float | None) -> "Followed":
     Raises:
         LogreplayError: it is not a file, is compressed, or its present part is not an access log.
     """
-    from logreplay.core.record import LogreplayError
+    from logreplay.core.errors import LogreplayError
     from logreplay.parsers.conversion.follow import LineParser
     from logreplay.replay.requests.tail import Followed, Tail
 
@@ -194,7 +194,7 @@ def followed(log: Path, seconds: float | None) -> "Followed":
 
 def is_normalized(log: Path) -> bool:
     """Whether a file is a normalized CSV or a result log, by its name or first bytes."""
-    from logreplay.core.record import LogreplayError
+    from logreplay.core.errors import LogreplayError
     from logreplay.core.rows import is_parquet, names_in
 
     if is_parquet(log):

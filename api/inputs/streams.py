@@ -211,7 +211,7 @@ def _source(log: "Path | RequestSource") -> "Path | RequestSource":
 
 def _by_completion(log: "Path | RequestSource") -> bool:
     """Whether a log is in order of completion: result logs are."""
-    from logreplay.core.record import LogreplayError
+    from logreplay.core.errors import LogreplayError
     from logreplay.core.rows import names_in
     from logreplay.replay.requests.remote import Stored
 

@@ -53,14 +53,14 @@ def target_or_builtin(
     Args:
         choice: of the caller.
         log: to be replayed.
-        tell: takes what is to be known.
+        tell: receives notes for the user.
         given: the caller named the log.
         announce: takes the sentence that this is the demo.
 
     Raises:
         LogreplayError: the built-in target did not start.
-        UsageError: no target is named and there is no terminal; or the built-in one cannot answer from this log; or
-            two targets are named.
+        UsageError: no target was named and no terminal is attached, two targets were named, or the built-in target
+            cannot answer from this log.
     """
     from logreplay.replay.requests.remote import Stored
     from logreplay.replay.requests.siege_list import UrlList

@@ -148,7 +148,7 @@ class Load:
 
     @property
     def loops(self) -> bool:
-        """Whether to go round the log: if asked to, or if so many or so long was asked for at a rate."""
+        """Whether the log is repeated: asked for, or needed for a number of requests or a duration at a rate."""
         if self.loop is not None:
             return self.loop
         asked = self.duration is not None or self.requests is not None or self.steps is not None

@@ -208,7 +208,7 @@ def arriving(
         return lambda rate, seconds, index: independent(Constant(rate, seconds), request_rules.seed + index + 1)
     if arrivals == "log":
         log = base(stream).survey()
-        own = 1 - sum(share for _, share in request_rules.inject)  # what is mixed in comes on top of the log's times
+        own = 1 - sum(share for _, share in request_rules.inject)  # injected requests are sent besides the log's
         return lambda rate, seconds, _: Limited(LogTimes.at_rate(rate * own, log.mean, offered=rate), seconds=seconds)
     return lambda rate, seconds, _: Constant(rate, seconds)
 

@@ -23,12 +23,12 @@ class DryRun:
     """What a run would send.
 
     Attributes:
+        call: the run that was planned.
         seen: head, rates and counts of the plan.
         head: when each of the first requests is due, its method and URL, secrets masked.
         changes: requests that may change data on the target.
         logins: requests of logins; None: there are none.
         stream: says what is left out.
-        load: as of the call.
     """
 
     call: RunCall

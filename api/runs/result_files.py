@@ -115,8 +115,8 @@ class ResultFolder:
             LogreplayError: it holds something and ``force`` was not given, another process writes it, it cannot be
                 written, or holds an input.
         """
+        from logreplay.core.errors import LogreplayError
         from logreplay.core.files import Lock, TakenError, check_distinct, remove_left_behind, unwritable
-        from logreplay.core.record import LogreplayError
         from logreplay.core.rows import check_name
 
         check_name(folder)
@@ -164,8 +164,8 @@ class ResultFolder:
         Raises:
             LogreplayError: another process writes it, it holds an input, or a sweep that was to replace it was killed.
         """
+        from logreplay.core.errors import LogreplayError
         from logreplay.core.files import Lock, check_distinct
-        from logreplay.core.record import LogreplayError
 
         kept = folder.absolute().parent if replaces else folder
         folders = dict.fromkeys((kept, folder))

@@ -191,9 +191,7 @@ class _OneRun:
         except KeyboardInterrupt:
             for log in self.logs:  # the thread that writes it may wait for something that never comes
                 log.close()
-            kept = (
-                f"; the rows are kept: {grows}" if grows.exists() else " before the first request: nothing was measured"
-            )
+            kept = f"; the rows are kept: {grows}" if grows.exists() else _NOTHING
             self.mailbox.note(f"interrupted{kept}")
             raise
         finally:

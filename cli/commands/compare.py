@@ -77,8 +77,8 @@ def compare(
     from logreplay.analysis.input import sources
     from logreplay.analysis.input.closed_loop import void_findings
     from logreplay.analysis.verdict import compare_log, comparison
+    from logreplay.core.errors import LogreplayError
     from logreplay.core.files import check_absent, check_distinct, check_named_once
-    from logreplay.core.record import LogreplayError
 
     if candidate is None:
         if not sources.locate(baseline).exists():  # the folder of a duet has both, and the error names them

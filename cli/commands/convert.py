@@ -139,7 +139,7 @@ def convert(
     # blocks are parsed side by side, each by one thread; more threads inside each would be in each other's way
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     _use_one_heap()
-    from logreplay.core.record import LogreplayError
+    from logreplay.core.errors import LogreplayError
     from logreplay.parsers.conversion.filters import Filter, time_zone
     from logreplay.parsers.conversion.ingest import TooManyRejects
     from logreplay.parsers.conversion.job import ConvertOptions, output_for

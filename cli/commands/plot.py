@@ -47,8 +47,8 @@ def plot(
     """
     from logreplay.analysis.analyze import timed
     from logreplay.analysis.output.plots import hockey_stick
+    from logreplay.core.errors import LogreplayError
     from logreplay.core.files import atomic_path, check_absent, check_distinct
-    from logreplay.core.record import LogreplayError
 
     output = output or Path(f"{'overlay' if len(results) > 1 else kind}.png")
     check_distinct([("-o", output)], [("result log", path) for path in results])

@@ -38,8 +38,8 @@ def urls(templates: Sequence[str], variables: Sequence[str], output: str, force:
       logreplay urls '/projects/{project}/widgets/{widget}' --var project=@projects.txt --var widget=1..9
       logreplay urls 'http://{host}/' 'http://{host}/item/{n}' --var host=a.example,b.example --var n=1..1000
     """
+    from logreplay.core.errors import LogreplayError
     from logreplay.core.files import atomic_path, check_distinct
-    from logreplay.core.record import LogreplayError
     from logreplay.replay.requests.url_rows import write_frames
     from logreplay.replay.requests.url_templates import Templates, Values, values
 

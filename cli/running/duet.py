@@ -138,7 +138,7 @@ def duet_once(options: DuetOptions) -> Exit:
         UsageError: options exclude each other.
         LogreplayError: the log cannot be read, a target not be loaded, or the results not be written.
     """
-    from logreplay.core.record import LogreplayError
+    from logreplay.core.errors import LogreplayError
     from logreplay.replay.requests.mix import ForTargets, duet_plan
     from logreplay.replay.requests.plan import signing_part
 

@@ -52,7 +52,7 @@ def evaluating(*again: str) -> Iterator[None]:
 
 def draws(*, no_plots: bool = False, quiet: bool = False) -> bool:
     """Whether pictures are drawn: not with ``--no-plots``, and not without matplotlib, which the user is told."""
-    from logreplay.core.record import LogreplayError
+    from logreplay.core.errors import LogreplayError
 
     if no_plots:
         return False

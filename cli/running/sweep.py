@@ -229,7 +229,7 @@ def sweep_rates(options: SweepOptions) -> Exit:
 @contextmanager
 def _telling_of_steps(options: SweepOptions, folder: ResultFolder) -> Iterator[None]:
     """Say of an interruption that leaves no report how many steps are made, and where they are."""
-    from logreplay.core.record import LogreplayError
+    from logreplay.core.errors import LogreplayError
     from logreplay.replay.sweeps.manifest import Manifest
 
     try:
@@ -257,7 +257,7 @@ def _resuming(options: SweepOptions, folder: Path) -> str:
 def _folder(options: SweepOptions) -> ResultFolder:
     reads = inputs(options.log, options.request_rules, options.sender_rules)
     if options.resume:
-        from logreplay.core.record import LogreplayError
+        from logreplay.core.errors import LogreplayError
         from logreplay.replay.sweeps.manifest import Manifest
 
         replaces = False

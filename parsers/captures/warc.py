@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, Final
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.installation import needs_extra
-from logreplay.core.record import LogreplayError
 from logreplay.parsers.captures.capture import (
     LARGEST,
     LONGEST_HEAD,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.parsers.captures.capture import COLUMNS, PAYLOAD, CaptureFormat, row
 from logreplay.parsers.captures.formats import capture_format
 from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit

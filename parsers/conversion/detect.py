@@ -8,7 +8,8 @@ from typing import Final, Literal
 
 import polars as pl
 
-from logreplay.core.record import CORE_COLUMNS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS
 from logreplay.parsers.captures.formats import CAPTURES
 from logreplay.parsers.conversion.parse import ParsedBlock, parse
 from logreplay.parsers.conversion.source import Block, count_lines, text_lines

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.parsers.fields.timestamps import SECOND
 
 _STATUS: Final = re.compile(r"([1-5][0-9x]{2}|[0-9]{3})(?:(?:-|\.\.)([1-5][0-9x]{2}|[0-9]{3}))?")

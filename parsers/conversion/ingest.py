@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.parsers.conversion.detect import Detection
 from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, Refusal
 from logreplay.parsers.conversion.report import ConvertReport

@@ -14,6 +14,7 @@ from typing import BinaryIO, Final, Literal, get_args
 import polars as pl
 
 from logreplay.core.bodies import REF, beside
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import (
     FULL,
     NewFile,
@@ -24,7 +25,7 @@ from logreplay.core.files import (
     scratch_folder,
 )
 from logreplay.core.headers import HEADERS
-from logreplay.core.record import CORE_COLUMNS, LOGGED_COLUMNS, LogreplayError, to_csv
+from logreplay.core.record import CORE_COLUMNS, LOGGED_COLUMNS, to_csv
 from logreplay.core.stores import is_address, matching
 from logreplay.parsers.captures.capture import CaptureFormat
 from logreplay.parsers.captures.side_file import SideFile, with_payload

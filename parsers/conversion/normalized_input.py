@@ -10,7 +10,8 @@ import polars as pl
 
 from logreplay.core.bodies import ADDRESS, REF, named
 from logreplay.core.csv_blocks import Refused
-from logreplay.core.record import CORE_COLUMNS, SCHEMA, LogreplayError, start_time, to_csv
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS, SCHEMA, start_time, to_csv
 from logreplay.core.rows import column_names, converted, is_parquet, names_in, read_texts
 from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit

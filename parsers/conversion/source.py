@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, Final, Literal, cast
 import numpy as np
 import polars as pl
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import is_stream
 from logreplay.core.masking import masked
-from logreplay.core.record import LogreplayError
 from logreplay.core.stores import StoredFile, is_address, size_of
 from logreplay.parsers.conversion.compression import MEMORY, TooMuchMemory, compression_of, decompressed
 

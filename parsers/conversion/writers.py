@@ -7,7 +7,8 @@ from typing import BinaryIO, Final, Literal
 
 import polars as pl
 
-from logreplay.core.record import CORE_COLUMNS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS
 from logreplay.core.rows import read_batches, scan, whole
 from logreplay.core.zstd import zstd
 from logreplay.parsers.captures.export import exported

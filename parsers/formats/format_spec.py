@@ -12,8 +12,8 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any, Final
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.installation import needs_extra
-from logreplay.core.record import LogreplayError
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.json_lines import JsonLayout

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeVar
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.parsers.fields.timestamps import Stamp
 from logreplay.parsers.fields.values import CLEAN
 from logreplay.parsers.formats.field_names import HEADER_SLOT

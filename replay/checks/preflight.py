@@ -11,7 +11,8 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.core.record import ERRORS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import ERRORS
 from logreplay.replay.checks.port_protocol import remedy, speaks_tls
 from logreplay.replay.clock import monotonic
 from logreplay.replay.results.verdict import Finding, Severity

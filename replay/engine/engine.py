@@ -24,8 +24,8 @@ from functools import partial
 from itertools import cycle
 from typing import Final, Protocol, Self
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
-from logreplay.core.record import LogreplayError
 from logreplay.replay.clock import Clock, monotonic
 from logreplay.replay.engine.collector import collect_young, no_collection
 from logreplay.replay.engine.feed import Feed

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.clock import Clock
 from logreplay.replay.engine.priorities import step_back
 from logreplay.replay.requests.bodies import with_bodies

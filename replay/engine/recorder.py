@@ -22,7 +22,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.core.record import ERRORS, RESULT_COLUMNS, LogreplayError, to_csv
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import ERRORS, RESULT_COLUMNS, to_csv
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.priorities import step_back
 from logreplay.replay.engine.run_clock import RunClock, Start

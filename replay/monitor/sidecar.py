@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Final
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.monitor.access import Address
 from logreplay.replay.monitor.probes import Probe, ProbeReading
 from logreplay.replay.monitor.snapshot import Snapshot

@@ -10,7 +10,7 @@ from io import FileIO
 
 from aiohttp import web
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.monitor.live_page import PageState, metrics_app, page_app
 from logreplay.replay.monitor.probes import keep_reading
 from logreplay.replay.monitor.sidecar import Opened, SidecarConfig, StopAsked, put, take

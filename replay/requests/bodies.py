@@ -12,8 +12,8 @@ from typing import BinaryIO, ClassVar, Final
 import polars as pl
 
 from logreplay.core.bodies import REF, StoredBodies, pieces
+from logreplay.core.errors import LogreplayError
 from logreplay.core.headers import HEADERS, header_value
-from logreplay.core.record import LogreplayError
 from logreplay.core.rows import read_table
 from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, STORED, header_column
 from logreplay.replay.requests.plan import Chunk

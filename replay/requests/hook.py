@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 import polars as pl
 from multidict import CIMultiDict
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.bodies import loaded
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, PROTOCOL, header_column, headers, is_sent
 from logreplay.replay.requests.plan import CHUNK_ROWS, SAFE_METHODS, Chunk, Made, RequestStream

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.core import record
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.header_columns import is_sent
 from logreplay.replay.requests.log_stats import LogFigures
 from logreplay.replay.requests.sources import LogFile, RequestSource
@@ -204,7 +205,7 @@ class Requests:
         for _ in once.one_pass():
             pass
         if not once.figures.mean:
-            raise record.LogreplayError(
+            raise LogreplayError(
                 f"{self.source}: --arrivals log needs requests at two different times; use --arrivals poisson or even"
             )
         return once.figures
@@ -223,7 +224,7 @@ class Requests:
             self.figures.add(instants(frame))
             yield frame
         if not self.usable:
-            raise record.LogreplayError(f"{self.source}: nothing to replay: {self._why_nothing()}")
+            raise LogreplayError(f"{self.source}: nothing to replay: {self._why_nothing()}")
 
     def _good(self) -> Iterator[tuple[pl.DataFrame, dict[str, int]]]:
         """One pass: the rows that may be sent, and the numbers of the others by reason."""

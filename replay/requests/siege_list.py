@@ -25,8 +25,9 @@ from typing import Final
 
 import polars as pl
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import why
-from logreplay.core.record import SCHEMA, LogreplayError
+from logreplay.core.record import SCHEMA
 from logreplay.replay.requests.bodies import LARGEST
 from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, header_column
 from logreplay.replay.requests.url_rows import FIELDS, UrlRow, from_rows, timed, write_frames

@@ -10,6 +10,7 @@ import polars as pl
 
 from logreplay.core import record
 from logreplay.core.bodies import ADDRESS, REF, named
+from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import names_in, read_batches
 from logreplay.replay.requests.filters import leave_out
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, PROTOCOL, header_column, header_name
@@ -88,7 +89,7 @@ class RequestFile:
             if line.strip():
                 name, value = self._header(number, line)
                 if name.lower() in HEADER.single and f"header:{name}".lower() in map(str.lower, fields):
-                    raise record.LogreplayError(f"{self.path}: line {number} is a second {name}; keep one of the two")
+                    raise LogreplayError(f"{self.path}: line {number} is a second {name}; keep one of the two")
                 if name.lower() not in HEADER.reserved:
                     fields[header_column(name, fields)] = pl.Series([value])
         if PROTOCOL in columns:
@@ -103,17 +104,15 @@ class RequestFile:
         try:
             data = self.path.read_bytes()
         except OSError as error:
-            raise record.LogreplayError(f"{self.path}: {error.strerror}") from None
+            raise LogreplayError(f"{self.path}: {error.strerror}") from None
         if not _REQUEST_LINE.match(data):
-            raise record.LogreplayError(
-                f"{self.path}: not an HTTP request: it must begin with a line such as GET / HTTP/1.1"
-            )
+            raise LogreplayError(f"{self.path}: not an HTTP request: it must begin with a line such as GET / HTTP/1.1")
         return data
 
     def _header(self, number: int, line: bytes) -> tuple[str, str]:
         name, colon, value = line.decode("utf-8", "replace").partition(":")
         if not colon or not HEADER.name.fullmatch(name):
-            raise record.LogreplayError(f"{self.path}: line {number} is not a header: {line[:80]!r}; write Name: value")
+            raise LogreplayError(f"{self.path}: line {number} is not a header: {line[:80]!r}; write Name: value")
         return name, value.strip()
 
     def __str__(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 import polars as pl
 
 from logreplay.core import record
+from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
 
 POLL_S: Final = 0.05
@@ -88,7 +89,7 @@ class Tail:
         try:
             file = os.open(self._path, os.O_RDONLY)
         except OSError as error:
-            raise record.LogreplayError(f"{self._path}: {error.strerror}") from None
+            raise LogreplayError(f"{self._path}: {error.strerror}") from None
         try:
             if not self._from_start:
                 _seek_last_line(file)

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import polars as pl
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.url_rows import UrlRow
 
 BATCH: Final = 65_536

@@ -10,9 +10,10 @@ from typing import Final
 
 import polars as pl
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import not_through_a_link, unwritable
 from logreplay.core.masking import masked
-from logreplay.core.record import LogreplayError, to_csv
+from logreplay.core.record import to_csv
 from logreplay.replay.sessions.client_sessions import LoginRow
 
 _COLUMNS: Final = {

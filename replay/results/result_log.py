@@ -17,6 +17,7 @@ from typing import Final, Protocol, Self
 import numpy as np
 import polars as pl
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import (
     ADVICE,
     TakenError,
@@ -28,7 +29,7 @@ from logreplay.core.files import (
     unwritable,
     why,
 )
-from logreplay.core.record import RESULT_COLUMNS, LogreplayError, to_csv
+from logreplay.core.record import RESULT_COLUMNS, to_csv
 from logreplay.core.rows import check_name, scan
 from logreplay.core.zstd import frame_compressor
 

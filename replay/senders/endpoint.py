@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 
 _PORTS: Final = {"http": 80, "https": 443}
 _AUTHORITY: Final = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9_.-]+)?\])(?::[0-9]*)?")

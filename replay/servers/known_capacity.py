@@ -19,7 +19,8 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from logreplay.core.record import REASON, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import REASON
 from logreplay.core.rows import read_batches
 from logreplay.replay.servers.http2_service import EitherService
 from logreplay.replay.servers.server_process import listening, serve_until_stdin_closes, server_process

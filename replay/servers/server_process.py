@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 
 if TYPE_CHECKING:
     from aiohttp.web_runner import BaseRunner

@@ -16,7 +16,8 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.core.record import CORE_COLUMNS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, check_header, header_column
 from logreplay.replay.sessions.client_key import ClientKey
 

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import atomic_path, unwritable
-from logreplay.core.record import LogreplayError
 from logreplay.replay.requests.remote import Stored
 from logreplay.replay.requests.siege_list import UrlList
 from logreplay.replay.results.verdict import Finding, Severity, Waits

@@ -11,7 +11,8 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.core.record import RESPONSE_PARTS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import RESPONSE_PARTS
 from logreplay.replay.results.result_log import ResultLog
 
 JUDGED: Final = "results.csv"

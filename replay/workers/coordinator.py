@@ -21,8 +21,8 @@ from itertools import count
 from math import inf
 from typing import Any, Final, Self, TypeVar
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
-from logreplay.core.record import LogreplayError
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Limits
 from logreplay.replay.requests.plan import Plan

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from uuid import uuid4
 
 from logreplay.core import installation
+from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
-from logreplay.core.record import LogreplayError
 from logreplay.replay.clock import monotonic
 from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
 from logreplay.replay.workers.processes import ENDING, WorkerProcess, deaf_to_group, safe_path

@@ -17,7 +17,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.core.record import RESPONSE_PARTS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import RESPONSE_PARTS
 from logreplay.replay.engine.recorder import DROPPED, result_rows
 from logreplay.replay.requests.plan import Chunk
 from logreplay.replay.results.counters import Counters

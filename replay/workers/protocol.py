@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import polars as pl
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.engine.engine import Limits
 from logreplay.replay.requests.plan import RequestStream
 from logreplay.replay.results.counters import Counters

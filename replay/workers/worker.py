@@ -21,7 +21,7 @@ from uuid import uuid4
 
 import polars as pl
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.engine.run_clock import Start

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 import logreplay.analysis as analysis
 from logreplay.analysis.output.plots.hockey_stick import GREY, RED
 from logreplay.analysis.output.plots.overlay import shown
-from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS
 from support.simulated_results import write_results
 
 
@@ -93,7 +94,7 @@ def test_a_table_that_is_no_result_log_is_refused() -> None:
 
 def test_a_name_that_is_not_there_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match=r"^module 'logreplay.analysis' has no attribute 'knee'$"):
-        _ = analysis.knee
+        _ = analysis.knee  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.core.bodies import ADDRESS, BodyWriter, StoredBodies, beside, named, pieces
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.core.zstd import zstd
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import (
     NewFile,
     TakenError,
@@ -17,7 +18,6 @@ from logreplay.core.files import (
     scratch_folder,
     write_atomically,
 )
-from logreplay.core.record import LogreplayError
 
 
 def test_what_was_there_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:

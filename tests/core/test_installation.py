@@ -100,7 +100,7 @@ def plainly(folder: Path, *words: str, code: str = COMMAND) -> "subprocess.Compl
 FUNCTIONS = """
 from logreplay import analysis
 from logreplay.analysis.output.folder import write_folder
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 for call in (
     lambda: analysis.load("out.csv"),
     lambda: analysis.differences("."),

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.core.record import REASON, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import REASON
 from logreplay.core.rows import names_in, read_batches, scan
 from logreplay.core.zstd import zstd
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.format_spec import apache_definition, defined, nginx_definition

@@ -8,7 +8,8 @@ from io import BytesIO
 import polars as pl
 
 from fuzz.memory import ended, file
-from logreplay.core.record import CORE_COLUMNS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS
 from logreplay.core.rows import read_csv
 from logreplay.replay.requests.bodies import LoggedBody
 from logreplay.replay.requests.header_columns import BODILESS

@@ -8,7 +8,8 @@ import polars as pl
 from fuzz.memory import ended, file
 from logreplay.analysis.input import arrays, compact
 from logreplay.analysis.input.sources import COLUMNS
-from logreplay.core.record import RESULT_COLUMNS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import RESULT_COLUMNS
 from logreplay.core.rows import read_batches, read_csv
 
 HEADER = ",".join(RESULT_COLUMNS) + "\n"

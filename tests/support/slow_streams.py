@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.plan import CHUNK_ROWS, Made, RequestStream
 
 

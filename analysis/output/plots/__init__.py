@@ -2,8 +2,8 @@
 
 from importlib.util import find_spec
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.installation import needs_extra
-from logreplay.core.record import LogreplayError
 
 if find_spec("matplotlib") is None:
     raise LogreplayError(f"drawing {needs_extra('plots')}")

@@ -15,8 +15,8 @@ from urllib.parse import quote, unquote_to_bytes
 
 import polars as pl
 
+from logreplay.core.errors import LogreplayError
 from logreplay.core.installation import needs_extra
-from logreplay.core.record import LogreplayError
 from logreplay.replay.requests.header_columns import PAYLOAD, cleaned, headers, with_headers
 
 _WRITTEN: Final = ("Authorization", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Content-SHA256")

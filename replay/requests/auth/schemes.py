@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Protocol
 
 import polars as pl
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.auth.aws import SigV4
 from logreplay.replay.requests.header_columns import with_headers
 

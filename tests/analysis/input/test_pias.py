@@ -11,7 +11,7 @@ from logreplay.analysis import analyze
 from logreplay.analysis.input import arrays, pias
 from logreplay.analysis.tables import windows
 from logreplay.analysis.verdict import per_second, saturation, stability
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from simulate import SimulatedQueue
 
 RATES = range(50, 401, 25)

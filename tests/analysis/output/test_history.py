@@ -9,8 +9,8 @@ import pytest
 
 from logreplay.analysis.output import history
 from logreplay.analysis.output.history import append, check, of_duet, of_run
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import lock
-from logreplay.core.record import LogreplayError
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from logreplay import analysis
 from logreplay.cli.commands import analyze
 from logreplay.cli.main import cli
-from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS, LogreplayError, to_csv
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS, to_csv
 from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
 from support.simulated_results import write_results

@@ -16,7 +16,8 @@ from click.testing import CliRunner, Result
 import simulate
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.main import cli
-from logreplay.core.record import CORE_COLUMNS, LogreplayError, to_csv
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS, to_csv
 
 HOSTILE = ("/a", "/b\x1b[31m", "/<script>", "/$x^$", "/c?d=1")
 

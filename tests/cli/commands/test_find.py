@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from logreplay.analysis.search.report import sentence
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial
@@ -277,6 +277,11 @@ def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], text: str) -
     assert text in done.stderr
 
 
+def search_at_one_rate(folder: Path) -> Result:
+    words = ["--p99", "9s", "--start", "20", "--max-tps", "20", "--trial", "1s", "--no-plots", "-o", str(folder)]
+    return CliRunner().invoke(cli, ["find", *words], standalone_mode=False)
+
+
 @pytest.mark.parametrize("why", ["open", "drifted"])
 def test_a_search_without_an_answer_is_not_called_valid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
@@ -285,20 +290,7 @@ def test_a_search_without_an_answer_is_not_called_valid(
     monkeypatch.setattr("logreplay.analysis.search.search.Search._why", lambda *_: why)
     monkeypatch.setattr("logreplay.analysis.search.report._contradiction", lambda _: "")
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
-    words = [
-        "--p99",
-        "9s",
-        "--start",
-        "20",
-        "--max-tps",
-        "20",
-        "--trial",
-        "1s",
-        "--no-plots",
-        "-o",
-        str(tmp_path / "out"),
-    ]
-    done = CliRunner().invoke(cli, ["find", *words], standalone_mode=False)
+    done = search_at_one_rate(tmp_path / "out")
     assert done.return_value == 3
     told = json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"]
     assert told in ("NO_ANSWER", "GENERATOR_BOUND")
@@ -312,20 +304,7 @@ def test_a_search_with_an_answer_is_valid_whatever_its_other_trials_were(
     monkeypatch.setattr("logreplay.analysis.search.search.Search._why", lambda *_: "found")
     monkeypatch.setattr("logreplay.analysis.verdict.saturation.SaturationVerdict.word", "GENERATOR_BOUND")
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
-    words = [
-        "--p99",
-        "9s",
-        "--start",
-        "20",
-        "--max-tps",
-        "20",
-        "--trial",
-        "1s",
-        "--no-plots",
-        "-o",
-        str(tmp_path / "out"),
-    ]
-    done = CliRunner().invoke(cli, ["find", *words], standalone_mode=False)
+    done = search_at_one_rate(tmp_path / "out")
     if json.loads((tmp_path / "out" / "summary.json").read_text())["slo"]["low"] is None:
         pytest.skip("this machine is too busy for a valid trial")
     assert done.return_value == 0

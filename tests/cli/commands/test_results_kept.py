@@ -11,7 +11,7 @@ import pytest
 
 from logreplay.analysis.analyze import analyse
 from logreplay.cli.main import run
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
 from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows, wait_until
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
 from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
 from logreplay.replay.sweeps.step_log import Mark, StepLog

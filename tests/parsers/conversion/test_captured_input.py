@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from logreplay.core.bodies import StoredBodies, beside, named
+from logreplay.core.errors import LogreplayError
 from logreplay.core.headers import header_pairs
-from logreplay.core.record import LogreplayError
 from logreplay.core.rows import scan
 from logreplay.parsers.conversion.dataframe import read_log
 from logreplay.parsers.conversion.follow import LineParser

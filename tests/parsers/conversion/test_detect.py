@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.parsers.conversion.detect import detect, says_format
 from logreplay.parsers.conversion.source import Block, text_lines
 

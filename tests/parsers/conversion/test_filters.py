@@ -5,7 +5,7 @@ import re
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.parsers.conversion.filters import Filter
 
 ROWS = pl.DataFrame(

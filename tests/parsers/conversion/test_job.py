@@ -10,7 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.record import CORE_COLUMNS, LogreplayError, start_time
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS, start_time
 from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion.filters import Filter

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
 from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.ingest import Limit, TooManyRejects

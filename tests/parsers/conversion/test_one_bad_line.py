@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from fuzz.formats import ALL
 from fuzz.formats import JSON as ANY_JSON
 from fuzz.formats import LTSV as ANY_LTSV
-from logreplay.core.record import LogreplayError, start_time
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import start_time
 from logreplay.core.rows import read_batches, scan
 from logreplay.parsers.conversion import parse as rows
 from logreplay.parsers.conversion.job import ConvertOptions, convert

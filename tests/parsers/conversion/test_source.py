@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import free_port
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion import job

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats.format import Format

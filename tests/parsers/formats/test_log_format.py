@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.fields import values as fields
 from logreplay.parsers.formats.log_format import apache_format, nginx_format

@@ -6,7 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError, start_time
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import start_time
 from logreplay.core.rows import scan
 from logreplay.parsers import iter_log, read_log
 from logreplay.parsers.conversion.filters import Filter

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.checks import port_protocol, preflight
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import parse_target, resolve, tls_context

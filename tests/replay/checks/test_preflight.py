@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.checks import preflight
 from logreplay.replay.checks.preflight import Demand, machine
 from logreplay.replay.results.verdict import Finding

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 import uvloop
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine import engine as engine_module

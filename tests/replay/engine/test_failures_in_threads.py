@@ -9,7 +9,7 @@ from typing import NoReturn
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.engine import recorder
 from logreplay.replay.engine.engine import replay
 from logreplay.replay.requests.plan import Plan, Requests

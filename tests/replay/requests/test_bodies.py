@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.parsers.conversion.job import convert
 from logreplay.replay.requests.bodies import BodyFrom, LoggedBody, SizedBody, loaded, with_bodies
 from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders

@@ -6,7 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.record import REASON, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import REASON
 from logreplay.replay.requests.filters import (
     Custom,
     Excluding,

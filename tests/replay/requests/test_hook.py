@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from multidict import CIMultiDict
 
-from logreplay.core.record import CORE_COLUMNS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS
 from logreplay.replay.engine.engine import Engine, replay
 from logreplay.replay.requests.headers import LoggedHeader, LoggedProtocol
 from logreplay.replay.requests.hook import Hook, Hooked, Planned, load, signing

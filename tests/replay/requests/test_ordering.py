@@ -6,7 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.record import CORE_COLUMNS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS
 from logreplay.replay.requests.bodies import LoggedBody
 from logreplay.replay.requests.headers import LoggedHeaders
 from logreplay.replay.requests.ordering import Drawn, Shuffled

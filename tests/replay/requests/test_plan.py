@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.core.record import CORE_COLUMNS, LogreplayError, to_csv
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS, to_csv
 from logreplay.replay.requests import plan as plan_module
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.schedules.rates import Constant, Limited

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.replay.requests import siege_list
 from logreplay.replay.requests.siege_list import Bodies, UrlList, is_url_list

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.requests.sources import RequestFile
 from logreplay.replay.schedules.rates import Limited

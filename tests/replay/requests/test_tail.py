@@ -18,7 +18,8 @@ import polars as pl
 import pytest
 
 from conftest import ServerFactory
-from logreplay.core.record import REASON, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import REASON
 from logreplay.inputs.logs import followed
 from logreplay.parsers.conversion.follow import LineParser
 from logreplay.replay.engine.engine import Engine

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.url_rows import UrlRow
 from logreplay.replay.requests.url_templates import BATCH, Numbers, Templates, Texts, Values, values
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.results.login_log import LoginLog
 from logreplay.replay.sessions.client_sessions import LoginRow
 from support.background_server import beside

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from logreplay.analysis.input.arrays import read
-from logreplay.core.record import RESULT_COLUMNS, SCHEMA, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import RESULT_COLUMNS, SCHEMA
 from logreplay.core.rows import scan
 from logreplay.replay.results.result_log import FORMS, InSteps, MemoryResults, ResultLog
 

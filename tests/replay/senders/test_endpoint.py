@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.engine.engine import Limits, replay
 from logreplay.replay.requests.plan import Plan, Requests

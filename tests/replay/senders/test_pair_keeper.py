@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.senders import pair_keeper
 from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.replay.senders.digests import Head, ReceivedAnswer

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity, WorkQueue, serving, spawned
 
 LOG = """date,time,latency,xfertime,thinktime,bytes,url,rc,op

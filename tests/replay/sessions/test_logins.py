@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.core.record import CORE_COLUMNS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS
 from logreplay.replay.senders.encode import render
 from logreplay.replay.sessions.client_key import ClientKey
 from logreplay.replay.sessions.logins import LoginFile, Logins

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.results.verdict import Waits
 from logreplay.replay.sweeps.manifest import NAME, Manifest, fingerprint
 from logreplay.replay.sweeps.step_log import Mark

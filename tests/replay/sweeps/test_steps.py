@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.analysis.statistics.failures import more_errors
-from logreplay.core.record import RESPONSE_PARTS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import RESPONSE_PARTS
 from logreplay.core.rows import scan
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Requests

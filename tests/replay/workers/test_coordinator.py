@@ -17,7 +17,8 @@ import polars as pl
 import pytest
 
 from logreplay.cli.main import run
-from logreplay.core.record import RESPONSE_PARTS, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import RESPONSE_PARTS
 from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.replay.engine.engine import Limits, replay

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
 from logreplay.replay.engine import prefetch
 from logreplay.replay.monitor import sidecar

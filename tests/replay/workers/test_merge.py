@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.core.record import RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA, LogreplayError
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant

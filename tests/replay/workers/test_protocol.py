@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.workers.clock_offset import ClockOffset
 from logreplay.replay.workers.protocol import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.auth.aws import SigV4
 from logreplay.replay.requests.auth.stream import Authorized
 from logreplay.replay.requests.bodies import LoggedBody

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.record import LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.auth.schemes import SecretFile, parse
 
 TOKEN = "verysecrettoken.0123456789"
