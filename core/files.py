@@ -25,8 +25,6 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.errors import TakenError as TakenError
 from logreplay.core.masking import masked
 
-ADVICE: Final = "choose another with -o, or replace it with --force"
-
 FULL: Final = {
     errno.ENOSPC: "the disk is full; free some space",
     errno.EDQUOT: "the disk quota is used up; free some space",
@@ -72,21 +70,22 @@ class Lock:
     Args:
         path: a folder; or a file, made if it is missing, and removed by `release`.
         of: the name that is protected, for the message.
+        option: that gives the name, for the message.
 
     Raises:
         LogreplayError: another process holds it (`TakenError`), or the file cannot be made.
     """
 
-    def __init__(self, path: Path, of: Path) -> None:
+    def __init__(self, path: Path, of: Path, option: str = "-o") -> None:
         self._path, self._folder = path.absolute(), path.is_dir()
         for _ in range(_TRIES):
             try:
                 if self._take():
                     return
             except OSError as error:
-                raise unwritable(of, error) from None
+                raise unwritable(of, error, option) from None
             time.sleep(_PAUSE_S)  # its last holder may just be removing it
-        raise TakenError(in_use(of))
+        raise TakenError(in_use(of, option))
 
     def _take(self) -> bool:
         flags = os.O_RDONLY if self._folder else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
@@ -131,9 +130,13 @@ def lock(descriptor: int, *, unsupported: bool = True) -> bool:
     return True
 
 
-def in_use(path: Path) -> str:
+def in_use(path: Path, option: str = "-o") -> str:
     """The message for a name that another process is writing."""
-    return f"{path}: another logreplay is writing it; wait for its end, or choose another with -o"
+    return f"{path}: another logreplay is writing it; wait for its end{_or_another(option)}"
+
+
+def _or_another(option: str) -> str:
+    return f", or choose another with {option}" if option else ""
 
 
 def lock_beside(path: Path, of: Path) -> Lock:
@@ -184,7 +187,7 @@ class NewFile:
     Args:
         path: its name.
         force: a file of that name may be replaced.
-        advice: what to do where there is one.
+        option: that gives the name, for messages; empty: none does.
 
     Attributes:
         part: where to write.
@@ -194,17 +197,17 @@ class NewFile:
             or the folder cannot be written.
     """
 
-    def __init__(self, path: Path, *, force: bool = False, advice: str = ADVICE) -> None:
-        self._path, self._force, self._advice = path, force, advice
+    def __init__(self, path: Path, *, force: bool = False, option: str = "-o") -> None:
+        self._path, self._force, self._option = path, force, option
         self.part, self._lock = path, None
         if is_stream(path):
             return
         if path.is_dir():
-            raise LogreplayError(f"{path}: is a folder; give the name of a file with -o")
+            raise LogreplayError(f"{path}: is a folder; give the name of a file with {option}")
         self._check()
         remove_left_behind(path.parent)
         self.part = path.with_name(_part_of(path.name))
-        self._lock = Lock(self.part, path)
+        self._lock = Lock(self.part, path, option)
 
     def keep(self, made: Path | None = None) -> None:
         """Give the file its name; it was written at ``part``, or at ``made`` in the same folder.
@@ -222,7 +225,7 @@ class NewFile:
                 made.unlink()
                 return
             except FileExistsError:
-                raise TakenError(f"{self._path}: exists already; {self._advice}") from None
+                raise taken(self._path, self._option) from None
             except OSError:  # a file system without links
                 self._check()
         made.replace(self._path)
@@ -235,7 +238,7 @@ class NewFile:
 
     def _check(self) -> None:
         if not self._force:
-            check_absent(self._path, self._advice)
+            check_absent(self._path, self._option)
 
     def __enter__(self) -> Self:
         return self
@@ -245,14 +248,14 @@ class NewFile:
 
 
 @contextmanager
-def atomic_path(path: Path, *, force: bool = True, advice: str = ADVICE) -> Iterator[Path]:
+def atomic_path(path: Path, *, force: bool = True, option: str = "-o") -> Iterator[Path]:
     """Give another name to write under; the file gets its own when the block has ended well.
 
     Raises:
         LogreplayError: as `NewFile`.
         OSError: it cannot be written or renamed; names the file where it cannot grow.
     """
-    with closing(NewFile(path, force=force, advice=advice)) as new:
+    with closing(NewFile(path, force=force, option=option)) as new:
         try:
             yield new.part
         except OSError as error:
@@ -262,25 +265,31 @@ def atomic_path(path: Path, *, force: bool = True, advice: str = ADVICE) -> Iter
         new.keep()
 
 
-def write_atomically(path: Path, data: bytes | str, *, force: bool = True) -> None:
+def write_atomically(path: Path, data: bytes | str, *, force: bool = True, option: str = "-o") -> None:
     """Write a file atomically; text as UTF-8.
 
     Raises:
         LogreplayError: as `NewFile`.
         OSError: it cannot be written.
     """
-    with atomic_path(path, force=force) as fresh:
+    with atomic_path(path, force=force, option=option) as fresh:
         fresh.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
-def check_absent(path: Path, advice: str = ADVICE) -> None:
+def check_absent(path: Path, option: str = "-o") -> None:
     """Check that nothing has this name, not even a link that leads nowhere.
 
     Raises:
         TakenError: something has.
     """
     if os.path.lexists(path):
-        raise TakenError(f"{path}: exists already; {advice}")
+        raise taken(path, option)
+
+
+def taken(path: Path, option: str = "-o") -> TakenError:
+    """The error to raise where something has the name of an option."""
+    remedy = f"choose another with {option}, or replace it with --force" if option else "replace it with --force"
+    return TakenError(f"{path}: exists already; {remedy}")
 
 
 def is_stream(path: Path) -> bool:
@@ -351,7 +360,7 @@ def _same_file(one: Path, other: str | Path) -> bool:
 def why(error: OSError, option: str = "-o") -> str:
     """Why the file of an option cannot be written, in words."""
     if error.errno in FULL:
-        return f"{FULL[error.errno]}, or write elsewhere with {option}"
+        return f"{FULL[error.errno]}{f', or write elsewhere with {option}' if option else ''}"
     return error.strerror or str(error)
 
 
@@ -359,9 +368,9 @@ def unwritable(path: Path, error: OSError, option: str = "-o") -> LogreplayError
     """The error to raise where the file of an option cannot be written: why, and what to do."""
     missing = error.errno == errno.ENOENT and not path.parent.is_dir()
     reason = f"there is no folder {path.parent}" if missing else why(error, option)
-    remedy = "" if error.errno in FULL else f"; choose another with {option}"
+    remedy = "" if error.errno in FULL else f"; choose another with {option}" if option else "; use another folder"
     if error.errno == errno.ELOOP and error.filename:
-        reason, remedy = f"{error.filename} is a link", f"; remove it, or choose another with {option}"
+        reason, remedy = f"{error.filename} is a link", f"; remove it{_or_another(option)}"
     return LogreplayError(f"{path}: cannot be written: {reason}{remedy}")
 
 

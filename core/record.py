@@ -6,6 +6,7 @@ them; `logreplay.core.rows` reads them. Columns are found by name; unknown colum
 A result log is a normalized CSV with more columns, so it can be replayed, too.
 """
 
+import signal
 from collections.abc import Collection
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -14,6 +15,8 @@ import polars as pl
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+signal.siginterrupt(signal.SIGINT, True)  # Polars sets it to False: a read that waits for a pipe ignored Ctrl-C
 
 CORE_COLUMNS: Final = ("date", "time", "latency", "xfertime", "thinktime", "bytes", "url", "rc", "op")
 """The core columns: present in each file, first, in this order.

@@ -220,6 +220,11 @@ def read_table(path: Path, types: Types) -> pl.DataFrame:
     return pl.concat(frames)
 
 
+def _cause(error: BaseException) -> str:
+    """The text of an error; of one of the system without its number and the name of the file."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def left_out(reasons: Mapping[str, int]) -> str:
     """Say how many rows are left out, and why.
 
@@ -245,7 +250,7 @@ def _named_in_errors(path: Path) -> Iterator[None]:
     except LogreplayError as error:
         raise LogreplayError(f"{path}: {error}") from None
     except _UNREADABLE as error:
-        raise LogreplayError(f"{path}: cannot be read: {error}") from None
+        raise LogreplayError(f"{path}: cannot be read: {_cause(error)}") from None
 
 
 @contextmanager
@@ -414,7 +419,7 @@ def _known(names: list[str], name: str = "LOG") -> list[str]:
     missing = [column for column in CORE_COLUMNS if column not in names]
     if missing:
         what = f"not a normalized CSV: no column {', '.join(missing)}"
-        raise LogreplayError(f"{what}; make one with: logreplay convert {name}")
+        raise LogreplayError(f"{what}; name a result log, or make a CSV of an access log: logreplay convert {name}")
     if len(names) > MOST_COLUMNS:
         raise LogreplayError(f"has {len(names):,} columns; {MOST_COLUMNS:,} are the most: delete those without use")
     return names

@@ -51,7 +51,7 @@ class Bound:
             raise ValueError(f"no bound on {self.statistic!r}; there are: {', '.join(STATISTICS)}")
         if self.statistic == "errors":
             if not 0 <= self.limit < 1:
-                raise ValueError(f"the share of errors must be from 0 to below 1, got {self.limit!r}")
+                raise ValueError(f"--max-errors must be from 0 % to below 100 %, got {self.limit * 100:g} %")
         elif not 0 < self.limit < math.inf:
             raise ValueError(f"the bound of {self.statistic} must be above 0 s, got {self.limit!r}")
 

@@ -54,11 +54,11 @@ class Goal:
         if not 0 < self.start < math.inf:
             raise ValueError(f"the lowest rate must be above 0 requests/s, got {self.start!r}")
         if self.highest is not None and self.highest < self.start:
-            raise ValueError(f"the highest rate, {self.highest:g}/s, is below the lowest, {self.start:g}/s")
+            raise ValueError(f"--max-tps {self.highest:g} is below the lowest rate, --start {self.start:g}")
         if not 0.005 <= self.precision <= 0.5:
-            raise ValueError(f"precision must be from 0.5 % to 50 %, got {self.precision * 100:g} %")
+            raise ValueError(f"--precision must be from 0.5 % to 50 %, got {self.precision * 100:g} %")
         if self.trial_s is not None and not self.trial_s >= 1:
-            raise ValueError(f"a trial must last at least 1 s, got {self.trial_s:g}")
+            raise ValueError(f"a trial (--trial) must last at least 1 s, got {self.trial_s:g} s")
         if self.trials < 1:
             raise ValueError(f"a search needs at least 1 trial, got {self.trials!r}")
         before, (judged, _) = self.before_confirming_s, self.confirming_s(self.highest or math.inf)

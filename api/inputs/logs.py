@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.remote import Stored
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Tell = Callable[[str], object]
 """Takes a sentence besides the result."""
 BUNDLED = "nginx_request_time.log"
+_ELSEWHERE: Final = "TMPDIR=FOLDER"
+"""How a user moves the temporary files."""
 
 
 @contextmanager
@@ -117,7 +119,12 @@ def replayable(
                     raise LogreplayError(f"{name}: no line is a request that can be replayed; name another log")
                 yield path
         except LogreplayError as error:  # the user knows the log, not what was made of it
-            text = str(error).replace(str(path), name).replace(str(held), name)
+            text = str(error)
+            if text.endswith("with -o; nothing was kept"):  # the disk of the temporary files is full
+                text = text.replace(f"{path}: ", f"{name}: in {folder.parent} ").replace(
+                    "with -o", f"with {_ELSEWHERE}"
+                )
+            text = text.replace(str(path), name).replace(str(held), name)
             if text == str(error):
                 raise
             raise LogreplayError(text) from error
@@ -146,7 +153,7 @@ def copied(pipe: Path, folder: Path) -> Path:
         with copy.open("rb") as file:
             return copy.rename(folder / "pipe.parquet") if file.read(4) == b"PAR1" else copy
     except OSError as error:
-        raise LogreplayError(f"{pipe}: cannot be copied to {folder}: {why(error)}") from None
+        raise LogreplayError(f"{pipe}: cannot be copied to {folder}: {why(error, _ELSEWHERE)}") from None
 
 
 def log_named(text: str) -> "Log":
@@ -158,8 +165,8 @@ def log_named(text: str) -> "Log":
     scheme, separator, rest = text.partition("://")
     if text.startswith(("http:/", "https:/", "unix:")):
         if scheme == "unix" or "/" not in rest:
-            one = "" if scheme.startswith("unix:") else f", or {text.rstrip('/')}/ to replay that one url"
-            raise ValueError(f"{text}: a target stands where LOG is expected; name both: LOG, then TARGET{one}")
+            one = "" if scheme.startswith("unix:") else f"; {text.rstrip('/')}/ would replay that one url"
+            raise ValueError(f"{text}: a target stands where LOG is expected; name LOG first{one}")
         from logreplay.replay.requests.url_rows import UrlRow
 
         return UrlRow.of(text)

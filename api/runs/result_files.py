@@ -4,6 +4,7 @@ An earlier result stays until the new one is whole.
 """
 
 import errno
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -31,8 +32,12 @@ def inputs(log: object, request_rules: RequestRules, sender_rules: SenderRules) 
     return read + ([("--body", request_rules.body.table)] if isinstance(request_rules.body, BodyFrom) else [])
 
 
-def check_apart(written: Mapping[str, Path | None], reads: Sequence[tuple[str, Path]]) -> None:
-    """Check that the files of some options differ from the inputs, and that their folders are there.
+Named = Sequence[tuple[str, Path]]
+"""Files, each after the argument or option that names it."""
+
+
+def further_files(written: Mapping[str, Path | None], reads: Named) -> Named:
+    """Return the files of some options, after a check that they differ from the inputs and can be written.
 
     Raises:
         LogreplayError: one is an input, or cannot be written.
@@ -44,6 +49,9 @@ def check_apart(written: Mapping[str, Path | None], reads: Sequence[tuple[str, P
     for option, path in named:
         if not path.parent.is_dir():
             raise unwritable(path, FileNotFoundError(errno.ENOENT, ""), option)
+        if not os.access(path.parent, os.W_OK):
+            raise unwritable(path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)), option)
+    return named
 
 
 def place_for(named: Path | None, take: "Callable[[Path], _Place]", stem: str, ending: str = "") -> "_Place":
@@ -71,12 +79,19 @@ def place_for(named: Path | None, take: "Callable[[Path], _Place]", stem: str, e
     return take(Path(f"{name}-{_IN_A_SECOND}{ending}"))
 
 
-def claim(path: Path, reads: Sequence[tuple[str, Path]], locks: ExitStack, *, force: bool) -> Path:
+def claim(path: Path, reads: Named, locks: ExitStack, *, force: bool, others: Named = ()) -> Path:
     """Take the name of a result log, and those of the files that belong to it, until the locks end; return it.
+
+    Args:
+        path: of the result log.
+        reads: the inputs.
+        locks: end with the run.
+        force: an earlier result may be replaced.
+        others: what the run writes besides.
 
     Raises:
         LogreplayError: one of them exists and ``force`` was not given, another process writes them, they cannot be
-            written, or one of them is an input.
+            written, or one of them is an input or written besides.
     """
     from logreplay.analysis.input.external_metrics import stem
     from logreplay.analysis.output.file_names import belonging
@@ -85,7 +100,7 @@ def claim(path: Path, reads: Sequence[tuple[str, Path]], locks: ExitStack, *, fo
 
     check_new(path, force=True)
     written = dict.fromkeys((path, grows_at(path, belonging), *belonging(path)))
-    check_distinct([("-o", each) for each in written], reads)
+    check_distinct([*others, *(("-o", each) for each in written)], reads)
     locks.enter_context(lock_beside(stem(path), path))
     check_new(path, force=force, belonging=belonging)
     return path
@@ -103,13 +118,14 @@ class ResultFolder:
         self._made = False
 
     @classmethod
-    def new(cls, folder: Path, reads: Sequence[tuple[str, Path]] = (), *, force: bool = False) -> Self:
+    def new(cls, folder: Path, reads: Named = (), *, force: bool = False, others: Named = ()) -> Self:
         """Make a folder.
 
         Args:
             folder: its name.
             reads: the files that must not be among those that are replaced, each after its option.
             force: the folder may hold a result already, which is replaced.
+            others: what is written besides; not among the files of the folder.
 
         Raises:
             LogreplayError: it holds something and ``force`` was not given, another process writes it, it cannot be
@@ -120,7 +136,7 @@ class ResultFolder:
         from logreplay.core.rows import check_name
 
         check_name(folder)
-        check_distinct([("-o", folder / name) for name in _names()], reads)
+        check_distinct([*others, *(("-o", folder / name) for name in _names())], reads)
         with ExitStack() as locks:
             made = not folder.exists()
             try:
@@ -147,13 +163,14 @@ class ResultFolder:
 
     @classmethod
     def named(
-        cls, output: Path | None, stem: str, reads: Sequence[tuple[str, Path]] = (), *, force: bool = False
+        cls, output: Path | None, stem: str, reads: Named = (), *, force: bool = False, others: Named = ()
     ) -> Self:
         """Make the folder that the user named, or one with a name made from the command and the time; see `new`."""
-        return place_for(output, lambda path: cls.new(path, reads, force=force and output is not None), stem)
+        force = force and output is not None
+        return place_for(output, lambda path: cls.new(path, reads, force=force, others=others), stem)
 
     @classmethod
-    def resumed(cls, folder: Path, reads: Sequence[tuple[str, Path]] = (), *, replaces: bool = False) -> Self:
+    def resumed(cls, folder: Path, reads: Named = (), *, replaces: bool = False) -> Self:
         """Go on in a folder.
 
         Args:

@@ -36,7 +36,7 @@ from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.trace import Watch, describe_counts
 from logreplay.results import RunCheck, RunResult
 from logreplay.runs.engines import replayer
-from logreplay.runs.result_files import check_apart, claim, inputs, place_for
+from logreplay.runs.result_files import claim, further_files, inputs, place_for
 from logreplay.runs.sessions import report_sessions
 
 if TYPE_CHECKING:
@@ -111,9 +111,8 @@ def run_once(call: RunCall, listener: "CallListener") -> RunResult:
     sender_rules = call.sender_rules
     with ExitStack() as stack:
         reads = inputs(call.log, call.request_rules, sender_rules)
-        check_apart(call.written, reads)
-        force = call.force and call.output is not None
-        path = place_for(call.output, lambda path: claim(path, reads, stack, force=force), "run", ".csv")
+        others, force = further_files(call.written, reads), call.force and call.output is not None
+        path = place_for(call.output, lambda path: claim(path, reads, stack, force=force, others=others), "run", ".csv")
         log, source = sources(call, stack, listener.note)
         plan = plan_of(call, source, stack, listener.note)
         url = stack.enter_context(

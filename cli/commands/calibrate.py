@@ -33,10 +33,10 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
       logreplay calibrate
     """
     if trial < SHORTEST_S:
-        raise click.UsageError(f"--trial {trial:g}s: too short; expected at least {SHORTEST_S:g}s")
+        raise click.UsageError(f"--trial {trial * 1000:g}ms: too short; expected at least {SHORTEST_S * 1000:g}ms")
     import uvloop
 
-    from logreplay.core.files import write_atomically
+    from logreplay.core.files import unwritable, write_atomically
     from logreplay.replay.checks.calibrate import calibrate as measure
     from logreplay.replay.checks.calibrate import remembered_at
 
@@ -52,8 +52,11 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
     elif not quiet:
         _print(found)
     path = remembered_at()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(figures, indent=2) + "\n")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(figures, indent=2) + "\n", option="")
+    except OSError as error:
+        raise unwritable(path, error, "") from None
     say(f"remembered in {path}", quiet=quiet)
     return Exit.OK if found.ceiling else Exit.INVALID
 

@@ -96,7 +96,7 @@ def compare(
             f"{len(runs)} runs: expected a candidate after each baseline, as in A1 B1 A2 B2; {runs[-1]} has none"
         )
     located = [sources.locate(run).resolve() for run in runs]
-    logs = [run for run, path in zip(runs, located, strict=True) if compare_log.is_log(path)]
+    logs = [run for run in runs if compare_log.is_log(sources.locate(run))]
     if logs and (len(more) or logs != [baseline]):
         raise click.UsageError(f"{logs[-1]} is a log, not a run: compare it with one run, logreplay compare LOG RUN")
     try:

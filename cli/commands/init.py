@@ -47,7 +47,7 @@ def init(
 
     path = Path(FILE)
     if not force:
-        check_absent(path, "overwrite it with --force")
+        check_absent(path, "")
     check_distinct([("the settings file", path)], [("--log", log)] if log else [])
     asking = sys.stdin.isatty() and sys.stderr.isatty()
     if log is None and asking:
@@ -61,7 +61,7 @@ def init(
         _ask(target, allow_target, quiet=quiet)
     root = click.get_current_context().find_root().command
     assert isinstance(root, click.Group)
-    write_atomically(path, settings_text(root, log or "", target or ""), force=force)
+    write_atomically(path, settings_text(root, log or "", target or ""), force=force, option="")
     next_step = "next: logreplay run --tps 10 --for 10s"
     say(f"{path} holds the settings; options on the command line override them; {next_step}\n{path}", quiet=quiet)
 

@@ -33,10 +33,13 @@ def man(command: str | None, output: Path | None) -> None:
     if output is None:
         click.echo(page(root, command or ""), nl=False)
         return
-    from logreplay.core.files import write_atomically
+    from logreplay.core.files import unwritable, write_atomically
 
     share()
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(output, error) from None
     for name in ("", *root.commands):
         write_atomically(output / f"{_title(name)}.1", page(root, name))
     say(str(output))

@@ -54,6 +54,7 @@ def write_junit(path: Path, command: str, checks: Iterable[Check]) -> None:
         else:
             SubElement(element, "failure" if case.exit is Exit.CONDITION else "error", message=text)
     try:
-        write_atomically(path, tostring(suite, encoding="unicode", xml_declaration=False) + "\n")
+        text = tostring(suite, encoding="unicode", xml_declaration=False)
+        write_atomically(path, f"{text}\n", option="--junit")
     except OSError as error:
         raise unwritable(path, error, "--junit") from None

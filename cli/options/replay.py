@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -104,8 +104,21 @@ _FOLDER = (
     click.option("-q", "--quiet", is_flag=True, help="Print errors only."),
 )
 
+
+class _JunitPath(click.Path):
+    """A file that is replaced, so it must not hold something other than XML."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(str(super().convert(value, param, ctx)))
+        if path.is_file():
+            with path.open("rb") as file:
+                if file.read(1) not in (b"", b"<"):
+                    self.fail(f"{path}: exists and is not JUnit XML; choose another name", param, ctx)
+        return path
+
+
 junit_option = click.option(
-    "--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="PATH", help="Write the checks as JUnit XML."
+    "--junit", type=_JunitPath(dir_okay=False), metavar="PATH", help="Write the checks as JUnit XML."
 )
 """Gives a command ``--junit``."""
 history_option = click.option(

@@ -32,7 +32,7 @@ from logreplay.inputs.streams import request_stream
 from logreplay.options.conflicts import reconciled
 from logreplay.options.load import Load, log_report, log_sentence
 from logreplay.runs.engines import replayer
-from logreplay.runs.result_files import ResultFolder, check_apart, inputs
+from logreplay.runs.result_files import ResultFolder, further_files, inputs
 from logreplay.runs.sessions import report_sessions
 
 if TYPE_CHECKING:
@@ -146,12 +146,12 @@ def duet_once(options: DuetOptions) -> Exit:
     options.warn_beyond_timeout({})
     load, sender_rules, terminal = options.load, options.sender_rules, options.terminal()
     reads = inputs(options.log, options.request_rules, sender_rules)
-    check_apart({"--junit": options.junit, "--history": options.history}, reads)
+    others = further_files({"--junit": options.junit, "--history": options.history}, reads)
     if options.history:
         from logreplay.analysis.output.history import check, of_duet
 
         check(options.history, of_duet({}))
-    with ResultFolder.named(options.output, "duet", reads, force=options.force) as folder:
+    with ResultFolder.named(options.output, "duet", reads, force=options.force, others=others) as folder:
         with ExitStack() as stack:
             stream = request_stream(
                 options.request_rules,

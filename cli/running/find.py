@@ -33,7 +33,7 @@ from logreplay.options.conflicts import reconciled
 from logreplay.options.request_rules import INDEPENDENT
 from logreplay.options.think import Pauses, said, thinking
 from logreplay.runs.engines import replayer
-from logreplay.runs.result_files import ResultFolder, check_apart, inputs
+from logreplay.runs.result_files import ResultFolder, further_files, inputs
 from logreplay.runs.sessions import report_sessions
 
 if TYPE_CHECKING:
@@ -141,8 +141,8 @@ def find_rate(options: FindOptions) -> Exit:
     options = replace(options, sender_rules=sender_rules)
     options.warn_beyond_timeout({f"--{name}": limit for name, limit in options.limits.items() if limit is not None})
     reads = inputs(options.log, options.request_rules, sender_rules)
-    check_apart({"--junit": options.junit}, reads)
-    with ResultFolder.named(options.output, "find", reads, force=options.force) as place:
+    others = further_files({"--junit": options.junit}, reads)
+    with ResultFolder.named(options.output, "find", reads, force=options.force, others=others) as place:
         with ExitStack() as stack:
             csv = stack.enter_context(
                 replayable(options.log, terminal.note, expect_target=partial(expect_target, choice))

@@ -140,7 +140,8 @@ def convert(
             where = error.filename or target or "standard output"
             if error.errno in FULL:
                 advice = f"{FULL[error.errno]}, or write elsewhere with -o; nothing was kept"
-                raise LogreplayError(f"{target or 'standard output'}: {advice}") from None
+                place = target or error.filename or f"temporary files in {folder.parent}"
+                raise LogreplayError(f"{place}: {advice}") from None
             if isinstance(error, BrokenPipeError):
                 raise
             name = str(target) if is_part(where) else where
@@ -199,7 +200,7 @@ def find_reading(sources: Sequence[BlockSource], options: ConvertOptions) -> Det
             if source.truncated:
                 why = "the file was cut or is damaged; copy it again"
                 raise LogreplayError(f"{source.name}: the {source.compression} data cannot be unpacked: {why}")
-        raise LogreplayError(f"{sources[0].name}: empty log: nothing to convert")
+        raise LogreplayError(f"{sources[0].name}: is empty; name a log that holds requests")
     for source, data in zip(sources, samples, strict=True):
         if unpack := _archive(data):
             raise LogreplayError(
@@ -404,8 +405,12 @@ class _Job:
         bodies = self._side.close() if self._side else Path(beside(str(self._target or "")))
         if self._new is None or self._target is None:
             self.keep_rejects()
-            writers.write(self._sorted, sys.stdout.buffer, kind, str(bodies))
-            sys.stdout.buffer.flush()
+            try:
+                writers.write(self._sorted, sys.stdout.buffer, kind, str(bodies))
+                sys.stdout.buffer.flush()
+            except OSError as error:
+                error.filename = error.filename or "standard output"
+                raise
         elif kind == "csv" and not is_stream(self._target):
             self._keep_beside(bodies)
             self._new.keep(self._sorted)
@@ -425,8 +430,7 @@ class _Job:
 
 
 def _new(path: Path, option: str, options: ConvertOptions) -> NewFile:
-    advice = f"choose another name with {option}, or overwrite with --force"
-    return NewFile(path, force=options.force, advice=advice)
+    return NewFile(path, force=options.force, option=option)
 
 
 _SAMPLED: Final = 1 << 20

@@ -204,15 +204,16 @@ def load(name: str) -> Hook:
     Raises:
         LogreplayError: there is no such function.
     """
-    module, colon, function = name.partition(":")
-    if not colon:
+    module, _, function = name.partition(":")
+    if not (module and function):
         raise LogreplayError(f"hook {name!r}: write MODULE:FUNCTION, such as hooks:sign for sign in hooks.py")
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
         found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, SyntaxError) as error:
-        raise LogreplayError(f"hook {name!r}: {error}") from None
+        remedy = "write MODULE:FUNCTION of a file here or an installed module"
+        raise LogreplayError(f"hook {name!r}: {error}; {remedy}") from None
     except (Exception, SystemExit) as error:
         raise LogreplayError(f"hook {name!r}: importing {module} failed: {type(error).__name__}: {error}") from error
     finally:

@@ -73,7 +73,7 @@ class Tail:
     """
 
     def __init__(self, path: Path, *, from_start: bool = False, seconds: float | None = None) -> None:
-        self._path, self._from_start, self._seconds = path, from_start, seconds
+        self.path, self._from_start, self._seconds = path, from_start, seconds
         self._mark = b""
         self._size, self._looked = 0, 0.0
         self.truncations = Truncations()
@@ -87,9 +87,10 @@ class Tail:
         self._looked = time.monotonic()
         end = None if self._seconds is None else self._looked + self._seconds
         try:
-            file = os.open(self._path, os.O_RDONLY)
+            file = os.open(self.path, os.O_RDONLY)
         except OSError as error:
-            raise LogreplayError(f"{self._path}: {error.strerror}") from None
+            why = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
+            raise LogreplayError(f"{self.path}: {why}") from None
         try:
             if not self._from_start:
                 _seek_last_line(file)
@@ -147,7 +148,7 @@ class Tail:
     def _successor(self, file: int) -> int | None:
         """The file that has the name now, if it is another one and has lines: until then the old one may get more."""
         try:
-            new = os.open(self._path, os.O_RDONLY)
+            new = os.open(self.path, os.O_RDONLY)
         except OSError:
             return None
         if os.path.sameopenfile(file, new) or not os.fstat(new).st_size:
@@ -193,9 +194,13 @@ class Followed:
     values: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        written = False
         for data in self.tail:
+            written = written or bool(data)
             yield self._counted(_chosen(self.parse(data), columns))
         yield self._counted(_chosen(self.parse.close(), columns))
+        if not written:
+            raise LogreplayError(f"{self}: no line was written while it was followed; follow it for longer")
 
     def lacking(self, column: str, methods: Collection[str]) -> int:
         """Count the requests of these methods so far, if not one of them had a value in a column; else 0."""
@@ -210,7 +215,7 @@ class Followed:
         return rows
 
     def __str__(self) -> str:
-        return "the log that is followed"
+        return str(self.tail.path)
 
 
 def truncated(stream: object) -> str:

@@ -64,8 +64,7 @@ def values(text: str) -> Values:
     """Read the values of a variable: ``@file`` (one a line), ``1..9``, or ``a,b,c``.
 
     Raises:
-        ValueError: there are none.
-        LogreplayError: the file cannot be read.
+        ValueError: there are none, or the file cannot be read.
     """
     if match := _RANGE.fullmatch(text):
         if max(len(match[1]), len(match[2])) > _DIGITS:
@@ -75,7 +74,8 @@ def values(text: str) -> Values:
         try:
             lines = Path(text[1:]).read_text(encoding="utf-8", errors="replace").splitlines()
         except (OSError, ValueError) as error:  # a name with NUL is a ValueError
-            raise LogreplayError(f"{text[1:]}: {getattr(error, 'strerror', None) or error}") from None
+            why = getattr(error, "strerror", None) or error
+            raise ValueError(f"{text}: cannot be read: {why}; name a file with one value a line") from None
         found = [line.strip() for line in lines if line.strip()]
     else:
         found = [part for part in text.split(",") if part]

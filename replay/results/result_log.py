@@ -19,13 +19,13 @@ import polars as pl
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import (
-    ADVICE,
     TakenError,
     atomic_path,
     check_absent,
     in_use,
     lock,
     not_through_a_link,
+    taken,
     unwritable,
     why,
 )
@@ -202,7 +202,9 @@ class ResultLog:
         try:
             file = FileIO(path, mode, opener=None if mode == "rb" else not_through_a_link)
         except FileExistsError:
-            raise TakenError(f"{path}: exists already; {ADVICE if path == self.path else _KILLED}") from None
+            if path == self.path:
+                raise taken(path) from None
+            raise TakenError(f"{path}: exists already; {_KILLED}") from None
         except OSError as error:
             raise unwritable(self.path, error) from None
         if lock(file.fileno()):

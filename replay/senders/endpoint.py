@@ -98,6 +98,8 @@ def parse_target(text: str) -> Target:
         if not path.startswith("/"):
             raise LogreplayError(f"target {text!r}: the path of a unix socket begins with /")
         return Target("http", "localhost", 0, path)
+    if (port_alone := text.removeprefix(":")).isdigit():
+        raise LogreplayError(f"target {text!r}: a port without a host; write http://127.0.0.1:{port_alone}")
     scheme, slash, rest = text.partition(":/")
     if slash and scheme.lower() in _PORTS and not rest.startswith("/"):
         raise LogreplayError(f"target: a slash is missing after {scheme}:/; write {scheme}://HOST:PORT")
@@ -110,7 +112,8 @@ def parse_target(text: str) -> Target:
     if scheme not in _PORTS:
         raise LogreplayError(f"target {text!r}: the scheme must be http or https; write http://HOST:PORT")
     if parts.username is not None or parts.password is not None:
-        raise LogreplayError(f"target {parts.hostname!r}: remove user and password from the target")
+        remedy = "remove user and password from the target; --auth basic:FILE sends them"
+        raise LogreplayError(f"target {parts.hostname!r}: {remedy}")
     if not host or not _AUTHORITY.fullmatch(parts.netloc):
         raise LogreplayError(f"target {text!r}: no valid host name; write http://HOST:PORT")
     if parts.netloc.endswith(":"):
@@ -138,9 +141,14 @@ async def resolve(target: Target) -> Endpoint:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise LogreplayError(f"target {target}: the name {target.host!r} cannot be resolved: {why}") from None
+        raise _unresolved(target, error) from None
     return Endpoint(target, tuple(dict.fromkeys(str(info[4][0]) for info in found)))
+
+
+def _unresolved(target: Target, error: Exception) -> LogreplayError:
+    why = getattr(error, "strerror", None) or error
+    remedy = "it is a file: name LOG, then TARGET" if Path(target.host).is_file() else "check its spelling"
+    return LogreplayError(f"target {target}: the name {target.host!r} cannot be resolved: {why}; {remedy}")
 
 
 def check_permission(endpoint: Endpoint, allowed: Collection[str] = ()) -> None:

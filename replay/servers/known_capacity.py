@@ -7,6 +7,7 @@ exact workers would have finished it, so a late timer delays that one answer and
 
 import asyncio
 import heapq
+import os
 import random
 import sys
 from collections import Counter
@@ -190,7 +191,8 @@ async def serving(
         try:
             url = await stack.enter_async_context(listening(web.ServerRunner(server, shutdown_timeout=0.1), host, port))
         except OSError as error:
-            raise LogreplayError(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port") from None
+            why = os.strerror(error.errno or 0)  # asyncio's own text repeats the address
+            raise LogreplayError(f"cannot listen on {host}:{port}: {why}; choose another --port") from None
         yield url
 
 

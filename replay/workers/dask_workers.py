@@ -201,7 +201,8 @@ def cluster_client(address: str) -> "Iterator[Client]":
         try:
             client = stack.enter_context(Client(scheduler, timeout=_CONNECT_S))
         except (OSError, TimeoutError, ValueError) as error:
-            raise LogreplayError(f"cluster {address}: no scheduler can be reached there: {error}") from None
+            remedy = "write tcp://HOST:PORT of one that runs, or local:N"
+            raise LogreplayError(f"cluster {address}: no scheduler can be reached there: {error}; {remedy}") from None
         except TypeError:  # tls:// without a certificate
             raise LogreplayError(
                 f"cluster {address}: TLS needs a certificate; set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …CLIENT__CERT "

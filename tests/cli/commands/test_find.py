@@ -266,7 +266,7 @@ def test_a_bound_that_only_late_sending_missed_is_no_failure_of_the_target_whate
     ("arguments", "text"),
     [
         ((), "a bound is missing: give one, such as --p99 300ms"),
-        (("--p99", "300ms", "--start", "50", "--max-tps", "20"), "the highest rate, 20/s, is below the lowest, 50/s"),
+        (("--p99", "300ms", "--start", "50", "--max-tps", "20"), "--max-tps 20 is below the lowest rate, --start 50"),
         (("--p99", "300ms", "--precision", "90%"), "precision must be from 0.5 % to 50 %, got 90 %"),
         (("--p99", "300ms", "--stop", "fast"), "'fast' is not a stop condition; write errors>5%/10s"),
     ],

@@ -198,4 +198,4 @@ def test_a_parquet_may_come_out_of_a_pipe(server: RecordingServer, folder: Path)
 
 def test_an_empty_pipe_is_named(server: RecordingServer, capsys: pytest.CaptureFixture[str]) -> None:
     assert logreplay("run", "/dev/null", server.url, "--tps", 1) == 1
-    assert "Error: /dev/null: empty log" in capsys.readouterr().err
+    assert "Error: /dev/null: is empty" in capsys.readouterr().err

@@ -446,7 +446,7 @@ def test_a_target_without_a_log_is_not_taken_for_one(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert logreplay(*command, "http://127.0.0.1:8080") == 2
-    assert "a target stands where LOG is expected; name both: LOG, then TARGET" in capsys.readouterr().err
+    assert "a target stands where LOG is expected; name LOG first" in capsys.readouterr().err
 
 
 @pytest.mark.alone

@@ -370,7 +370,7 @@ def test_init_reads_the_log_and_asks_the_target(folder: Path, capsys: pytest.Cap
     assert not Path("logreplay.toml").exists()
     assert run(["init", "--log", "access.log"]) == 0
     assert tomllib.loads(Path("logreplay.toml").read_text("utf-8"))["log"] == "access.log"
-    assert "exists already; overwrite it with --force" in failed(capsys, "init", "--log", "access.log")
+    assert "exists already; replace it with --force" in failed(capsys, "init", "--log", "access.log")
     assert run(["init", "--log", 'it\'s "x".log', "--no-check", "--force"]) == 0
     assert tomllib.loads(Path("logreplay.toml").read_text("utf-8"))["log"] == 'it\'s "x".log'
 

@@ -137,7 +137,7 @@ def test_a_bomb_that_unpacks_to_one_line_of_a_gigabyte_is_rejected_in_bounded_me
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("letter", "word"),
-    [(b"A", "not an access log, or in an unknown format"), (b"\0", "empty log: nothing to convert")],
+    [(b"A", "not an access log, or in an unknown format"), (b"\0", "is empty; name a log that holds requests")],
 )
 def test_a_bomb_of_one_letter_is_no_access_log(letter: bytes, word: str, tmp_path: Path) -> None:
     log = tmp_path / "bomb.gz"

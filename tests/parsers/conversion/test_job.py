@@ -204,8 +204,8 @@ def test_the_output_name_comes_from_the_log() -> None:
     ("content", "text"),
     [
         (None, "{log}: no such file"),
-        (b"", "{log}: empty log: nothing to convert"),
-        (b"\n\n", "{log}: empty log: nothing to convert"),
+        (b"", "{log}: is empty; name a log that holds requests"),
+        (b"\n\n", "{log}: is empty; name a log that holds requests"),
         (zstd.compress(b"/\n" * 50)[:-4], "{log}: the zstd data cannot be unpacked: the file was cut or is damaged"),
         (_TAR, "{log}: is an archive of files; unpack it first: tar -xOf {log} | logreplay convert -"),
         (zstd.compress(_TAR), "{log}: is an archive of files; unpack it first: tar -xOf {log} |"),

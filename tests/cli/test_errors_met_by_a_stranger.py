@@ -1,0 +1,151 @@
+"""Errors say where, what is wrong, the value, and what to do; each of these once said something else."""
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from logreplay.cli.main import run
+from support.background_server import beside
+from support.command_line import COMMAND, PATIENCE
+from support.raw_server import raw_server
+
+TARGET = "http://127.0.0.1:1"
+HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
+LINE = '127.0.0.1 - - [21/Nov/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 5\n'
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a log in both forms."""
+    monkeypatch.chdir(tmp_path)
+    Path("access.csv").write_text(f"{HEADER}\n2026-01-01,00:00:00,0,0,0,5,/a,200,GET\n")
+    Path("access.log").write_text(LINE * 3)
+    return tmp_path
+
+
+def failed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert run([*words]) in (1, 2)
+    return capsys.readouterr().err.rpartition("Error: ")[2].strip()
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("run access.csv 8099 --tps 5", "target '8099': a port without a host; write http://127.0.0.1:8099"),
+        ("run access.csv :8099 --tps 5", "target ':8099': a port without a host; write http://127.0.0.1:8099"),
+        ("run access.log access.csv --tps 5", "it is a file: name LOG, then TARGET"),
+        ("run access.csv http://a:b@127.0.0.1 --tps 5", "user and password from the target; --auth basic:FILE sends"),
+        (f"duet {TARGET} {TARGET} access.csv --tps 5", f"name LOG first; {TARGET}/ would replay that one url"),
+        (f"run empty.log {TARGET} --tps 5", "empty.log: is empty; name a log that holds requests"),
+        (f"run access.csv {TARGET} --tps 5 --body .:url", ".: cannot be read: Is a directory"),
+        (f"run access.csv {TARGET} --tps 5 --hook ::", "hook '::': write MODULE:FUNCTION, such as hooks:sign"),
+        (f"run access.csv {TARGET} --tps 5 --hook no:f", "No module named 'no'; write MODULE:FUNCTION of a file here"),
+        (
+            f"run access.csv {TARGET} --tps 5 --junit access.log",
+            "access.log: exists and is not JUnit XML; choose",
+        ),
+        (f"find access.csv {TARGET} --p99 1s --max-errors 100%", "--max-errors must be from 0 % to below 100 %"),
+        (f"find access.csv {TARGET} --p99 1s --trial 500ms", "a trial (--trial) must last at least 1 s, got 0.5 s"),
+        ("compare nowhere.csv access.csv", "nowhere.csv: no such file"),
+        ("analyze access.log", "name a result log, or make a CSV of an access log: logreplay convert access.log"),
+        (
+            "urls /{n} --var n=@nowhere",
+            "@nowhere: cannot be read: No such file or directory; name",
+        ),
+        ("convert access.log -o new.csv --rejects .", ".: is a folder; give the name of a file with --rejects"),
+        ("calibrate --trial 1us", "--trial 0.001ms: too short; expected at least 50ms"),
+        ("man -o access.csv", "access.csv: cannot be written: File exists; choose another with -o"),
+    ],
+)
+def test_an_error_says_what_to_do(words: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty.log").touch()
+    assert text in failed(capsys, *words.split())
+
+
+@pytest.mark.parametrize(
+    ("log", "text"),
+    [
+        ("nowhere.log", "nowhere.log: no such file"),
+        ("access.log", "access.log: no line was written while it was followed; follow it for longer"),
+    ],
+)
+def test_a_log_that_cannot_be_followed_is_named(log: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with beside(raw_server) as server:
+        assert failed(capsys, "run", log, server.url, "--follow", "--for", "50ms").endswith(text)
+
+
+def test_a_port_that_is_taken_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = failed(capsys, "serve", "access.csv", "--port", str(port))
+    assert said == f"cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port"
+
+
+def test_no_cluster_is_there_where_the_address_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed")
+    said = failed(capsys, "convert", "access.log", "-o", "new.csv", "--cluster", "-1")
+    assert said.startswith("cluster -1: no scheduler can be reached there: ")
+    assert said.endswith("; write tcp://HOST:PORT of one that runs, or local:N")
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "junit"),
+    [
+        (("run", "--tps", "5"), "r.csv", "r.csv"),
+        (("run", "--tps", "5"), "r.csv", "r.summary.json"),
+        (("find", "--p99", "1s"), "found", "found/results.csv"),
+        (("duet", TARGET, "--tps", "5"), "both", "both/baseline.csv"),
+    ],
+)
+def test_checks_are_not_written_over_the_results_of_the_same_run(
+    command: Sequence[str], output: str, junit: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The XML took the place of the rows, without a word."""
+    Path(junit).parent.mkdir(exist_ok=True)
+    said = failed(capsys, command[0], "access.csv", TARGET, *command[1:], "-o", output, "--junit", junit, "--force")
+    assert said == f"{junit}: --junit and -o name the same file; choose another name for one"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.parametrize("option", ["--junit", "--history"])
+def test_a_folder_that_cannot_be_written_is_said_before_the_run(
+    option: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    locked = folder / "locked"
+    locked.mkdir(mode=0o555)
+    said = failed(capsys, "run", "access.csv", TARGET, "--tps", "5", option, "locked/x")
+    assert said == f"locked/x: cannot be written: Permission denied; choose another with {option}"
+
+
+def small_files() -> None:
+    """Let files grow to 1 kB."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+
+def test_a_full_disk_of_temporary_files_is_named_with_the_way_out(folder: Path) -> None:
+    """The log was said to be full, and -o, which names the result, to help."""
+    Path("access.log").write_text(LINE * 1000)
+    command = [*COMMAND, "run", "access.log", TARGET, "--tps", "5"]
+    env = {**os.environ, "TMPDIR": str(folder)}
+    done = subprocess.run(command, env=env, preexec_fn=small_files, capture_output=True, text=True, check=False)
+    reason = "the file size limit is reached (ulimit -f); raise it, or write elsewhere with TMPDIR=FOLDER"
+    assert f"Error: access.log: in {folder} {reason}; nothing was kept\n" in done.stderr
+
+
+def test_ctrl_c_ends_a_conversion_that_waits_for_its_log() -> None:
+    """Polars lets an interrupted read go on: it had to be killed."""
+    with subprocess.Popen([*COMMAND, "convert", "-", "-o", "out.csv"], stdin=subprocess.PIPE) as process:
+        wchan, deadline = Path(f"/proc/{process.pid}/wchan"), time.monotonic() + PATIENCE
+        while "pipe_read" not in wchan.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)  # nobody tells when it waits: ask again
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 130
