@@ -32,7 +32,8 @@ from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.wire import WireSender
 from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
-from support.raw_server import raw_server
+from support.raw_server import Exchange as ServerExchange
+from support.raw_server import ok, raw_server
 
 PATIENCE = 30.0
 
@@ -85,9 +86,13 @@ def test_nothing_is_kept_for_the_trace_of_requests_that_were_dropped(log: Path) 
     """-v kept the status in the log of each of them to the end."""
     seen: list[Exchange] = []
 
+    async def in_a_while(exchange: ServerExchange) -> bool:
+        await asyncio.sleep(0.01)
+        return await ok(exchange)
+
     async def main() -> tuple[Outcome, dict[int, int]]:
         limits = Limits(max_in_flight=1, drop_after=0.05)
-        async with raw_server() as server:
+        async with raw_server(answers={f"/page/{n}": in_a_while for n in range(100)}) as server:
             engine = Engine(sender_to(server.url), MemoryResults(), limits=limits, trace=seen.append)
             async with engine:
                 return await engine.run(Plan(Requests(log), Constant(20_000, 0.1))), engine._expected
