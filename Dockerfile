@@ -5,7 +5,7 @@ FROM $BASE
 ARG VERSION=0.1.0
 COPY . /src
 RUN SETUPTOOLS_SCM_PRETEND_VERSION_FOR_LOGREPLAY_TOOLKIT=$VERSION \
-    pip install --no-cache-dir -c /src/constraints.txt '/src[cluster,nginx,plots]' && rm -r /src
+    pip install --no-cache-dir -c /src/constraints.txt '/src[cluster,nginx]' && rm -r /src
 # logreplay needs no rights of root; --user takes the place of this user
 RUN useradd --uid 1000 --create-home logreplay && install -d -o logreplay /data
 USER logreplay

@@ -19,7 +19,7 @@ from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.machines import Capacity
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.core.errors import LogreplayError
-from logreplay.core.frames import pandas_installed, to_pandas
+from logreplay.core.frames import to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ def load(path: str | PathLike[str]) -> "pd.DataFrame":
         One row per request in the order of the file, with the columns of `logreplay.analysis.analyze.rows`.
 
     Raises:
-        LogreplayError: it cannot be read; or pandas is not installed.
+        LogreplayError: it cannot be read.
     """
     return to_pandas(analyze.rows(Path(path)))
 
@@ -134,10 +134,9 @@ def differences(folder: str | PathLike[str]) -> "pd.DataFrame":
         ``kind``, ``count`` and ``share`` of the pairs, and whether the difference ``counts``.
 
     Raises:
-        LogreplayError: it cannot be read; or pandas is not installed.
+        LogreplayError: it cannot be read.
     """
-    with pandas_installed():
-        import pandas as pd
+    import pandas as pd
 
     path = Path(folder) / "differences.csv"
     try:

@@ -99,7 +99,7 @@ class Result:
         Texts are categories. Times in seconds.
 
         Raises:
-            LogreplayError: the rows are gone; or pandas is not installed.
+            LogreplayError: the rows are gone.
         """
         from logreplay.analysis.analyze import rows
         from logreplay.core.record import RESULT_COLUMNS

@@ -1,31 +1,12 @@
 """Tables of pandas from tables of Polars, and back, column by column: PyArrow is not needed."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from logreplay.core.errors import LogreplayError
-
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@contextmanager
-def pandas_installed() -> Iterator[None]:
-    """While the block runs, a missing library is reported as the extra that brings it.
-
-    Raises:
-        LogreplayError: pandas is not installed.
-    """
-    try:
-        yield
-    except ImportError:
-        from logreplay.core.installation import needs_extra
-
-        raise LogreplayError(f"a table of pandas {needs_extra('pandas')}") from None
 
 
 def to_pandas(frame: pl.DataFrame, *, categories: bool = False) -> "pd.DataFrame":
@@ -34,12 +15,8 @@ def to_pandas(frame: pl.DataFrame, *, categories: bool = False) -> "pd.DataFrame
     Args:
         frame: numbers, texts, truth values and times.
         categories: make texts categories, an eighth of the memory for the requests of a run.
-
-    Raises:
-        LogreplayError: pandas is not installed.
     """
-    with pandas_installed():
-        import pandas as pd
+    import pandas as pd
 
     texts = pd.Series(["text"]).dtype  # `str` since pandas 3, before that `object`
 

@@ -7,7 +7,6 @@ import click
 
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.options.cluster import cluster_option
-from logreplay.cli.running.reporting import draws
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.cli.settings.share import share_option
 from logreplay.runs.engines import cluster_executor
@@ -46,11 +45,8 @@ def analyze(
     path = sources.locate(results)
     inside = output is None and results.is_dir()
     folder = results if inside else place_for(output, _made if output is None else Path if force else _free, "analyze")
-    plots = draws(no_plots=no_plots, quiet=True)
     with cluster_executor(cluster) as executor:
-        summary, steps = write_folder(path, folder, plots=plots, executor=executor)
-    if not plots:  # after errors of the result log, which matter more
-        draws(no_plots=no_plots, quiet=quiet)
+        summary, steps = write_folder(path, folder, plots=not no_plots, executor=executor)
     if as_json:
         import json
 

@@ -1,7 +1,6 @@
 """``logreplay compare``: the differences between runs, or between a log and its replay."""
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,10 +86,8 @@ def compare(
     runs = (baseline, candidate, *more)
     if written := [(option, path) for option, path in (("-o", output), ("--junit", junit)) if path is not None]:
         check_distinct(written, [(("BASELINE", "CANDIDATE")[at % 2], run) for at, run in enumerate(runs)])
-    if output is not None:
-        import_module("logreplay.analysis.output.plots")  # without matplotlib it ends here, not after the comparison
-        if not force:
-            check_absent(output)
+    if output is not None and not force:
+        check_absent(output)
     if len(runs) % 2:
         raise click.UsageError(
             f"{len(runs)} runs: expected a candidate after each baseline, as in A1 B1 A2 B2; {runs[-1]} has none"

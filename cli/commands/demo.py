@@ -8,7 +8,7 @@ from logreplay.calling.stopping import stop_rule
 from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.running.reporting import draws, report_sweep
+from logreplay.cli.running.reporting import report_sweep
 from logreplay.cli.running.sweep import limited_steps
 from logreplay.cli.running.sweep_runner import sweep_into
 from logreplay.cli.settings.configurable import Configurable
@@ -68,10 +68,9 @@ def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
         )
     folder = place.keep()
     said = {"rates": list(RATES), "arrivals": INDEPENDENT, "for": STEP_SECONDS, "http": http}
-    about, plots = About(BUNDLED, url, said, limited=limited_steps(manifest, outcomes)), draws(quiet=quiet)
-    valid = report_sweep(folder, about, plots=plots, quiet=quiet)
-    if plots:
-        say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
+    about = About(BUNDLED, url, said, limited=limited_steps(manifest, outcomes))
+    valid = report_sweep(folder, about, quiet=quiet)
+    say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
     if any(outcome.stopped for outcome in outcomes):
         say(f"interrupted: {len(manifest.done)} of {len(RATES)} rates are done", quiet=quiet)
         return Exit.INTERRUPTED

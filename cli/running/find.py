@@ -21,7 +21,7 @@ from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.words import print_arrivals
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.replay import ReplayOptions
-from logreplay.cli.running.reporting import draws, evaluating, report
+from logreplay.cli.running.reporting import evaluating, report
 from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 from logreplay.cli.running.signals import SIGNALS
 from logreplay.core.errors import Interrupted
@@ -227,7 +227,7 @@ def _report(
         more["verdict"] = "VALID"
     answered = answer.holds or answer.why == "not-met"
     about = About(log, url, options.said(search.goal), found + weaknesses(search), more=more, answered=answered)
-    plots = draws(no_plots=options.no_plots, quiet=options.quiet)
+    plots = not options.no_plots
 
     def show(*_: object) -> None:
         click.echo(text)

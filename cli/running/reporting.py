@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,20 +47,6 @@ def evaluating(*again: str) -> Iterator[None]:
     except Interrupted:
         say(f"interrupted while the rows were evaluated; they are kept; evaluate them with: {shlex.join(again)}")
         raise
-
-
-def draws(*, no_plots: bool = False, quiet: bool = False) -> bool:
-    """Whether pictures are drawn: not with ``--no-plots``, and not without matplotlib, which the user is told."""
-    from logreplay.core.errors import LogreplayError
-
-    if no_plots:
-        return False
-    try:
-        import_module("logreplay.analysis.output.plots")
-    except LogreplayError as error:
-        say(f"no pictures and no report.html, because {error}", quiet=quiet)
-        return False
-    return True
 
 
 def report(

@@ -15,7 +15,7 @@ from logreplay.cli.display.left_out import report_left_out
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.log_name import LogName
 from logreplay.cli.options.replay import ReplayOptions
-from logreplay.cli.running.reporting import draws, report_sweep
+from logreplay.cli.running.reporting import report_sweep
 from logreplay.cli.running.sweep_runner import sweep_into
 from logreplay.core.errors import Interrupted
 from logreplay.core.plural import number_of
@@ -310,8 +310,7 @@ def _report(
     told = [finding.as_dict() for finding in findings]
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
     about = About(options.log, url, options.said(), told, more, options.closed_loop, limited)
-    plots = draws(no_plots=options.no_plots, quiet=options.quiet)
-    valid = report_sweep(folder, about, plots=plots, as_json=options.as_json, quiet=options.quiet)
+    valid = report_sweep(folder, about, plots=not options.no_plots, as_json=options.as_json, quiet=options.quiet)
     if lost:
         options.say(f"a worker was lost: repeat its step with --resume {folder}")
     if stopped:

@@ -85,77 +85,35 @@ def test_a_copy_that_was_never_installed_has_no_version_and_names_the_index(monk
 
 
 LOG = str(Path(__file__).resolve().parents[2] / "sample_logs" / "nginx_request_time.log")
-NO_EXTRAS = "import sys; sys.modules.update(dict.fromkeys(('matplotlib', 'pandas', 'pyarrow')))\n"
-"""As if they were not installed."""
-COMMAND = "from logreplay.cli.main import run; sys.exit(run(sys.argv[1:]))"
-NO_PICTURES = "no pictures and no report.html, because drawing needs the extra `plots`: pip install "
-
-
-def plainly(folder: Path, *words: str, code: str = COMMAND) -> "subprocess.CompletedProcess[str]":
-    """Run a command, or other code, in a plain installation."""
-    command = [sys.executable, "-c", NO_EXTRAS + code, *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
-
-
-FUNCTIONS = """
-from logreplay import analysis
-from logreplay.analysis.output.folder import write_folder
-from logreplay.core.errors import LogreplayError
-for call in (
-    lambda: analysis.load("out.csv"),
-    lambda: analysis.differences("."),
-    lambda: analysis.picture(None, "out.csv", "heatmap"),
-    lambda: analysis.overlay(None, {"a": "out.csv"}),
-    lambda: write_folder("out.csv", "new"),
-):
-    try:
-        call()
-    except LogreplayError as error:
-        print(error)
+COMMAND = """
+import sys
+sys.modules["pyarrow"] = None  # as if it were not installed
+from logreplay.cli.main import run
+code = run(sys.argv[1:])
+print(*({"matplotlib", "pandas"} & {*sys.modules}), file=sys.stderr)
+sys.exit(code)
 """
 
 
+def plainly(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a plain installation; its last line on stderr names the heavy libraries that it loaded."""
+    command = [sys.executable, "-c", COMMAND, *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
 @pytest.mark.slow
-def test_convert_run_and_analyze_need_no_extra_and_say_once_that_pictures_do(tmp_path: Path) -> None:
+def test_the_plain_installation_does_the_whole_mission_and_loads_what_a_command_needs(tmp_path: Path) -> None:
     options = ("--demo-target", "--tps", "500", "--for", "0.1", "--shuffle", "-o", "out.csv")
     for words in (("convert", LOG, "-o", "log.parquet"), ("run", "log.parquet", *options)):
         done = plainly(tmp_path, *words)
         assert done.returncode in (0, 3), done.stderr
-        assert "extra" not in done.stderr
-    for name, *more in (("out",), ("json", "--json"), ("quiet", "-q"), ("none", "--no-plots")):
-        done = plainly(tmp_path, "analyze", "out.csv", "-o", name, *more)
-        times = int(name in ("out", "json"))
-        assert (done.returncode, done.stderr.count(NO_PICTURES), done.stderr.count("extra")) == (0, times, times)
-        names = {"results.hgrm", "results.hlog", "routes.csv", "seconds.csv", "steps.csv", "summary.json"}
-        assert {path.name for path in (tmp_path / name).iterdir()} == names
-    done = plainly(tmp_path, code=FUNCTIONS)
-    said = [text.partition(": pip install ")[0] for text in done.stdout.splitlines()]
-    tables, drawings = said[:2], said[2:]
-    assert tables == 2 * ["a table of pandas needs the extra `pandas`"], done.stderr
-    assert drawings == 3 * ["drawing needs the extra `plots`"]
-    assert not (tmp_path / "new").exists()
+        assert done.stderr.splitlines()[-1] == ""
+    done = plainly(tmp_path, "analyze", "out.csv", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "matplotlib"
+    assert {"report.html", "hockeystick.png"} <= {path.name for path in (tmp_path / "out").iterdir()}
 
 
-@pytest.mark.slow
-def test_sweep_and_find_say_once_that_pictures_need_an_extra(tmp_path: Path) -> None:
-    find = ("find", LOG, "--p90", "1s", "--start", "100", "--trial", "1s", "--trials", "1", "--budget", "11s")
-    for command in (("sweep", "200", LOG, "--for", "0.2"), find):
-        done = plainly(tmp_path, *command, "--demo-target", "-o", command[0])
-        assert done.returncode in (0, 3, 4), done.stderr
-        assert done.stderr.count(NO_PICTURES) == done.stderr.count("results: ") == 1
-        assert not [*(tmp_path / command[0]).glob("*.png")]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["plot", "gone.csv"],
-        ["plot", "gone.csv", "lost.csv", "-o", "x.svg", "-q"],
-        ["compare", "gone.csv", "lost.csv", "-o", "x.png"],
-    ],
-)
-def test_drawing_without_matplotlib_names_the_extra_before_a_run_is_read(words: list[str], tmp_path: Path) -> None:
-    done = plainly(tmp_path, *words)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("Error: drawing needs the extra `plots`: pip install ")
-    assert done.stderr.count("\n") == 1
+def test_the_extras_that_now_come_with_it_may_still_be_named() -> None:
+    offered = metadata.metadata(installation.DISTRIBUTION).get_all("Provides-Extra") or []
+    assert {"pandas", "plots"} <= {*offered}

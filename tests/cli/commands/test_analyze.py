@@ -167,13 +167,3 @@ def test_what_needs_response_times_refuses_a_log_without_them(
         f"{untimed}: the log has no response times; log $request_time (nginx) or %D (Apache)"
     )
     assert not Path("x.png").exists()
-
-
-def test_a_missing_file_is_told_before_a_missing_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def without_extra(_: str) -> None:
-        raise LogreplayError("matplotlib is missing")
-
-    monkeypatch.setattr("logreplay.cli.running.reporting.import_module", without_extra)
-    done = CliRunner().invoke(cli, ["analyze", str(tmp_path / "nosuch.csv"), "-o", str(tmp_path / "out")])
-    assert str(done.exception) == f"{tmp_path / 'nosuch.csv'}: no such file"
-    assert done.stderr == ""
