@@ -3,17 +3,16 @@
 Each name is imported when it is first used: `import logreplay` loads no other library.
 """
 
-from typing import TYPE_CHECKING, Final
-
 from logreplay.core.lazy_names import lazy_names
 
+TYPE_CHECKING = False  # for type checkers; `typing` takes 10 ms, in which Ctrl-C would end the command line badly
 if TYPE_CHECKING:
     from logreplay import analysis, parsers
     from logreplay.core.errors import BusyError, Interrupted, LogreplayError, TakenError, UsageError
     from logreplay.functions import run
     from logreplay.results import RunResult
 
-_HOMES: Final = {
+_HOMES = {
     **dict.fromkeys(
         ("BusyError", "Interrupted", "LogreplayError", "TakenError", "UsageError"), "logreplay.core.errors"
     ),

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from logreplay.calling.busy import only_run
+from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calling.callbacks import Callbacks
 from logreplay.core.errors import Interrupted, UsageError
 from logreplay.core.quantities import Seconds, as_seconds
@@ -127,14 +127,12 @@ def _answered(function: str, once: Callable[[Path], R], listener: Callbacks, out
     """
     from logreplay.scratch import Scratch
 
-    with only_run(function):
+    with only_run(function), used_by_thread() as stack:
         scratch = Scratch() if output is None else None
-        try:
-            result = once(scratch.path / "results.csv" if scratch else Path(output or ""))
-        except BaseException:
-            if scratch:
-                scratch.close()
-            raise
+        if scratch:
+            stack.callback(scratch.close)
+        result = once(scratch.path / "results.csv" if scratch else Path(output or ""))
+        stack.pop_all()  # the folder goes with the result
     result.notes, result.scratch = tuple(listener.notes), scratch
     if result.stopped.startswith("interrupted") and not hasattr(sys, "ps1"):
         interrupted = Interrupted()

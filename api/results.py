@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -234,7 +235,8 @@ class Result:
 
     def __getstate__(self) -> dict[str, Any]:
         if self.summary:
-            self._tables  # noqa: B018  # made while the rows are there
+            with suppress(LogreplayError):  # they are made while the rows are there; later, whoever asks is told
+                self._tables  # noqa: B018
         return {name: value for name, value in self.__dict__.items() if name not in _LAZY} | {"scratch": None}
 
     @cached_property

@@ -1,12 +1,19 @@
-"""The program ``logreplay``: a signal that comes while its modules are loaded ends it without a traceback."""
+"""The program ``logreplay``: a signal that comes while its modules are loaded ends it without a traceback.
 
-import signal
+Nothing is imported before it listens, except what the interpreter has loaded already.
+"""
+
+import _signal  # type: ignore[import-not-found]  # `signal` loads others
+import os
+
+_INTERRUPTED = 130
+"""`logreplay.cli.exit_codes.Exit.INTERRUPTED`, whose module takes milliseconds to load."""
 
 
 def main() -> None:
     """Load the command line and run it."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the command line hears signals itself
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))  # until the command line hears signals itself
     from logreplay.cli.main import main as command_line
 
     command_line()

@@ -3,14 +3,17 @@
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from logreplay.core.errors import BusyError
 
 _LOCK = threading.Lock()
 _UNDER_WAY: list[str] = []
 """The function of the run, once for the call and once for its thread, which may outlive the call."""
+_LEFT_TO_THREAD: list[ExitStack] = []
+"""What a thread that outlives its call closes at its end."""
 os.register_at_fork(after_in_child=_UNDER_WAY.clear)
+os.register_at_fork(after_in_child=_LEFT_TO_THREAD.clear)
 
 
 @contextmanager
@@ -41,8 +44,24 @@ def thread_of_run() -> Iterator[None]:
     try:
         yield
     finally:
-        for function in mine:
-            _remove(function)
+        with _LOCK:
+            for function in mine:
+                _remove(function)
+            left, _LEFT_TO_THREAD[:] = _LEFT_TO_THREAD[:], []
+        for stack in left:
+            stack.close()
+
+
+@contextmanager
+def used_by_thread() -> Iterator[ExitStack]:
+    """A stack for what the thread of a run uses: closed at the end of the block, or of a thread that outlives it."""
+    with ExitStack() as stack:
+        try:
+            yield stack
+        finally:
+            with _LOCK:
+                if len(_UNDER_WAY) > 1:
+                    _LEFT_TO_THREAD.append(stack.pop_all())
 
 
 def _remove(function: str) -> None:

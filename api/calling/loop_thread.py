@@ -74,11 +74,13 @@ def protected(work: Callable[[Stop], T], mailbox: Mailbox | None = None) -> T:
     stop, done, mailbox = Stop(), list[tuple[Any, BaseException | None]](), mailbox or Mailbox(Callbacks())
 
     def do() -> None:
-        with thread_of_run():
-            try:
-                done.append((work(stop), None))
-            except BaseException as error:  # raised in the calling thread
-                done.append((None, error))
+        try:
+            with thread_of_run():
+                result = work(stop)
+        except BaseException as error:  # raised in the calling thread
+            done.append((None, error))
+        else:
+            done.append((result, None))
         mailbox.wake()
 
     thread = threading.Thread(target=do, name="logreplay", daemon=True)

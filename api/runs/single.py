@@ -12,6 +12,7 @@ from logreplay.analysis.output.file_names import belonging, logins_beside, summa
 from logreplay.analysis.output.folder import write_beside, write_unfinished
 from logreplay.analysis.summary import About
 from logreplay.calling.audience import Telling
+from logreplay.calling.busy import used_by_thread
 from logreplay.calling.loop_thread import Stop, loop_in_this_thread, protected, unless_stopped
 from logreplay.calling.mailbox import Mailbox
 from logreplay.calling.stopping import stop_rule, watched
@@ -109,7 +110,7 @@ def run_once(call: RunCall, listener: "CallListener") -> RunResult:
     """
     call = call.checked()
     sender_rules = call.sender_rules
-    with ExitStack() as stack:
+    with used_by_thread() as stack:
         reads = inputs(call.log, call.request_rules, sender_rules)
         others, force = further_files(call.written, reads), call.force and call.output is not None
         path = place_for(call.output, lambda path: claim(path, reads, stack, force=force, others=others), "run", ".csv")

@@ -108,7 +108,7 @@ class Recorder:
         self._taken = self._written = 0
         self._results, self._run_clock = results, run_clock
         self._chunks: list[Registered] = []
-        self._looks: list[tuple[int, int]] = []
+        self._looks = np.empty((0, 2), np.int64)
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True) if threaded else None
         if self._thread:
@@ -148,13 +148,14 @@ class Recorder:
             next_seq: all requests before this one were taken up.
             now: nanoseconds of the clock.
         """
-        waiting, oldest = Histogram(), self._chunks[0].first if self._chunks else next_seq
-        self._looks = [look for look in self._looks if look[0] > oldest] + [(next_seq, now)]
-        taken_up, instants = np.array(self._looks).T
+        waiting, looks = Histogram(), np.vstack([self._looks, (next_seq, now)])
+        used = np.zeros(len(looks), np.bool_)
         for chunk in self._chunks:
             under_way = np.flatnonzero(chunk.open[: max(0, next_seq - chunk.first)])
-            seen = instants[np.searchsorted(taken_up, under_way + chunk.first, side="right")]
-            waiting.add(now - np.maximum(chunk.due[under_way], seen))
+            first = np.searchsorted(looks[:, 0], under_way + chunk.first, side="right")
+            waiting.add(now - np.maximum(chunk.due[under_way], looks[first, 1]))
+            used[first] = True
+        self._looks = looks[used]
         self.counters.waiting = waiting
 
     def _put(self, item: _Item) -> None:

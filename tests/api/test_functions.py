@@ -35,6 +35,30 @@ except logreplay.Interrupted as ended:
     print(len(ended.result.requests), ended.result.outcome.stopped)
 """
 
+OUTLIVED = """
+import logreplay, os, signal, sys, tempfile, threading
+from logreplay.runs import single
+
+write, left, wrote = single.write_beside, threading.Event(), threading.Event()
+tempfile.tempdir = sys.argv[1]
+
+def slow(path, about):
+    while not left.wait(0.05):
+        os.kill(os.getpid(), signal.SIGINT)
+    found.append(path.exists())
+    write(path, about)
+    wrote.set()
+
+single.write_beside, found = slow, []
+try:
+    logreplay.run(None, tps=40, duration="100ms", demo_target=True)
+except KeyboardInterrupt:
+    left.set()
+wrote.wait()
+next(thread for thread in threading.enumerate() if thread.name == "logreplay").join()
+print(found, os.listdir(sys.argv[1]))
+"""
+
 
 def test_a_run_prints_nothing_and_leaves_nothing_behind(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -98,6 +122,14 @@ def test_ctrl_c_ends_a_run_with_its_rows_and_its_result(tmp_path: Path) -> None:
     rows, _, stopped = ended.stdout.strip().partition(" ")
     assert (stopped, ended.stderr) == ("interrupted", "")
     assert int(rows) > 0
+
+
+def test_the_temporary_folder_stays_until_the_thread_of_a_run_has_written(tmp_path: Path) -> None:
+    """The second Ctrl-C removed it while the thread still wrote."""
+    ended = subprocess.run(
+        [sys.executable, "-c", OUTLIVED, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.stdout, ended.stderr) == ("[True] []\n", "")
 
 
 def test_progress_is_told_in_the_calling_thread() -> None:

@@ -103,6 +103,15 @@ def test_a_pickle_of_rows_without_a_place_has_the_small_tables(passing: logrepla
         read.requests  # noqa: B018
 
 
+def test_a_closed_result_can_be_pickled_and_says_that_its_rows_are_gone(passing: logreplay.RunResult) -> None:
+    passing.close()
+    read = pickle.loads(pickle.dumps(passing))
+    assert (repr(read), read.summary, read.passed) == (repr(passing), passing.summary, passing.passed)
+    for table in ("requests", "seconds", "steps", "routes"):
+        with pytest.raises(logreplay.LogreplayError, match="the rows are gone"):
+            getattr(read, table)
+
+
 def test_rows_without_a_place_go_with_the_last_copy_of_the_result(passing: logreplay.RunResult) -> None:
     rows, other = passing.files[0], copy.deepcopy(passing)
     passing.scratch = None

@@ -22,3 +22,15 @@ def test_a_request_that_was_started_late_has_waited_since_it_was_first_seen_unde
         waiting = recorder.counters.waiting
         waited.append((waiting.total, round(waiting.quantile(0.0) or 0, 1), round(waiting.quantile(1.0) or 0, 1)))
     assert waited == [(1, 0.0, 0.0), (1, 3.5, 3.5), (2, 0.0, 4.0), (2, 0.5, 4.5)]
+
+
+def test_a_request_that_never_ends_does_not_make_the_memory_grow() -> None:
+    """It kept each look of a run of a day, and went through all of them every second."""
+    run_clock = RunClock(lambda: 0)
+    run_clock.begin_run(Start(0, 0))
+    recorder = Recorder(MemoryResults(), run_clock, threaded=False)
+    recorder.register(Registered(0, pl.DataFrame({"row": [0]}), np.zeros(1, np.int64), 0, 1.0))
+    for second in range(1, 1000):
+        recorder.count_waiting(second, second * SECOND)
+    assert len(recorder._looks) == 1
+    assert (recorder.counters.waiting.quantile(1.0) or 0) > 990
