@@ -16,10 +16,10 @@ from logreplay.cli.display.outlet import UnreadOutput, lead_nowhere
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.registry import SHORT_HELP, Commands
-from logreplay.cli.running.signals import SIGNALS
 from logreplay.cli.settings.configurable import find_settings, where_from
 from logreplay.cli.settings.file import WITHOUT_SETTINGS
 from logreplay.cli.settings.share import keep_private
+from logreplay.cli.signals import SIGNALS
 from logreplay.core.errors import LogreplayError
 from logreplay.core.installation import DISTRIBUTION
 

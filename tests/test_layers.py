@@ -37,7 +37,7 @@ ORDER = {
         "__init__",
     ),
     "cli": (
-        "exit_codes", "display", "settings", "options", "running", "commands", "registry", "main", "start",
+        "exit_codes", "signals", "display", "settings", "options", "running", "commands", "registry", "main", "start",
         "__init__",
     ),
 }  # fmt: skip
@@ -75,8 +75,9 @@ ACTING = {
         "replay/servers": {"server_process"},
         "replay/workers": {"dask_workers", "processes", "worker"},
         "cli/running": {
-            "comparing", "duet", "find", "reporting", "run", "search_runner", "signals", "sweep", "sweep_runner",
+            "comparing", "duet", "find", "reporting", "run", "sweep", "sweep_runner",
         },
+        "api/runs": {"trials"},
     },
     "the terminal: tested as a user sees it, and by commands": {
         "cli/commands": {

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked
-from logreplay.inputs.streams import changed_routes
 from logreplay.replay.requests.preview import Preview, preview
+from logreplay.runs.repeated_urls import changed_routes
 from logreplay.runs.single import RunCall, plan_of, sources
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import click
 from logreplay.calling.loop_thread import run_until_stopped
 from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.terminal import say, say_finding
-from logreplay.cli.running.signals import SIGNALS
 from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.file import FILE, REFUSED, shared
 from logreplay.cli.settings.option_names import key_of
+from logreplay.cli.signals import SIGNALS
 from logreplay.inputs.logs import normalized
 from logreplay.options.sender_rules import SenderRules
 

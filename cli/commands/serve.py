@@ -10,8 +10,8 @@ from logreplay.calling.loop_thread import run_until_stopped
 from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.types import DURATION, Whole
-from logreplay.cli.running.signals import SIGNALS
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.cli.signals import SIGNALS
 from logreplay.inputs.logs import normalized
 
 

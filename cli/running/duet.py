@@ -26,7 +26,7 @@ from logreplay.cli.options.replay import ReplayOptions
 from logreplay.cli.running import answers
 from logreplay.cli.running.comparing import gate, print_comparison, time_rows
 from logreplay.cli.running.reporting import evaluating, measuring
-from logreplay.cli.running.signals import SIGNALS
+from logreplay.cli.signals import SIGNALS
 from logreplay.inputs.logs import followed, replayable
 from logreplay.inputs.streams import request_stream
 from logreplay.options.conflicts import reconciled

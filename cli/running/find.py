@@ -22,12 +22,11 @@ from logreplay.cli.display.words import print_arrivals
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.replay import ReplayOptions
 from logreplay.cli.running.reporting import evaluating, report
-from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
-from logreplay.cli.running.signals import SIGNALS
+from logreplay.cli.signals import SIGNALS
 from logreplay.core.errors import Interrupted
 from logreplay.core.plural import number_of
 from logreplay.inputs.logs import replayable
-from logreplay.inputs.streams import aim, repeated_urls, request_stream
+from logreplay.inputs.streams import aim, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
 from logreplay.options.conflicts import reconciled
 from logreplay.options.request_rules import INDEPENDENT
@@ -35,6 +34,7 @@ from logreplay.options.think import Pauses, said, thinking
 from logreplay.runs.engines import replayer
 from logreplay.runs.result_files import ResultFolder, further_files, inputs
 from logreplay.runs.sessions import report_sessions
+from logreplay.runs.trials import by_chance, drive, evenly, users
 
 if TYPE_CHECKING:
     from logreplay.analysis.search.search import Goal, Judged, Search, Trial
@@ -134,6 +134,7 @@ def find_rate(options: FindOptions) -> Exit:
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
     """
     from logreplay.analysis.search.search import Search
+    from logreplay.runs.repeated_urls import repeated_urls
 
     search, quiet, terminal, choice = Search(options.goal), options.quiet, options.terminal(), options.choice
     fewest = {"--start": int(search.goal.start)} if options.vusers else {}

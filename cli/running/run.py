@@ -10,7 +10,7 @@ import click
 from logreplay.cli.display.outlet import Outlet
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.replay import ReplayOptions
-from logreplay.cli.running.signals import SIGNALS
+from logreplay.cli.signals import SIGNALS
 from logreplay.options.load import Load
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from logreplay.core.errors import Interrupted
 from logreplay.core.plural import number_of
 from logreplay.core.quantities import parse_rates
 from logreplay.inputs.logs import replayable
-from logreplay.inputs.streams import aim, repeated_urls, request_stream
+from logreplay.inputs.streams import aim, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
 from logreplay.options.conflicts import reconciled
 from logreplay.options.request_rules import INDEPENDENT, arriving
@@ -174,6 +174,8 @@ def sweep_rates(options: SweepOptions) -> Exit:
         UsageError: options exclude each other.
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
     """
+    from logreplay.runs.repeated_urls import repeated_urls
+
     options = options.checked()
     options.warn_beyond_timeout({})
     rule, terminal, choice = stop_rule(options.stop_at), options.terminal(), options.choice

@@ -13,7 +13,7 @@ from logreplay.calling.stopping import watched
 from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.live_curve import GrowingCurve, point_of
 from logreplay.cli.display.progress import Terminal
-from logreplay.cli.running.signals import SIGNALS
+from logreplay.cli.signals import SIGNALS
 from logreplay.core.plural import number_of
 from logreplay.options.sender_rules import SenderRules
 from logreplay.runs.engines import replayer

@@ -11,7 +11,7 @@ import pytest
 
 from logreplay.cli.commands import man
 from logreplay.cli.main import run
-from logreplay.cli.running.signals import Signals
+from logreplay.cli.signals import Signals
 
 
 def test_an_error_of_the_program_itself_is_called_a_bug_with_version_and_place(

@@ -170,7 +170,7 @@ def test_a_folder_of_a_killed_process_is_removed_and_no_other(tmp_path: Path, mo
     [
         "sys.exit(3)",
         "raise KeyboardInterrupt",
-        "from logreplay.cli.running import signals; signals._end(3)",
+        "from logreplay.cli import signals; signals._end(3)",
     ],
 )
 def test_what_is_unfinished_is_removed_however_the_process_ends(end: str, tmp_path: Path) -> None:

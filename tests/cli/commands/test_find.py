@@ -19,7 +19,6 @@ from logreplay.analysis.search.report import sentence
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial
 from logreplay.analysis.search.slo import Bound
 from logreplay.cli.main import cli
-from logreplay.cli.running.search_runner import by_chance, drive, evenly, users
 from logreplay.core.errors import Interrupted
 from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Requests, ScheduledRequests
@@ -27,6 +26,7 @@ from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.recent import RecentRequests
 from logreplay.replay.results.result_log import MemoryResults, Results
 from logreplay.replay.schedules.rates import Schedule
+from logreplay.runs.trials import by_chance, drive, evenly, users
 from search_servers import Server, responses
 from simulate import SimulatedQueue
 from support.command_line import COMMAND, PATIENCE, wait_for_rows, workers_of
@@ -313,7 +313,7 @@ def test_a_search_with_an_answer_is_valid_whatever_its_other_trials_were(
 
 
 def test_a_search_without_a_valid_trial_is_not_called_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("logreplay.cli.running.search_runner._void", lambda _: "the machine was busy")
+    monkeypatch.setattr("logreplay.runs.trials._void", lambda _: "the machine was busy")
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
     words = ["--p99", "400ms", "--start", "20", "--trial", "1s", "--no-plots", "-o", str(tmp_path / "out")]
     done = CliRunner().invoke(cli, ["find", *words], standalone_mode=False)
@@ -329,7 +329,7 @@ def test_a_signal_while_the_rows_are_evaluated_says_that_they_are_kept(
     def interrupted(*_: object, **__: object) -> None:
         raise Interrupted
 
-    monkeypatch.setattr("logreplay.cli.running.find.repeated_urls", interrupted)
+    monkeypatch.setattr("logreplay.runs.repeated_urls.repeated_urls", interrupted)
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
     out = tmp_path / "out"
     words = ["--p99", "400ms", "--start", "20", "--trial", "1s", "--trials", "1", "--no-plots", "-o", str(out)]

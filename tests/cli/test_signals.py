@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 import pytest
 
 from logreplay.calling.loop_thread import run_in_loop, run_until_stopped
-from logreplay.cli import main
-from logreplay.cli.running import signals, sweep
+from logreplay.cli import main, signals
+from logreplay.cli.running import sweep
 from logreplay.core.errors import Interrupted
 from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS
 from logreplay.replay.sweeps.manifest import Manifest
@@ -84,7 +84,7 @@ def test_the_hard_end_says_nothing_of_the_semaphores_of_its_workers() -> None:
     """The tracker of multiprocessing warned of leaked ones."""
     program = """
 import time
-from logreplay.cli.running import signals
+from logreplay.cli import signals
 from logreplay.replay.workers.processes import processes
 if __name__ == "__main__":
     (place,) = processes(1)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.inputs.streams import repeated_urls, request_stream
+from logreplay.inputs.streams import request_stream
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
+from logreplay.runs.repeated_urls import repeated_urls
 
 HALF_UNIQUE = [*(f"/{number}" for number in range(1000)), *["/same"] * 1000]
 READS_ON, LONGER = "so that each trial reads on where the last one ended", "give a longer log"
