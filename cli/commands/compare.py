@@ -10,7 +10,7 @@ from logreplay.cli.display.junit import Check, worst, write_junit
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.replay import junit_option
 from logreplay.cli.options.types import ParsedType, percent
-from logreplay.cli.running.comparing import check_valid, gate, print_comparison, print_statuses
+from logreplay.cli.running.comparing import check_candidate, check_valid, gate, print_comparison, print_statuses
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.cli.settings.share import share_option
 from logreplay.core.quantities import picture
@@ -112,7 +112,13 @@ def compare(
     else:
         found = comparison.compare(*runs, tolerance=tolerance)
     void = {str(run): void_findings(path) for run, path in zip(runs, located, strict=True) if run not in logs}
-    valid = check_valid({run: list(why.values()) for run, why in void.items()})
+    checks = []
+    if isinstance(found, comparison.Comparison) and found.at_once and not void[str(baseline)]:
+        failed = void[str(candidate)].pop("target_failing", "")  # of a duet that is a result
+        checks = [check_candidate(failed, failing=bool(failed))]
+        if failed:
+            say(failed)
+    checks.append(check_valid({run: list(why.values()) for run, why in void.items()}))
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
     for note in found.notes if not as_json else ():
         say(note)
@@ -126,9 +132,9 @@ def compare(
         _print_likeness(found)
     failing_only = {code for why in void.values() for code in why} <= {"target_failing"}  # failures can be judged
     if fail_above is not None and failing_only:
-        checks = [valid, *gate(found, fail_above)]
+        checks += gate(found, fail_above)
     else:
-        checks = [valid, Check("times", text=found.sentence)]
+        checks.append(Check("times", text=found.sentence))
     if junit:
         write_junit(junit, "compare", checks)
     return worst(checks)

@@ -40,6 +40,11 @@ def check_valid(why: Mapping[str, Sequence[str]]) -> Check:
     return Check("valid runs", Exit.INVALID if texts else Exit.OK, "; ".join(texts))
 
 
+def check_candidate(text: str, *, failing: bool) -> Check:
+    """Whether the candidate of a duet answers, from the finding on its failed requests."""
+    return Check("candidate: at least half of the requests succeed", Exit.CONDITION if failing else Exit.OK, text)
+
+
 def gate(found: "Fidelity | Comparison", limit: float) -> list[Check]:
     """Whether the candidate passes; says why not, and what could not be judged."""
     checks = [_check_failures(found), _check_times(found, limit)]

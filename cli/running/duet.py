@@ -24,7 +24,7 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.answers import Comparing
 from logreplay.cli.options.replay import ReplayOptions
 from logreplay.cli.running import answers
-from logreplay.cli.running.comparing import gate, print_comparison, time_rows
+from logreplay.cli.running.comparing import check_candidate, gate, print_comparison, time_rows
 from logreplay.cli.running.reporting import evaluating, measuring
 from logreplay.cli.signals import SIGNALS
 from logreplay.inputs.logs import followed, replayable
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from logreplay.replay.requests.remote import Stored
     from logreplay.replay.requests.siege_list import UrlList
     from logreplay.replay.requests.sources import RequestSource
+    from logreplay.replay.results.by_target import DuetHealth
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.contract import Sender
@@ -180,7 +181,7 @@ def duet_once(options: DuetOptions) -> Exit:
             )
             with measuring(folder.path, lambda: folder.measured, quiet=options.quiet):
                 try:
-                    outcome, findings = duet.replay()
+                    outcome, health, findings = duet.replay()
                 except LogreplayError as error:
                     paths = [path for name in NAMES if (path := folder.path / f"{name}.csv").exists()]
                     rows = [str(path) for path in paths if not str(error).endswith(f"kept in {path}")]
@@ -192,7 +193,7 @@ def duet_once(options: DuetOptions) -> Exit:
             return Exit.INTERRUPTED if outcome.stopped else Exit.FAILED
         place = folder.keep()
         with evaluating("logreplay", "compare", *(str(place / f"{name}.csv") for name in NAMES[:2])):
-            return duet.report(place, outcome, [*findings, *outcome.health.findings])
+            return duet.report(place, outcome, health, [*findings, *outcome.health.findings])
 
 
 def _source(options: DuetOptions, stack: ExitStack, terminal: Terminal) -> "Path | Stored | UrlList | RequestSource":
@@ -226,6 +227,13 @@ def _several(makers: "Sequence[Callable[..., Sender]]", keeping: "Keeping | None
     return PairSender(makers, target_of, keeping, **given)
 
 
+def _told(health: "DuetHealth") -> str:
+    """What a duet that is not valid, or whose candidate fails, says for itself; empty of any other."""
+    failing = f"more than half of the requests to the {' and the '.join(health.failing)} failed"
+    told = () if health.valid else (_INVALID,)
+    return "; ".join((*told, *((failing,) if health.failing else ())))
+
+
 @dataclass(frozen=True, slots=True)
 class _OneDuet:
     """A duet under way."""
@@ -236,14 +244,14 @@ class _OneDuet:
     plan: "Plan"
     terminal: Terminal
 
-    def replay(self) -> "tuple[Outcome, list[Finding]]":
-        """Run the plan, and tell how it goes; what became of it, and the findings besides."""
+    def replay(self) -> "tuple[Outcome, DuetHealth, list[Finding]]":
+        """Run the plan, and tell how it goes; what became of it, the verdict, and the findings besides."""
         from logreplay.analysis.output.file_names import belonging, logins_beside
         from logreplay.analysis.output.folder import write_unfinished
         from logreplay.analysis.summary import About
         from logreplay.replay.engine.engine import stopped_by
         from logreplay.replay.monitor.snapshot import Stage
-        from logreplay.replay.results.by_target import ByTarget
+        from logreplay.replay.results.by_target import ByTarget, DuetHealth
         from logreplay.replay.results.login_log import LoginLog
         from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
         from logreplay.replay.senders.endpoint import are_one
@@ -257,7 +265,7 @@ class _OneDuet:
         keeping = keep if options.compares_answers else None
         levels = [(rate * share, seconds) for rate, seconds in load.steps or ()]
 
-        async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding]]":
+        async def main(stop: asyncio.Event) -> "tuple[Outcome, DuetHealth, list[Finding]]":
             # all permissions before the first request
             endpoints = [await unless_stopped(stop, sender_rules.endpoint(url)) for url in options.targets.values()]
             for (name, one), (other, another) in combinations(zip(_GIVEN_AS, endpoints, strict=False), 2):
@@ -284,10 +292,12 @@ class _OneDuet:
                     steady = load.steady and load.steady * together
                     audience.begin(Stage(rate=steady, planned=schedule.duration))
                     outcome = await engine.run(self.plan, watched(rule, engine, audience.see))
+                    health = DuetHealth.of(outcome.health, options.targets, results.counters)
+                    outcome = replace(outcome, health=health.whole)
                     audience.end(outcome)
             answers = outcome.counters.completed * sender_rules.cookies
             told = report_sessions(engine, answers=answers, told=outcome.health.findings)
-            return outcome, [*findings.values(), *audience.findings, *told, *rule.findings()]
+            return outcome, health, [*findings.values(), *audience.findings, *told, *rule.findings()]
 
         grows, where = grows_at(paths[0], belonging), " and ".join(options.targets.values())
         with (
@@ -296,7 +306,7 @@ class _OneDuet:
         ):
             return run_in_loop(main, tell_of_loop)
 
-    def report(self, folder: Path, outcome: "Outcome", findings: "list[Finding]") -> Exit:
+    def report(self, folder: Path, outcome: "Outcome", health: "DuetHealth", findings: "list[Finding]") -> Exit:
         """Compare the results, write and print what differs."""
         from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
         from logreplay.analysis.verdict.comparison import compare_duet
@@ -306,13 +316,13 @@ class _OneDuet:
         found = compare_duet(folder / "baseline.csv", folder / "candidate.csv", tolerance)
         pairs = -(-outcome.scheduled // self.stream.together)  # of the last one some requests may be missing
         differences = answers.differences(folder, options.comparing, pairs) if options.compares_answers else None
-        summary = self._summary(folder, outcome, findings, found, differences)
+        summary = self._summary(folder, outcome, health, findings, found, differences)
         if options.as_json:
             click.echo(json.dumps(summary, indent=2))
         elif not options.quiet:
             print_arrivals(summary["options"])
-            if not outcome.health.valid:
-                click.echo(_INVALID)
+            if told := _told(health):
+                click.echo(told)
             click.echo(found.sentence)
             runs = [options.baseline, options.candidate]
             print_comparison(found, runs, statuses=not options.alternate)
@@ -326,8 +336,9 @@ class _OneDuet:
             say_finding(finding.severity, finding.text, quiet=options.quiet)
         if outcome.stopped:
             options.say(f"stopped: {outcome.stopped}; the rows are kept")
-        options.say(f"verdict: {outcome.health.verdict}\nresults: {folder}")
-        checks = list(self._checks(outcome, findings, found, differences))
+        of = f" ({' and '.join(health.failing)})" if outcome.health.verdict == "TARGET_FAILING" else ""
+        options.say(f"verdict: {outcome.health.verdict}{of}\nresults: {folder}")
+        checks = list(self._checks(health, findings, found, differences))
         if options.junit:
             write_junit(options.junit, "duet", checks)
         if options.history:
@@ -336,11 +347,11 @@ class _OneDuet:
             append(options.history, of_duet(summary))
         if outcome.stopped:
             return Exit.INTERRUPTED if outcome.stopped == "interrupted" else Exit.CONDITION
-        return worst(checks) if outcome.health.valid else Exit.INVALID
+        return worst(checks) if health.valid else Exit.INVALID
 
     def _checks(
         self,
-        outcome: "Outcome",
+        health: "DuetHealth",
         findings: "list[Finding]",
         found: "Comparison",
         differences: "AnswerDifferences | None",
@@ -349,8 +360,11 @@ class _OneDuet:
         from logreplay.replay.results.stop_rules import STOP_REFUSED
 
         options = self.options
-        why = "; ".join(finding.text for finding in outcome.health.findings)
-        yield Check("valid duet", Exit.OK if outcome.health.valid else Exit.INVALID, why)
+        why = "; ".join(finding.text for finding in health.whole.findings)
+        yield Check("valid duet", Exit.OK if health.valid else Exit.INVALID, why)
+        yield check_candidate(
+            "; ".join(each.text for each in health.targets["candidate"]), failing="candidate" in health.failing
+        )
         yield from (Check("--stop", Exit.INVALID, each.text) for each in findings if each.code == STOP_REFUSED)
         if options.fail_above is None:
             yield Check("times", text=found.sentence)
@@ -369,6 +383,7 @@ class _OneDuet:
         self,
         folder: Path,
         outcome: "Outcome",
+        health: "DuetHealth",
         findings: "list[Finding]",
         found: "Comparison",
         differences: "AnswerDifferences | None",
@@ -383,15 +398,20 @@ class _OneDuet:
         options, log, schedule = self.options, str(self.options.log), self.plan.schedule
         of_one = schedule.schedule if isinstance(schedule, Together) else schedule
         said = options.said()
-        verdict, told = str(outcome.health.verdict), [each.as_dict() for each in findings]
-        # what makes the duet invalid makes the run of each target so: one generator made them
-        void: list[dict[str, Any]] = [] if outcome.health.valid else told
-        more = {"stopped": outcome.stopped or None, **({} if outcome.health.valid else {"verdict": verdict})}
-        targets = {
-            name: write_beside(folder / f"{name}.csv", About(log, url, said, void, more)) | {"target": url}
-            for name, url in options.targets.items()
-            if any(rows.height for rows in read_batches(folder / f"{name}.csv", ("seq",)))
-        }
+        verdict, told = str(health.whole.verdict), [each.as_dict() for each in findings]
+        targets = {}
+        for name, url in options.targets.items():
+            if not any(rows.height for rows in read_batches(folder / f"{name}.csv", ("seq",))):
+                continue
+            own, more = health.of_target(name), {"stopped": outcome.stopped or None}
+            more |= {} if own.valid else {"verdict": str(own.verdict)}
+            # what makes the generator's part invalid makes the run of each target so
+            others = {each.text for other in health.targets if other != name for each in health.targets[other]}
+            of_it = (
+                health.targets[name] if health.generator.valid else [one for one in findings if one.text not in others]
+            )
+            about = About(log, url, said, [each.as_dict() for each in of_it], more)
+            targets[name] = write_beside(folder / f"{name}.csv", about) | {"target": url}
         summary = {
             "verdict": verdict,
             "log": log,
@@ -412,7 +432,7 @@ class _OneDuet:
         load = f"{outcome.scheduled // self.stream.together:,} in {outcome.seconds:,.1f} s"
         rate = [("mean rate", f"{of_one.rate:,.6g}/s")] if of_one.rate else []
         to = "requests, each to one target" if options.alternate else "requests to each target"
-        verdict += "" if outcome.health.valid else f"; {_INVALID}"
+        verdict = "; ".join(filter(None, (verdict, _told(health))))
         spoken = " and ".join(dict.fromkeys(protocol(url, said) for url in options.targets.values()))
         facts = [*options.targets.items(), ("log", log), ("protocol", spoken), *rate, (to, load), ("verdict", verdict)]
         facts += [(severity_word(each.severity), each.text) for each in findings]

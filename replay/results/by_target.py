@@ -1,11 +1,18 @@
-"""Writes the rows of a duet into one result log for each target."""
+"""Writes the rows of a duet into one result log for each target, and judges each target by its own."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import polars as pl
 
 from logreplay.replay.requests.mix import TARGET
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.result_log import Results
+from logreplay.replay.results.verdict import Finding, Health, failures
+
+_KIND: Final = ("error", "rc", "expected_rc")
 
 
 class ByTarget:
@@ -18,12 +25,71 @@ class ByTarget:
 
     def __init__(self, results: Sequence[Results], together: int) -> None:
         self._results, self._together = results, together
+        self._kinds: list[Counter[tuple[str, int, int]]] = [Counter() for _ in results]
 
     def write(self, rows: pl.DataFrame) -> None:
         of_one = rows.with_columns(pl.col("seq") // self._together, pl.col("offered") / len(self._results))
         for index, results in enumerate(self._results):
-            results.write(of_one.filter(pl.col(TARGET) == index).drop(TARGET))
+            own = of_one.filter(pl.col(TARGET) == index).drop(TARGET)
+            for error, status, logged, count in own.group_by(_KIND).len().iter_rows():
+                self._kinds[index][error or "", status or 0, logged or 0] += count
+            results.write(own)
 
     def close(self) -> None:
         for results in self._results:
             results.close()
+
+    @property
+    def counters(self) -> list[Counters]:
+        """The requests of each target that were written."""
+        return [Counters.of_kinds(kinds) for kinds in self._kinds]
+
+
+@dataclass(frozen=True, slots=True)
+class DuetHealth:
+    """The verdict on a duet: one generator and its targets, each judged by itself.
+
+    Attributes:
+        generator: the verdict on what all targets share.
+        targets: name → findings on its requests; the candidate is the one whose failures are a result.
+    """
+
+    generator: Health
+    targets: Mapping[str, Sequence[Finding]]
+
+    @classmethod
+    def of(cls, pooled: Health, urls: Mapping[str, str], counters: Sequence[Counters]) -> "DuetHealth":
+        """Judge each target.
+
+        Args:
+            pooled: on the requests of all targets together.
+            urls: of the targets, by name.
+            counters: of the targets, in that order.
+        """
+        shared = Health.of(each for each in pooled.findings if each.code != "target_failing")
+        return cls(
+            shared,
+            {
+                name: [replace(each, text=f"{name} {url}: {each.text}") for each in failures(own)]
+                for (name, url), own in zip(urls.items(), counters, strict=True)
+            },
+        )
+
+    @property
+    def whole(self) -> Health:
+        """All findings, and the verdict that follows from them."""
+        return Health.of((*self.generator.findings, *(each for own in self.targets.values() for each in own)))
+
+    def of_target(self, name: str) -> Health:
+        """On the run of one target: one generator made them all."""
+        return Health.of((*self.generator.findings, *self.targets[name]))
+
+    @property
+    def failing(self) -> list[str]:
+        """The targets that answered less than half of their requests, by name."""
+        return [name for name, findings in self.targets.items() if not Health.of(findings).valid]
+
+    @property
+    def valid(self) -> bool:
+        """Whether the two can be compared: the candidate may fail, but neither the generator nor another target."""
+        return self.generator.valid and not set(self.failing) - {"candidate"}

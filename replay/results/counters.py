@@ -1,8 +1,9 @@
 """Counts of a run, available at any time without reading the result log."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import polars as pl
@@ -91,6 +92,28 @@ class Counters:
         without_lag = records["queued"] + records["connect"] + records["latency"] + records["xfertime"]
         self.response.add((lag + without_lag)[sent])
         self.without_lag.add(without_lag[sent])
+
+    @classmethod
+    def of_kinds(cls, kinds: Mapping[tuple[str, int, int], int]) -> Self:
+        """Count requests by their error (empty: none), their status and that in the log (0: none); no times."""
+        made = cls()
+        for (error, status, logged), count in kinds.items():
+            code = np.array([_WORDS.index(error), status, logged])
+            if error == "dropped":
+                made.dropped += count
+                continue
+            made.sent += count
+            made.failed += count * int(failed(code[:1], code[1:2], code[2:])[0])
+            if error:
+                made.net_error += count
+                made.errors[error] += count
+                continue
+            made.ok += count * (status < 400)
+            made.http_error += count * (status >= 400)
+            made.status[status] += count
+            if unexpected(status, logged):
+                made.unexpected[f"{logged or 'none'} → {status}"] += count
+        return made
 
     @property
     def completed(self) -> int:

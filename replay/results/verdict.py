@@ -6,11 +6,11 @@ max(50 ms, 20 % of the median response time)`` on, or when less than 98 % of the
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from math import ceil
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from logreplay.core.plural import number_of
 from logreplay.core.validity import deepest, percentile
@@ -74,6 +74,12 @@ class RunVerdict(StrEnum):
     GENERATOR_BOUND = "GENERATOR_BOUND"
     RATE_MISSED = "RATE_MISSED"
     TARGET_FAILING = "TARGET_FAILING"
+
+
+_FIRST: Final = (RunVerdict.GENERATOR_BOUND, RunVerdict.TARGET_FAILING, RunVerdict.RATE_MISSED)
+"""Of several verdicts the one that is told."""
+_VERDICTS: Final = {"target_failing": RunVerdict.TARGET_FAILING, "rate_missed": RunVerdict.RATE_MISSED}
+"""The verdict that follows from each code; from any other, that the generator was too slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +187,15 @@ class Health:
     verdict: RunVerdict
     findings: tuple[Finding, ...]
 
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> Self:
+        """The verdict that follows from findings."""
+        told = tuple(findings)
+        kinds = {
+            _VERDICTS.get(each.code, RunVerdict.GENERATOR_BOUND) for each in told if each.severity is Severity.VOID
+        }
+        return cls(next((kind for kind in _FIRST if kind in kinds), RunVerdict.VALID), told)
+
     @property
     def valid(self) -> bool:
         """Whether the run is valid."""
@@ -196,18 +211,14 @@ class Health:
 def judge(evidence: RunEvidence) -> Health:
     """Judge a run, with the findings against it."""
     generator = _generator(evidence)
-    target = _target(evidence)
     missed = _missed(evidence, by_generator=any(finding.severity is Severity.VOID for finding in generator))
-    verdict = RunVerdict.VALID
-    for kind, findings in (
-        (RunVerdict.GENERATOR_BOUND, generator),
-        (RunVerdict.TARGET_FAILING, target),
-        (RunVerdict.RATE_MISSED, missed),
-    ):
-        if any(finding.severity is Severity.VOID for finding in findings):
-            verdict = kind
-            break
-    return Health(verdict, (*generator, *target, *missed))
+    target = failures(
+        evidence.counters,
+        local=sum(evidence.local.values()),
+        queued=evidence.queued,
+        queued_for=evidence.queued_for,
+    )
+    return Health.of((*generator, *target, *missed))
 
 
 def _generator(seen: RunEvidence) -> list[Finding]:
@@ -294,9 +305,15 @@ def _local(name: str, count: int) -> str:
     return f"{seen}: {helps.get(name, 'this machine is at a limit of its network; lower the rate')}"
 
 
-def _target(seen: RunEvidence) -> list[Finding]:
-    """Findings on the target."""
-    counters, local = seen.counters, sum(seen.local.values())
+def failures(counters: Counters, *, local: int = 0, queued: int = 0, queued_for: str = "") -> list[Finding]:
+    """Findings on the requests that failed.
+
+    Args:
+        counters: of the requests.
+        local: connections this machine could not open: their requests failed not due to the target.
+        queued: requests that had to wait for a connection.
+        queued_for: the limit for which they waited; empty: the request before them of the same client.
+    """
     failed = max(counters.new_errors, counters.failed - local)
     if not counters.sent or failed <= 0.01 * counters.sent:
         return []
@@ -312,8 +329,8 @@ def _target(seen: RunEvidence) -> list[Finding]:
     refused = sum(count for change, count in counters.unexpected.items() if _REFUSED.fullmatch(change))
     if refused > failed / 2:
         remedy = f"the target asks for cookies or passwords; give them with --auth, --header or --cookies{SEE_FIRST}"
-    if seen.queued_for and min(timed_out, seen.queued) > failed / 2:
-        remedy = f"{number_of(seen.queued, 'request')} waited for {seen.queued_for}; otherwise {remedy}"
+    if queued_for and min(timed_out, queued) > failed / 2:
+        remedy = f"{number_of(queued, 'request')} waited for {queued_for}; otherwise {remedy}"
     text = f"{share:.0%} of the requests failed ({words}): {remedy}"
     return [Finding("target_failing", severity, text)]
 

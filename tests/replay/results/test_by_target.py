@@ -64,8 +64,24 @@ def test_alternating_sends_each_request_once(shop: Path) -> None:
 
 def test_rows_are_divided_by_target_and_numbered_by_group() -> None:
     logs = [MemoryResults(), MemoryResults(), MemoryResults()]
-    rows = pl.DataFrame({"seq": [5, 3, 4, 0], "offered": [300.0, 300.0, None, 300.0], TARGET: [0, 1, 1, 0]})
-    ByTarget(logs, together=3).write(rows)
-    assert logs[0].frame.to_dicts() == [{"seq": 1, "offered": 100.0}, {"seq": 0, "offered": 100.0}]
-    assert logs[1].frame.to_dicts() == [{"seq": 1, "offered": 100.0}, {"seq": 1, "offered": None}]
-    assert logs[2].frame.is_empty()
+    rows = pl.DataFrame(
+        {
+            "seq": [5, 3, 4, 0],
+            "offered": [300.0, 300.0, None, 300.0],
+            "error": ["", "timeout", "dropped", "cancelled"],
+            "rc": [404, 0, 0, 0],
+            "expected_rc": [200, 200, 200, 0],
+            TARGET: [0, 1, 1, 0],
+        }
+    )
+    divided = ByTarget(logs, together=3)
+    divided.write(rows)
+    named = [log.frame.select("seq", "offered").to_dicts() for log in logs]
+    assert named[0] == [{"seq": 1, "offered": 100.0}, {"seq": 0, "offered": 100.0}]
+    assert named[1] == [{"seq": 1, "offered": 100.0}, {"seq": 1, "offered": None}]
+    assert named[2] == []
+    one, other, third = divided.counters
+    assert (one.sent, one.http_error, one.net_error, one.failed) == (2, 1, 1, 1)
+    assert (dict(one.unexpected), dict(one.errors)) == ({"200 → 404": 1}, {"cancelled": 1})
+    assert (other.sent, other.dropped, other.failed, dict(other.errors)) == (1, 1, 1, {"timeout": 1})
+    assert third.sent == third.dropped == 0
