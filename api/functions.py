@@ -44,6 +44,7 @@ def run(
     timeout: Seconds = 30.0,
     allow_target: str | tuple[str, ...] = (),
     demo_target: bool = False,
+    workers: int | None = None,
     stop: "Stop | Sequence[Stop]" = (),
     progress: "Callable[[Snapshot], object] | None" = None,
     crash: bool = False,
@@ -87,6 +88,7 @@ def run(
         sender_rules = SenderRules(
             timeout=as_seconds(timeout),
             allow_target=(allow_target,) if isinstance(allow_target, str) else allow_target,
+            workers=workers,
             asked=frozenset({"timeout"}),
         )
         conditions = [parse(each) for each in asked if isinstance(each, str)]

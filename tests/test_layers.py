@@ -25,8 +25,8 @@ ORDER = {
     ),
     "parsers": ("fields", "formats", "captures", "redaction", "lines", "conversion", "__init__"),
     "replay": (
-        "clock", "schedules", "requests", "sessions", "senders", "results", "engine", "servers", "monitor", "checks",
-        "sweeps", "workers", "__init__",
+        "clock", "child_process", "schedules", "requests", "sessions", "senders", "results", "engine", "servers",
+        "monitor", "checks", "sweeps", "workers", "__init__",
     ),
     "analysis": (
         "wording", "statistics", "answers", "search", "input", "tables", "verdict", "summary", "analyze", "output",
@@ -73,7 +73,7 @@ ACTING = {
         "replay/monitor": {"sidecar", "sidecar_main"},
         "replay/results": {"self_monitor"},
         "replay/servers": {"server_process"},
-        "replay/workers": {"dask_workers", "processes", "worker"},
+        "replay/workers": {"dask_workers", "processes", "worker", "worker_main"},
         "cli/running": {
             "comparing", "duet", "find", "reporting", "run", "sweep", "sweep_runner",
         },

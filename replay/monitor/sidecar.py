@@ -1,24 +1,24 @@
 """Runs a process beside the replay that serves the live page and the metrics, and reads the probes.
 
 Theory of operation. The process that sends does none of this: a page, a scrape or a slow probe must not delay a
-request. Two pipes connect the processes. Down go the configuration and, once a second, snapshots, written by a thread
-of their own; up come readings and the wish to stop. The sidecar (`logreplay.replay.monitor.sidecar_main`) ends when
-its pipe is closed, so also when the replay is killed. If it dies, or does not keep up, the run goes on without it.
+request. Down go the configuration and, once a second, snapshots, written by a thread of their own; up come readings
+and the wish to stop. The sidecar (`logreplay.replay.monitor.sidecar_main`) ends when its connection is closed, so also
+when the replay is killed. If it dies, or does not keep up, the run goes on without it.
 """
 
 import pickle
 import queue
 import secrets
-import select
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import IO, Final
+from multiprocessing.connection import Connection
+from typing import Any, Final
 
 from logreplay.core.errors import LogreplayError
+from logreplay.replay.child_process import start_child
 from logreplay.replay.monitor.access import Address
 from logreplay.replay.monitor.probes import Probe, ProbeReading
 from logreplay.replay.monitor.snapshot import Snapshot
@@ -63,7 +63,7 @@ class StopAsked:
 
 
 class Sidecar:
-    """The replay's end of the pipes.
+    """The replay's end of the connection.
 
     Args:
         config: what to serve and read.
@@ -76,28 +76,18 @@ class Sidecar:
     def __init__(self, config: SidecarConfig, hear: Callable[[ProbeReading | StopAsked], object]) -> None:
         self._hear = hear
         self._down: queue.Queue[Snapshot | None] = queue.Queue(_BACKLOG)
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "logreplay.replay.monitor.sidecar_main"],  # -P: runs no file of this folder
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C is for the replay
-        )
-        assert self._process.stdin
-        assert self._process.stdout
-        self._stdin, self._stdout = self._process.stdin, self._process.stdout
-        with suppress(BrokenPipeError):
-            put(self._stdin, config)
+        self._threads: list[threading.Thread] = []
+        self._process, self._connection = start_child("logreplay.replay.monitor.sidecar_main")
         try:
-            in_time, _, _ = select.select([self._stdout], [], [], _OPENING_S)
-            if not in_time:
-                self._process.kill()
-            first = take(self._stdout)
+            with suppress(OSError):
+                self._connection.send(config)
+            in_time = self._connection.poll(_OPENING_S)
+            first = take(self._connection) if in_time else None
         except BaseException:  # interrupted
-            self._process.kill()
-            self._end()
+            self._kill()
             raise
         if not isinstance(first, Opened):
-            self._end()
+            self._kill()
             why = "died" if in_time else f"did not start within {_OPENING_S:g} s"
             raise first if isinstance(first, LogreplayError) else LogreplayError(f"the process of the live page {why}")
         self.opened = first
@@ -115,39 +105,32 @@ class Sidecar:
         with suppress(queue.Full):
             self._down.put(None, timeout=_END_S)
         self._threads[0].join(_END_S)
-        self._end()
-        self._threads[1].join(_END_S)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_S)
+        self._kill()
 
     def _write(self) -> None:
         with suppress(OSError, ValueError):
             while snapshot := self._down.get():
-                put(self._stdin, snapshot)
-            self._stdin.close()
+                self._connection.send(snapshot)
+            self._connection.send(None)
 
     def _listen(self) -> None:
-        while isinstance(message := take(self._stdout), ProbeReading | StopAsked):
+        while isinstance(message := take(self._connection), ProbeReading | StopAsked):
             self._hear(message)
 
-    def _end(self) -> None:
-        with suppress(OSError):
-            self._stdin.close()
-        try:
-            self._process.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._stdout.close()
+    def _kill(self) -> None:
+        """End the process, if it has not ended; what it said is heard by then."""
+        self._process.kill()
+        self._process.wait()
+        for thread in self._threads:
+            thread.join(_END_S)
+        self._connection.close()
 
 
-def put(pipe: IO[bytes], message: object) -> None:
-    """Write a message."""
-    pipe.write(pickle.dumps(message))
-    pipe.flush()
-
-
-def take(pipe: IO[bytes]) -> object:
+def take(connection: "Connection[Any, Any]") -> object:
     """The next message; None when there will be none."""
     try:
-        return pickle.load(pipe)
+        return connection.recv()
     except (EOFError, OSError, ValueError, pickle.UnpicklingError):
         return None

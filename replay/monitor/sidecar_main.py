@@ -2,32 +2,31 @@
 
 import asyncio
 import os
-import sys
 import threading
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from io import FileIO
+from multiprocessing.connection import Connection
+from typing import Any
 
 from aiohttp import web
 
 from logreplay.core.errors import LogreplayError
+from logreplay.replay.child_process import connection_to_parent
 from logreplay.replay.monitor.live_page import PageState, metrics_app, page_app
 from logreplay.replay.monitor.probes import keep_reading
-from logreplay.replay.monitor.sidecar import Opened, SidecarConfig, StopAsked, put, take
+from logreplay.replay.monitor.sidecar import Opened, SidecarConfig, StopAsked, take
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.servers.server_process import listening
 
 _LESS_URGENT = 10
 
 
-async def _serve(config: SidecarConfig) -> None:
-    """Serve and read until the pipe is closed."""
-    state, over, loop = PageState(), asyncio.Event(), asyncio.get_running_loop()
-    # unbuffered: what a replay that has ended did not take would be written again at the exit, and fail aloud
-    tell = partial(put, FileIO(sys.stdout.fileno(), "w", closefd=False))
+async def _serve(config: SidecarConfig, replay: "Connection[Any, Any]") -> None:
+    """Serve and read until the connection is closed."""
+    state, over, loop, tell = PageState(), asyncio.Event(), asyncio.get_running_loop(), replay.send
 
     def show_snapshots() -> None:
-        while isinstance(snapshot := take(sys.stdin.buffer), Snapshot):
+        while isinstance(snapshot := take(replay), Snapshot):
             loop.call_soon_threadsafe(state.show, snapshot)
         loop.call_soon_threadsafe(over.set)
 
@@ -58,7 +57,8 @@ async def _serve(config: SidecarConfig) -> None:
 if __name__ == "__main__":
     with suppress(OSError):
         os.nice(_LESS_URGENT)
-    first = take(sys.stdin.buffer)
+    replay = connection_to_parent()
+    first = take(replay)
     if isinstance(first, SidecarConfig):  # nothing: the replay was interrupted before it said what to serve
-        with suppress(BrokenPipeError):
-            asyncio.run(_serve(first))
+        with suppress(ConnectionError):
+            asyncio.run(_serve(first, replay))

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from logreplay.core.errors import LogreplayError
+from logreplay.replay.child_process import start_python
 
 if TYPE_CHECKING:
     from aiohttp.web_runner import BaseRunner
@@ -42,16 +43,10 @@ def server_process(*arguments: object, failed: str) -> Iterator[str]:
     Raises:
         LogreplayError: it did not start.
     """
-    with subprocess.Popen(
-        [sys.executable, "-P", *map(str, arguments)],  # -P: runs no file of this folder
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # a Ctrl-C is for the replayer, which still waits for answers
-    ) as process:
+    with start_python(*arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout
         try:
-            url = process.stdout.readline().strip()
+            url = process.stdout.readline().decode().strip()
             if not url:
                 raise LogreplayError(failed)
             yield url

@@ -54,12 +54,12 @@ from logreplay.replay.workers.protocol import (
     StopAll,
     Welcome,
     WorkerConfig,
+    WorkerFailed,
     WorkerReady,
     WorkerReport,
     packed,
 )
 from logreplay.replay.workers.silence import Silence
-from logreplay.replay.workers.worker import run_worker
 
 SILENT_S: Final = 15.0
 """Silence after which a worker counts as lost; it reports four times a second."""
@@ -182,8 +182,8 @@ class Coordinator:
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         try:
-            self._clock = await asyncio.to_thread(self._processes[0].channel.clock_offset)
             await asyncio.to_thread(self._start_workers)
+            self._clock = await asyncio.to_thread(self._processes[0].channel.clock_offset)
             self._watchers = [asyncio.create_task(self._lasting(watch)) for watch in (self._watch, self._ask)]
             hellos = await self._each(Hello)
             if self._fault:
@@ -344,10 +344,7 @@ class Coordinator:
                 exchanges=self._exchanges.show is not None,
             )
             name = f"worker {index + 1} of {count} ({process.name})"
-            worker = _RemoteWorker(
-                index, name, process, process.executor.submit(run_worker, packed(config), process.connect)
-            )
-            process.started()
+            worker = _RemoteWorker(index, name, process, process.start(packed(config)))
             self._workers.append(worker)
             worker.future.add_done_callback(partial(self._over, worker))
             worker.listener = threading.Thread(
@@ -446,6 +443,9 @@ class Coordinator:
             self._take_in(worker, message)
         elif isinstance(message, PlanEnded):
             self._log.add(worker.index, None, inf)
+        elif isinstance(message, WorkerFailed):
+            worker.given_up = message.why  # nobody knows it better
+            worker.error = message.error and LogreplayError(f"{worker.name}: {message.error}")
 
     def _take_in(self, worker: _RemoteWorker, report: WorkerReport) -> None:
         if self._origin is None:  # stopped before the plan began: nothing was sent
@@ -482,8 +482,6 @@ class Coordinator:
             error = future.exception()
         except CancelledError as cancelled:
             error = cancelled
-        if isinstance(error, LogreplayError):
-            worker.error = LogreplayError(f"{worker.name}: {error}")
         if isinstance(error, BrokenExecutor):
             self._give_up(worker, "its process was killed, or crashed")
         if isinstance(error, CancelledError):

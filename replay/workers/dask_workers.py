@@ -9,14 +9,16 @@ does once (`logreplay.replay.workers.protocol.Welcome`).
 
 import asyncio
 import logging
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor
+from concurrent.futures import CancelledError, Executor, Future
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib import metadata
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from uuid import uuid4
@@ -24,9 +26,10 @@ from uuid import uuid4
 from logreplay.core import installation
 from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
+from logreplay.replay.child_process import ENDING, deaf_to_group
 from logreplay.replay.clock import monotonic
 from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
-from logreplay.replay.workers.processes import ENDING, WorkerProcess, deaf_to_group, safe_path
+from logreplay.replay.workers.processes import WorkerProcess
 from logreplay.replay.workers.protocol import (
     ALIVE_S,
     COORDINATOR_LOST_S,
@@ -35,6 +38,7 @@ from logreplay.replay.workers.protocol import (
     packed,
     unpacked,
 )
+from logreplay.replay.workers.worker import run_worker
 
 if TYPE_CHECKING:
     from distributed import Client, LocalCluster, Security
@@ -53,6 +57,7 @@ _LEAVES_NS: Final = 5_000_000_000
 _ALONE_NS: Final = int((COORDINATOR_LOST_S + 2 * ALIVE_S + 1) * 1e9)
 """How long a worker may send after it was last heard: it may have heard the coordinator a little longer."""
 
+_SAFE_PATH: Final = "PYTHONSAFEPATH"
 _TAKEN_S: Final = 60.0
 """How long the scheduler may take to accept a message: longer than both ends listen to its silence."""
 
@@ -128,15 +133,12 @@ class DaskProcess:
         self._channel_name = f"logreplay-{uuid4().hex}"
         self._channel = QueueChannel(client, self._channel_name, coordinating=True)
         self.channel: Channel = self._channel
-        self.executor: Executor = client.get_executor(
+        self._executor: Executor = client.get_executor(
             pure=False, retries=0, workers=[worker], allow_other_workers=False
         )
 
-    @property
-    def connect(self) -> Callable[[], Channel]:
-        return partial(_worker_channel, self._channel_name)
-
-    def started(self) -> None: ...
+    def start(self, config: bytes) -> "Future[None]":
+        return self._executor.submit(run_worker, config, partial(_worker_channel, self._channel_name))
 
     def gone(self) -> str:
         try:
@@ -156,7 +158,7 @@ class DaskProcess:
 
     def close(self) -> None:
         with suppress(*_GONE):
-            self.executor.shutdown(wait=False)
+            self._executor.shutdown(wait=False)
         self._channel.forget()
 
 
@@ -187,7 +189,7 @@ def cluster_client(address: str) -> "Iterator[Client]":
         scheduler: Any = address
         if address.startswith("local:"):
             count = _number(address)
-            stack.enter_context(safe_path())  # until the end: Dask starts a lost worker anew
+            stack.enter_context(_safe_path())  # until the end: Dask starts a lost worker anew
             with _starting(), config.set(_NO_PAGES):
                 scheduler = LocalCluster(
                     n_workers=count,
@@ -332,6 +334,24 @@ def _number(address: str) -> int:
 
 
 @contextmanager
+def _safe_path() -> Iterator[None]:
+    """Keep Python processes that the block starts from running files of the current folder while they start.
+
+    `multiprocessing` then gives a spawned process the ``sys.path`` of this one.
+    Source: https://docs.python.org/3/using/cmdline.html#envvar-PYTHONSAFEPATH
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
+
+
+@contextmanager
 def _starting() -> Iterator[None]:
     """Let processes that the block starts ignore the signals that end this one; here, signals wait until it ends.
 
@@ -343,6 +363,8 @@ def _starting() -> Iterator[None]:
     raising = [number for number in ENDING if raises and callable(signal.getsignal(number))]
     before = {number: signal.signal(number, lambda heard, _: held.append(heard)) for number in raising}
     try:
+        with deaf_to_group():
+            resource_tracker.ensure_running()  # a child, too; whoever starts it has some of the signals unblocked
         with deaf_to_group():
             yield
     finally:

@@ -182,6 +182,14 @@ class PlanEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerFailed:
+    """Up: I end with this error, in words; a `LogreplayError` ends the run with its text."""
+
+    why: str
+    error: LogreplayError | None
+
+
+@dataclass(frozen=True, slots=True)
 class ExchangeSeen:
     """Up: an exchange, as `WorkerConfig` asks for."""
 

@@ -47,6 +47,7 @@ from logreplay.replay.workers.protocol import (
     StopAll,
     Welcome,
     WorkerConfig,
+    WorkerFailed,
     WorkerReady,
     WorkerReport,
     unpacked,
@@ -71,11 +72,11 @@ def run_worker(packed: bytes, connect: Callable[[], Channel]) -> None:
     """
     import uvloop
 
-    config = unpacked(packed)
-    assert isinstance(config, WorkerConfig)
-    allow_descriptors()
     channel = connect()
     try:
+        config = unpacked(packed)
+        assert isinstance(config, WorkerConfig)
+        allow_descriptors()
         token = uuid4().hex
         channel.send(Hello(token, f"{socket.gethostname()}, process {os.getpid()}", os.getpid()))
         while isinstance(answer := channel.receive(COORDINATOR_LOST_S), Alive):
@@ -83,6 +84,11 @@ def run_worker(packed: bytes, connect: Callable[[], Channel]) -> None:
         if answer == Welcome(token):
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(_Worker(config, channel).serve())
+    except BaseException as error:
+        known = error if isinstance(error, LogreplayError) else None
+        with suppress(OSError, LogreplayError):
+            channel.send(WorkerFailed(f"{type(error).__name__}: {error}", known))
+        raise
     finally:
         channel.close()
 

@@ -1,13 +1,13 @@
-import io
 import os
 import subprocess
 import sys
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 
 import pytest
 
 from logreplay.replay.monitor.access import Address
-from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, put
-from support.abandoned_program import abandoned
+from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig
 
 
 def _children() -> set[str]:
@@ -16,9 +16,13 @@ def _children() -> set[str]:
 
 
 def test_it_ends_without_a_word_if_the_replay_ended_before_it_had_opened() -> None:
-    config = io.BytesIO()
-    put(config, SidecarConfig(live=Address("127.0.0.1", 0)))
-    assert abandoned("logreplay.replay.monitor.sidecar_main", config.getvalue()) == (0, b"")
+    replay, peer = Pipe()
+    command = [sys.executable, "-m", "logreplay.replay.monitor.sidecar_main"]
+    with subprocess.Popen(command, stdin=peer.fileno(), stderr=subprocess.PIPE) as process, peer:
+        replay.send(SidecarConfig(live=Address("127.0.0.1", 0)))
+        replay.close()
+        assert process.stderr
+        assert (process.stderr.read(), process.wait(30)) == (b"", 0)
 
 
 def test_it_ends_without_a_word_if_the_replay_ended_before_it_said_what_to_serve() -> None:
@@ -33,7 +37,7 @@ def test_it_is_ended_if_the_replay_is_interrupted_while_it_opens(monkeypatch: py
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("select.select", interrupted)
+    monkeypatch.setattr(Connection, "poll", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Sidecar(SidecarConfig(live=Address("127.0.0.1", 0)), lambda _: None)
     assert _children() == before
