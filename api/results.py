@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Final, Self, overload
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.quantities import Seconds, as_seconds
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from logreplay.analysis.verdict.gates import Check
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.contract import Exchange
@@ -26,21 +27,6 @@ if TYPE_CHECKING:
 
 _LAZY: Final = ("requests", "seconds", "steps", "routes")
 """Data frames that are not pickled: they are made again from the small tables and the rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunCheck:
-    """One condition of a call.
-
-    Attributes:
-        name: of the condition.
-        state: whether it holds.
-        text: the figures behind it.
-    """
-
-    name: str
-    state: Literal["passed", "failed", "unjudged"] = "passed"
-    text: str = ""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -63,7 +49,7 @@ class Result:
     summary: dict[str, Any]
     files: tuple[Path, ...]
     findings: "tuple[Finding, ...]" = ()
-    checks: tuple[RunCheck, ...] = ()
+    checks: tuple[Check, ...] = ()
     stopped: str = ""
     notes: tuple[str, ...] = ()
     scratch: "Scratch | None" = None

@@ -1,6 +1,11 @@
 """Exit codes of the commands."""
 
+from collections.abc import Iterable
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from logreplay.analysis.verdict.gates import Check
 
 
 class Exit(IntEnum):
@@ -12,3 +17,9 @@ class Exit(IntEnum):
     INVALID = 3
     CONDITION = 4
     INTERRUPTED = 130
+
+
+def of_checks(checks: "Iterable[Check]") -> Exit:
+    """The exit code of all conditions: one that does not hold counts most."""
+    states = {check.state for check in checks}
+    return Exit.CONDITION if "failed" in states else Exit.INVALID if "unjudged" in states else Exit.OK

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from logreplay.analysis.output.file_names import belonging, logins_beside, summary_beside
 from logreplay.analysis.output.folder import write_beside, write_unfinished
 from logreplay.analysis.summary import About
+from logreplay.analysis.verdict.gates import Check
 from logreplay.calling.audience import Telling
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.loop_thread import Stop, loop_in_this_thread, protected, unless_stopped
@@ -35,7 +36,7 @@ from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
 from logreplay.replay.results.verdict import SEE_FIRST
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.trace import Watch, describe_counts
-from logreplay.results import RunCheck, RunResult
+from logreplay.results import RunResult
 from logreplay.runs.engines import replayer
 from logreplay.runs.result_files import claim, further_files, inputs, place_for
 from logreplay.runs.sessions import report_sessions
@@ -264,21 +265,21 @@ class _OneRun:
         were = f"{sent:,} of {planned} requests were" if planned else number_of(sent, "request was", "requests were")
         return f"{outcome.stopped}: {were} sent; their rows are kept"
 
-    def _checks(self, outcome: "Outcome") -> Iterator[RunCheck]:
+    def _checks(self, outcome: "Outcome") -> Iterator[Check]:
         """The conditions of ``--stop``, and the validity of the run."""
         for condition in self.call.stop_at:
             name, refused = f"--stop {condition.text}", self.rule.refused.get(condition.text)
             if self.rule.hit.startswith(f"{condition.text}: "):
-                yield RunCheck(name, "failed", self.rule.hit)
+                yield Check(name, "failed", self.rule.hit)
             elif refused:
-                yield RunCheck(name, "unjudged", f"{refused} with the generator's lag, and not without it")
+                yield Check(name, "unjudged", f"{refused} with the generator's lag, and not without it")
             else:
-                yield RunCheck(name, "passed", "")
+                yield Check(name, "passed", "")
         if self.call.stop_asked:
             hit = self.rule.hit if self.rule.hit == self.call.stop_asked() else ""
-            yield RunCheck("stop function", "failed" if hit else "passed", hit)
+            yield Check("stop function", "failed" if hit else "passed", hit)
         why = "; ".join(finding.text for finding in outcome.health.findings)
-        yield RunCheck("valid run", "passed" if outcome.health.valid else "unjudged", why)
+        yield Check("valid run", "passed" if outcome.health.valid else "unjudged", why)
 
     def _advising(self, findings: "Sequence[Finding]") -> "list[Finding]":
         """The findings, without the advice to use --crash where it is in use."""

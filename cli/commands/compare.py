@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.cli.display.junit import Check, worst, write_junit
 from logreplay.cli.display.terminal import say
+from logreplay.cli.exit_codes import of_checks
 from logreplay.cli.options.replay import junit_option
 from logreplay.cli.options.types import ParsedType, percent
-from logreplay.cli.running.comparing import check_candidate, check_valid, gate, print_comparison, print_statuses
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.cli.settings.share import share_option
 from logreplay.core.quantities import picture
@@ -75,7 +74,10 @@ def compare(
 
     from logreplay.analysis.input import sources
     from logreplay.analysis.input.closed_loop import void_findings
+    from logreplay.analysis.output.junit import write_junit
     from logreplay.analysis.verdict import compare_log, comparison
+    from logreplay.analysis.verdict.gates import Check, check_candidate, check_valid, gate
+    from logreplay.cli.display.comparison import print_comparison, say_gates
     from logreplay.core.errors import LogreplayError
     from logreplay.core.files import check_absent, check_distinct, check_named_once
 
@@ -118,7 +120,9 @@ def compare(
         checks = [check_candidate(failed, failing=bool(failed))]
         if failed:
             say(failed)
-    checks.append(check_valid({run: list(why.values()) for run, why in void.items()}))
+    checks.append(valid := check_valid({run: list(why.values()) for run, why in void.items()}))
+    if valid.text:
+        say(f"invalid run, its response times do not describe the target: {valid.text}")
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
     for note in found.notes if not as_json else ():
         say(note)
@@ -137,11 +141,13 @@ def compare(
         checks.append(Check("times", text=found.sentence))
     if junit:
         write_junit(junit, "compare", checks)
-    return worst(checks)
+    say_gates(checks)
+    return of_checks(checks)
 
 
 def _print_likeness(found: "Fidelity") -> None:
     from logreplay.analysis.wording import show
+    from logreplay.cli.display.comparison import print_statuses
     from logreplay.cli.display.tables import OpenTable
 
     table = OpenTable("route", "requests", "p50 in the log", "p50", "relative to the others")

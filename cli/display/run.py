@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from logreplay.analysis.output.history import append, of_run
-from logreplay.cli.display.junit import Check, write_junit
+from logreplay.analysis.output.junit import write_junit
 from logreplay.cli.display.outlet import Outlet
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.display.words import print_arrivals
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _STATUSES: Final = 8
 """Most kinds of unexpected statuses that are printed."""
-_EXITS: Final = {"passed": Exit.OK, "failed": Exit.CONDITION, "unjudged": Exit.INVALID}
 
 
 def show_run(
@@ -60,7 +59,7 @@ def show_run(
     say(f"verdict: {result.verdict}{invalid}", quiet=quiet)
     say(f"results: {', '.join(map(str, result.files))}", quiet=quiet)
     if junit:
-        write_junit(junit, "run", [Check(check.name, _EXITS[check.state], check.text) for check in result.checks])
+        write_junit(junit, "run", result.checks)
     if history:
         append(history, of_run(summary))
     if result.culprit or result.by_rule:

@@ -1,18 +1,12 @@
 """Options that say how the answers of two targets are compared."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from logreplay.cli.options.groups import bundle
 from logreplay.cli.options.types import Whole
-
-if TYPE_CHECKING:
-    from logreplay.analysis.answers.rules import Rules
-
-_KEPT: Final = 10
+from logreplay.options.answer_rules import KEPT, AnswerRules
 
 
 def _ignored(_context: click.Context, _option: click.Parameter, words: Sequence[str]) -> Sequence[str]:
@@ -25,35 +19,6 @@ def _ignored(_context: click.Context, _option: click.Parameter, words: Sequence[
         except ValueError as error:
             raise click.BadParameter(str(error)) from None
     return words
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparing:
-    """How answers are compared, as the user asked for it."""
-
-    ignore: Sequence[str] = ()
-    keep: int | None = None
-
-    @property
-    def examples(self) -> int:
-        """Differing pairs of each route to show."""
-        return _KEPT if self.keep is None else self.keep
-
-    @property
-    def given(self) -> str:
-        """An option that the user gave; empty for none."""
-        return "--ignore" if self.ignore else "--keep" if self.keep is not None else ""
-
-    @property
-    def rules(self) -> "Rules":
-        """The rules of ``--ignore``."""
-        from logreplay.analysis.answers.rules import Rules
-
-        return Rules.of(self.ignore)
-
-    def said(self) -> dict[str, Any]:
-        """What the user said, for the summary."""
-        return {"ignore": list(self.ignore)} if self.ignore else {}
 
 
 _OPTIONS = (
@@ -69,8 +34,8 @@ _OPTIONS = (
         "--keep",
         type=Whole(0, 1000),
         metavar="N",
-        help=f"Show N differing pairs of each route in report.html and pairs.jsonl; 0: none.  [default: {_KEPT}]",
+        help=f"Show N differing pairs of each route in report.html and pairs.jsonl; 0: none.  [default: {KEPT}]",
     ),
 )
-comparing_options = bundle("comparing", Comparing, _OPTIONS)
-"""Gives a command the options of comparing answers; it receives them as one ``comparing``."""
+comparing_options = bundle("answer_rules", AnswerRules, _OPTIONS)
+"""Gives a command the options of comparing answers; it receives them as one ``answer_rules``."""

@@ -15,22 +15,20 @@ import click
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
 from logreplay.calling.stopping import stop_rule, watched
 from logreplay.cli.display.bug_report import tell_of_loop
-from logreplay.cli.display.junit import Check, worst, write_junit
 from logreplay.cli.display.left_out import report_left_out
 from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say_finding, severity_word
 from logreplay.cli.display.words import print_arrivals
-from logreplay.cli.exit_codes import Exit
-from logreplay.cli.options.answers import Comparing
+from logreplay.cli.exit_codes import Exit, of_checks
 from logreplay.cli.options.replay import ReplayOptions
-from logreplay.cli.running import answers
-from logreplay.cli.running.comparing import check_candidate, gate, print_comparison, time_rows
 from logreplay.cli.running.reporting import evaluating, measuring
 from logreplay.cli.signals import SIGNALS
 from logreplay.inputs.logs import followed, replayable
 from logreplay.inputs.streams import request_stream
+from logreplay.options.answer_rules import AnswerRules
 from logreplay.options.conflicts import reconciled
 from logreplay.options.load import Load, log_report, log_sentence
+from logreplay.runs import pair_answers
 from logreplay.runs.engines import replayer
 from logreplay.runs.result_files import ResultFolder, further_files, inputs
 from logreplay.runs.sessions import report_sessions
@@ -38,6 +36,7 @@ from logreplay.runs.sessions import report_sessions
 if TYPE_CHECKING:
     from logreplay.analysis.answers.tally import AnswerDifferences
     from logreplay.analysis.verdict.comparison import Comparison
+    from logreplay.analysis.verdict.gates import Check
     from logreplay.inputs.logs import Log
     from logreplay.replay.requests.mix import ForTargets
     from logreplay.replay.requests.plan import Plan
@@ -67,7 +66,7 @@ class DuetOptions(ReplayOptions):
     candidate: str
     noise: str | None
     load: Load
-    comparing: Comparing
+    answer_rules: AnswerRules
     alternate: bool
     fail_above: float | None
     fail_different: float | None
@@ -93,7 +92,7 @@ class DuetOptions(ReplayOptions):
             **self.load.said(self.request_rules.seed),
             **self.request_rules.said(),
             **self.sender_rules.said(),
-            **self.comparing.said(),
+            **self.answer_rules.said(),
         }
 
     def checked(self) -> Self:
@@ -120,7 +119,7 @@ class DuetOptions(ReplayOptions):
             raise click.UsageError(
                 "duet and --cluster exclude each other: pairs are compared on this machine; use --workers"
             )
-        if (given := self.comparing.given) and not self.compares_answers:
+        if (given := self.answer_rules.given) and not self.compares_answers:
             other = "--alternate" if self.alternate else "--no-digest"
             raise click.UsageError(f"{given} and {other} exclude each other: {other} compares no answers")
         if (auth := self.request_rules.auth) and auth.expires:
@@ -261,7 +260,7 @@ class _OneDuet:
         paths = [self.folder / f"{name}.csv" for name in options.targets]
         rule, peak = stop_rule(options.stop_at), load.peak * together
         share = together / len(paths)
-        keep = answers.keeping(self.folder, together, sender_rules.timeout)
+        keep = pair_answers.keeping(self.folder, together, sender_rules.timeout)
         keeping = keep if options.compares_answers else None
         levels = [(rate * share, seconds) for rate, seconds in load.steps or ()]
 
@@ -310,12 +309,16 @@ class _OneDuet:
         """Compare the results, write and print what differs."""
         from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
         from logreplay.analysis.verdict.comparison import compare_duet
+        from logreplay.cli.display.comparison import print_comparison, say_gates
+        from logreplay.cli.display.differences import print_differences
 
         options = self.options
         tolerance = min(AT_ONCE_TOLERANCE, options.fail_above or 1)
         found = compare_duet(folder / "baseline.csv", folder / "candidate.csv", tolerance)
         pairs = -(-outcome.scheduled // self.stream.together)  # of the last one some requests may be missing
-        differences = answers.differences(folder, options.comparing, pairs) if options.compares_answers else None
+        differences = (
+            pair_answers.differences(folder, options.answer_rules, pairs) if options.compares_answers else None
+        )
         summary = self._summary(folder, outcome, health, findings, found, differences)
         if options.as_json:
             click.echo(json.dumps(summary, indent=2))
@@ -327,7 +330,7 @@ class _OneDuet:
             runs = [options.baseline, options.candidate]
             print_comparison(found, runs, statuses=not options.alternate)
             if differences:
-                answers.print_differences(differences)
+                print_differences(differences)
         report_left_out(self.plan.requests, quiet=options.quiet)
         for note in (log_sentence(summary["replay"]), *found.notes):
             if note:
@@ -339,7 +342,10 @@ class _OneDuet:
         of = f" ({' and '.join(health.failing)})" if outcome.health.verdict == "TARGET_FAILING" else ""
         options.say(f"verdict: {outcome.health.verdict}{of}\nresults: {folder}")
         checks = list(self._checks(health, findings, found, differences))
+        say_gates(checks)
         if options.junit:
+            from logreplay.analysis.output.junit import write_junit
+
             write_junit(options.junit, "duet", checks)
         if options.history:
             from logreplay.analysis.output.history import append, of_duet
@@ -347,7 +353,7 @@ class _OneDuet:
             append(options.history, of_duet(summary))
         if outcome.stopped:
             return Exit.INTERRUPTED if outcome.stopped == "interrupted" else Exit.CONDITION
-        return worst(checks) if health.valid else Exit.INVALID
+        return of_checks(checks) if health.valid else Exit.INVALID
 
     def _checks(
         self,
@@ -355,29 +361,24 @@ class _OneDuet:
         findings: "list[Finding]",
         found: "Comparison",
         differences: "AnswerDifferences | None",
-    ) -> Iterator[Check]:
+    ) -> "Iterator[Check]":
         """The validity of the duet, conditions of --stop that were refused, its times, failures and answers."""
+        from logreplay.analysis.verdict.gates import Check, check_answers, check_candidate, gate
         from logreplay.replay.results.stop_rules import STOP_REFUSED
 
         options = self.options
         why = "; ".join(finding.text for finding in health.whole.findings)
-        yield Check("valid duet", Exit.OK if health.valid else Exit.INVALID, why)
+        yield Check("valid duet", "passed" if health.valid else "unjudged", why)
         yield check_candidate(
             "; ".join(each.text for each in health.targets["candidate"]), failing="candidate" in health.failing
         )
-        yield from (Check("--stop", Exit.INVALID, each.text) for each in findings if each.code == STOP_REFUSED)
+        yield from (Check("--stop", "unjudged", each.text) for each in findings if each.code == STOP_REFUSED)
         if options.fail_above is None:
             yield Check("times", text=found.sentence)
         else:
             yield from gate(found, options.fail_above)
         if options.fail_different is not None and differences:
-            name = f"answers: not more than {options.fail_different:.2%} of the pairs differ"
-            if differences.share > options.fail_different:
-                text = f"--fail-different {options.fail_different:.2%}: {differences.share:.2%} of the pairs differ"
-                options.say(text)
-                yield Check(name, Exit.CONDITION, text)
-            else:
-                yield Check(name)
+            yield check_answers(differences.share, options.fail_different)
 
     def _summary(
         self,
@@ -421,7 +422,7 @@ class _OneDuet:
                 for name, value in targets.items()
             },
             "times": found.as_dict(),
-            "answers": answers.as_dict(differences) if differences else None,
+            "answers": pair_answers.as_dict(differences) if differences else None,
             "findings": told,
             "left_out": outcome.left_out,
             "stopped": outcome.stopped or None,
@@ -436,5 +437,7 @@ class _OneDuet:
         spoken = " and ".join(dict.fromkeys(protocol(url, said) for url in options.targets.values()))
         facts = [*options.targets.items(), ("log", log), ("protocol", spoken), *rate, (to, load), ("verdict", verdict)]
         facts += [(severity_word(each.severity), each.text) for each in findings]
-        answers.write(folder, title, [found.sentence, *found.notes], time_rows(found), differences, facts)
+        pair_answers.write(
+            folder, title, [found.sentence, *found.notes], pair_answers.time_rows(found), differences, facts
+        )
         return summary

@@ -14,7 +14,6 @@ from logreplay.calling.audience import Audience
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
 from logreplay.calling.stopping import stop_rule, watched
 from logreplay.cli.display.bug_report import tell_of_loop
-from logreplay.cli.display.junit import Check, write_junit
 from logreplay.cli.display.left_out import report_left_out
 from logreplay.cli.display.live_curve import GrowingCurve, point_of
 from logreplay.cli.display.progress import Terminal
@@ -249,7 +248,11 @@ def _report(
     failed = Exit.CONDITION if answer.why == "not-met" and summary["verdict"] == "VALID" else Exit.INVALID
     code = Exit.OK if answer.holds else failed
     if options.junit:
-        write_junit(options.junit, "find", [Check("a rate keeps the bounds", code, text)])
+        from logreplay.analysis.output.junit import write_junit
+        from logreplay.analysis.verdict.gates import Check
+
+        state: Final = "passed" if answer.holds else "failed" if failed is Exit.CONDITION else "unjudged"
+        write_junit(options.junit, "find", [Check("a rate keeps the bounds", state, text)])
     return code
 
 

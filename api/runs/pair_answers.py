@@ -1,20 +1,19 @@
-"""Compares the answers of a duet: keeps pairs during the run, reads them afterwards, prints and writes what differs."""
+"""Compares the answers of a duet: keeps pairs during the run, reads them afterwards, writes what differs."""
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from logreplay.cli.options.answers import Comparing
-from logreplay.core.plural import number_of
+from logreplay.analysis.verdict.gates import interval
+from logreplay.core.masking import masked
+from logreplay.options.answer_rules import AnswerRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from logreplay.analysis.answers.tally import AnswerDifferences
+    from logreplay.analysis.verdict.comparison import Comparison
     from logreplay.replay.senders.pair_keeper import Keeping
-
-_ROWS: Final = 30
-_VALUE: Final = 30
 
 
 def keeping(folder: Path, together: int, timeout: float) -> "Keeping":
@@ -26,12 +25,12 @@ def keeping(folder: Path, together: int, timeout: float) -> "Keeping":
     return Keeping(folder, together, timeout, Routes, default_ignored)
 
 
-def differences(folder: Path, comparing: Comparing, pairs: int) -> "AnswerDifferences":
+def differences(folder: Path, answer_rules: AnswerRules, pairs: int) -> "AnswerDifferences":
     """Compare the pairs that the keepers wrote into a folder, and remove their files.
 
     Args:
         folder: of the duet.
-        comparing: as the user asked for it.
+        answer_rules: as the caller asked for it.
         pairs: of the schedule, sent or not: those of which no keeper heard are counted as not compared.
     """
     from logreplay.analysis.answers.tally import RouteTotal, Tally
@@ -39,7 +38,7 @@ def differences(folder: Path, comparing: Comparing, pairs: int) -> "AnswerDiffer
     from logreplay.replay.senders.digests import pairs_of
     from logreplay.replay.senders.pair_keeper import FILES, read_counts, read_pairs
 
-    tally = Tally(comparing.rules, comparing.examples)
+    tally = Tally(answer_rules.rules, answer_rules.examples)
     counts: dict[str, Counter[str]] = {}
     timed_out = 0
     for path in sorted(folder.glob(FILES)):
@@ -88,43 +87,13 @@ def as_dict(found: "AnswerDifferences") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def print_differences(found: "AnswerDifferences") -> None:
-    """Print the differences that count, and what the others are."""
-    import click
-
-    from logreplay.analysis.answers.rules import IGNORED_HEADERS
-    from logreplay.analysis.output.duet_page import percent
-    from logreplay.cli.display.tables import OpenTable
-
-    table = OpenTable(
-        *("route", "place", "kind", "pairs", "share", "noise", "baseline", "candidate"),
-        words=("place", "kind", "baseline", "candidate"),
-        dispensable=("candidate", "baseline"),
-    )
-    for row in found.counting[:_ROWS]:
-        values = (value if len(value) <= _VALUE else value[:_VALUE] + "…" for value in (row.baseline, row.candidate))
-        shares = (f"{row.count:,}", percent(row.share), percent(row.noise_share))
-        table.add(row.route, row.place, row.kind, *shares, *values)
-    pairs = sum(total.pairs for total in found.totals.values())
-    if found.counting:
-        click.echo(f"answers differ in {percent(found.share)} of {pairs:,} pairs:")
-        table.print()
-    else:
-        click.echo(f"answers: no difference{' that counts' if found.rows else ''} in {number_of(pairs, 'pair')}")
-    if (hidden := len(found.counting) - _ROWS) > 0:
-        click.echo(f"{number_of(hidden, 'more difference is', 'more differences are')} in differences.csv")
-    if others := [row for row in found.rows if not row.counts]:
-        why = (
-            "not clearly more frequent than between the baselines"
-            if found.noise
-            else "between UUIDs, time stamps or tokens"
-        )
-        click.echo(f"differences that do not count: {len(others)}, {why} (differences.csv)")
-    click.echo(f"headers not compared: {', '.join(IGNORED_HEADERS)}")
-    for sentence in found.left_out:
-        click.echo(sentence)
-    for word in found.unused:
-        click.echo(f"--ignore {word} matched no difference")
+def time_rows(found: "Comparison") -> list[dict[str, str]]:
+    """The changes of a duet as rows of a table: percentiles, then routes, secrets masked."""
+    return [
+        {"of": masked(name), "change": f"{change.ratio - 1:+.1%}", "95 % interval": interval(change.low, change.high),
+         "requests": f"{change.count:,}", "verdict": found.verdicts[name]}
+        for name, change in (*found.quantiles.items(), *found.routes.items())
+    ]  # fmt: skip
 
 
 def write(

@@ -2,17 +2,20 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 from xml.etree import ElementTree
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.cli.display.junit import Check, worst, write_junit
-from logreplay.cli.exit_codes import Exit
+from logreplay.analysis.output.junit import write_junit
+from logreplay.analysis.verdict.gates import Check
+from logreplay.cli.exit_codes import Exit, of_checks
 
+State = Literal["passed", "failed", "unjudged"]
 CHECKS = (
-    Check("times", Exit.CONDITION, "slower by 7 % \x1b[31m <b> token=verysecret"),
-    Check("answers", Exit.INVALID, "too few"),
+    Check("times", "failed", "slower by 7 % \x1b[31m <b> token=verysecret"),
+    Check("answers", "unjudged", "too few"),
     Check("valid"),
 )
 
@@ -33,16 +36,16 @@ def test_each_check_is_a_test_case(tmp_path: Path) -> None:
 
 
 def test_a_condition_that_is_not_met_counts_most() -> None:
-    assert worst(CHECKS) is Exit.CONDITION
-    assert worst(CHECKS[1:]) is Exit.INVALID
-    assert worst(()) is Exit.OK
+    assert of_checks(CHECKS) is Exit.CONDITION
+    assert of_checks(CHECKS[1:]) is Exit.INVALID
+    assert of_checks(()) is Exit.OK
 
 
-@given(st.text(), st.text(), st.sampled_from(list(Exit)))
-def test_no_text_of_a_log_ends_an_element_or_makes_the_file_unreadable(name: str, text: str, code: Exit) -> None:
+@given(st.text(), st.text(), st.sampled_from(("passed", "failed", "unjudged")))
+def test_no_text_of_a_log_ends_an_element_or_makes_the_file_unreadable(name: str, text: str, state: State) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "junit.xml"
-        write_junit(path, "duet", [Check(f"route /{name}", code, f"]]></failure>&#0;{text}\ud800\x00\x1b\ufffe")])
+        write_junit(path, "duet", [Check(f"route /{name}", state, f"]]></failure>&#0;{text}\ud800\x00\x1b\ufffe")])
         (case,) = ElementTree.parse(path).getroot()
     assert [len(child) for child in case] == [0]
     shown = case.attrib["name"] + "".join([case[0].text or "", case[0].attrib.get("message", "")])

@@ -1,0 +1,109 @@
+"""The conditions of a comparison as values: whether its runs are valid, and the limits of ``--fail-above``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from logreplay.core.masking import masked, terminal_safe
+
+if TYPE_CHECKING:
+    from logreplay.analysis.verdict.compare_log import Fidelity
+    from logreplay.analysis.verdict.comparison import Comparison
+
+_WIDEST: Final = 4
+"""Ratio of the ends of an interval above which it is not printed."""
+_NAMED: Final = 3
+"""Rows that are named of those that cannot be judged."""
+_FAILED_MORE: Final = 0.01
+"""Share of the requests that may fail in the candidate beyond those of the baseline."""
+_FAILURES: Final = f"failures: not {_FAILED_MORE:.0%} more"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One condition of a call.
+
+    Attributes:
+        name: of the condition.
+        state: whether it holds.
+        text: the figures behind it.
+    """
+
+    name: str
+    state: Literal["passed", "failed", "unjudged"] = "passed"
+    text: str = ""
+
+
+def check_valid(why: Mapping[str, Sequence[str]]) -> Check:
+    """Whether the runs are valid.
+
+    Args:
+        why: of each run the findings that make it invalid.
+    """
+    runs: dict[str, list[str]] = {}
+    for run, findings in why.items():
+        if findings:
+            runs.setdefault("; ".join(findings), []).append(run)
+    texts = [terminal_safe(masked(f"{' and '.join(names)}: {finding}")) for finding, names in runs.items()]
+    return Check("valid runs", "unjudged" if texts else "passed", "; ".join(texts))
+
+
+def check_candidate(text: str, *, failing: bool) -> Check:
+    """Whether the candidate of a duet answers, from the finding on its failed requests."""
+    return Check("candidate: at least half of the requests succeed", "failed" if failing else "passed", text)
+
+
+def gate(found: "Fidelity | Comparison", limit: float) -> list[Check]:
+    """Whether the candidate passes ``--fail-above``: its failures and its times."""
+    return [_check_failures(found), _check_times(found, limit)]
+
+
+def check_answers(share: float, limit: float) -> Check:
+    """Whether the answers pass ``--fail-different``.
+
+    Args:
+        share: of the pairs whose answers differ.
+        limit: of this share.
+    """
+    name = f"answers: not more than {limit:.2%} of the pairs differ"
+    if share <= limit:
+        return Check(name)
+    return Check(name, "failed", f"--fail-different {limit:.2%}: {share:.2%} of the pairs differ")
+
+
+def _check_failures(found: "Fidelity | Comparison") -> Check:
+    more, low, high = found.failed_more
+    if more <= _FAILED_MORE:
+        return Check(_FAILURES)
+    text = f"--fail-above: {found.failed[1]:.2%} of the requests failed, {found.failed[0]:.2%} in the baseline"
+    if low > _FAILED_MORE:
+        return Check(_FAILURES, "failed", text)
+    text += f": too few failures, those of one moment counted as one, to say whether {_FAILED_MORE:.0%} more fail "
+    text += f"({low:+.1%} to {high:+.1%}); run longer"
+    return Check(_FAILURES, "unjudged", text)
+
+
+def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
+    from logreplay.analysis.verdict.change import ALL
+
+    name, change = f"times: not slower by more than {limit:.1%}", found.change
+    if change is None:
+        text = f"--fail-above {limit:.1%}: cannot be judged, since the change of the times is unknown"
+        return Check(name, "unjudged", text)
+    if slower := found.slower(limit):
+        text = f"--fail-above {limit:.1%}: slower by more: {terminal_safe(masked(', '.join(slower)))}"
+        return Check(name, "failed", text)
+    if not (uncertain := found.uncertain(limit)):
+        return Check(name)
+    if ALL in uncertain:
+        text = f"cannot be judged: the change may be larger (95 % interval {interval(change.low, change.high)}); "
+        return Check(name, "unjudged", f"--fail-above {limit:.1%}: {text}run longer, or on a quieter machine")
+    more = f" and {len(uncertain) - _NAMED} more rows" if len(uncertain) > _NAMED else ""
+    rows = terminal_safe(masked(", ".join(uncertain[:_NAMED])))
+    text = f"all requests together pass; too uncertain to judge: {rows}{more} (run longer)"
+    return Check(name, text=f"--fail-above {limit:.1%}: {text}")
+
+
+def interval(low: float, high: float) -> str:
+    """The ends of an interval of a ratio, as changes."""
+    return "too wide" if high > _WIDEST * low else f"{low - 1:+.1%} to {high - 1:+.1%}"

@@ -1,0 +1,45 @@
+"""How the answers of two targets are compared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from logreplay.analysis.answers.rules import Rules
+
+KEPT: Final = 10
+"""Differing pairs of each route that are shown, unless another number is asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRules:
+    """How answers are compared, as the caller asked for it.
+
+    Attributes:
+        ignore: places whose differences do not count.
+        keep: differing pairs of each route to show; None: `KEPT`.
+    """
+
+    ignore: Sequence[str] = ()
+    keep: int | None = None
+
+    @property
+    def examples(self) -> int:
+        """Differing pairs of each route to show."""
+        return KEPT if self.keep is None else self.keep
+
+    @property
+    def given(self) -> str:
+        """An option that the user gave; empty for none."""
+        return "--ignore" if self.ignore else "--keep" if self.keep is not None else ""
+
+    @property
+    def rules(self) -> "Rules":
+        """The rules of ``--ignore``."""
+        from logreplay.analysis.answers.rules import Rules
+
+        return Rules.of(self.ignore)
+
+    def said(self) -> dict[str, Any]:
+        """What the caller said, for the summary."""
+        return {"ignore": list(self.ignore)} if self.ignore else {}

@@ -1,0 +1,65 @@
+"""Prints what differs between runs, and which conditions do not hold."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from logreplay.analysis.verdict.gates import interval
+from logreplay.cli.display.tables import OpenTable
+from logreplay.cli.display.terminal import say
+
+if TYPE_CHECKING:
+    from logreplay.analysis.verdict.compare_log import Fidelity
+    from logreplay.analysis.verdict.comparison import Comparison
+    from logreplay.analysis.verdict.gates import Check
+
+
+def say_gates(checks: "Iterable[Check]") -> None:
+    """Say what the limits of ``--fail-above`` and ``--fail-different`` found."""
+    for check in checks:
+        if check.text.startswith("--fail"):
+            say(check.text)
+
+
+def print_comparison(found: "Comparison", runs: Sequence[str], *, statuses: bool = True) -> None:
+    names = {at // 2 + 1: f"{runs[at]} → {runs[at + 1]}" for at in range(0, len(runs), 2)}
+    by_pair = [row | {"pair": names[row["pair"]]} for row in found.rows("pair")]
+    tables = [
+        ("pair", by_pair if len(names) > 1 else []),
+        ("rate", found.rows("rate")),
+        ("route", found.rows("route")),
+        (
+            "percentile",
+            [
+                {"percentile": name, **vars(change), "verdict": found.verdicts[name]}
+                for name, change in found.quantiles.items()
+            ],
+        ),
+    ]
+    for by, rows in tables:
+        if not rows:
+            continue
+        table = OpenTable(by, "change", "95 % interval", "requests", "verdict")
+        for row in rows:
+            name = f"{row[by]:g}/s" if isinstance(row[by], float) else row[by]
+            table.add(
+                name,
+                f"{row['ratio'] - 1:+.1%}",
+                interval(row["low"], row["high"]),
+                f"{row['count']:,}",
+                row["verdict"],
+            )
+        table.print()
+    if statuses:
+        print_statuses(found)
+
+
+def print_statuses(found: "Comparison | Fidelity") -> None:
+    table = OpenTable("status", "became", "requests", words=("became",))
+    for old, new, requests in found.statuses:
+        table.add(old, new if new != old else "same", f"{requests:,}")
+    table.print()
+    if found.bytes_changed:
+        share, low, high = found.bytes_changed
+        click.echo(f"bodies of another size: {share:.2%} (95 % interval {low:.2%} to {high:.2%})")

@@ -1,0 +1,11 @@
+"""What was said on how answers are compared."""
+
+from logreplay.options.answer_rules import AnswerRules
+
+
+def test_the_rules_are_those_that_were_written() -> None:
+    rules = AnswerRules(ignore=("$.a", "status"))
+    assert rules.rules.path((".a",)) == "$.a"
+    assert rules.rules.place("status")
+    assert rules.said() == {"ignore": ["$.a", "status"]}
+    assert AnswerRules().said() == {}
