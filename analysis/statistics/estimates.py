@@ -83,7 +83,7 @@ def quantile(at: Floats, values: Floats, share: float) -> Estimate | None:
     below = _below(values, distinct, found)
     residuals: Floats = np.bincount(block, below - below.mean()).astype(np.float64)
     waves = int(min(max(blocks * length / _SLOW_S * 2, 1), _MOST_WAVES))
-    error = math.sqrt(_variance(residuals, waves)) / len(values)  # of the share of the values below
+    error = error_of_sum(residuals, waves) / len(values)  # of the share of the values below
     reach = student(0.95, waves) * error
     low, high = min(reach, _INNER * share), min(reach, _INNER * (1 - share))
     if not error:
@@ -121,11 +121,16 @@ def _student(freedom: float) -> tuple[Floats, Floats]:
     return angle, mass / mass[-1]
 
 
-def _variance(series: Floats, waves: int) -> float:
-    """Variance of the sum of a series whose mean is 0, from its slowest cosines."""
+def error_of_sum(series: Floats, waves: int) -> float:
+    """Return the standard error of the sum of a series whose mean is 0, from its slowest cosines.
+
+    Args:
+        series: (n,) values at even distances of time.
+        waves: so many cosines, which are the degrees of freedom.
+    """
     number = len(series)
     angles = math.pi * np.outer(np.arange(1, waves + 1), (np.arange(number) + 0.5) / number)
-    return 2 * float(np.mean(np.square(np.cos(angles) @ series)))
+    return math.sqrt(2 * float(np.mean(np.square(np.cos(angles) @ series))))
 
 
 def _below(values: Floats, distinct: Floats, found: float) -> Floats:

@@ -20,8 +20,8 @@ import polars as pl
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.closed_loop import ClosedLoop
-from logreplay.analysis.statistics.estimates import student
-from logreplay.analysis.statistics.quantiles import Floats, quantile
+from logreplay.analysis.statistics.estimates import error_of_sum, student
+from logreplay.analysis.statistics.quantiles import Floats, Micros, quantile
 from logreplay.analysis.tables.windows import SETTLE
 from logreplay.analysis.wording import show
 
@@ -35,9 +35,11 @@ _LIKELY: Final = 1.3
 """Standard errors: one-sided, 90 %."""
 _IDLE: Final = 1.5
 """Fewest users tried, times this: a target that so many make busy may have been half busy with the fewest."""
-_BLOCKS: Final = 10
-_T: Final = student(0.95, _BLOCKS - 1)
-"""Standard errors: two-sided, 95 %, of the means of `_BLOCKS` blocks (Student's t)."""
+_BLOCKS: Final = 50
+_WAVES: Final = 3
+"""Cosines, of 1 to so many half periods in a step, that tell how much its blocks wander together."""
+_T: Final = student(0.95, _WAVES)
+"""Standard errors: two-sided, 95 %, of a mean whose error comes from `_WAVES` cosines (Student's t)."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +127,13 @@ def users_table(requests: RequestArrays, closed: ClosedLoop) -> pl.DataFrame:
         good = those(requests.good, mine)
         length = min(closed.step_s, float(ends.max()))
         settled = min(max(SETTLE * length, closed.think), length / 2)
-        counts = np.histogram(ends[good], bins=_BLOCKS, range=(settled, max(length, settled + 1e-6)))[0]
-        rate, error = _mean_of(counts * _BLOCKS / max(length - settled, 1e-6))
-        times = np.sort(those(requests.response, mine)[good])
+        judged = max(length, settled + 1e-6) - settled
+        counts = np.histogram(ends[good], bins=_BLOCKS, range=(settled, settled + judged))[0]
+        rate = counts.sum() / judged
+        error = error_of_sum(np.asarray(counts - counts.mean(), np.float64), _WAVES) / judged
+        times = those(requests.response, mine)[good]
+        mean, mean_error = _mean_time((those(requests.scheduled, mine)[good] - begin) / SECOND, times)
+        times = np.sort(times)
         figures = {f"p{q:g}": quantile(times, q / 100) if len(times) else None for q in (50, 90, 99)}
         rows.append(
             {
@@ -138,19 +144,27 @@ def users_table(requests: RequestArrays, closed: ClosedLoop) -> pl.DataFrame:
                 "throughput_low": max(0.0, rate - _T * error),
                 "throughput_high": rate + _T * error,
                 "errors": int(those(requests.failed, mine).sum()),
-                "mean": float(times.mean()) / SECOND if len(times) else None,
-                "mean_error": float(times.std()) / SECOND / sqrt(len(times)) if len(times) else None,
+                "mean": mean,
+                "mean_error": mean_error,
                 **figures,
             }
         )
     return pl.DataFrame(rows, infer_schema_length=None).sort("users", maintain_order=True)
 
 
-def _mean_of(blocks: Floats) -> tuple[float, float]:
-    """Mean of successive blocks, and its standard error; neighbours may be alike."""
-    away = blocks - blocks.mean()
-    together = float(np.mean(away**2)) + 2 * max(0.0, float(np.mean(away[1:] * away[:-1])))
-    return float(blocks.mean()), sqrt(together / (len(blocks) - 1))
+def _mean_time(begun: Floats, times: Micros) -> tuple[float, float] | tuple[None, None]:
+    """Mean of response times in seconds, and its standard error: requests of one moment meet the same machine.
+
+    Args:
+        begun: (n,) seconds since the begin of the step.
+        times: (n,) microseconds.
+    """
+    if not len(times):
+        return None, None
+    mean, most = float(times.mean()), float(begun.max())
+    block = np.minimum((begun / max(most, 1e-6) * _BLOCKS).astype(np.int64), _BLOCKS - 1)
+    error = error_of_sum(np.bincount(block, times - mean, _BLOCKS).astype(np.float64), _WAVES) / len(times)
+    return mean / SECOND, error / SECOND
 
 
 def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
@@ -179,7 +193,9 @@ def _judged(levels: pl.DataFrame, think: float) -> UsersVerdict:
     if not len(rates) or not rates.max() > 0:
         return _verdict(None, 0.0, 0.0, "no response came within its step: no throughput was measured")
     best = int(rates.argmax())
-    near = rates >= np.minimum(PLATEAU * rates[best], rates[best] - 2 * np.hypot(errors, errors[best]))
+    shares = (errors / np.maximum(rates, 1e-9))[rates > 0]
+    chance = 2 * sqrt(2) * float(np.median(shares)) * rates[best]  # the error of one level is itself uncertain
+    near = rates >= min(PLATEAU * rates[best], rates[best] - chance)
     near |= rates >= rates[best] * (np.array(users) / users[best]) ** _LEVEL
     first, last = best, best
     while last < len(users) - 1 and near[last + 1]:

@@ -10,6 +10,9 @@ import polars as pl
 
 from logreplay.core.record import RESULT_COLUMNS, SCHEMA
 
+_PER_S = 10
+"""Moments of a second in each of which a machine has one speed."""
+
 
 @dataclass(frozen=True)
 class ClosedSystem:
@@ -21,6 +24,8 @@ class ClosedSystem:
         spread: of service times: 0 fixed, 1 exponential.
         slower: each user in the system beyond the workers prolongs the service by this share.
         refuses: requests beyond so many are refused at once, with 503.
+        wander: standard deviation of the logarithm of the machine's speed, whose mean is 1.
+        wander_s: seconds over which the speed stays alike.
     """
 
     workers: int | None
@@ -29,6 +34,8 @@ class ClosedSystem:
     spread: float = 1.0
     slower: float = 0.0
     refuses: int | None = None
+    wander: float = 0.0
+    wander_s: float = 1.0
 
     @property
     def capacity(self) -> float:
@@ -44,6 +51,7 @@ class ClosedSystem:
         rows, number = [], count()
         events = [(self.think_s * place / users, next(number)) for place in range(users)]
         busy: list[float] = []
+        speed = self._speeds(seconds, rng)
         while events:
             now, _ = heapq.heappop(events)
             if now >= seconds:
@@ -56,12 +64,23 @@ class ClosedSystem:
                 continue
             mean = self.service_s * (1 + self.slower * max(0, len(busy) - len(free)))
             took = mean * ((1 - self.spread) + self.spread * rng.exponential())
-            end = max(now, heapq.heappop(free)) + took
+            start = max(now, heapq.heappop(free))
+            end = start + took / speed[min(int(start * _PER_S), len(speed) - 1)]
             heapq.heappush(free, end)
             heapq.heappush(busy, end)
             rows.append((now, end - now, 200))
             heapq.heappush(events, (end + self.think_s, next(number)))
         return rows
+
+    def _speeds(self, seconds: float, rng: np.random.Generator) -> Sequence[float]:
+        """The speed of the machine in each moment of a step: an autoregression."""
+        if not self.wander:
+            return [1.0]
+        keeps = np.exp(-1 / (_PER_S * self.wander_s))
+        away = [rng.normal()]
+        for shock in rng.normal(size=int(seconds * _PER_S)):
+            away.append(keeps * away[-1] + np.sqrt(1 - keeps**2) * shock)
+        return list(np.exp(self.wander * np.array(away) - self.wander**2 / 2))
 
     def sweep(self, users: Sequence[int], seconds: float, seed: int) -> pl.DataFrame:
         """The rows of a result log."""
