@@ -9,7 +9,7 @@ TYPE_CHECKING = False  # for type checkers; `typing` takes 10 ms, in which Ctrl-
 if TYPE_CHECKING:
     from logreplay import analysis, parsers
     from logreplay.core.errors import BusyError, Interrupted, LogreplayError, TakenError, UsageError
-    from logreplay.functions import run
+    from logreplay.functions import run, serve
     from logreplay.results import RunResult
 
 _HOMES = {
@@ -20,6 +20,7 @@ _HOMES = {
     "analysis": "logreplay.analysis",
     "parsers": "logreplay.parsers",
     "run": "logreplay.functions",
+    "serve": "logreplay.functions",
 }
 """The module of each public name."""
 
@@ -33,6 +34,7 @@ __all__ = [
     "analysis",
     "parsers",
     "run",
+    "serve",
 ]
 
 if not TYPE_CHECKING:  # a type checker takes the names from above, and refuses others

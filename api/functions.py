@@ -1,13 +1,13 @@
 """The functions of the library: parameters as people write them → one frozen value → one call.
 
-`run` has the parameters of its load and a few others; the other commands have no function yet.
+`run` has the parameters of its load and a few others; some commands have no function yet.
 """
 
 import sys
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calling.callbacks import Callbacks
@@ -22,9 +22,11 @@ from logreplay.results import Result, RunResult
 if TYPE_CHECKING:
     from logreplay.calling.callbacks import StopFunction
     from logreplay.replay.monitor.snapshot import Snapshot
+    from logreplay.replay.servers.target_process import Server
 
     Stop = str | StopFunction
 
+_LAST_PORT: Final = 65_535
 R = TypeVar("R", bound=Result)
 
 
@@ -112,6 +114,46 @@ def run(
         return run_once(call, listener)
 
     return _answered("run", once, listener, output)
+
+
+def serve(
+    log: str | PathLike[str] | None = None,
+    *,
+    port: int = 0,
+    workers: int = 4,
+    service_time: Seconds = 0.016,
+    exponential: bool = False,
+) -> "Server":
+    """Start a target that responds to each URL as in ``log``, and carries workers / service_time requests/s.
+
+    It listens on 127.0.0.1, in a process of its own: ``with logreplay.serve("access.log") as server`` ends it with the
+    block; `close` does it, too, and so does the end of this process. Prints nothing.
+
+    Args:
+        log: an access log, a normalized CSV or a list of URLs; None: the bundled log.
+        port: to listen on; 0: a free one.
+        workers: requests served at once.
+        service_time: to serve one request.
+        exponential: draw service times from an exponential distribution of that mean.
+
+    Raises:
+        UsageError: there is no such port, no worker, or no service time.
+        LogreplayError: the log cannot be read, or the port is taken.
+    """
+    from logreplay.inputs.logs import normalized
+    from logreplay.replay.servers.known_capacity import ServerCapacity
+    from logreplay.replay.servers.target_process import Server
+
+    try:
+        capacity = ServerCapacity(workers, as_seconds(service_time), exponential)
+        named = None if log is None else log_named(str(log))
+        if not 0 <= port <= _LAST_PORT:
+            raise ValueError(f"--port {port}: expected a port, 0 to {_LAST_PORT}")
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    notes: list[str] = []
+    with normalized(named, notes.append) as path:
+        return Server(path, capacity, port, tuple(notes))
 
 
 def _answered(function: str, once: Callable[[Path], R], listener: Callbacks, output: str | PathLike[str] | None) -> R:

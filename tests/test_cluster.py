@@ -26,7 +26,8 @@ from logreplay.cli.main import run
 from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import ConvertOptions, convert
-from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity
+from logreplay.replay.servers.target_process import spawned
 from logreplay.replay.workers import dask_workers
 from logreplay.replay.workers.dask_workers import cluster_client, workers
 from support.background_server import beside

@@ -27,7 +27,8 @@ from logreplay.cli.options.help_groups import REFUSED
 from logreplay.core.record import CORE_COLUMNS
 from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
-from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity
+from logreplay.replay.servers.target_process import spawned
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

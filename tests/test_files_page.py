@@ -11,7 +11,8 @@ import pytest
 
 from logreplay.analysis.summary import OF_ONE_RATE
 from logreplay.cli.main import run as logreplay
-from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity
+from logreplay.replay.servers.target_process import spawned
 
 pytestmark = pytest.mark.slow
 

@@ -72,7 +72,7 @@ ACTING = {
         "replay/engine": {"feed", "paced", "prefetch", "priorities", "recorder", "timer"},
         "replay/monitor": {"sidecar", "sidecar_main"},
         "replay/results": {"self_monitor"},
-        "replay/servers": {"server_process"},
+        "replay/servers": {"server_process", "target_main"},
         "replay/workers": {"dask_workers", "processes", "worker", "worker_main"},
         "cli/running": {
             "duet", "find", "reporting", "run", "sweep", "sweep_runner",

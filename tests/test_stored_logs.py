@@ -20,7 +20,8 @@ from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.replay.requests.bodies import LoggedBody, loaded
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.requests.remote import Stored
-from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity
+from logreplay.replay.servers.target_process import spawned
 from logreplay.replay.sweeps.manifest import fingerprint
 from support.captured_requests import BINARY, har
 

@@ -17,7 +17,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Final
 
-from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity
+from logreplay.replay.servers.target_process import spawned
 
 SERVICE_S: Final = {"first": 0.02, "equal": 0.02, "slower": 0.0206}
 RATE: Final = "200"

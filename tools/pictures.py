@@ -24,7 +24,8 @@ from rich.console import Console
 from rich.text import Text
 
 from logreplay.cli.main import run as logreplay
-from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity
+from logreplay.replay.servers.target_process import spawned
 from support.browser import browser
 
 ROOT: Final = Path(__file__).parent.parent

@@ -30,7 +30,7 @@ def bundled_log() -> Iterator[Path]:
 
 
 @contextmanager
-def normalized(log: Path | None, tell: Tell) -> Iterator[Path]:
+def normalized(log: "Log | None", tell: Tell) -> Iterator[Path]:
     """A normalized CSV of the log, made on the way where it is a raw access log or a list of urls.
 
     The bundled log where none is given. A file with one raw HTTP request stays what it is.
@@ -38,10 +38,12 @@ def normalized(log: Path | None, tell: Tell) -> Iterator[Path]:
     Raises:
         LogreplayError: no such file, or no line of it can be read.
     """
+    from logreplay.core.errors import UsageError
     from logreplay.replay.requests.remote import Stored
 
     with replayable(log, tell) as source:
-        assert not isinstance(source, Stored)
+        if isinstance(source, Stored):
+            raise UsageError(f"{log}: the built-in target answers from files only; name a file")
         with as_file_of(source) as path:
             yield path
 

@@ -91,9 +91,9 @@ def target_or_builtin(
         words = "demo: no LOG is given; this replays the bundled sample log"
         words += "" if choice.demo else " against a built-in server, since no TARGET is given"
         (announce or tell)(words)
-    from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+    from logreplay.replay.servers.known_capacity import ServerCapacity
+    from logreplay.replay.servers.target_process import Server
 
-    capacity = ServerCapacity()
-    with as_file_of(log) as path, spawned(path, capacity) as url:
-        tell(f"started the built-in target at {url}: {capacity}")
-        yield url
+    with as_file_of(log) as path, Server(path, ServerCapacity()) as server:
+        tell(f"started the built-in target at {server.url}: {server.capacity}")
+        yield server.url

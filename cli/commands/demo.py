@@ -40,7 +40,8 @@ def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
     from logreplay.analysis.summary import About
     from logreplay.parsers.conversion.job import ConvertOptions, convert
     from logreplay.replay.requests.plan import Requests
-    from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+    from logreplay.replay.servers.known_capacity import ServerCapacity
+    from logreplay.replay.servers.target_process import spawned
     from logreplay.replay.sweeps.manifest import Manifest
     from logreplay.replay.sweeps.steps import Course
 

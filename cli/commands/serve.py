@@ -1,18 +1,14 @@
 """``logreplay serve``: a target of known capacity."""
 
-import asyncio
 from functools import partial
 from pathlib import Path
 
 import click
 
-from logreplay.calling.loop_thread import run_until_stopped
-from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.terminal import say
 from logreplay.cli.options.types import DURATION, Whole
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.cli.signals import SIGNALS
-from logreplay.inputs.logs import normalized
 
 
 @click.command(cls=Configurable)
@@ -44,18 +40,11 @@ def serve(log: Path | None, port: int, workers: int, service_time: float, expone
     Example:
       logreplay serve access.log --workers 8 --service-time 20ms
     """
-    from logreplay.core.rows import left_out
-    from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity, serving
+    from logreplay.functions import serve as start
 
-    capacity = ServerCapacity(workers, service_time, exponential)
-
-    async def serve_until_interrupted(path: Path) -> None:
-        answers = LoggedAnswers.of_log(path)
-        if answers.refused:
-            say(f"warning: {path}: {left_out(answers.refused)}", quiet=quiet)
-        async with serving(answers, capacity, port=port) as url:
-            say(f"{url} carries {capacity}; Ctrl-C stops it", quiet=quiet)
-            await asyncio.Event().wait()
-
-    with normalized(log, partial(say, quiet=quiet)) as path, SIGNALS.hearing():
-        run_until_stopped(lambda: serve_until_interrupted(path), tell_of_loop)
+    served = partial(start, log, port=port, workers=workers, service_time=service_time, exponential=exponential)
+    with SIGNALS.hearing(), served() as server:
+        for note in server.notes:
+            say(note, quiet=quiet)
+        say(f"{server.url} carries {server.capacity}; Ctrl-C stops it", quiet=quiet)
+        server.wait()

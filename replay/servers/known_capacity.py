@@ -9,10 +9,9 @@ import asyncio
 import heapq
 import os
 import random
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -24,7 +23,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.record import REASON
 from logreplay.core.rows import read_batches
 from logreplay.replay.servers.http2_service import EitherService
-from logreplay.replay.servers.server_process import listening, serve_until_stdin_closes, server_process
+from logreplay.replay.servers.server_process import listening
 
 NO_BODY: Final = frozenset({204, 304})
 FILLER: Final = bytes(65536)
@@ -194,27 +193,3 @@ async def serving(
             why = os.strerror(error.errno or 0)  # asyncio's own text repeats the address
             raise LogreplayError(f"cannot listen on {host}:{port}: {why}; choose another --port") from None
         yield url
-
-
-def spawned(log: Path, capacity: ServerCapacity) -> AbstractContextManager[str]:
-    """Run a target in a process of its own, which ends with the block or with this process; the value is its URL.
-
-    Raises:
-        LogreplayError: it did not start.
-    """
-    arguments = [log, capacity.workers, capacity.service_s, int(capacity.exponential), capacity.seed]
-    failed = f"the built-in target did not start; to see why, run: logreplay serve {log}"
-    return server_process("-m", "logreplay.replay.servers.known_capacity", *arguments, failed=failed)
-
-
-async def _main(log: str, workers: str, service_s: str, exponential: str, seed: str) -> None:
-    capacity = ServerCapacity(int(workers), float(service_s), bool(int(exponential)), int(seed))
-    async with serving(LoggedAnswers.of_log(Path(log)), capacity) as url:
-        await serve_until_stdin_closes(url)
-
-
-if __name__ == "__main__":
-    try:
-        asyncio.run(_main(*sys.argv[1:]))
-    except LogreplayError as error:
-        sys.exit(f"Error: {error}")

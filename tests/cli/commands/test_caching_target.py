@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity
+from logreplay.replay.servers.target_process import spawned
 from support.command_line import COMMAND
 from support.real_servers import nginx_cache
 

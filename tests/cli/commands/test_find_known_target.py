@@ -9,7 +9,8 @@ from click.testing import CliRunner, Result
 
 from logreplay.analysis.search.slo import Bound
 from logreplay.cli.main import cli
-from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity
+from logreplay.replay.servers.target_process import spawned
 from search_servers import Server, responses
 from simulate import SimulatedQueue
 

@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from logreplay.core.rows import scan
-from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity
+from logreplay.replay.servers.target_process import spawned
 from support.command_line import COMMAND, MEASURED
 
 pytestmark = pytest.mark.slow

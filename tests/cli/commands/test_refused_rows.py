@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from logreplay.cli.main import run as logreplay
-from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity, spawned
+from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity
+from logreplay.replay.servers.target_process import spawned
 
 REFUSED = {"a quote is not closed (first in line 1,502)": 1, "rc is not a whole number (first in line 1,602)": 2}
 TEXT = ", ".join(f"{count} x {why}" for why, count in REFUSED.items())

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from logreplay.cli.main import cli
 from logreplay.inputs.logs import normalized
-from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity
+from logreplay.replay.servers.target_process import spawned
 
 pytestmark = pytest.mark.alone
 

@@ -15,7 +15,8 @@ import pytest
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
-from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity
+from logreplay.replay.servers.target_process import spawned
 from logreplay.replay.sweeps.step_log import Mark, StepLog
 from support.command_line import wait_for_rows, wait_until, workers_of
 

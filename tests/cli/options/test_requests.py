@@ -451,7 +451,8 @@ def test_a_target_without_a_log_is_not_taken_for_one(
 
 @pytest.mark.alone
 def test_a_sweep_of_users_says_where_the_plateau_begins(log: Path, tmp_path: Path) -> None:
-    from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+    from logreplay.replay.servers.known_capacity import ServerCapacity
+    from logreplay.replay.servers.target_process import spawned
 
     with spawned(log, ServerCapacity(4, 0.02)) as url:
         code = logreplay(

@@ -220,7 +220,8 @@ def test_nor_by_the_processes_of_a_cluster(
     tmp_path: Path, proxied: socket.socket, spread: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     from logreplay.cli.main import run as logreplay
-    from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+    from logreplay.replay.servers.known_capacity import ServerCapacity
+    from logreplay.replay.servers.target_process import spawned
 
     (tmp_path / "log.csv").write_text(LOG)
     with spawned(tmp_path / "log.csv", ServerCapacity()) as url:

@@ -1,9 +1,6 @@
 """The built-in target: capacity as promised, answers as logged."""
 
 import asyncio
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +10,8 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from logreplay.core.errors import LogreplayError
-from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity, WorkQueue, serving, spawned
+from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity, WorkQueue, serving
+from logreplay.replay.servers.target_process import spawned
 
 LOG = """date,time,latency,xfertime,thinktime,bytes,url,rc,op
 2026-11-20,10:00:00.000000,0,0,0,5,/a?x=%2F,200,GET
@@ -140,29 +138,3 @@ def test_a_taken_port_is_named(log: Path) -> None:
                     pass
 
     asyncio.run(serve_twice())
-
-
-def test_a_spawned_target_says_in_one_line_why_its_log_cannot_be_read(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(LogreplayError, match="did not start"), spawned(tmp_path / "gone.csv", FAST):
-        raise AssertionError("it started")
-    assert capfd.readouterr().err == f"Error: {tmp_path / 'gone.csv'}: no such file\n"
-
-
-def test_a_spawned_target_ends_when_its_parent_is_killed(log: Path) -> None:
-    parent_code = (
-        "import sys, time, pathlib\n"
-        "from logreplay.replay.servers.known_capacity import ServerCapacity, spawned\n"
-        "with spawned(pathlib.Path(sys.argv[1]), ServerCapacity()) as url:\n"
-        "    print(url, flush=True)\n"
-        "    time.sleep(60)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", parent_code, log], stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        port = int(parent.stdout.readline().rpartition(":")[2])
-        connection = socket.create_connection(("127.0.0.1", port))
-        parent.kill()
-        connection.settimeout(10)
-        assert connection.recv(1) == b""  # the target is gone, and its connections with it
-        connection.close()

@@ -29,7 +29,8 @@ from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.wire import WireSender
-from logreplay.replay.servers.known_capacity import ServerCapacity, spawned
+from logreplay.replay.servers.known_capacity import ServerCapacity
+from logreplay.replay.servers.target_process import spawned
 from logreplay.replay.sweeps.step_log import JUDGED, StepLog
 from logreplay.replay.sweeps.steps import Course, FinishedStep, sweep
 from logreplay.replay.workers.coordinator import Coordinator

@@ -1,0 +1,84 @@
+"""The target of known capacity in a process of its own."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+from logreplay.core.errors import LogreplayError
+from logreplay.core.rows import left_out
+from logreplay.replay.child_process import start_child
+from logreplay.replay.servers.known_capacity import ServerCapacity
+
+
+class Server:
+    """A target that runs until `close`, until the end of a ``with`` block, or until this process ends, however it does.
+
+    Args:
+        log: a normalized CSV; read by the time the server has started.
+        capacity: of the target.
+        port: to listen on; 0: a free one.
+        notes: sentences on how the log was read.
+
+    Attributes:
+        url: of the target.
+        capacity: of the target.
+        notes: sentences on how the log was read.
+
+    Raises:
+        LogreplayError: it cannot listen there, or cannot read the log.
+    """
+
+    url: str
+
+    def __init__(self, log: Path, capacity: ServerCapacity, port: int = 0, notes: tuple[str, ...] = ()) -> None:
+        self.capacity = capacity
+        self._process, self._connection = start_child("logreplay.replay.servers.target_main")
+        try:
+            self._connection.send((log, capacity, port))
+            answer: tuple[str, Counter[str]] | LogreplayError = self._connection.recv()
+            if isinstance(answer, LogreplayError):
+                raise answer
+        except (EOFError, OSError):
+            self.close()
+            raise LogreplayError(f"the built-in target did not start; to see why, run: logreplay serve {log}") from None
+        except BaseException:
+            self.close()
+            raise
+        self.url, refused = answer
+        self.notes = (*notes, *([f"warning: {log}: {left_out(refused)}"] if refused else []))
+
+    def wait(self) -> None:
+        """Wait until the process ends, which it does not do by itself."""
+        self._process.wait()
+
+    def close(self) -> None:
+        """End the server; once more does nothing."""
+        self._process.kill()  # not terminate: one that was stopped (SIGSTOP) would be waited for
+        self._process.wait()
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # the interpreter ends, or it did not start
+            self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url}: {self.capacity}>"
+
+
+@contextmanager
+def spawned(log: Path, capacity: ServerCapacity) -> Iterator[str]:
+    """Run a target while the block runs; the value is its URL.
+
+    Raises:
+        LogreplayError: it did not start.
+    """
+    with Server(log, capacity) as server:
+        yield server.url
