@@ -49,7 +49,7 @@ class Result:
     summary: dict[str, Any]
     files: tuple[Path, ...]
     findings: "tuple[Finding, ...]" = ()
-    checks: tuple[Check, ...] = ()
+    checks: "tuple[Check, ...]" = ()
     stopped: str = ""
     notes: tuple[str, ...] = ()
     scratch: "Scratch | None" = None
