@@ -10,6 +10,16 @@ if TYPE_CHECKING:
     from logreplay import analysis, parsers
     from logreplay.core.errors import BusyError, Interrupted, LogreplayError, TakenError, UsageError
     from logreplay.functions import run, serve
+    from logreplay.options.parameters import (
+        DuetOptions,
+        FindOptions,
+        ProgressOptions,
+        RequestOptions,
+        RunOptions,
+        SenderOptions,
+        SessionOptions,
+        SweepOptions,
+    )
     from logreplay.results import RunResult
 
 _HOMES = {
@@ -21,14 +31,29 @@ _HOMES = {
     "parsers": "logreplay.parsers",
     "run": "logreplay.functions",
     "serve": "logreplay.functions",
+    **dict.fromkeys(
+        (
+            *("RunOptions", "SweepOptions", "FindOptions", "DuetOptions"),
+            *("RequestOptions", "SenderOptions", "SessionOptions", "ProgressOptions"),
+        ),
+        "logreplay.options.parameters",
+    ),
 }
 """The module of each public name."""
 
 __all__ = [
     "BusyError",
+    "DuetOptions",
+    "FindOptions",
     "Interrupted",
     "LogreplayError",
+    "ProgressOptions",
+    "RequestOptions",
+    "RunOptions",
     "RunResult",
+    "SenderOptions",
+    "SessionOptions",
+    "SweepOptions",
     "TakenError",
     "UsageError",
     "analysis",

@@ -1,68 +1,50 @@
 """The functions of the library: parameters as people write them → one frozen value → one call.
 
-`run` has the parameters of its load and a few others; some commands have no function yet.
+`run` has the parameters of the table of options; the other commands have no function yet.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, Unpack
 
+from logreplay.calling.audience import Telling
 from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calling.callbacks import Callbacks
 from logreplay.core.errors import Interrupted, UsageError
 from logreplay.core.quantities import Seconds, as_seconds
 from logreplay.inputs.logs import log_named
 from logreplay.inputs.targets import TargetChoice
-from logreplay.options.load import Load, ramp_of, speed_of, steps_of
+from logreplay.options.keywords import read, taken
+from logreplay.options.load import Load
+from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
+from logreplay.options.signatures import described
 from logreplay.results import Result, RunResult
 
 if TYPE_CHECKING:
-    from logreplay.calling.callbacks import StopFunction
-    from logreplay.replay.monitor.snapshot import Snapshot
+    from logreplay.inputs.logs import Log
+    from logreplay.options.parameters import RunOptions
     from logreplay.replay.servers.target_process import Server
-
-    Stop = str | StopFunction
 
 _LAST_PORT: Final = 65_535
 R = TypeVar("R", bound=Result)
 
 
+@described
 def run(
     log: str | PathLike[str] | None,
     target: str | None = None,
-    *,
-    tps: float | None = None,
-    speed: float | str | None = None,
-    ramp: str | None = None,
-    steps: str | None = None,
-    vusers: int | None = None,
-    arrivals: str | None = None,
-    duration: Seconds | None = None,
-    requests: int | None = None,
-    loop: bool | None = None,
-    timeout: Seconds = 30.0,
-    allow_target: str | tuple[str, ...] = (),
-    demo_target: bool = False,
-    workers: int | None = None,
-    stop: "Stop | Sequence[Stop]" = (),
-    progress: "Callable[[Snapshot], object] | None" = None,
-    crash: bool = False,
-    output: str | PathLike[str] | None = None,
-    force: bool = False,
+    **options: Unpack["RunOptions"],
 ) -> RunResult:
     """Replay a log against a target.
 
     Prints nothing, and writes only to ``output``. Without it the rows lie in a temporary folder that goes with the
-    result.
-
-    Args:
-        stop: conditions that end the run, such as ``"errors>5%/10s"``, or functions of the state of the run: one that
-            returns a reason, or True, ends it.
-        progress: is given the state of the run about once a second. Like a function of ``stop``, it is called in the
-            calling thread; an exception in it ends the run and is raised, and the rows stay in ``output``.
+    result. Functions of ``progress`` and ``stop`` are called in the calling thread with the state of the run; one of
+    ``stop`` that returns a reason, or True, ends the run. An exception in one ends the run and is raised, and the rows
+    stay in ``output``.
 
     Raises:
         BusyError: another run is under way in this process.
@@ -70,50 +52,47 @@ def run(
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
         Interrupted: Ctrl-C ended the run; ``result`` is the result until then.
     """
-    from logreplay.replay.results.stop_rules import parse
+    from logreplay.analysis.output.history import append, check, of_run
+    from logreplay.analysis.output.junit import write_junit
     from logreplay.runs.single import RunCall, run_once
 
-    asked = (stop,) if isinstance(stop, str) or callable(stop) else tuple(stop)
+    values = read("run", options)
+    stops, progress, output = values.pop("stop"), values.pop("progress"), values.pop("output")
+    functions = [each for each in stops if callable(each)]
+    listener = Callbacks(progress, functions)
+    junit, history = values.pop("junit"), values.pop("history")
+    call = RunCall(
+        log=named(log),
+        choice=TargetChoice(target, values.pop("demo_target")),
+        load=taken(Load, values),
+        request_rules=taken(RequestRules, values),
+        sender_rules=taken(SenderRules, values, asked=frozenset(options)),
+        telling=taken(Telling, values),
+        stop_at=[each for each in stops if not callable(each)],
+        stop_asked=(lambda: listener.asked) if functions else None,
+        written={"--junit": junit, "--history": history},
+        **values,
+    )
+    if history:
+        check(history, of_run({}))
+    result = _answered("run", lambda place: run_once(replace(call, output=place), listener), listener, output)
+    if junit:
+        write_junit(junit, "run", result.checks)
+    if history and result.summary:
+        append(history, of_run(result.summary))
+    return result
+
+
+def named(log: str | PathLike[str] | None) -> "Log | None":
+    """The log that a caller names.
+
+    Raises:
+        UsageError: an address that no log can have.
+    """
     try:
-        load = Load(
-            tps=tps,
-            speed=speed_of(speed) if isinstance(speed, str) else speed,
-            ramp=ramp_of(ramp) if ramp else None,
-            steps=steps_of(steps) if steps else None,
-            vusers=vusers,
-            arrivals=arrivals,
-            duration=None if duration is None else as_seconds(duration),
-            requests=requests,
-            loop=loop,
-        )
-        named = None if log is None else log_named(str(log))
-        sender_rules = SenderRules(
-            timeout=as_seconds(timeout),
-            allow_target=(allow_target,) if isinstance(allow_target, str) else allow_target,
-            workers=workers,
-            asked=frozenset({"timeout"}),
-        )
-        conditions = [parse(each) for each in asked if isinstance(each, str)]
+        return None if log is None else log_named(str(log))
     except ValueError as error:
         raise UsageError(str(error)) from None
-    functions = [each for each in asked if not isinstance(each, str)]
-    listener = Callbacks(progress, functions)
-
-    def once(place: Path) -> RunResult:
-        call = RunCall(
-            log=named,
-            choice=TargetChoice(target, demo_target),
-            load=load,
-            sender_rules=sender_rules,
-            stop_at=conditions,
-            stop_asked=(lambda: listener.asked) if functions else None,
-            crash=crash,
-            output=place,
-            force=force,
-        )
-        return run_once(call, listener)
-
-    return _answered("run", once, listener, output)
 
 
 def serve(
@@ -146,13 +125,12 @@ def serve(
 
     try:
         capacity = ServerCapacity(workers, as_seconds(service_time), exponential)
-        named = None if log is None else log_named(str(log))
         if not 0 <= port <= _LAST_PORT:
             raise ValueError(f"--port {port}: expected a port, 0 to {_LAST_PORT}")
     except ValueError as error:
         raise UsageError(str(error)) from None
     notes: list[str] = []
-    with normalized(named, notes.append) as path:
+    with normalized(named(log), notes.append) as path:
         return Server(path, capacity, port, tuple(notes))
 
 

@@ -4,6 +4,7 @@
 spell them anew.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -12,7 +13,15 @@ class LogreplayError(Exception):
 
 
 class UsageError(LogreplayError, ValueError):
-    """Parameters are wrong, or exclude each other; the text names them."""
+    """Parameters are wrong, or exclude each other; the text names them.
+
+    Attributes:
+        parameters: their names, if they were parameters of a function.
+    """
+
+    def __init__(self, text: str = "", parameters: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.parameters = tuple(parameters)
 
 
 class BusyError(LogreplayError):

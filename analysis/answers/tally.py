@@ -175,10 +175,9 @@ class AnswerDifferences:
             if number
         ]
 
-
-def frame(rows: Sequence[DifferenceRow]) -> pl.DataFrame:
-    """Rows as a table; columns as the attributes of `DifferenceRow`."""
-    return pl.DataFrame([[getattr(row, name) for name in _SCHEMA] for row in rows], _SCHEMA, orient="row")
+    def frame(self) -> pl.DataFrame:
+        """The rows as a table; columns as the attributes of `DifferenceRow`."""
+        return pl.DataFrame([[getattr(row, name) for name in _SCHEMA] for row in self.rows], _SCHEMA, orient="row")
 
 
 @dataclass(slots=True)

@@ -1,12 +1,11 @@
 """The listener of a Python program: keeps the notes, and calls the program's functions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from logreplay.options.parameters import ProgressFunction, StopFunction
     from logreplay.replay.monitor.snapshot import Snapshot
-
-    StopFunction = Callable[[Snapshot], str | bool | None]
 
 
 class Callbacks:
@@ -21,9 +20,7 @@ class Callbacks:
         asked: why a function wants the run to stop; empty if none does.
     """
 
-    def __init__(
-        self, progress: "Callable[[Snapshot], object] | None" = None, stop: "Sequence[StopFunction]" = ()
-    ) -> None:
+    def __init__(self, progress: "ProgressFunction | None" = None, stop: "Sequence[StopFunction]" = ()) -> None:
         self.notes: list[str] = []
         self.asked = ""
         self._progress, self._stop = progress, stop

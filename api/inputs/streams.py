@@ -95,7 +95,8 @@ def request_stream(
         later = sum(share for _, share in request_rules.inject[place + 1 :])
         stream = Mixed(stream, among, share / (1 - later))  # what comes later thins this one out
     if request_rules.hook:
-        stream = hook.Hooked(stream, hook.load(request_rules.hook), methods)
+        function = hook.load(request_rules.hook) if isinstance(request_rules.hook, str) else request_rules.hook
+        stream = hook.Hooked(stream, function, methods)
     if request_rules.auth:
         request_rules.auth.load()
         stream = Authorized(stream, request_rules.auth, ahead)

@@ -206,7 +206,7 @@ def _following(sender_rules: SenderRules, request_rules: RequestRules, load: "Lo
     ):
         if given:
             yield f"--follow and {option} exclude each other: {option} needs a log that has an end"
-    if request_rules.beginning:
+    if request_rules.since:
         yield "--follow and --from exclude each other: --follow begins with the next line of the log"
     if load.skip_idle is not None:
         yield "--follow and --skip-idle exclude each other: requests are sent as the log grows, gaps included"

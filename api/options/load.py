@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from math import inf
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from logreplay.core.errors import UsageError
@@ -18,15 +18,6 @@ if TYPE_CHECKING:
 
 
 _DELAY_S: Final = 5.0
-ARRIVALS: Final = (INDEPENDENT, "even", "log")
-"""How requests follow each other at a rate."""
-_NUMBERS: Final[dict[str, tuple[type, float]]] = {
-    "tps": (Real, 10_000_000),
-    "speed": (Real, 1_000_000_000),
-    "vusers": (Integral, 1_000_000),
-    "requests": (Integral, 1_000_000_000_000_000),
-}
-"""The kind of each number, and its highest value."""
 _LOWEST_SUM = 1e-6
 _SLOWEST = 1e-9
 
@@ -60,6 +51,25 @@ def speed_of(text: str) -> float:
     if not _SLOWEST <= speed <= 1 / _SLOWEST:
         raise ValueError(f"{text!r}: expected a speed above 0; 1 replays at the log's own times, 3 three times as fast")
     return speed
+
+
+def users_of(text: str) -> Sequence[int]:
+    """Read ``1,10,50`` or ``1..64`` (twice as many each time) as numbers of users.
+
+    Raises:
+        ValueError: not numbers, or one is not larger than the one before it.
+    """
+    first, dots, last = text.partition("..")
+    if dots and first.isdigit() and last.isdigit() and 0 < int(first) <= int(last):
+        doubled = takewhile(lambda count: count < int(last), (int(first) << place for place in range(64)))
+        text = ",".join(map(str, (*doubled, int(last))))
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() and 0 < int(part) <= 1_000_000 for part in parts):
+        raise ValueError(f"{text!r}: expected increasing user counts such as 1,10,50 or 1..64")
+    users = [int(part) for part in parts]
+    if users != sorted(set(users)):
+        raise ValueError(f"{text!r}: each user count must be above the one before it, as in 1,10,50")
+    return users
 
 
 def think_of(text: str) -> Pauses | None:
@@ -96,23 +106,7 @@ class Load:
         self._check(users=users)
         return replace(self, arrivals=self.arrivals or INDEPENDENT) if self.peak else self
 
-    def _check_values(self) -> None:
-        """Check what the command line checks as it reads it.
-
-        Raises:
-            UsageError: a value is not of its kind; names it.
-        """
-        for name, (kind, most) in _NUMBERS.items():
-            value: Any = getattr(self, name)
-            known = isinstance(value, kind)
-            if value is not None and not (known and 0 < value <= most):
-                number = "a whole number" if kind is Integral else "a number"
-                raise UsageError(f"--{name} {value}: expected {number} above 0, and at most {most:,.0f}")
-        if self.arrivals not in (None, *ARRIVALS):
-            raise UsageError(f"--arrivals {self.arrivals}: expected one of {', '.join(ARRIVALS)}")
-
     def _check(self, *, users: bool) -> None:
-        self._check_values()
         modes = [self.tps, self.speed, self.ramp, self.steps, self.vusers, self.follow or None]
         if (said := sum(mode is not None for mode in modes)) != 1:
             raise UsageError(

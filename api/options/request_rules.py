@@ -11,6 +11,7 @@ from logreplay.core.quantities import fraction_of
 if TYPE_CHECKING:
     from logreplay.replay.requests.auth.schemes import Scheme
     from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders, TraceHeader
+    from logreplay.replay.requests.hook import Hook
     from logreplay.replay.requests.plan import Requests, RequestStream, Shape
     from logreplay.replay.schedules.rates import Schedule
     from logreplay.replay.sessions.client_key import ClientKey
@@ -39,7 +40,7 @@ def pattern(text: str) -> str:
     return text
 
 
-def beginning(text: str) -> "Shape":
+def since(text: str) -> "Shape":
     from datetime import datetime
 
     from logreplay.replay.requests.filters import FromRow, FromTime
@@ -84,7 +85,7 @@ class RequestRules:
     status: "Shape | None" = None
     sample: float | None = None
     client_key: "ClientKey | None" = None
-    beginning: "Shape | None" = None
+    since: "Shape | None" = None
     shuffle: bool = False
     random: bool = False
     seed: int = 0
@@ -97,7 +98,7 @@ class RequestRules:
     no_cache: bool = False
     body: "Shape | None" = None
     inject: Sequence[tuple[Path, float]] = ()
-    hook: str | None = None
+    hook: "str | Hook | None" = None
     auth: "Scheme | None" = None
 
     @property
@@ -112,7 +113,7 @@ class RequestRules:
         """What the user said, for the summary: never the value of a header or a parameter, which may be a secret."""
         given = {name: getattr(self, name) for name in sorted(_NAMES) if getattr(self, name) != getattr(_NONE, name)}
         return {
-            name: [shape.name for shape in value] if name in ("header", "param") else _plain(value)
+            _SAID.get(name, name): [shape.name for shape in value] if name in ("header", "param") else _plain(value)
             for name, value in given.items()
         }
 
@@ -121,8 +122,8 @@ class RequestRules:
 
         if self.client_key:
             yield self.client_key
-        if self.beginning:
-            yield self.beginning
+        if self.since:
+            yield self.since
         if self.match:
             yield Matching(self.match)
         if self.exclude:
@@ -181,6 +182,8 @@ class RequestRules:
 
 _NONE = RequestRules()
 _NAMES = frozenset(RequestRules.__dataclass_fields__)
+_SAID: Final = {"since": "beginning"}
+"""Names in summaries, where they are not those of the options."""
 
 
 def _plain(value: Any) -> Any:

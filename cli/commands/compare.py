@@ -8,7 +8,7 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import of_checks
-from logreplay.cli.options.replay import junit_option
+from logreplay.cli.options.from_table import options
 from logreplay.cli.options.types import ParsedType, percent
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.cli.settings.share import share_option
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--output", type=ParsedType(picture), metavar="FILE", help="Draw the changes into a PNG or SVG file."
 )
-@junit_option
+@options
 @click.option("--force", is_flag=True, help="Replace an existing FILE.")
 @share_option
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")

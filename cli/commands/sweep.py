@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Sequence
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -10,32 +9,10 @@ import click
 from click.core import ParameterSource
 
 from logreplay.cli.options import sender
+from logreplay.cli.options.from_table import options, parts
 from logreplay.cli.options.help_groups import GroupedCommand
-from logreplay.cli.options.replay import folder_options, replay_options
-from logreplay.cli.options.requests import arrivals_option, restart_option
-from logreplay.cli.options.types import DURATION, PAUSE, ParsedType, Whole
 from logreplay.cli.running.sweep import SweepOptions, sweep_rates
 from logreplay.core.quantities import parse_rates
-from logreplay.options.think import parse_pauses
-
-
-def _users(text: str) -> Sequence[int]:
-    """Read ``1,10,50`` or ``1..64`` (twice as many each time) as numbers of users.
-
-    Raises:
-        ValueError: not numbers, or one is not larger than the one before it.
-    """
-    first, dots, last = text.partition("..")
-    if dots and first.isdigit() and last.isdigit() and 0 < int(first) <= int(last):
-        doubled = takewhile(lambda count: count < int(last), (int(first) << place for place in range(64)))
-        text = ",".join(map(str, (*doubled, int(last))))
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() and 0 < int(part) <= 1_000_000 for part in parts):
-        raise ValueError(f"{text!r}: expected increasing user counts such as 1,10,50 or 1..64")
-    users = [int(part) for part in parts]
-    if users != sorted(set(users)):
-        raise ValueError(f"{text!r}: each user count must be above the one before it, as in 1,10,50")
-    return users
 
 
 @click.command(
@@ -59,47 +36,7 @@ def _users(text: str) -> Sequence[int]:
 @click.argument("rates", required=False, metavar="RATES")
 @click.argument("log", required=False)
 @click.argument("target", required=False)
-@click.option(
-    "--for",
-    "--duration",
-    "duration",
-    type=DURATION,
-    default="10s",
-    show_default=True,
-    metavar="D",
-    help="Length of each step.",
-)
-@arrivals_option("poisson", "even", "log")
-@click.option(
-    "-c", "--vusers", type=ParsedType(_users), metavar="N,N,…|N..N", help="Use N users in each step instead of RATES."
-)
-@click.option(
-    "--think",
-    type=ParsedType(parse_pauses),
-    default=0.0,
-    metavar="D|D..D",
-    help="Pause of a user after each response.  [default: 0]",
-)
-@click.option("--warmup", type=PAUSE, metavar="D", help="Send at the lowest rate first, unjudged.  [default: 0]")
-@click.option("--settle", type=PAUSE, metavar="D", help="Send at each step's rate before it, unjudged.  [default: 0]")
-@click.option(
-    "--repeat", type=Whole(1, 1000), default=1, show_default=True, metavar="N", help="Make all steps N times."
-)
-@click.option(
-    "--order",
-    type=click.Choice(["given", "up", "down", "shuffle"]),
-    default="given",
-    show_default=True,
-    help="Order of the steps.",
-)
-@click.option("--keep-going", is_flag=True, help="Do not stop after two rates in a row that fall behind or fail.")
-@restart_option
-@click.option("--refine", is_flag=True, help="Add smaller steps around saturation afterwards.")
-@click.option(
-    "--resume", type=click.Path(path_type=Path), metavar="DIR", help="Make the steps an interrupted sweep lacks."
-)
-@folder_options
-@replay_options
+@options
 def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) -> int:
     """Replay LOG against TARGET at each of RATES, and find the rate at which the target saturates.
 
@@ -126,7 +63,7 @@ def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) 
         rates, log, target = None, *_without_rates(rates, log, target)
     if rates:
         _check_order(rates, [word for word in (log, target) if word])
-    return sweep_rates(SweepOptions(rates=rates, log=log, target=target, **given))
+    return sweep_rates(SweepOptions(rates=rates, log=log, target=target, **parts(given)))
 
 
 def _rates_win(rates: str | None) -> bool:

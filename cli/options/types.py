@@ -8,9 +8,7 @@ from typing import Any, Final
 import click
 
 from logreplay.core.quantities import fraction_of, pause_of, positive_rate, seconds_of
-
-_LONGEST_FILE: Final = 1 << 16
-"""Characters of a file with values of an option."""
+from logreplay.options.kinds import with_lines
 
 
 class ParsedType(click.ParamType[Any]):
@@ -71,24 +69,10 @@ class LinesOfFiles(click.Option):
         Raises:
             BadParameter: a file cannot be read, or a value is not valid.
         """
-        if not value:
-            return super().type_cast_value(ctx, value)
-        named = [isinstance(each, str) and each.startswith("@") for each in value]
-        lines = [self._lines(ctx, each) if file else [each] for each, file in zip(value, named, strict=True)]
-        return super().type_cast_value(ctx, [line for some in lines for line in some])
-
-    def _lines(self, ctx: click.Context, value: str) -> list[str]:
         try:
-            with open(value[1:], encoding="utf-8") as file:
-                text = file.read(_LONGEST_FILE + 1)
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not a text in UTF-8"
-            raise click.BadParameter(f"{value}: cannot be read: {why}", ctx, self) from None
-        if len(text) > _LONGEST_FILE:
-            raise click.BadParameter(
-                f"{value}: is longer than {_LONGEST_FILE >> 10} KiB; name a file of lines", ctx, self
-            )
-        return [line.rstrip("\r") for line in text.split("\n") if line.strip()]
+            return super().type_cast_value(ctx, value and with_lines(value))
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, self) from None
 
 
 class Whole(click.IntRange):

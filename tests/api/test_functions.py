@@ -15,6 +15,7 @@ import pytest
 import logreplay
 from logreplay.inputs.logs import bundled_log
 from logreplay.replay.monitor.snapshot import Snapshot
+from logreplay.replay.requests.hook import Planned
 
 RUN: dict[str, Any] = {"tps": 40, "duration": "500ms", "demo_target": True}
 INTERRUPTED = """
@@ -177,16 +178,39 @@ def test_a_stop_condition_that_is_none_is_refused() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"tps": 0}, "--tps 0: expected a number above 0"),
-        ({"tps": float("nan")}, "--tps nan: expected a number above 0"),
-        ({"tps": "40"}, "--tps 40: expected a number above 0"),
-        ({"speed": -2.0}, "--speed -2.0: expected a number above 0"),
-        ({"vusers": 0}, "--vusers 0: expected a whole number above 0"),
-        ({"tps": 40, "requests": -3}, "--requests -3: expected a whole number above 0"),
-        ({"tps": 40, "requests": 2.5}, "--requests 2.5: expected a whole number above 0"),
-        ({"tps": 40, "arrivals": "constant"}, "--arrivals constant: expected one of poisson, even, log"),
+        ({"tps": 0}, "tps=0: expected a rate above 0"),
+        ({"tps": float("nan")}, "tps=nan: expected a rate above 0"),
+        ({"speed": -2.0}, r"speed=-2\.0: expected a speed above 0"),
+        ({"vusers": 0}, "vusers=0: expected a whole number, 1 to 1000000"),
+        ({"tps": 40, "requests": -3}, "requests=-3: expected a whole number, 1 or more"),
+        ({"tps": 40, "requests": 2.5}, r"requests=2\.5: expected int"),
+        ({"tps": 40, "arrivals": "constant"}, "arrivals='constant': expected one of poisson, even, log"),
     ],
 )
 def test_a_value_that_the_command_line_would_refuse_is_refused(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(logreplay.UsageError, match=said):
         logreplay.run(None, demo_target=True, **wrong)
+
+
+def test_a_run_takes_every_kind_of_option(tmp_path: Path) -> None:
+    def tag(request: Planned) -> Planned:
+        request.headers["X-Run"] = "42"
+        return request
+
+    with logreplay.serve() as server:
+        result = logreplay.run(
+            None, server.url, tps=60, duration="700ms", arrivals="even", header={"X-Crossing": "1"}, hook=tag,
+            methods=["GET", "HEAD"], keep_alive=False, stop="errors>99%/60s", seed=7, digest=True,
+            junit=tmp_path / "checks.xml", history=tmp_path / "runs.csv",
+        )  # fmt: skip
+    assert result.valid
+    assert result.summary["options"]["header"] == ["X-Crossing"]
+    assert "stop errors" in (tmp_path / "checks.xml").read_text()
+    assert len((tmp_path / "runs.csv").read_text().splitlines()) == 2
+
+
+def test_a_parameter_that_does_not_exist_is_refused_before_anything_is_read() -> None:
+    misspelt: dict[str, Any] = {"tpz": 1}
+    with pytest.raises(logreplay.UsageError, match="has no parameter 'tpz'; did you mean tps") as refused:
+        logreplay.run("no such log", "http://127.0.0.1:1", **misspelt)
+    assert refused.value.parameters == ("tpz",)

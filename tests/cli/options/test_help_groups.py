@@ -66,7 +66,7 @@ def test_the_help_of_run_says_what_it_needs() -> None:
         ("run", "--method", "methods"),
         ("convert", "--methods", "method"),
         ("convert", "--from", "since"),
-        ("run", "--since", "beginning"),
+        ("run", "--since", "since"),
         ("find", "--rate", "tps"),
         ("capacity", "--rate", "tps"),
     ],

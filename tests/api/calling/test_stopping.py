@@ -2,13 +2,13 @@
 
 from typing import Any
 
-import click
 import pytest
 
 from logreplay.calling.stopping import stop_rule, watched
-from logreplay.cli.options.stop import stop_option
+from logreplay.core.errors import UsageError
+from logreplay.options.keywords import read
 from logreplay.replay.results.outcome import Progress
-from logreplay.replay.results.stop_rules import Condition, parse
+from logreplay.replay.results.stop_rules import parse
 
 
 class Engine:
@@ -41,17 +41,8 @@ def test_an_engine_below_all_limits_goes_on_also_if_nobody_looks() -> None:
     assert engine.stopped == []
 
 
-@click.command()
-@stop_option
-def made(stop_at: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    return stop_at
-
-
-def test_conditions_are_read_from_the_command_line_each_in_its_order() -> None:
-    assert made.main(["--stop", "p99>2s/10s", "--stop", "in_flight>5"], standalone_mode=False) == (
-        parse("p99>2s/10s"),
-        parse("in_flight>5"),
-    )
-    assert made.main([], standalone_mode=False) == ()
-    with pytest.raises(click.BadParameter, match="'p99' is not a stop condition"):
-        made.main(["--stop", "p99"], standalone_mode=False)
+def test_conditions_are_read_each_in_its_order() -> None:
+    assert read("run", {"stop": ["p99>2s/10s", "in_flight>5"]})["stop"] == (parse("p99>2s/10s"), parse("in_flight>5"))
+    assert read("run", {})["stop"] == ()
+    with pytest.raises(UsageError, match="stop='p99': 'p99' is not a stop condition"):
+        read("run", {"stop": "p99"})

@@ -1,1 +1,0 @@
-"""What a caller asked for: one frozen value for each function."""

@@ -1,0 +1,56 @@
+"""The keywords of the functions: read by the table of options; and frozen values made of options by name."""
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from logreplay.core.errors import UsageError
+from logreplay.core.masking import masked
+from logreplay.options.table import Option, options_of
+
+T = TypeVar("T")
+
+
+def read(function: str, given: Mapping[str, object]) -> dict[str, Any]:
+    """Check the keywords of a function.
+
+    Args:
+        function: its name.
+        given: values by name, as a caller writes them; None: the default.
+
+    Returns:
+        The checked value of each parameter, with defaults.
+
+    Raises:
+        UsageError: there is no such parameter, or a value is not of its kind; names it, and says what to do.
+    """
+    options = {option.name: option for option in options_of(function, python=True)}
+    for name in given:
+        if name not in options:
+            raise UsageError(f"{function}() has no parameter {name!r}{_nearest(function, name, options)}", (name,))
+    return {name: _checked(option, given.get(name)) for name, option in options.items()}
+
+
+def taken(kind: Callable[..., T], values: dict[str, Any], **more: object) -> T:
+    """Make a frozen value from those of the values that are its fields, and take them out."""
+    fields = kind.__dataclass_fields__  # type: ignore[attr-defined]  # only dataclasses have it
+    return kind(**{name: values.pop(name) for name in fields if name in values}, **more)
+
+
+def _checked(option: Option, value: object) -> Any:
+    if value is None:
+        return option.value
+    try:
+        if option.several:
+            return option.kind.several(value, lines=option.repeated == "lines")
+        return option.kind.checked(value)
+    except ValueError as error:
+        raise UsageError(f"{option.name}={masked(repr(value))}: {masked(str(error))}", (option.name,)) from None
+
+
+def _nearest(function: str, name: str, options: Mapping[str, Option]) -> str:
+    """The parameters that may be meant, as the end of a sentence."""
+    known = {flag.lstrip("-").replace("-", "_"): option.name for option in options.values() for flag in option.names}
+    known |= {name: name for name in options}
+    near = dict.fromkeys(known[word] for word in ([name] if name in known else get_close_matches(name, known)))
+    return f"; did you mean {' or '.join(near)}?" if near else f"; see help(logreplay.{function})"

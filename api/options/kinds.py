@@ -1,0 +1,233 @@
+"""Kinds of values: text as a person writes it, or a value of Python → a checked value."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from functools import partial
+from math import inf
+from numbers import Integral, Real
+from os import PathLike, fspath
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, Final
+
+from logreplay.core.quantities import (
+    fraction_of,
+    parse_rates,
+    pause_of,
+    percentage_of,
+    picture,
+    positive_rate,
+    seconds_of,
+)
+from logreplay.options import load, request_rules, sender_rules
+from logreplay.options.think import parse_pauses
+
+_LONGEST_FILE: Final = 1 << 16
+"""Characters of a file with values of an option."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """What an option accepts.
+
+    A value of Python is spelled as the text that the command line would have, and the same function reads both.
+
+    Attributes:
+        annotation: of the parameter.
+        read: text → checked value; raises `ValueError`. A name is of the library, and imported when it is first
+            used: ``replay.monitor.probes:parse_probe``.
+        types: of Python values other than text.
+        between: what stands between the parts of a value that has several; inside of them the next of these.
+        marked: the attribute of objects that are taken as they are, such as functions.
+        choices: the only texts; empty: whatever ``read`` accepts.
+    """
+
+    annotation: str
+    read: Callable[[str], Any] | str = str
+    types: tuple[type, ...] = ()
+    between: tuple[str, ...] = ()
+    marked: str = ""
+    choices: tuple[str, ...] = ()
+
+    @property
+    def reader(self) -> Callable[[str], Any]:
+        """The function that reads a text."""
+        return resolve_name(f"logreplay.{self.read}") if isinstance(self.read, str) else self.read
+
+    def checked(self, value: object) -> Any:
+        """Check a value of Python.
+
+        Raises:
+            ValueError: it is not of this kind.
+        """
+        taken = isinstance(value, bool) and self.annotation.startswith("bool")
+        if taken or (self.marked and hasattr(value, self.marked)):
+            return value
+        text = self._spelled(value, self.between)
+        if not text.strip():
+            raise ValueError("is empty: give a value, or None")
+        if self.choices and text not in self.choices:
+            raise ValueError(f"expected one of {', '.join(self.choices)}")
+        try:
+            return self.reader(text)
+        except ValueError as error:
+            raise ValueError(str(error).removeprefix(f"{text!r}: ")) from None
+
+    def several(self, value: object, *, lines: bool = False) -> tuple[Any, ...]:
+        """Check the values of a parameter that can have several: one, an iterable of them, or a mapping.
+
+        Args:
+            value: of the parameter.
+            lines: ``@FILE`` stands for the lines of a file.
+
+        Raises:
+            ValueError: one of them is not of this kind.
+        """
+        if isinstance(value, Mapping):
+            value = value.items()
+        values = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+        return tuple(map(self.checked, with_lines(values) if lines else values))
+
+    def _spelled(self, value: Any, between: Sequence[str]) -> str:
+        if isinstance(value, str):
+            return value
+        if between and isinstance(value, Iterable):
+            return between[0].join(self._spelled(part, between[1:]) for part in value)
+        if isinstance(value, bool) or not isinstance(value, self.types):
+            raise ValueError(f"expected {self.annotation}")
+        if isinstance(value, PathLike):
+            return str(fspath(value))
+        number: Any = value.total_seconds() if isinstance(value, timedelta) else value
+        return str(int(number)) if isinstance(number, Integral) else format(Decimal(repr(float(number))), "f")
+
+
+def whole(least: int, most: int | None = None) -> Kind:
+    """A whole number in a range."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if not least <= number <= (inf if most is None else most):
+            limits = f"{least} or more" if most is None else f"{least} to {most}"
+            raise ValueError(f"{text!r}: expected a whole number, {limits}")
+        return number
+
+    return Kind("int", read, (Integral,))
+
+
+def choice(*texts: str) -> Kind:
+    """One of these texts."""
+    return Kind(f"Literal[{', '.join(map(repr, texts))}]".replace("'", '"'), choices=texts)
+
+
+def percent(most: float = 1.0) -> Kind:
+    """``20%``, ``2.5 %`` or ``0.2`` → a fraction, at most ``most``."""
+    return Kind("Share", partial(fraction_of, most=most), (Real,))
+
+
+def junit_file(text: str) -> Path:
+    """Read the name of a file that is replaced, so it must not hold something other than XML."""
+    path = Path(text)
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder; name a file")
+    if path.is_file():
+        with path.open("rb") as file:
+            if file.read(1) not in (b"", b"<"):
+                raise ValueError(f"{path}: exists and is not JUnit XML; choose another name")
+    return path
+
+
+def history_file(text: str) -> Path:
+    """Read the name of a file."""
+    if (path := Path(text)).is_dir():
+        raise ValueError(f"{path}: is a folder; name a file")
+    return path
+
+
+def place(text: str) -> str:
+    """Read a place whose differences are ignored."""
+    from logreplay.analysis.answers.rules import Rules
+
+    Rules.of([text])
+    return text
+
+
+def with_lines(values: Iterable[object]) -> list[object]:
+    """Put the lines of a file in the place of its name, ``@FILE``. Blank lines are left out.
+
+    The command line is in the list of processes, which other users of the machine can read; a file need not be.
+
+    Raises:
+        ValueError: a file cannot be read, or is too long to be meant.
+    """
+    lines = [_lines(each) if isinstance(each, str) and each.startswith("@") else [each] for each in values]
+    return [line for some in lines for line in some]
+
+
+def _lines(named: str) -> list[str]:
+    try:
+        with open(named[1:], encoding="utf-8") as file:
+            text = file.read(_LONGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not a text in UTF-8"
+        raise ValueError(f"{named}: cannot be read: {why}") from None
+    if len(text) > _LONGEST_FILE:
+        raise ValueError(f"{named}: is longer than {_LONGEST_FILE >> 10} KiB; name a file of lines")
+    return [line.rstrip("\r") for line in text.split("\n") if line.strip()]
+
+
+def _no_text(_text: str) -> bool:
+    raise ValueError("expected True or False")
+
+
+SWITCH: Final = Kind("bool", _no_text)
+"""Off unless it is given."""
+OFF: Final = Kind("bool", _no_text)
+"""On unless the option turns it off."""
+EITHER: Final = Kind("bool", _no_text)
+"""On or off; the command decides unless it is given."""
+TEXT: Final = Kind("str")
+PATH: Final = Kind("File", Path, (PathLike,))
+JUNIT: Final = Kind("File", junit_file, (PathLike,))
+HISTORY: Final = Kind("File", history_file, (PathLike,))
+PICTURE: Final = Kind("File", picture, (PathLike,))
+DURATION: Final = Kind("Seconds", seconds_of, (Real, timedelta))
+"""Above 0."""
+PAUSE: Final = Kind("Seconds", pause_of, (Real, timedelta))
+"""As `DURATION`, or 0 for none."""
+RATE: Final = Kind("float", positive_rate, (Real,))
+"""Requests per second, above 0."""
+SPEED: Final = Kind("float | str", load.speed_of, (Real,))
+RATES: Final = Kind("float | str | Sequence[float]", parse_rates, (Real,), (",",))
+RAMP: Final = Kind("str | tuple[float, float]", load.ramp_of, (Real,), ("..",))
+STEPS: Final = Kind("str | Sequence[tuple[float, Seconds]]", load.steps_of, (Real, timedelta), (",", ":"))
+USERS: Final = Kind("int | str | Sequence[int]", load.users_of, (Integral,), (",",))
+THINK: Final = Kind("Seconds | tuple[Seconds, Seconds]", load.think_of, (Real, timedelta), ("..",))
+PAUSES: Final = Kind("Seconds | tuple[Seconds, Seconds]", parse_pauses, (Real, timedelta), ("..",))
+LATE: Final = Kind("str", sender_rules.late)
+METHODS: Final = Kind("str | Iterable[str]", sender_rules.methods, (), (",",))
+STATUS: Final = Kind("int | str | Iterable[int | str]", request_rules.status, (Integral,), (",",))
+PERCENT: Final = Kind("Share", percentage_of, (Real,))
+PATTERN: Final = Kind("str", request_rules.pattern)
+CLIENT_KEY: Final = Kind("str", "replay.sessions.client_key:ClientKey.parse")
+SINCE: Final = Kind("int | str", request_rules.since, (Integral,))
+REWRITE: Final = Kind("str", "replay.requests.filters:Rewritten.parse")
+PARAM: Final = Kind("str", request_rules.param, (), ("=",))
+HEADER: Final = Kind("str", "replay.requests.headers:parse_header", (), (": ",))
+BODY: Final = Kind("str", request_rules.body)
+INJECT: Final = Kind("str", request_rules.injection, (Real, PathLike), (":",))
+AUTH: Final = Kind("str | Scheme", "replay.requests.auth.schemes:parse", marked="expires")
+HOOK: Final = Kind("str | Hook", marked="__call__")
+LOGIN: Final = Kind("File", "replay.sessions.logins:LoginFile.parse", (PathLike,))
+EXTRACT: Final = Kind("str", "replay.sessions.extraction:Extraction.parse", (), ("=",))
+USE: Final = Kind("str", "replay.sessions.insertion:Insertion.parse", (), ("=",))
+STOP: Final = Kind("str | StopFunction", "replay.results.stop_rules:parse", marked="__call__")
+ADDRESS: Final = Kind("int | str", "replay.monitor.access:parse_address", (Integral,))
+WATCH: Final = Kind("str", "replay.monitor.probes:parse_probe", (), ("=",))
+PLACE: Final = Kind("str", place)
+CLUSTER: Final = Kind("str")
+PROGRESS: Final = Kind("ProgressFunction", _no_text, marked="__call__")

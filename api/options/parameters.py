@@ -1,0 +1,194 @@
+"""The parameters of the functions as types, for type checkers and for reuse: ``common: RequestOptions = {...}``.
+
+Static text, because type checkers read no table; a test compares it with `logreplay.options.table`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+from logreplay.core.quantities import Seconds
+
+if TYPE_CHECKING:
+    from logreplay.replay.monitor.snapshot import Snapshot
+    from logreplay.replay.requests.auth.schemes import Scheme
+    from logreplay.replay.requests.hook import Hook
+
+Share = float | str
+"""0.05 or "5%"."""
+File = str | PathLike[str]
+ProgressFunction = Callable[["Snapshot"], object]
+StopFunction = Callable[["Snapshot"], str | bool | None]
+"""Returns why the run is to end, or True; it goes on otherwise."""
+
+
+class RequestOptions(TypedDict, total=False):
+    """Which requests of the log are sent, in what order, and how they are changed."""
+
+    match: str | Sequence[str]
+    exclude: str | Sequence[str]
+    status: int | str | Iterable[int | str] | None
+    methods: str | Iterable[str]
+    sample: Share | None
+    since: int | str | None
+    shuffle: bool
+    random: bool
+    rewrite: str | Sequence[str]
+    param: str | Mapping[str, str] | Sequence[str]
+    header: str | Mapping[str, str] | Sequence[str]
+    host: str | None
+    agent: str | None
+    referer: str | None
+    no_cache: bool
+    body: str | None
+    inject: str | Mapping[str, Share] | Sequence[str]
+    auth: "str | Scheme | None"
+    hook: "str | Hook | None"
+
+
+class SenderOptions(TypedDict, total=False):
+    """How requests are sent."""
+
+    timeout: Seconds
+    max_in_flight: int | None
+    late: str
+    keep_alive: bool
+    by_client: bool
+    insecure: bool
+    cacert: File | None
+    sender: Literal["wire", "aiohttp", "h2"]
+    http: Literal["1.1", "2", "log"]
+    connections: int | None
+    streams: int | None
+    allow_target: str | Sequence[str]
+    digest: bool | None
+
+
+class SessionOptions(TypedDict, total=False):
+    """What each client keeps between its requests."""
+
+    client_key: str | None
+    cookies: bool
+    login: File | None
+    extract: str | Mapping[str, str] | Sequence[str]
+    use: str | Mapping[str, str] | Sequence[str]
+
+
+class ProgressOptions(TypedDict, total=False):
+    """Who is told how it goes."""
+
+    live: int | str | None
+    metrics: int | str | None
+    progress: ProgressFunction | None
+    watch: str | Mapping[str, str] | Sequence[str]
+
+
+class _CommonOptions(RequestOptions, SenderOptions, SessionOptions, ProgressOptions, total=False):
+    """The parameters that all functions have which send."""
+
+    stop: str | StopFunction | Sequence[str | StopFunction]
+    workers: int | None
+    output: File | None
+    force: bool
+    show_secrets: bool
+
+
+class RunOptions(_CommonOptions, total=False):
+    """The parameters of `logreplay.run`."""
+
+    tps: float | None
+    speed: float | str | None
+    ramp: str | tuple[float, float] | None
+    steps: str | Sequence[tuple[float, Seconds]] | None
+    vusers: int | None
+    follow: bool
+    arrivals: Literal["poisson", "even", "log"] | None
+    think: Seconds | tuple[Seconds, Seconds]
+    delay: Seconds | None
+    duration: Seconds | None
+    requests: int | None
+    loop: bool | None
+    skip_idle: Seconds | None
+    seed: int
+    crash: bool
+    cluster: str | None
+    junit: File | None
+    history: File | None
+    demo_target: bool
+
+
+class SweepOptions(_CommonOptions, total=False):
+    """The parameters of `logreplay.sweep`."""
+
+    vusers: int | str | Sequence[int] | None
+    arrivals: Literal["poisson", "even", "log"] | None
+    think: Seconds | tuple[Seconds, Seconds]
+    duration: Seconds
+    warmup: Seconds | None
+    settle: Seconds | None
+    repeat: int
+    order: Literal["given", "up", "down", "shuffle"]
+    refine: bool
+    seed: int
+    restart: bool
+    keep_going: bool
+    cluster: str | None
+    resume: File | None
+    plots: bool
+    demo_target: bool
+
+
+class FindOptions(_CommonOptions, total=False):
+    """The parameters of `logreplay.find`."""
+
+    p50: Seconds | None
+    p90: Seconds | None
+    p95: Seconds | None
+    p99: Seconds | None
+    p999: Seconds | None
+    p9999: Seconds | None
+    p99999: Seconds | None
+    mean: Seconds | None
+    max: Seconds | None
+    tps: float | None
+    vusers: bool
+    arrivals: Literal["poisson", "even"] | None
+    think: Seconds | tuple[Seconds, Seconds] | None
+    max_errors: Share
+    start: float
+    max_tps: float | None
+    precision: Share
+    trial: Seconds | None
+    seed: int | None
+    restart: bool
+    trials: int
+    budget: Seconds
+    cluster: str | None
+    junit: File | None
+    plots: bool
+    demo_target: bool
+
+
+class DuetOptions(_CommonOptions, total=False):
+    """The parameters of `logreplay.duet`."""
+
+    tps: float | None
+    speed: float | str | None
+    ramp: str | tuple[float, float] | None
+    steps: str | Sequence[tuple[float, Seconds]] | None
+    follow: bool
+    arrivals: Literal["poisson", "even", "log"] | None
+    delay: Seconds | None
+    duration: Seconds | None
+    requests: int | None
+    loop: bool | None
+    skip_idle: Seconds | None
+    alternate: bool
+    noise: str | None
+    seed: int
+    ignore: str | Sequence[str]
+    keep: int | None
+    fail_above: Share | None
+    fail_different: Share | None
+    junit: File | None
+    history: File | None

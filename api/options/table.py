@@ -1,0 +1,280 @@
+"""Every option, stated once: those of the command line, the parameters of the functions, and the keys of settings.
+
+How a command joins: `logreplay.cli.options.from_table.options` gives a command its options, and
+`logreplay.options.keywords.read` gives a function the same checked values by name. `taken` makes frozen values (`Load`,
+`RequestRules`, `SenderRules`, `Telling`) of them; a function has its signature and docstring from
+`logreplay.options.signatures.described`, and its types from `logreplay.options.parameters`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from logreplay.options import kinds as k
+from logreplay.options.kinds import Kind, choice, percent, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of some commands, and the parameter of their functions.
+
+    Attributes:
+        commands: that have it.
+        name: of the parameter, and of the value that the command receives.
+        kind: of its values.
+        help: what it does.
+        metavar: the value in the help.
+        flags: on the command line; empty: ``--`` and the name.
+        default: as text; empty: none.
+        repeated: ``many`` values; ``once``: a second one is refused, where the last of other options counts; ``lines``:
+            many, and ``@FILE`` has one in each line.
+        only: ``terminal``: the functions do not have it; ``python``: the command line does not.
+        refused: commands that take it only to say why they refuse it.
+    """
+
+    commands: str
+    name: str
+    kind: Kind
+    help: str
+    metavar: str = ""
+    flags: str = ""
+    default: str = ""
+    repeated: str = ""
+    only: str = ""
+    refused: str = ""
+
+    @property
+    def several(self) -> bool:
+        """Whether it has many values."""
+        return self.repeated in ("many", "lines")
+
+    @property
+    def value(self) -> Any:
+        """What its function receives where it is not given."""
+        if self.several:
+            return ()
+        if self.kind in (k.SWITCH, k.OFF):
+            return self.kind is k.OFF
+        return self.kind.checked(self.default) if self.default else None
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The options of the command line."""
+        return (self.flags or f"--{self.name.replace('_', '-')}").replace("/", " ").split()
+
+
+_SENDING: Final = "run sweep find duet"
+_BOUNDS: Final = {
+    **{"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9", "p9999": "p99.99", "p99999": "p99.999"},
+    **{"mean": "mean", "max": "max"},
+}
+"""Statistics of the response time that can be bounded, as people write them."""
+# fmt: off
+TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
+    ("Bounds", tuple(
+        Option("find", name, k.DURATION, f"Bound on the {spoken} response time.", "D")
+        for name, spoken in _BOUNDS.items()
+    )),
+    ("Load", (
+        Option("run duet", "tps", k.RATE, "Send R requests/s.", "R", "--tps --rate"),
+        Option("find", "tps", k.RATE, "Say how many such machines carry R.", "R", "--tps --rate"),
+        Option("run duet", "speed", k.SPEED, "Replay at the log's own times, X times as fast.", "X"),
+        Option("run duet", "ramp", k.RAMP, "Change the rate steadily from the first to the last R.", "R..R"),
+        Option("run duet", "steps", k.STEPS, "Send at one rate after the other: 50:10s,100:20s.", "R:D,…"),
+        Option("run duet", "vusers", whole(1, 1_000_000), "Send with N users; each waits for its response.", "N",
+               "-c --vusers", refused="duet"),
+        Option("sweep", "vusers", k.USERS, "Use N users in each step instead of RATES.", "N,N,…|N..N", "-c --vusers"),
+        Option("find", "vusers", k.SWITCH, "Search a number of users; rates are then user counts.", "", "-c --vusers"),
+        Option("run duet", "follow", k.SWITCH, "Replay new lines of LOG while it is written."),
+        Option("run sweep duet", "arrivals", choice("poisson", "even", "log"),
+               "Send at random, evenly, in the log's bursts.  [default: poisson]"),
+        Option("find", "arrivals", choice("poisson", "even"), "Send at random, evenly.  [default: poisson]"),
+        Option("run duet", "think", k.THINK, "Pause of a user after each response.", "D|D..D|log", default="0",
+               refused="duet"),
+        Option("sweep", "think", k.PAUSES, "Pause of a user after each response.", "D|D..D", default="0"),
+        Option("find", "think", k.PAUSES, "Pause of a user after each response.  [default: 0]", "D|D..D"),
+        Option("run duet", "delay", k.DURATION, "With --follow: send D after the logged time.  [default: 5s]", "D"),
+        Option("run duet", "duration", k.DURATION, "Run for D.  [default: once through LOG]", "D", "--for --duration"),
+        Option("sweep", "duration", k.DURATION, "Length of each step.", "D", "--for --duration", "10s"),
+        Option("run duet", "requests", whole(1), "Send at most N requests.  [default: once through LOG]", "N",
+               "-n --requests"),
+        Option("run duet", "loop", k.EITHER, "Restart LOG at its end.  [default: if --for or -n needs it]", "",
+               "--loop/--no-loop"),
+        Option("run duet", "skip_idle", k.DURATION, "Shorten gaps in the log's times to D.", "D"),
+        Option("sweep", "warmup", k.PAUSE, "Send at the lowest rate first, unjudged.  [default: 0]", "D"),
+        Option("sweep", "settle", k.PAUSE, "Send at each step's rate before it, unjudged.  [default: 0]", "D"),
+        Option("sweep", "repeat", whole(1, 1000), "Make all steps N times.", "N", default="1"),
+        Option("sweep", "order", choice("given", "up", "down", "shuffle"), "Order of the steps.", default="given"),
+        Option("sweep", "refine", k.SWITCH, "Add smaller steps around saturation afterwards."),
+        Option("find", "max_errors", percent(), "Share of requests that may fail.", "P%", default="1%"),
+        Option("find", "start", k.RATE, "First and lowest rate.", "R", default="10"),
+        Option("find", "max_tps", k.RATE, "Never try a higher rate.  [default: no limit]", "R"),
+        Option("find", "precision", percent(), "Narrow the bracket no further than P%.", "P%", default="5%"),
+        Option("find", "trial", k.DURATION, "Length of a full trial.  [default: --budget/15]", "D"),
+        Option("duet", "alternate", k.SWITCH, "Send each request to one target, drawn at random, not to both."),
+        Option("duet", "noise", k.TEXT, "Second instance of BASELINE: what differs between the two is noise.", "URL"),
+    )),
+    ("Requests", (
+        Option(_SENDING, "match", k.PATTERN, "Send only URLs that contain REGEX. Repeatable.", "REGEX",
+               repeated="many"),
+        Option(_SENDING, "exclude", k.PATTERN, "Skip URLs that contain REGEX. Repeatable.", "REGEX", repeated="many"),
+        Option(_SENDING, "status", k.STATUS, "Send only these logged statuses: 2xx,404,500-504.", "SET"),
+        Option(_SENDING, "methods", k.METHODS, "Send only these methods.", "LIST", "--methods --method", "GET,HEAD"),
+        Option(_SENDING, "sample", k.PERCENT, "Replay a fixed random P% of the clients.", "P%"),
+        Option(_SENDING, "since", k.SINCE, "Start at this row or ISO 8601 time (UTC) of LOG.", "ROW|TIME",
+               "--from --since"),
+        Option(_SENDING, "shuffle", k.SWITCH, "Send each request once, in random order."),
+        Option(_SENDING, "random", k.SWITCH, "Draw each request at random from LOG."),
+        Option("run sweep duet", "seed", whole(0), "Seed for every random choice.", "N", default="0"),
+        Option("find", "seed", whole(0), "Seed for every random choice.  [default: (a new one)]", "N"),
+        Option("sweep find", "restart", k.SWITCH, "Begin each step or trial at the start of LOG."),
+        Option(_SENDING, "rewrite", k.REWRITE, "Replace regex FROM by TO in URLs. Repeatable.", "s|FROM|TO|",
+               repeated="many"),
+        Option(_SENDING, "param", k.PARAM, "Set a query parameter. Repeatable.", "K=V", repeated="many"),
+        Option(_SENDING, "header", k.HEADER,
+               "Send a header, those in FILE (a line each), or those of LOG. Repeatable.", "'K: V'|@FILE|log",
+               "-H --header", repeated="lines"),
+        Option(_SENDING, "host", k.TEXT, "Host header: as logged, or NAME.  [default: the target's]", "log|NAME"),
+        Option(_SENDING, "agent", k.TEXT, "User-Agent header: as logged, or TEXT.  [default: logreplay]", "log|TEXT"),
+        Option(_SENDING, "referer", k.TEXT, "Referer header: as logged, or TEXT.", "log|TEXT"),
+        Option(_SENDING, "no_cache", k.SWITCH, "Ask caches to fetch from the origin."),
+        Option(_SENDING, "body", k.BODY,
+               "Send bodies: as logged, of logged size, or from FILE.  [default: log, if it has any]",
+               "log|size|FILE:COLUMN"),
+        Option(_SENDING, "inject", k.INJECT, "Mix in requests of FILE. Repeatable.", "FILE:P%", repeated="many"),
+        Option(_SENDING, "auth", k.AUTH, "Send a token, password or AWS signature.", "bearer:FILE|…", repeated="once"),
+        Option(_SENDING, "hook", k.HOOK, "Pass each request through a Python function.", "MODULE:FUNCTION"),
+    )),
+    ("Connection", (
+        Option(_SENDING, "timeout", k.DURATION, "Fail a request after D.", "D", default="30s"),
+        Option(_SENDING, "max_in_flight", whole(1), "Limit requests in flight.  [default: no limit]", "N"),
+        Option(_SENDING, "late", k.LATE, "Send late requests, or drop those later than D.", "send|drop:D",
+               default="send"),
+        Option(_SENDING, "keep_alive", k.OFF, "Open a new connection for each request.", "", "--no-keep-alive"),
+        Option(_SENDING, "by_client", k.SWITCH, "Give each client of LOG one connection; keep its order."),
+        Option(_SENDING, "insecure", k.SWITCH, "Do not verify certificates (https).", "", "-k --insecure"),
+        Option(_SENDING, "cacert", k.PATH, "Trust only the certificates in FILE.", "FILE"),
+        Option(_SENDING, "sender", choice("wire", "aiohttp", "h2"), "HTTP client.", default="wire"),
+        Option(_SENDING, "http", choice("1.1", "2", "log"), "Version of HTTP; log: that of each request in LOG.",
+               default="1.1"),
+        Option(_SENDING, "connections", whole(1, 10_000), "With HTTP/2: open at most N.", "N"),
+        Option(_SENDING, "streams", whole(1), "With HTTP/2: M requests at once on each.", "M"),
+        Option(_SENDING, "allow_target", k.TEXT, "Permit load on HOST. Repeatable.  [default: this machine only]",
+               "HOST", repeated="many"),
+    )),
+    ("Sessions", (
+        Option(_SENDING, "client_key", k.CLIENT_KEY,
+               "Tell clients by address, address+agent, column:NAME, header:NAME or cookie:NAME.  [default: address]",
+               "KEY"),
+        Option(_SENDING, "cookies", k.SWITCH, "With --by-client: send back the cookies that TARGET sets."),
+        Option(_SENDING, "login", k.LOGIN,
+               "With --by-client: send each client's login in FILE (client,op,url,body) first.", "FILE",
+               repeated="once"),
+        Option(_SENDING, "extract", k.EXTRACT, "With --by-client: take a value from responses. Repeatable.",
+               "NAME=header:…|json:…|regex:…", repeated="many"),
+        Option(_SENDING, "use", k.USE, "Put an extracted value into the client's later requests. Repeatable.",
+               "NAME=header:…|param:…|body:…", repeated="many"),
+    )),
+    ("Stop conditions", (
+        Option(_SENDING, "stop", k.STOP, "Stop if errors>5%/10s, p99>2s/10s or in_flight>5000. Repeatable.",
+               "CONDITION", repeated="many"),
+        Option("run", "crash", k.SWITCH, "Stop at the first failure, and print it.", "", "--crash --fail-fast"),
+        Option("sweep", "keep_going", k.SWITCH, "Do not stop after two rates in a row that fall behind or fail."),
+        Option("find", "trials", whole(1), "Make at most N trials.", "N", default="25"),
+        Option("find", "budget", k.DURATION, "Time for all trials.", "D", default="2m"),
+    )),
+    ("Comparison", (
+        Option("duet", "ignore", k.PLACE,
+               "Ignore differences in PLACE: a JSON path, header:NAME, line:TEXT, order:PATH, status, size or body. "
+               "Repeatable.", "PLACE", repeated="many"),
+        Option("duet", "keep", whole(0, 1000),
+               "Show N differing pairs of each route in report.html and pairs.jsonl; 0: none.  [default: 10]", "N"),
+        Option("duet", "fail_above", percent(most=10),
+               "Exit with 4 if CANDIDATE is slower by more, such as 5%, or if 1% more of its requests failed; with 3 "
+               "if that cannot be judged.", "P%"),
+        Option("duet", "fail_different", percent(),
+               "Exit with 4 if more of the pairs have different answers, such as 0.1%.", "P%"),
+    )),
+    ("Live", (
+        Option(_SENDING, "live", k.ADDRESS, "Serve a live page.  [default: a free port of this machine]",
+               "[[HOST:]PORT]"),
+        Option(_SENDING, "metrics", k.ADDRESS, "Serve /metrics for Prometheus.", "[HOST:]PORT"),
+        Option(_SENDING, "progress", choice("auto", "json", "none"), "On stderr: a line, JSON each second, or nothing.",
+               default="auto", only="terminal"),
+        Option(_SENDING, "progress", k.PROGRESS, "Is given the state of the run about once a second.", only="python"),
+        Option(_SENDING, "watch", k.WATCH, "Record a figure of URL or COMMAND each second. Repeatable.",
+               "NAME[/s]=URL|!COMMAND", repeated="many"),
+    )),
+    ("Several machines", (
+        Option(_SENDING, "workers", whole(1, 1000), "Send from N processes.  [default: as many as needed]", "N"),
+        Option(_SENDING, "cluster", k.CLUSTER, "Send from a Dask cluster: tcp://HOST:8786, or local:N.", "ADDRESS",
+               refused="duet"),
+    )),
+    ("Output", (
+        Option("run", "output", k.PATH, "Write result rows to FILE.  [default: run-TIME.csv]", "FILE", "-o --output",
+               only="terminal"),
+        Option("sweep find", "output", k.PATH, "Write results to this folder.  [default: COMMAND-TIME]", "DIR",
+               "-o --output", only="terminal"),
+        Option("duet", "output", k.PATH, "Write results to this folder.  [default: duet-TIME]", "DIR", "-o --output",
+               only="terminal"),
+        Option(_SENDING, "output", k.PATH,
+               "Write results here.  [default: a temporary folder, removed with the result]", only="python"),
+        Option(_SENDING, "force", k.SWITCH, "Replace an existing result."),
+        Option(_SENDING, "share", k.SWITCH, "Let other users read the results.", only="terminal"),
+        Option("run find duet compare", "junit", k.JUNIT, "Write the checks as JUnit XML.", "PATH"),
+        Option("run duet", "history", k.HISTORY, "Append one row to this CSV, for Apache Otava.", "FILE"),
+        Option("sweep", "resume", k.PATH, "Make the steps an interrupted sweep lacks.", "DIR"),
+        Option("run", "dry_run", k.SWITCH, "Print what would be sent, and when; send nothing.", only="terminal"),
+        Option("run", "verbose", k.SWITCH, "Print each request and response.", "", "-v --verbose", only="terminal"),
+        Option("run", "debug", k.SWITCH, "Print what the generator did.", "", "-d --debug", only="terminal"),
+        Option(_SENDING, "quiet", k.SWITCH, "Print errors only.", "", "-q --quiet", only="terminal"),
+        Option("run", "as_json", k.SWITCH, "Print the summary as JSON instead of tables.", "", "--json",
+               only="terminal"),
+        Option("sweep find duet", "as_json", k.SWITCH, "Print summary.json instead of tables.", "", "--json",
+               only="terminal"),
+        Option("run", "classic", k.SWITCH, "Print the figures of siege and ab too.", only="terminal"),
+        Option("sweep find", "plots", k.OFF, "Write tables and summary without pictures.", "", "--no-plots"),
+        Option(_SENDING, "digest", k.EITHER, "Write a hash of each response to the column digest.", "",
+               "--digest/--no-digest"),
+        Option(_SENDING, "show_secrets", k.SWITCH, "Do not mask tokens, passwords and cookies in output."),
+    )),
+    ("Connection", (
+        Option("run sweep find", "demo_target", k.SWITCH, "Start a built-in server and use it as TARGET."),
+    )),
+)
+# fmt: on
+"""The options by the title of their group in the help; each group in its order."""
+GROUPS: Final = (
+    *("Most used", "Bounds", "Load", "Requests", "Connection", "Sessions", "Stop conditions", "Comparison", "Output"),
+    *("Live", "Several machines"),
+)
+"""The titles, in the order of the help."""
+MOST_USED: Final[Mapping[str, Sequence[str]]] = {
+    "run": ("tps", "speed", "duration", "output", "allow_target"),
+    "sweep": ("duration", "warmup", "repeat", "output", "allow_target"),
+    "find": ("p99", "max_errors", "tps", "output", "allow_target"),
+    "duet": ("tps", "speed", "duration", "output", "allow_target"),
+}
+
+
+def options_of(command: str, *, python: bool = False) -> list[Option]:
+    """The options of a command; or the parameters of its function."""
+    absent = "terminal" if python else "python"
+    return [
+        option
+        for _, options in TABLE
+        for option in options
+        if command in option.commands.split() and option.only != absent
+        if not (python and command in option.refused.split())
+    ]
+
+
+def grouped(command: str, options: Sequence[Option]) -> dict[str, list[Option]]:
+    """Options of a command by the titles of the help."""
+    first = MOST_USED[command]
+    groups: dict[str, list[Option]] = {title: [] for title in GROUPS}
+    titles = {id(option): title for title, among in TABLE for option in among}
+    for option in options:
+        groups["Most used" if option.name in first else titles[id(option)]].append(option)
+    groups["Most used"].sort(key=lambda option: first.index(option.name))
+    return {title: among for title, among in groups.items() if among}

@@ -1,0 +1,55 @@
+"""Signatures, docstrings and types of the functions are those of the table."""
+
+import ast
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import logreplay
+from logreplay.options import parameters
+from logreplay.options.signatures import annotation, default_of
+from logreplay.options.table import MOST_USED, options_of
+
+FUNCTIONS = [logreplay.run]
+SOURCE = ast.parse(Path(parameters.__file__).read_text(encoding="utf-8"))
+CLASSES = {node.name: node for node in SOURCE.body if isinstance(node, ast.ClassDef)}
+
+
+def stated(name: str) -> dict[str, str]:
+    """The parameters of a class of types and of those that it extends, each with its annotation."""
+    names: dict[str, str] = {}
+    for base in CLASSES[name].bases:
+        names |= stated(base.id) if isinstance(base, ast.Name) and base.id in CLASSES else {}
+    for node in CLASSES[name].body:
+        if isinstance(node, ast.AnnAssign):
+            quoted = isinstance(node.annotation, ast.Constant)
+            names[ast.unparse(node.target)] = (
+                ast.literal_eval(node.annotation) if quoted else ast.unparse(node.annotation)
+            )
+    return names
+
+
+@pytest.mark.parametrize("command", MOST_USED)
+def test_the_types_are_those_of_the_table(command: str) -> None:
+    table = {option.name: annotation(option) for option in options_of(command, python=True)}
+    assert stated(f"{command.title()}Options") == {name: ast.unparse(ast.parse(text)) for name, text in table.items()}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_a_signature_lists_each_parameter_with_its_default_and_the_docstring_explains_it(
+    function: Callable[..., object],
+) -> None:
+    named = inspect.signature(function).parameters
+    for option in options_of(function.__name__, python=True):
+        assert named[option.name].default == default_of(option)
+        assert f"    {option.name}: " in (function.__doc__ or "")
+
+
+def test_help_shows_types_without_quotes() -> None:
+    assert "duration: Seconds | None = None" in str(inspect.signature(logreplay.run))
+
+
+def test_every_type_of_parameters_is_a_public_name() -> None:
+    assert {name for name in CLASSES if not name.startswith("_")} <= set(logreplay.__all__)

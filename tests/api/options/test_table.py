@@ -1,0 +1,37 @@
+"""The table of options: the command line has its options, and they mean the same as the parameters of the functions."""
+
+import click
+import pytest
+
+from logreplay.cli.main import cli
+from logreplay.options.keywords import read
+from logreplay.options.table import GROUPS, MOST_USED, TABLE, grouped, options_of
+
+
+@pytest.mark.parametrize("command", MOST_USED)
+def test_the_command_line_has_the_options_of_the_table_and_no_others(command: str) -> None:
+    made = {each.name: each for each in cli.commands[command].params if isinstance(each, click.Option)}
+    table = {option.name: option for option in options_of(command)}
+    assert made.keys() == table.keys()
+    for name, option in table.items():
+        assert [*made[name].opts, *made[name].secondary_opts] == list(option.names)
+        assert made[name].help == option.help
+
+
+@pytest.mark.parametrize("command", MOST_USED)
+def test_what_is_not_given_is_the_same_on_the_command_line_and_in_a_function(command: str) -> None:
+    words = ["access.log", "http://old", "http://new"] if command == "duet" else []
+    received = cli.commands[command].make_context(command, words).params
+    values = read(command, {})
+    assert {name: received[name] for name in values.keys() - {"progress"}} == {
+        name: value for name, value in values.items() if name != "progress"
+    }
+
+
+@pytest.mark.parametrize("command", MOST_USED)
+def test_each_option_of_a_command_stands_in_the_table_once_and_in_one_group(command: str) -> None:
+    for python in (True, False):
+        names = [option.name for option in options_of(command, python=python)]
+        assert len(set(names)) == len(names)
+    assert sum(map(len, grouped(command, options_of(command)).values())) == len(names)
+    assert {title for title, _ in TABLE} < set(GROUPS)
