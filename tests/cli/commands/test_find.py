@@ -278,7 +278,7 @@ def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], text: str) -
 
 
 def search_at_one_rate(folder: Path) -> Result:
-    words = ["--p99", "9s", "--start", "20", "--max-tps", "20", "--trial", "1s", "--no-plots", "-o", str(folder)]
+    words = ["--p99", "9s", "--start", "150", "--max-tps", "150", "--trial", "1s", "--no-plots", "-o", str(folder)]
     return CliRunner().invoke(cli, ["find", *words], standalone_mode=False)
 
 
