@@ -1,7 +1,7 @@
 """What calls give back."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,25 +92,31 @@ class Result:
         from logreplay.core.record import RESULT_COLUMNS
 
         if not self.summary:
-            return _empty((*RESULT_COLUMNS, "service", "response", "good"))
-        return _frame(rows(self._rows()), categories=True)
+            return empty_frame((*RESULT_COLUMNS, "service", "response", "good"))
+        return frame_of(self._joined(lambda name: rows(self._logs[name])), categories=True)
 
     @cached_property
     def seconds(self) -> "pd.DataFrame":
         """One row for each second, as `logreplay.analysis.seconds` returns them. Times in seconds."""
         from logreplay.analysis.tables.windows import SECONDS
 
-        return _frame(self._tables.analysis.seconds) if self.summary else _empty(SECONDS)
+        if not self.summary:
+            return empty_frame(SECONDS)
+        return frame_of(self._joined(lambda name: self._tables[name].analysis.seconds))
 
     @cached_property
     def steps(self) -> "pd.DataFrame":
         """One row for each step, as `logreplay.analysis.steps` returns them. Times in seconds, rates in requests/s."""
-        return _frame(self._tables.analysis.steps) if self.summary else _empty(("step", "rate"))
+        if not self.summary:
+            return empty_frame(("step", "rate"))
+        return frame_of(self._joined(lambda name: self._tables[name].analysis.steps))
 
     @cached_property
     def routes(self) -> "pd.DataFrame":
         """One row for each route, of several steps one for each step and route. Times in seconds."""
-        return _frame(self._tables.routes) if self.summary else _empty(("route", "requests"))
+        if not self.summary:
+            return empty_frame(("route", "requests"))
+        return frame_of(self._joined(lambda name: self._tables[name].routes))
 
     @overload
     def plot(self, kind: str | None = None, *, slo: Seconds | None = None, linear: bool = False) -> "Figure": ...
@@ -139,21 +145,11 @@ class Result:
             ValueError: the data do not allow this picture.
             LogreplayError: nothing was measured, the rows are gone, or matplotlib is not installed.
         """
-        from logreplay.analysis.analyze import timed
-        from logreplay.analysis.output import pictures
         from logreplay.analysis.output.plots.hockey_stick import figure
 
         if not self.summary:
             raise LogreplayError(f"nothing to draw: {self.sentence}")
-        found = self._tables.analysis
-        kind = kind or ("hockeystick" if found.steps.height > 1 else "timeline")
-        if kind != "hockeystick":
-            found = timed(self._rows())
-        bound = None if slo is None else as_seconds(slo)
-
-        def draw(where: "Axes") -> "Axes":
-            return pictures.draw(where, found, kind, slo=bound, linear=linear, title=kind == "hockeystick")
-
+        draw = self._drawing(kind, None if slo is None else as_seconds(slo), linear)
         return figure(draw) if ax is None else draw(ax)
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
@@ -225,11 +221,31 @@ class Result:
                 self._tables  # noqa: B018
         return {name: value for name, value in self.__dict__.items() if name not in _LAZY} | {"scratch": None}
 
+    def _drawing(self, kind: str | None, slo: float | None, linear: bool) -> "Callable[[Axes], Axes]":
+        """What draws a picture on axes."""
+        from logreplay.analysis.analyze import timed
+        from logreplay.analysis.output import pictures
+
+        (found,) = (tables.analysis for tables in self._tables.values())
+        kind = kind or ("hockeystick" if found.steps.height > 1 else "timeline")
+        if kind != "hockeystick":
+            found = timed(self._rows())
+        return lambda ax: pictures.draw(ax, found, kind, slo=slo, linear=linear, title=kind == "hockeystick")
+
+    @property
+    def _logs(self) -> "Mapping[str, Path]":
+        """The result logs by the name of their target, where there are several."""
+        return {"": self._rows()}
+
     @cached_property
-    def _tables(self) -> "ResultTables":
+    def _tables(self) -> "Mapping[str, ResultTables]":
         from logreplay.result_tables import tables_of
 
-        return tables_of(self._rows())
+        return {name: tables_of(path) for name, path in self._logs.items()}
+
+    def _joined(self, make: "Callable[[str], pl.DataFrame]") -> "pl.DataFrame":
+        """One table of all result logs."""
+        return make("")
 
     @cached_property
     def _html(self) -> str:
@@ -297,13 +313,15 @@ class RunResult(Result):
         return f"{self.verdict}: {counts.sent:,} requests sent, {counts.failed:,} failed{told}"
 
 
-def _frame(table: "pl.DataFrame", *, categories: bool = False) -> "pd.DataFrame":
+def frame_of(table: "pl.DataFrame", *, categories: bool = False) -> "pd.DataFrame":
+    """A table for the caller."""
     from logreplay.core.frames import to_pandas
 
     return to_pandas(table, categories=categories)
 
 
-def _empty(columns: Sequence[str]) -> "pd.DataFrame":
+def empty_frame(columns: Sequence[str]) -> "pd.DataFrame":
+    """A table without rows."""
     import polars as pl
 
-    return _frame(pl.DataFrame(schema=dict.fromkeys(columns, pl.Float64)))
+    return frame_of(pl.DataFrame(schema=dict.fromkeys(columns, pl.Float64)))

@@ -175,9 +175,10 @@ class AnswerDifferences:
             if number
         ]
 
-    def frame(self) -> pl.DataFrame:
-        """The rows as a table; columns as the attributes of `DifferenceRow`."""
-        return pl.DataFrame([[getattr(row, name) for name in _SCHEMA] for row in self.rows], _SCHEMA, orient="row")
+
+def frame(rows: Sequence[DifferenceRow]) -> pl.DataFrame:
+    """Rows as a table; columns as the attributes of `DifferenceRow`."""
+    return pl.DataFrame([[getattr(row, name) for name in _SCHEMA] for row in rows], _SCHEMA, orient="row")
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import jinja2
 
 from logreplay.analysis.answers.rules import IGNORED_HEADERS, default_ignored
-from logreplay.analysis.answers.tally import ALPHA, AnswerDifferences, ExamplePair
+from logreplay.analysis.answers.tally import ALPHA, AnswerDifferences, ExamplePair, frame
 from logreplay.analysis.answers.two_answers import AnswerOf, pretty
 from logreplay.core.files import atomic_path, write_atomically
 from logreplay.core.masking import masked
@@ -31,7 +31,7 @@ def write_differences(folder: Path, found: AnswerDifferences) -> None:
     Raises:
         LogreplayError: they cannot be written.
     """
-    write_atomically(folder / "differences.csv", to_csv(found.frame(), header=True).decode())
+    write_atomically(folder / "differences.csv", to_csv(frame(found.rows), header=True).decode())
     with atomic_path(folder / "pairs.jsonl") as fresh, fresh.open("w", encoding="utf-8", errors="replace") as file:
         for pair in found.examples:
             file.write(json.dumps(_as_dict(pair), ensure_ascii=False) + "\n")

@@ -93,3 +93,11 @@ class DuetHealth:
     def valid(self) -> bool:
         """Whether the two can be compared: the candidate may fail, but neither the generator nor another target."""
         return self.generator.valid and not set(self.failing) - {"candidate"}
+
+    @property
+    def sentence(self) -> str:
+        """What a duet that is not valid, or whose candidate fails, says for itself; empty of any other."""
+        told = [] if self.valid else ["invalid duet: its figures prove nothing"]
+        if failing := ["second baseline" if name == "noise" else name for name in self.failing]:
+            told.append(f"more than half of the requests to the {' and the '.join(failing)} failed")
+        return "; ".join(told)

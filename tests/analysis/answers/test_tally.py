@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from logreplay.analysis.answers.rules import Rules
-from logreplay.analysis.answers.tally import MOST_GROUPS, OTHER_PLACES, AnswerDifferences, RouteTotal, Tally
+from logreplay.analysis.answers.tally import MOST_GROUPS, OTHER_PLACES, AnswerDifferences, RouteTotal, Tally, frame
 from logreplay.analysis.answers.two_answers import AnswerOf
 
 
@@ -164,10 +164,10 @@ def test_hostile_answers_make_few_groups() -> None:
 
 @pytest.mark.slow
 def test_the_table_holds_every_row(found: AnswerDifferences) -> None:
-    frame = found.frame()
-    assert frame.height == len(found.rows)
-    assert frame["counts"].sum() == len(found.counting)
-    assert not compared(Service(1), ignore=("$..*", "header:*", "status")).frame().height
+    table = frame(found.rows)
+    assert table.height == len(found.rows)
+    assert table["counts"].sum() == len(found.counting)
+    assert not frame(compared(Service(1), ignore=("$..*", "header:*", "status")).rows).height
 
 
 def test_a_request_that_was_not_sent_is_no_pair() -> None:

@@ -1,0 +1,1 @@
+"""What a caller asked for: one frozen value for each function."""

@@ -1,0 +1,109 @@
+"""A duet as its caller asked for it: one frozen value."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from logreplay.calling.audience import Telling
+from logreplay.core.errors import UsageError
+from logreplay.options.answer_rules import AnswerRules
+from logreplay.options.conflicts import reconciled
+from logreplay.options.load import Load
+from logreplay.options.request_rules import RequestRules
+from logreplay.options.sender_rules import SenderRules
+
+if TYPE_CHECKING:
+    from logreplay.inputs.logs import Log
+    from logreplay.replay.results.stop_rules import Condition
+
+NAMES: Final = ("baseline", "candidate", "noise")
+"""The targets, in the order of their numbers in the plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuetCall:
+    """One duet, as the caller asked for it.
+
+    Attributes:
+        log: what to replay.
+        baseline, candidate: URLs of the targets.
+        noise: URL of a second instance of the baseline; None: there is none.
+        load, request_rules, sender_rules, telling: when, what and how to send, and whom to tell.
+        answer_rules: how answers are compared.
+        alternate: send each request to one of the targets.
+        fail_above: limit of the change of the times, a fraction; None: none.
+        fail_different: limit of the share of pairs with different answers; None: none.
+        stop_at: conditions that end the duet.
+        stop_asked: returns why a function of the caller wants it to end; empty if none does. None: there is none.
+        output: the folder; None: a name made of the time.
+        force: replace an earlier result.
+        written: further files that the caller writes, by parameter: they must not be among those that are read.
+    """
+
+    log: "Log"
+    baseline: str
+    candidate: str
+    noise: str | None = None
+    load: Load
+    request_rules: RequestRules = field(default_factory=RequestRules)
+    sender_rules: SenderRules = field(default_factory=SenderRules)
+    telling: Telling = field(default_factory=Telling)
+    answer_rules: AnswerRules = field(default_factory=AnswerRules)
+    alternate: bool = False
+    fail_above: float | None = None
+    fail_different: float | None = None
+    stop_at: "Sequence[Condition]" = ()
+    stop_asked: Callable[[], str] | None = None
+    output: Path | None = None
+    force: bool = False
+    written: Mapping[str, Path | None] = field(default_factory=dict)
+
+    @property
+    def targets(self) -> dict[str, str]:
+        """The targets by name."""
+        urls = (self.baseline, self.candidate, *((self.noise,) if self.noise else ()))
+        return dict(zip(NAMES, urls, strict=False))
+
+    @property
+    def compares_answers(self) -> bool:
+        """Whether both targets get each request, and digests are wanted."""
+        return not self.alternate and self.sender_rules.digest is not False
+
+    def said(self) -> dict[str, Any]:
+        """What the caller said, for the summary."""
+        return {
+            **self.load.said(self.request_rules.seed),
+            **self.request_rules.said(),
+            **self.sender_rules.said(),
+            **self.answer_rules.said(),
+        }
+
+    def checked(self) -> Self:
+        """Return the same, with one worker where others of its values need that.
+
+        Raises:
+            UsageError: two of them exclude each other; names both.
+        """
+        if (users := self.load.vusers is not None) or self.load.think != 0.0:
+            raise UsageError(
+                f"duet and {'--vusers' if users else '--think'} exclude each other: a user (--vusers) waits for one "
+                "response, and a pair has two; give a rate, such as --tps 100"
+            )
+        if self.alternate and self.noise:
+            raise UsageError(
+                "--alternate and --noise exclude each other: --noise needs all responses to one request, and "
+                "--alternate sends it to one target"
+            )
+        if self.fail_different is not None and not self.compares_answers:
+            raise UsageError("--fail-different needs both answers to a request: leave out --no-digest and --alternate")
+        if self.sender_rules.cluster:
+            raise UsageError("duet and --cluster exclude each other: pairs are compared on this machine; use --workers")
+        if (given := self.answer_rules.given) and not self.compares_answers:
+            other = "--alternate" if self.alternate else "--no-digest"
+            raise UsageError(f"{given} and {other} exclude each other: {other} compares no answers")
+        if (auth := self.request_rules.auth) and auth.expires:
+            raise UsageError(f"duet and --auth {auth} exclude each other: each target would need its own signature")
+        load = self.load.checked(users=False)
+        sender_rules = reconciled(self.sender_rules, self.request_rules, load)
+        return replace(self, load=load, sender_rules=replace(sender_rules, digest=sender_rules.digest is not False))

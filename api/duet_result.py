@@ -1,0 +1,123 @@
+"""What a duet gives back."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from logreplay.results import Result, frame_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from matplotlib.axes import Axes
+
+    from logreplay.analysis.answers.tally import AnswerDifferences
+    from logreplay.analysis.verdict.comparison import Comparison
+    from logreplay.replay.results.by_target import DuetHealth
+    from logreplay.replay.results.outcome import Outcome
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DuetResult(Result):
+    """Two targets that got the same requests at once. Times in seconds.
+
+    It stands for its folder wherever a path does. Tables have the column ``target``: ``baseline``, ``candidate`` or
+    ``noise``.
+
+    Attributes:
+        files: the folder, and the result log of each target in it.
+        outcome: of the engine, for all targets together.
+        health: the verdict on the generator, and on each target.
+        comparison: of the times; None if nothing was sent.
+        answers: differences between the answers; None if they were not compared.
+        left_out: which requests were not sent, and what a hook took, in sentences.
+    """
+
+    outcome: "Outcome"
+    health: "DuetHealth"
+    comparison: "Comparison | None" = None
+    answers: "AnswerDifferences | None" = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        return str(self.health.whole.verdict)
+
+    @property
+    def sentence(self) -> str:
+        if not self.comparison:
+            return f"nothing was sent: {self.outcome.why_nothing}"
+        told = "; ".join(filter(None, (self.health.sentence, self.comparison.sentence)))
+        return f"{self.verdict}: {told}"
+
+    @property
+    def folder(self) -> Path | None:
+        return None if self.scratch or not self.files[0].exists() else self.files[0]
+
+    @property
+    def differences(self) -> "pd.DataFrame":
+        """One row for each route, place and kind of difference between the answers; none if they were not compared.
+
+        Columns as of `logreplay.analysis.differences`.
+        """
+        from logreplay.analysis.answers.tally import frame
+
+        return frame_of(frame(self.answers.rows if self.answers else ()))
+
+    @cached_property
+    def pairs(self) -> "pd.DataFrame":
+        """One row for each request to both, as `logreplay.analysis.pairs` returns them. Times in seconds.
+
+        Raises:
+            LogreplayError: the rows are gone.
+        """
+        from logreplay.analysis import pairs
+
+        return pairs(self._rows())
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Copy the files into a folder, which is their place from now on.
+
+        Args:
+            path: a new folder, or an empty one.
+            force: replace what is in it.
+
+        Raises:
+            TakenError: it holds something, and ``force`` was not given.
+            LogreplayError: nothing was measured, the rows are gone, or the folder cannot be written.
+        """
+        from logreplay.core.files import check_absent, unwritable
+
+        source, path = self._rows(), Path(path)
+        if not force and not (path.is_dir() and not any(path.iterdir())):
+            check_absent(path)
+        try:
+            shutil.copytree(source, path, dirs_exist_ok=True)
+        except OSError as error:
+            raise unwritable(path, error) from None
+        self.files = (path, *(path / file.name for file in self.files[1:]))
+        self.close()
+        self.scratch = None
+        return path
+
+    def _drawing(self, kind: str | None, slo: float | None, linear: bool) -> "Callable[[Axes], Axes]":
+        from logreplay.analysis.output.plots.overlay import changes
+
+        if kind not in (None, "changes"):
+            raise ValueError(f"kind {kind!r}: a duet has one picture, changes; draw a target by its result log")
+        assert self.comparison
+        return partial(changes, found=self.comparison)
+
+    @property
+    def _logs(self) -> Mapping[str, Path]:
+        folder = self._rows()
+        return {name: folder / f"{name}.csv" for name in self.summary["targets"]}
+
+    def _joined(self, make: "Callable[[str], pl.DataFrame]") -> "pl.DataFrame":
+        import polars as pl
+
+        tables = [make(name).select(pl.lit(name).alias("target"), pl.all()) for name in self._tables]
+        return pl.concat(tables, how="diagonal")

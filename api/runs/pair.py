@@ -1,0 +1,204 @@
+"""Makes one duet, two targets at once: from its frozen value to its folder and its result."""
+
+import asyncio
+import shlex
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from logreplay.analysis.output.file_names import belonging, logins_beside
+from logreplay.analysis.output.folder import write_unfinished
+from logreplay.analysis.summary import About
+from logreplay.calling.loop_thread import run_in_loop, unless_stopped
+from logreplay.calling.mailbox import Mailbox
+from logreplay.calling.stopping import stop_rule, watched
+from logreplay.calls.duet_call import NAMES, DuetCall
+from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.duet_result import DuetResult
+from logreplay.inputs.logs import followed, replayable
+from logreplay.inputs.streams import request_stream
+from logreplay.replay.engine.engine import stopped_by
+from logreplay.replay.monitor.snapshot import Stage
+from logreplay.replay.requests.mix import ForTargets, duet_plan
+from logreplay.replay.requests.plan import Plan, signing_part
+from logreplay.replay.requests.siege_list import UrlList
+from logreplay.replay.results.by_target import ByTarget, DuetHealth
+from logreplay.replay.results.login_log import LoginLog
+from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
+from logreplay.replay.senders.endpoint import are_one
+from logreplay.replay.senders.pair_keeper import PairSender
+from logreplay.replay.senders.several import by_target, target_of
+from logreplay.runs import pair_answers
+from logreplay.runs.engines import replayer
+from logreplay.runs.pair_result import EndedDuet
+from logreplay.runs.result_files import ResultFolder, further_files, inputs
+from logreplay.runs.sessions import report_sessions
+
+if TYPE_CHECKING:
+    from logreplay.calling.events import CallListener
+    from logreplay.inputs.logs import Tell
+    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.sources import RequestSource
+    from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.senders.contract import Sender
+    from logreplay.replay.senders.pair_keeper import Keeping
+
+_GIVEN_AS: Final = ("BASELINE", "CANDIDATE", "--noise")
+_NOTHING: Final = " before the first request: nothing was measured"
+
+
+def duet_once(call: DuetCall, listener: "CallListener") -> DuetResult:
+    """Replay a log against two targets at once, and compare them.
+
+    Raises:
+        UsageError: parameters exclude each other.
+        LogreplayError: the log cannot be read, a target not be loaded, or the results not be written.
+        Interrupted: the calling thread was interrupted outside the sending.
+    """
+    call, mailbox = call.checked(), Mailbox(listener)
+    reads = inputs(call.log, call.request_rules, call.sender_rules)
+    others = further_files(call.written, reads)
+    with ResultFolder.named(call.output, "duet", reads, force=call.force, others=others) as folder:
+        try:
+            with ExitStack() as stack:
+                duet = _OneDuet(call, folder.path, *_requests(call, stack, mailbox.note), mailbox)
+                ended = EndedDuet(call, duet.stream, duet.plan, *duet.replay())
+        except LogreplayError as error:
+            paths = [path for name in NAMES if (path := folder.path / f"{name}.csv").exists()]
+            rows = [str(path) for path in paths if not str(error).endswith(f"kept in {path}")]
+            if not rows:
+                raise
+            raise LogreplayError(f"{error}; the rows are kept in {' and '.join(rows)}") from error
+        except KeyboardInterrupt:
+            kept = f"; the rows are kept: {folder.path}" if folder.measured else _NOTHING
+            mailbox.note(f"interrupted{kept}")
+            raise
+        if not folder.measured:
+            return ended.nothing(folder.path)
+        place = folder.keep()
+        try:
+            return ended.result(place)
+        except KeyboardInterrupt:
+            again = shlex.join(["logreplay", "compare", *(str(place / f"{name}.csv") for name in NAMES[:2])])
+            mailbox.note(
+                f"interrupted while the rows were evaluated; they are kept; evaluate them with: {again}", always=True
+            )
+            raise
+
+
+def _requests(call: DuetCall, stack: ExitStack, tell: "Tell") -> tuple[ForTargets, Plan]:
+    """The requests of all targets, and when they are due.
+
+    Raises:
+        UsageError: the log names a target of its own, or cannot be followed; or a hook signs requests.
+    """
+    load = call.load
+    stream = request_stream(
+        call.request_rules,
+        call.sender_rules,
+        _source(call, stack, tell),
+        stack,
+        tell,
+        loop=load.loops,
+        keep=load.keep,
+        skip_idle=load.skip_idle,
+        in_time=load.in_time,
+        ahead=True,
+    )
+    if signing_part(stream):
+        raise UsageError(
+            "duet and a --hook that is marked as signing exclude each other: each target would need a "
+            "signature of its own; remove the mark"
+        )
+    several = ForTargets(stream, len(call.targets), call.request_rules.seed + 2, call.alternate)
+    return several, duet_plan(several, load.schedule(call.request_rules, stream))
+
+
+def _source(call: DuetCall, stack: ExitStack, tell: "Tell") -> "Path | Stored | UrlList | RequestSource":
+    """Where the requests come from.
+
+    Raises:
+        UsageError: the log names a target of its own, or cannot be followed.
+    """
+    if call.load.follow:
+        if not isinstance(call.log, Path):
+            raise UsageError(f"--follow {call.log}: expected a log file that a server writes")
+        return followed(call.log, call.load.duration)
+    source = stack.enter_context(replayable(call.log, tell))
+    if isinstance(source, UrlList) and source.target:
+        raise UsageError(
+            f"{source} names its own target, {source.target}, and duet sends to BASELINE and CANDIDATE: name a log"
+        )
+    return source
+
+
+def _several(makers: "Sequence[Callable[..., Sender]]", keeping: "Keeping | None", **given: Any) -> "Sender":
+    """The sender of a duet, made of those to each target; it keeps pairs that differ."""
+    if keeping is None:
+        return by_target([make(**given) for make in makers])
+    return PairSender(makers, target_of, keeping, **given)
+
+
+@dataclass(frozen=True, slots=True)
+class _OneDuet:
+    """A duet under way."""
+
+    call: DuetCall
+    folder: Path
+    stream: ForTargets
+    plan: Plan
+    mailbox: Mailbox
+
+    def replay(self) -> "tuple[Outcome, DuetHealth, list[Finding]]":
+        """Run the plan, and tell how it goes; what became of it, the verdict, and the findings besides."""
+        call, schedule, load = self.call, self.plan.schedule, self.call.load
+        sender_rules, together = call.sender_rules, self.stream.together
+        paths = [self.folder / f"{name}.csv" for name in call.targets]
+        rule, peak = stop_rule(call.stop_at, call.stop_asked or str), load.peak * together
+        share = together / len(paths)
+        keep = pair_answers.keeping(self.folder, together, sender_rules.timeout)
+        keeping = keep if call.compares_answers else None
+        levels = [(rate * share, seconds) for rate, seconds in load.steps or ()]
+
+        async def main(stop: asyncio.Event) -> "tuple[Outcome, DuetHealth, list[Finding]]":
+            # all permissions before the first request
+            endpoints = [await unless_stopped(stop, sender_rules.endpoint(url)) for url in call.targets.values()]
+            for (name, one), (other, another) in combinations(zip(_GIVEN_AS, endpoints, strict=False), 2):
+                if are_one(one, another):
+                    chance = "any difference between them is due to chance"
+                    self.mailbox.note(f"{name} and {other} name one target, {one.target}; {chance}")
+            makers: list[Callable[..., Sender]] = []
+            findings: dict[str, Finding] = {}
+            for endpoint in endpoints:
+                ready = sender_rules.ready(endpoint, paths[0], rate=peak, duration=schedule.duration, together=together)
+                make, found = await unless_stopped(stop, ready)
+                makers.append(make)
+                findings |= {finding.text: finding for finding in found}
+            logs = [ResultLog(path, force=True, belonging=belonging) for path in paths]
+            for made, url in zip(logs if levels else (), call.targets.values(), strict=False):
+                write_unfinished(made.growing, About(str(call.log), url, call.said()))
+            results = ByTarget([InSteps(log, levels) if levels else log for log in logs], together)
+            logins = LoginLog(logins_beside(self.folder / "results.csv"), several=True)
+            async with (
+                replayer(sender_rules, partial(_several, makers, keeping), results, logins=logins, rate=peak) as engine,
+                stopped_by(stop, engine),
+            ):
+                with audience.may_set(stop):
+                    steady = load.steady and load.steady * together
+                    audience.begin(Stage(rate=steady, planned=schedule.duration))
+                    outcome = await engine.run(self.plan, watched(rule, engine, audience.see))
+                    health = DuetHealth.of(outcome.health, call.targets, results.counters)
+                    outcome = replace(outcome, health=health.whole)
+                    audience.end(outcome)
+            answers = outcome.counters.completed * sender_rules.cookies
+            told = report_sessions(engine, answers=answers, told=outcome.health.findings)
+            return outcome, health, [*findings.values(), *audience.findings, *told, *rule.findings()]
+
+        grows, where = grows_at(paths[0], belonging), " and ".join(call.targets.values())
+        with call.telling.audience("duet", where, grows, self.mailbox) as audience:
+            return run_in_loop(main, self.mailbox.fault, self.mailbox)

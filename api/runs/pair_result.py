@@ -1,0 +1,160 @@
+"""Compares the rows of a duet, and writes what shows it."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from logreplay.analysis.output.folder import write_beside
+from logreplay.analysis.summary import About, protocol
+from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
+from logreplay.analysis.verdict.comparison import compare_duet
+from logreplay.analysis.verdict.gates import Check, check_answers, check_candidate, gate
+from logreplay.calls.duet_call import DuetCall
+from logreplay.core.files import write_atomically
+from logreplay.core.rows import read_batches
+from logreplay.duet_result import DuetResult
+from logreplay.inputs.streams import left_out
+from logreplay.options.load import log_report
+from logreplay.replay.requests.mix import ForTargets
+from logreplay.replay.requests.plan import Plan
+from logreplay.replay.results.by_target import DuetHealth
+from logreplay.replay.results.stop_rules import STOP_REFUSED
+from logreplay.replay.results.verdict import Severity
+from logreplay.replay.schedules.rates import Together
+from logreplay.runs import pair_answers
+
+if TYPE_CHECKING:
+    from logreplay.analysis.answers.tally import AnswerDifferences
+    from logreplay.analysis.verdict.comparison import Comparison
+    from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.schedules.rates import Schedule
+
+_OF_TARGETS: Final = ("target", "verdict", "answer", "requests", "response_s", "by_step")
+"""Figures of each target's summary that summary.json of the duet repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedDuet:
+    """A duet that was sent.
+
+    Attributes:
+        call: what was asked for.
+        stream, plan: the requests, and when they were due.
+        outcome, health: what became of them, and the verdict.
+        findings: besides those of the outcome.
+    """
+
+    call: DuetCall
+    stream: ForTargets
+    plan: Plan
+    outcome: "Outcome"
+    health: DuetHealth
+    findings: "Sequence[Finding]"
+
+    def result(self, folder: Path) -> DuetResult:
+        """Compare the rows in a folder, and write what differs."""
+        call, outcome = self.call, self.outcome
+        tolerance = min(AT_ONCE_TOLERANCE, call.fail_above or 1)
+        found = compare_duet(folder / "baseline.csv", folder / "candidate.csv", tolerance)
+        pairs = -(-outcome.scheduled // self.stream.together)  # of the last one some requests may be missing
+        differences = pair_answers.differences(folder, call.answer_rules, pairs) if call.compares_answers else None
+        summary = self._summary(folder, found, differences)
+        self._report(folder, found, differences)
+        return DuetResult(
+            summary=summary,
+            files=(folder, *(folder / f"{name}.csv" for name in call.targets)),
+            findings=tuple(self._told),
+            checks=tuple(self._checks(found, differences)),
+            stopped=outcome.stopped,
+            outcome=outcome,
+            health=self.health,
+            comparison=found,
+            answers=differences,
+            left_out=left_out(self.plan.requests),
+        )
+
+    def nothing(self, folder: Path) -> DuetResult:
+        """The result if nothing was sent."""
+        outcome = self.outcome
+        return DuetResult(summary={}, files=(folder,), stopped=outcome.stopped, outcome=outcome, health=self.health)
+
+    @property
+    def _told(self) -> "list[Finding]":
+        return [*self.findings, *self.outcome.health.findings]
+
+    def _checks(self, found: "Comparison", differences: "AnswerDifferences | None") -> Iterator[Check]:
+        """The validity of the duet, conditions of --stop that were refused, its times, failures and answers."""
+        call, health = self.call, self.health
+        why = "; ".join(finding.text for finding in health.whole.findings)
+        yield Check("valid duet", "passed" if health.valid else "unjudged", why)
+        own = "; ".join(each.text for each in health.targets["candidate"])
+        yield check_candidate(own, failing="candidate" in health.failing)
+        yield from (Check("--stop", "unjudged", each.text) for each in self.findings if each.code == STOP_REFUSED)
+        if call.fail_above is None:
+            yield Check("times", text=found.sentence)
+        else:
+            yield from gate(found, call.fail_above)
+        if call.fail_different is not None and differences:
+            yield check_answers(differences.share, call.fail_different)
+
+    def _summary(self, folder: Path, found: "Comparison", differences: "AnswerDifferences | None") -> dict[str, Any]:
+        """Write the summary of the duet, and the files of each target's result log."""
+        call, outcome = self.call, self.outcome
+        targets = {
+            name: write_beside(folder / f"{name}.csv", self._about(name, url)) | {"target": url}
+            for name, url in call.targets.items()
+            if any(rows.height for rows in read_batches(folder / f"{name}.csv", ("seq",)))
+        }
+        summary = {
+            "verdict": str(self.health.whole.verdict),
+            "log": str(call.log),
+            "options": call.said(),
+            "targets": {
+                name: {figure: value[figure] for figure in _OF_TARGETS if figure in value}
+                for name, value in targets.items()
+            },
+            "times": found.as_dict(),
+            "answers": pair_answers.as_dict(differences) if differences else None,
+            "findings": [each.as_dict() for each in self._told],
+            "left_out": outcome.left_out,
+            "stopped": outcome.stopped or None,
+            "replay": log_report(self.stream.requests, self._of_one, outcome.scheduled // self.stream.together),
+        }
+        write_atomically(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
+        return summary
+
+    def _about(self, name: str, url: str) -> About:
+        """What only the caller knows of the run of one target: what makes the generator invalid makes it so, too."""
+        health, more = self.health, {"stopped": self.outcome.stopped or None}
+        told: Sequence[Finding] = health.targets[name]
+        if not health.generator.valid:
+            others = {each.text for other in health.targets if other != name for each in health.targets[other]}
+            told = [each for each in self._told if each.text not in others]
+        own = health.of_target(name)
+        more |= {} if own.valid else {"verdict": str(own.verdict)}
+        return About(str(self.call.log), url, self.call.said(), [each.as_dict() for each in told], more)
+
+    @property
+    def _of_one(self) -> "Schedule":
+        """The schedule of the requests to one target."""
+        schedule = self.plan.schedule
+        return schedule.schedule if isinstance(schedule, Together) else schedule
+
+    def _report(self, folder: Path, found: "Comparison", differences: "AnswerDifferences | None") -> None:
+        call, outcome, rate = self.call, self.outcome, self._of_one.rate
+        verdict = "; ".join(filter(None, (str(self.health.whole.verdict), self.health.sentence)))
+        spoken = " and ".join(dict.fromkeys(protocol(url, call.said()) for url in call.targets.values()))
+        to = "requests, each to one target" if call.alternate else "requests to each target"
+        facts = [*call.targets.items(), ("log", str(call.log)), ("protocol", spoken)]
+        facts += [("mean rate", f"{rate:,.6g}/s")] if rate else []
+        facts += [(to, f"{outcome.scheduled // self.stream.together:,} in {outcome.seconds:,.1f} s")]
+        facts += [("verdict", verdict)]
+        facts += [
+            ("invalid" if each.severity is Severity.VOID else str(each.severity), each.text) for each in self._told
+        ]
+        title = f"{call.baseline} and {call.candidate}"
+        times = pair_answers.time_rows(found)
+        pair_answers.write(folder, title, [found.sentence, *found.notes], times, differences, facts)

@@ -1,0 +1,54 @@
+"""Shows one duet: what differs, its findings, and which conditions do not hold."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from logreplay.analysis.output.history import append, of_duet
+from logreplay.analysis.output.junit import write_junit
+from logreplay.cli.display.comparison import print_comparison, say_gates
+from logreplay.cli.display.differences import print_differences
+from logreplay.cli.display.terminal import say, say_finding
+from logreplay.cli.display.words import print_arrivals
+from logreplay.cli.exit_codes import Exit, of_checks
+from logreplay.options.load import log_sentence
+
+if TYPE_CHECKING:
+    from logreplay.duet_result import DuetResult
+
+
+def show_duet(
+    result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bool, junit: Path | None, history: Path | None
+) -> Exit:
+    """Print what differs and the findings; return the exit code."""
+    found, summary = result.comparison, result.summary
+    if not found:
+        say(f"nothing was sent: {result.outcome.why_nothing}", quiet=quiet)
+        return Exit.INTERRUPTED if result.stopped else Exit.FAILED
+    if as_json:
+        click.echo(json.dumps(summary, indent=2))
+    elif not quiet:
+        print_arrivals(summary["options"])
+        for sentence in filter(None, (result.health.sentence, found.sentence)):
+            click.echo(sentence)
+        print_comparison(found, ("baseline", "candidate"), statuses=not alternate)
+        if result.answers:
+            print_differences(result.answers)
+    for sentence in filter(None, (*result.left_out, log_sentence(summary["replay"]), *found.notes)):
+        say(sentence, quiet=quiet)
+    for finding in result.findings:
+        say_finding(finding.severity, finding.text, quiet=quiet)
+    if result.stopped:
+        say(f"stopped: {result.stopped}; the rows are kept", quiet=quiet)
+    of = f" ({' and '.join(result.health.failing)})" if result.verdict == "TARGET_FAILING" else ""
+    say(f"verdict: {result.verdict}{of}\nresults: {result.files[0]}", quiet=quiet)
+    say_gates(result.checks)
+    if junit:
+        write_junit(junit, "duet", result.checks)
+    if history:
+        append(history, of_duet(summary))
+    if result.stopped:
+        return Exit.INTERRUPTED if result.stopped == "interrupted" else Exit.CONDITION
+    return of_checks(result.checks) if result.health.valid else Exit.INVALID
