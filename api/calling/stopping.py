@@ -1,6 +1,6 @@
 """Conditions under which a run ends itself."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,3 +28,20 @@ def watched(
             engine.stop(why)
 
     return see
+
+
+def beyond_timeout(conditions: "Sequence[Condition]", timeout: float, bounds: Mapping[str, float]) -> Iterator[str]:
+    """Warn of bounds and of conditions of ``--stop`` that no response can exceed.
+
+    Args:
+        conditions: of ``--stop``.
+        timeout: of requests, seconds.
+        bounds: seconds, by their option.
+    """
+    stops = {f"--stop '{each.text}'": each.limit for each in conditions if each.figure in ("p50", "p99")}
+    for option, limit in (dict(bounds) | stops).items():
+        if limit > timeout:
+            yield (
+                f"warning: {option}: {limit:g} s is longer than --timeout {timeout:g} s, so no "
+                f"response can exceed it; a bare number means seconds: write {limit:g}ms for milliseconds"
+            )

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from logreplay.calling.audience import Telling
+from logreplay.calling.stopping import beyond_timeout
 from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say
 from logreplay.inputs.targets import TargetChoice
@@ -37,13 +38,8 @@ class ReplayOptions:
 
     def warn_beyond_timeout(self, bounds: Mapping[str, float]) -> None:
         """Warn of bounds (seconds, by their option) and of conditions of ``--stop`` that no response can exceed."""
-        stops = {f"--stop '{each.text}'": each.limit for each in self.stop_at if each.figure in ("p50", "p99")}
-        for option, limit in (dict(bounds) | stops).items():
-            if limit > self.sender_rules.timeout:
-                self.say(
-                    f"warning: {option}: {limit:g} s is longer than --timeout {self.sender_rules.timeout:g} s, so no "
-                    f"response can exceed it; a bare number means seconds: write {limit:g}ms for milliseconds"
-                )
+        for text in beyond_timeout(self.stop_at, self.sender_rules.timeout, bounds):
+            self.say(text)
 
     @property
     def choice(self) -> TargetChoice:
