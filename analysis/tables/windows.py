@@ -16,7 +16,7 @@ import polars as pl
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND, by_second, changes
 from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
-from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Floats, Grouped, Ints
+from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats, Grouped, Ints
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables.certainty import design_effects
 from logreplay.analysis.tables.group_times import GroupTimes, service
@@ -39,8 +39,8 @@ SECONDS: Final = (
 )
 
 _TIMED: Final = (
-    *("in_flight", "mean", "p50", "p90", "p95", "p99", "p999", "max", "valid_up_to", "ok_p50", "ok_p99"),
-    *("service_p50", "service_p99"),
+    *("in_flight", "mean", "p50", "p90", "p95", "p99", "p999", "max", "valid_up_to"),
+    *("ok_p50", "ok_p90", "ok_p95", "ok_p99", "ok_p999", "service_p50", "service_p99"),
     *("lag_p50", "lag_p95", "lag_p99", "lag_max", "design_effect", "p99_low", "p99_high", "growth", "trend_z", "drift"),
     *("slope", "over", "verdict"),
 )
@@ -125,15 +125,16 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
     Returns:
         One row per step. Columns: ``step``, ``rate`` (requests/s asked), ``start`` and ``duration`` (seconds),
         ``scheduled``, ``dropped``, ``ok``, ``http_errors``, ``net_errors``, ``errors`` (failed);
-        ``offered`` (scheduled per second), ``sent`` (started per second of the step), ``completed`` (answered per
-        second, without the first fifth of the step), ``goodput`` (answered as expected, likewise); ``mean``,
-        ``p50``, ``p90``, ``p95``, ``p99``, ``p999``, ``max`` as in `seconds`; ``valid_up_to``: the share of the
-        response times, the shortest, that are the target's and not the generator's; ``ok_p50`` and ``ok_p99`` of those
-        answered as expected only; ``service_p50``, ``service_p99``, ``lag_p50``, ``lag_p95``, ``lag_p99``,
-        seconds; ``bytes``; ``in_flight`` at the end of the step; ``design_effect``: so many requests say as much about
-        p99 as one independent request would; ``p99_low``, ``p99_high``: between what p99 lies (95 %) with that few,
-        null where they are under 368. Close to saturation a step is too short to show how much requests depend on
-        each other, and the interval too narrow.
+        ``offered`` (scheduled per second), ``sent`` (started per second of the step), ``completed`` (requests of the
+        step that were answered before its end, per second), ``goodput`` (answered as expected, likewise);
+        ``settled_completed``, ``settled_goodput``: answers per second after the first fifth of the step, whenever
+        their requests were sent; ``mean``, ``p50``, ``p90``, ``p95``, ``p99``, ``p999``, ``max`` as in `seconds`;
+        ``valid_up_to``: the share of the response times, the shortest, that are the target's and not the generator's;
+        ``ok_p50``, ``ok_p90``, ``ok_p95``, ``ok_p99`` and ``ok_p999`` of those answered as expected only;
+        ``service_p50``, ``service_p99``, ``lag_p50``, ``lag_p95``, ``lag_p99``, seconds; ``bytes``; ``in_flight`` at
+        the end of the step; ``design_effect``: so many requests say as much about p99 as one independent request would;
+        ``p99_low``, ``p99_high``: between what p99 lies (95 %) with that few, null where they are under 368. Close to
+        saturation a step is too short to show how much requests depend on each other, and the interval too narrow.
     """
     number = len(requests.labels)
     windows = windows or step_windows(requests)
@@ -141,6 +142,7 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
     judged_s = (windows.stop - windows.settled) / SECOND
 
     failures, errors, volume = _step_counts(requests, number)
+    completed, good = _answered_in_time(requests, windows)
     times, certainty = _step_times(requests, windows)
     return pl.DataFrame(
         {
@@ -156,8 +158,10 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
             "errors": errors,
             "offered": windows.count / windows.length * SECOND,
             "sent": (flow.stop - flow.start)[0] / windows.length * SECOND,
-            "completed": (flow.stop - flow.settled)[2] / judged_s,
-            "goodput": (flow.stop - flow.settled)[3] / judged_s,
+            "completed": completed / windows.length * SECOND,
+            "goodput": good / windows.length * SECOND,
+            "settled_completed": (flow.stop - flow.settled)[2] / judged_s,
+            "settled_goodput": (flow.stop - flow.settled)[3] / judged_s,
             **times,
             "bytes": volume,
             "in_flight": flow.in_flight,
@@ -172,7 +176,7 @@ def _step_times(requests: RequestArrays, windows: "Windows") -> tuple[dict[str, 
     found = GroupTimes.by(requests, "step", number)
     times = found.figures(p999=0.999)
     times["valid_up_to"] = found.valid_up_to
-    times["ok_p50"], times["ok_p99"] = (found.quantile(p, answered=True) for p in (0.5, 0.99))
+    times |= {f"ok_{name}": found.quantile(p, answered=True) for name, p in PERCENTILES.items()}
     effects = design_effects(requests, windows.start, windows.stop, times["p99"])
     low, high = found.judged.interval(0.99, effects)
     del found
@@ -197,6 +201,17 @@ def _step_counts(requests: RequestArrays, number: int) -> tuple[dict[int, Ints],
         runs = np.flatnonzero(changes(part.step))
         np.add.at(volume, part.step[runs], np.add.reduceat(part.bytes, runs, dtype=np.int64))
     return outcomes, errors, volume
+
+
+def _answered_in_time(requests: RequestArrays, windows: "Windows") -> tuple[Ints, Ints]:
+    """How many requests of each step were answered before its end, and how many of these as expected."""
+    answered, good = np.zeros((2, len(windows.stop)), np.int64)
+    for rows in slices(len(requests)):
+        part = requests.take(rows)
+        in_time = part.scheduled + part.response < windows.stop[part.step]
+        answered += _counts(part.step, in_time & (part.outcome <= HTTP_ERROR), len(answered))
+        good += _counts(part.step, in_time & part.good, len(good))
+    return answered, good
 
 
 def by_route(requests: RequestArrays) -> pl.DataFrame:

@@ -73,8 +73,8 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     failing, base = more_errors(rate, *counts, known=np.ones(table.height, np.bool_))
     unknown = (
         *("sent", "completed", "goodput", "p50", "p90", "p95", "p99", "p999", "max", "service_p50", "lag_p95"),
-        "valid_up_to",
-        *("ok_p50", "ok_p99", "failed_p50"),
+        *("settled_completed", "settled_goodput", "valid_up_to", "failed_p50"),
+        *("ok_p50", "ok_p90", "ok_p95", "ok_p99", "ok_p999"),
     )
     return table.with_columns(
         offered="rate",

@@ -176,7 +176,7 @@ def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
     """
     bad = pl.col("over") | pl.col("failing")
     mostly_over = pl.col("over").sum() >= (~pl.col("over") & pl.col("failing")).sum()
-    medians = ("mean", "p50", "p90", "p95", "p99", "sent", "completed", "goodput", "slope", "lag_p95")
+    medians = ("mean", "p50", "p90", "p95", "p99", "sent", "settled_goodput", "slope", "lag_p95")
     return (
         steps.group_by("rate")
         .agg(
@@ -214,7 +214,7 @@ def _first_bad(usable: pl.DataFrame, bad: "np.ndarray[Any, np.dtype[np.bool_]]")
     slowness the highest rate alone proves nothing.
     """
     rates, over = usable["rate"].to_numpy(), usable["over"].to_numpy()
-    good = usable["goodput"].fill_null(0.0).to_numpy() / (1 - usable["error_base"].to_numpy())
+    good = usable["settled_goodput"].fill_null(0.0).to_numpy() / (1 - usable["error_base"].to_numpy())
     left = bad.copy()
     while (first := persistent(left)) is not None:
         later = good[first + 1 :]
@@ -261,7 +261,7 @@ def _saturation(usable: pl.DataFrame, first: int) -> Bend:
 
 def _good(usable: pl.DataFrame) -> Floats:
     """(rates,) requests/s answered as expected, or that failed as they do at the lowest rates."""
-    good: Floats = usable["goodput"].to_numpy() / (1 - usable["error_base"].to_numpy())
+    good: Floats = usable["settled_goodput"].to_numpy() / (1 - usable["error_base"].to_numpy())
     return np.where(np.isnan(good), usable["rate"].to_numpy(), good)
 
 
@@ -284,7 +284,7 @@ def _capacities(usable: pl.DataFrame, first: int) -> list[float]:
     While r requests/s come and c are served, waiting grows by r/c - 1 seconds a second, until the time-out cuts it
     off. What a server answers in overload may fall from step to step: then the first step says most.
     """
-    answered = _good(usable[first : first + 3].filter(pl.col("goodput").is_not_null()))
+    answered = _good(usable[first : first + 3].filter(pl.col("settled_goodput").is_not_null()))
     growing = usable[first : first + 5].filter(pl.col("slope").is_not_null())
     fluid = growing["rate"].to_numpy() / (1 + np.maximum(growing["slope"].to_numpy(), 0.0))
     guesses = [float(max(answered[0], np.median(answered)))] if len(answered) else []
@@ -459,7 +459,7 @@ def _collapse(usable: pl.DataFrame) -> str:
     Steps with time-outs of the client are left out: there, goodput depends on the time-out.
     """
     waited = usable.filter(pl.col("net_errors") < ERROR_SHARE * pl.col("scheduled"))
-    goodput = waited["goodput"].drop_nulls().to_numpy()
+    goodput = waited["settled_goodput"].drop_nulls().to_numpy()
     if not len(goodput):
         return ""
     after = goodput[int(goodput.argmax()) + 1 :]

@@ -39,7 +39,8 @@ def capacity(results: Path, tps: float, within: float, percentile: str, headroom
     """Compute how many machines carry a load within a bound, from a sweep of one of them.
 
     RESULTS is the result log of a sweep, or its folder. Steps in which the generator was the limit do not count. A rate
-    counts only if it is at least 7.5 % below saturation: closer to it, machines would run full.
+    counts only if it is at least 7.5 % below saturation: closer to it, machines would run full. The bound is on the
+    requests answered as expected; a rate at which more requests fail than at the lowest rates does not keep it.
     ~ marks an optimistic estimate: the steps were too short for queues to build up. A sweep over users gives the least
     number of machines, by the throughput at which it levels off.
     Exit code 3: no step counts, or the throughput did not level off. Exit code 4: no rate kept the bound with room.

@@ -130,3 +130,23 @@ def test_the_counts_of_all_seconds_and_of_all_steps_are_those_of_the_run(request
     assert steps.select(pl.sum("ok", "http_errors", "net_errors")).sum_horizontal().item() == sent
     assert seconds["bytes"].sum() == 100 * len(requests)
     assert seconds["second"].to_list() == list(range(seconds.height))
+
+
+def test_no_step_answers_more_than_it_sends() -> None:
+    """More requests come in the first fifth of the step than later, as random arrivals may."""
+    early = [{"scheduled": 0.01 * each, "latency": 1.5} for each in range(100)]
+    late = [{"scheduled": 2 + 0.1 * each, "latency": 0.02} for each in range(30)]
+    row = windows.steps(arrays.read(rows(*(each | {"offered": 26.0} for each in early + late)))).row(0, named=True)
+    assert row["settled_goodput"] > row["sent"] == pytest.approx(26)
+    assert row["goodput"] == row["completed"] == row["sent"]
+
+
+def test_an_answer_counts_in_the_step_of_its_request_and_only_before_the_end_of_it() -> None:
+    """The first step leaves requests behind, which are answered while the second one is sent."""
+    first = [{"scheduled": 0.1 * each, "latency": 1.05, "offered": 10.0} for each in range(20)]
+    failed = {"latency": 0.01, "rc": 500, "expected_rc": 200}
+    second = [{"scheduled": 2 + 0.1 * each, "step": 1, "offered": 10.0, **failed} for each in range(20)]
+    table = windows.steps(arrays.read(rows(*first, *second)))
+    assert table["sent"].to_list() == pytest.approx([10, 10])
+    assert table["completed"].to_list() == pytest.approx([5, 10])
+    assert table["goodput"].to_list() == pytest.approx([5, 0])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from logreplay.analysis.verdict.saturation import by_rate, find_onset, foreseen, judge, persistent, widened
 
 FLOATS = (
-    *("mean", "p50", "p90", "p95", "p99", "sent", "completed", "goodput", "slope", "lag_p95", "rate"),
+    *("mean", "p50", "p90", "p95", "p99", "sent", "settled_goodput", "slope", "lag_p95", "rate"),
     *("ok_p50", "ok_p99", "failed_p50", "duration", "error_base"),
 )
 FLAGS = ("over", "failing", "generator")
@@ -23,7 +23,7 @@ def step(rate: float, **seen: Any) -> dict[str, Any]:
     """A step of ten seconds that its target carried, but for what was seen."""
     good = {"scheduled": int(10 * rate), "errors": 0, "net_errors": 0, "failure": None, "slope": 0.0, "lag_p95": 0.001}
     good |= {"duration": 10.0, "error_base": 0.0, "failed_p50": 0.001, "outage": None}
-    rates = dict.fromkeys(("rate", "sent", "completed", "goodput"), rate)
+    rates = dict.fromkeys(("rate", "sent", "settled_goodput"), rate)
     times = dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "ok_p50", "ok_p99"), 0.02)
     return {**good, **rates, **times, **dict.fromkeys(FLAGS, False), "verdict": "stable", **seen}
 
@@ -42,7 +42,7 @@ def carried_up_to(capacity: float) -> list[dict[str, Any]]:
     """Steps at `RATES` of a target that falls behind above its capacity."""
     good = [step(rate, p90=0.02 / (1 - rate / capacity)) for rate in RATES if rate < capacity]
     bad = [
-        step(rate, over=True, slope=rate / capacity - 1, completed=capacity, goodput=capacity, p90=5.0)
+        step(rate, over=True, slope=rate / capacity - 1, settled_goodput=capacity, p90=5.0)
         for rate in RATES
         if rate > capacity
     ]
@@ -68,7 +68,7 @@ def test_the_order_of_the_steps_does_not_matter() -> None:
 def test_a_limiter_saturates_where_one_percent_fail() -> None:
     flat = [step(rate) for rate in RATES[:5]]
     refused = [
-        step(rate, failing=True, errors=int(10 * rate - 2550), goodput=255.0, failure="503: 100 %")
+        step(rate, failing=True, errors=int(10 * rate - 2550), settled_goodput=255.0, failure="503: 100 %")
         for rate in RATES[5:]
     ]
     said = judge(table(*flat, *refused))
@@ -144,7 +144,7 @@ def test_saturation_is_between_the_last_good_and_the_first_bad_step_around_a_lim
 
 def test_no_rate_above_a_limited_one_is_called_carried() -> None:
     """Where a passing slowness leaves the highest rate without proof, the limit of this machine is the answer."""
-    slow, last = step(150.0, over=True, goodput=140.0), step(350.0, over=True, goodput=40.0, slope=0.4)
+    slow, last = step(150.0, over=True, settled_goodput=140.0), step(350.0, over=True, settled_goodput=40.0, slope=0.4)
     steps = [step(50.0), step(100.0), slow, step(200.0), step(250.0), limited(300.0), last]
     said = judge(table(*steps))
     assert said.word == "GENERATOR_BOUND"
@@ -253,32 +253,35 @@ def test_a_sweep_that_cannot_have_an_answer_is_foreseen(rates: list[float], seco
     ],
 )
 def test_the_cause_says_no_more_than_is_known(kind: str, times: dict[str, Any], cause: str) -> None:
-    failing = {"failing": True, "goodput": 200.0, "failure": f"{kind}: 100 %", **times}
+    failing = {"failing": True, "settled_goodput": 200.0, "failure": f"{kind}: 100 %", **times}
     said = judge(table(*map(step, RATES[:4]), *(step(rate, errors=int(2 * rate), **failing) for rate in RATES[4:])))
     assert said.saturation.why == f"errors from 200–250/s on ({kind}: 100 %), {cause}"
 
 
 def test_a_target_that_fails_at_every_rate_is_failing_where_the_generator_was_late_too() -> None:
-    failing = {"failing": True, "goodput": 0.0, "failure": "500: 100 %"}
+    failing = {"failing": True, "settled_goodput": 0.0, "failure": "500: 100 %"}
     said = judge(table(*(step(rate, errors=int(10 * rate), generator=rate > 300, **failing) for rate in RATES)))
     assert said.word == "TARGET_FAILING"
 
 
 def test_what_was_answered_of_mostly_failed_requests_is_told_without_a_measured_goodput() -> None:
-    failing = {"failing": True, "goodput": None, "failure": "kind unknown"}
+    failing = {"failing": True, "settled_goodput": None, "failure": "kind unknown"}
     said = judge(table(*(step(rate, errors=int(6 * rate), **failing) for rate in RATES)))
     assert "60 % of the requests (kind unknown); at most 160/s were answered as expected" in said.sentence
 
 
 def test_goodput_that_falls_by_a_fifth_under_overload_is_a_congestion_collapse() -> None:
     steps = carried_up_to(260)
-    fell = [{**each, "goodput": 150.0} if each["rate"] > 300 else each for each in steps]
+    fell = [{**each, "settled_goodput": 150.0} if each["rate"] > 300 else each for each in steps]
     assert judge(table(*fell)).sentence == judge(table(*steps)).sentence + "; congestion collapse"
 
 
 def test_goodput_of_steps_that_mostly_timed_out_is_no_collapse() -> None:
     steps = carried_up_to(260)
-    cut = [{**each, "goodput": 0.0, "net_errors": each["scheduled"]} if each["rate"] > 350 else each for each in steps]
+    cut = [
+        {**each, "settled_goodput": 0.0, "net_errors": each["scheduled"]} if each["rate"] > 350 else each
+        for each in steps
+    ]
     assert "collapse" not in judge(table(*cut)).sentence
 
 
@@ -348,7 +351,7 @@ def test_the_mean_serves_where_no_quantile_is_known() -> None:
 
 
 def test_steps_without_any_time_are_judged_all_the_same() -> None:
-    unknown = dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "ok_p50", "ok_p99", "completed", "goodput"))
+    unknown = dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "ok_p50", "ok_p99", "settled_goodput"))
     good, bad = [step(rate, **unknown) for rate in RATES[:5]], [step(rate, over=True, **unknown) for rate in RATES[5:]]
     told = judge(table(*good)).sentence
     assert told == "no saturation up to 250/s: no backlog grows; how response times rise is unknown"
