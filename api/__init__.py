@@ -8,8 +8,9 @@ from logreplay.core.lazy_names import lazy_names
 TYPE_CHECKING = False  # for type checkers; `typing` takes 10 ms, in which Ctrl-C would end the command line badly
 if TYPE_CHECKING:
     from logreplay import analysis, parsers
-    from logreplay.core.errors import BusyError, Interrupted, LogreplayError, TakenError, UsageError
+    from logreplay.core.errors import BusyError, Interrupted, LogError, LogreplayError, TakenError, UsageError
     from logreplay.functions import run, serve
+    from logreplay.inputs.python_logs import Request
     from logreplay.options.parameters import (
         DuetOptions,
         FindOptions,
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     **dict.fromkeys(
-        ("BusyError", "Interrupted", "LogreplayError", "TakenError", "UsageError"), "logreplay.core.errors"
+        ("BusyError", "Interrupted", "LogError", "LogreplayError", "TakenError", "UsageError"), "logreplay.core.errors"
     ),
+    "Request": "logreplay.inputs.python_logs",
     "RunResult": "logreplay.results",
     "analysis": "logreplay.analysis",
     "parsers": "logreplay.parsers",
@@ -46,8 +48,10 @@ __all__ = [
     "DuetOptions",
     "FindOptions",
     "Interrupted",
+    "LogError",
     "LogreplayError",
     "ProgressOptions",
+    "Request",
     "RequestOptions",
     "RunOptions",
     "RunResult",

@@ -15,7 +15,7 @@ from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calling.callbacks import Callbacks
 from logreplay.core.errors import Interrupted, UsageError
 from logreplay.core.quantities import Seconds, as_seconds
-from logreplay.inputs.logs import log_named
+from logreplay.inputs.logs import named
 from logreplay.inputs.targets import TargetChoice
 from logreplay.options.keywords import read, taken
 from logreplay.options.load import Load
@@ -25,7 +25,7 @@ from logreplay.options.signatures import described
 from logreplay.results import Result, RunResult
 
 if TYPE_CHECKING:
-    from logreplay.inputs.logs import Log
+    from logreplay.inputs.logs import AnyLog
     from logreplay.options.parameters import RunOptions
     from logreplay.replay.servers.target_process import Server
 
@@ -35,7 +35,7 @@ R = TypeVar("R", bound=Result)
 
 @described
 def run(
-    log: str | PathLike[str] | None,
+    log: "AnyLog | None",
     target: str | None = None,
     **options: Unpack["RunOptions"],
 ) -> RunResult:
@@ -83,20 +83,8 @@ def run(
     return result
 
 
-def named(log: str | PathLike[str] | None) -> "Log | None":
-    """The log that a caller names.
-
-    Raises:
-        UsageError: an address that no log can have.
-    """
-    try:
-        return None if log is None else log_named(str(log))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
 def serve(
-    log: str | PathLike[str] | None = None,
+    log: "AnyLog | None" = None,
     *,
     port: int = 0,
     workers: int = 4,

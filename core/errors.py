@@ -24,6 +24,10 @@ class UsageError(LogreplayError, ValueError):
         self.parameters = tuple(parameters)
 
 
+class LogError(LogreplayError):
+    """A log, or a row of it, cannot be read."""
+
+
 class BusyError(LogreplayError):
     """Another run is under way in this process."""
 

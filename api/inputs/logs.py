@@ -1,19 +1,26 @@
 """Logs by name: files, pipes, objects of stores, one url; or the one that comes with the package."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from logreplay.inputs.python_logs import Request, RequestsFrom, TableLog
     from logreplay.replay.requests.remote import Stored
     from logreplay.replay.requests.siege_list import UrlList
     from logreplay.replay.requests.tail import Followed
     from logreplay.replay.requests.url_rows import UrlRow
 
-    Log = Path | Stored | UrlRow
+    AnyLog = str | PathLike[str] | pd.DataFrame | pl.DataFrame | Iterable[Request] | Callable[[], Iterable[Request]]
+    Log = Path | Stored | UrlRow | TableLog | RequestsFrom
+    Replayable = Path | Stored | UrlList | TableLog | RequestsFrom
 
 Tell = Callable[[str], object]
 """Takes a sentence besides the result."""
@@ -39,17 +46,18 @@ def normalized(log: "Log | None", tell: Tell) -> Iterator[Path]:
         LogreplayError: no such file, or no line of it can be read.
     """
     from logreplay.core.errors import UsageError
+    from logreplay.inputs.python_logs import RequestsFrom
     from logreplay.replay.requests.remote import Stored
 
     with replayable(log, tell) as source:
-        if isinstance(source, Stored):
-            raise UsageError(f"{log}: the built-in target answers from files only; name a file")
+        if isinstance(source, Stored | RequestsFrom):
+            raise UsageError(f"{log}: the built-in target answers from files and tables only; name a file")
         with as_file_of(source) as path:
             yield path
 
 
 @contextmanager
-def as_file_of(log: "Path | UrlList") -> Iterator[Path]:
+def as_file_of(log: "Path | UrlList | TableLog") -> Iterator[Path]:
     """Requests as a file that any command reads."""
     from logreplay.core.files import scratch_folder
 
@@ -63,7 +71,7 @@ def as_file_of(log: "Path | UrlList") -> Iterator[Path]:
 @contextmanager
 def replayable(
     log: "Log | None", tell: Tell, *, expect_target: Callable[[], object] | None = None
-) -> "Iterator[Path | Stored | UrlList]":
+) -> "Iterator[Replayable]":
     """Requests to replay: a normalized CSV, made on the way where the log is another; or a list of urls.
 
     The bundled log where none is given. A pipe is read to its end first. A file with one raw HTTP request stays what it
@@ -85,6 +93,7 @@ def replayable(
 
     if isinstance(log, Stored):
         log.names()
+    if not (log is None or isinstance(log, Path | UrlRow)):
         yield log
         return
     from logreplay.core.files import scratch_folder
@@ -156,6 +165,27 @@ def copied(pipe: Path, folder: Path) -> Path:
             return copy.rename(folder / "pipe.parquet") if file.read(4) == b"PAR1" else copy
     except OSError as error:
         raise LogreplayError(f"{pipe}: cannot be copied to {folder}: {why(error, _ELSEWHERE)}") from None
+
+
+def named(log: object) -> "Log | None":
+    """The log that a caller of the library gives: a path or an address, or rows of its own.
+
+    Raises:
+        UsageError: an address that no log can have; or it is no log.
+        LogError: a value in a table is missing or of the wrong type.
+    """
+    from logreplay.core.errors import UsageError
+
+    if log is None:
+        return None
+    if not isinstance(log, str | PathLike):
+        from logreplay.inputs.python_logs import python_log
+
+        return python_log(log)
+    try:
+        return log_named(str(log))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def log_named(text: str) -> "Log":

@@ -48,6 +48,7 @@ def request_stream(
     Raises:
         LogreplayError: a file cannot be read, there is no such hook, or options contradict each other.
     """
+    from logreplay.inputs.python_logs import RequestsFrom
     from logreplay.replay.requests import hook
     from logreplay.replay.requests.auth.stream import Authorized
     from logreplay.replay.requests.header_columns import BODILESS
@@ -80,7 +81,15 @@ def request_stream(
     elif request_rules.random:
         stream = Drawn(requests, request_rules.seed)
     needed = [*([PROTOCOL] if versions else []), *([THINK] if "thinktime" in keep else [])]
-    if not isinstance(log, Followed):  # it is not there yet
+    if isinstance(log, RequestsFrom):
+        if request_rules.shuffle or request_rules.random:
+            raise UsageError(f"{log}: --shuffle and --random need all requests before the first is sent; give a list")
+        if loop and log.once:
+            raise UsageError(
+                f"{log}: a generator cannot begin anew, and the call may need more requests than it has; give the "
+                "function that makes it, or leave out what repeats the log"
+            )
+    elif not isinstance(log, Followed):  # it is not there yet
         single = isinstance(requests.source, RequestFile)  # which is due at once
         expect(needed, requests.source, methods)
         if in_time and not single:

@@ -3,15 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logreplay.core.errors import UsageError
 from logreplay.inputs.logs import Tell, as_file_of
 
 if TYPE_CHECKING:
-    from logreplay.replay.requests.remote import Stored
-    from logreplay.replay.requests.siege_list import UrlList
+    from logreplay.inputs.logs import Replayable
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,12 @@ def expect_target(choice: TargetChoice) -> None:
 
 @contextmanager
 def target_or_builtin(
-    choice: TargetChoice, log: "Path | Stored | UrlList", tell: Tell, *, given: bool, announce: Tell | None = None
+    choice: TargetChoice,
+    log: "Replayable",
+    tell: Tell,
+    *,
+    given: bool,
+    announce: Tell | None = None,
 ) -> Iterator[str]:
     """The base URL of the target; or of the built-in one, which runs until the block ends.
 
@@ -62,6 +65,7 @@ def target_or_builtin(
         UsageError: no target was named and no terminal is attached, two targets were named, or the built-in target
             cannot answer from this log.
     """
+    from logreplay.inputs.python_logs import RequestsFrom
     from logreplay.replay.requests.remote import Stored
     from logreplay.replay.requests.siege_list import UrlList
 
@@ -80,8 +84,8 @@ def target_or_builtin(
     if target is not None:
         yield target
         return
-    if isinstance(log, Stored):
-        raise UsageError(f"{log}: the built-in target answers from files only; give a TARGET")
+    if isinstance(log, Stored | RequestsFrom):
+        raise UsageError(f"{log}: the built-in target answers from files and tables only; give a TARGET")
     if isinstance(log, UrlList) and (origins := log.origins()):
         named = ", ".join(origins[:3]) + (", ..." if len(origins) > 3 else "")
         raise UsageError(f"{log} names {named}, and no TARGET is given; name it: {log} {origins[0]}")

@@ -23,6 +23,7 @@ def reconciled(
     *,
     users: Mapping[str, int] = _NONE,
     numbered: str = "",
+    made_here: str = "",
 ) -> SenderRules:
     """Refuse options that contradict each other; let one process send where several cannot.
 
@@ -31,6 +32,7 @@ def reconciled(
         request_rules: what to send.
         load: when to send, for commands with `--follow`.
         users: the fewest users of a closed loop, by the option that says so; empty: requests are sent at a rate.
+        made_here: the log, if a program makes its requests in this process; empty for any other.
         numbered: the command or option that tells requests of a plan by their numbers (seq); empty if none does.
 
     Returns:
@@ -41,7 +43,7 @@ def reconciled(
     """
     conflicts = (
         *_following(sender_rules, request_rules, load),
-        *_hooked(sender_rules, request_rules),
+        *_alone(sender_rules, "--hook" if request_rules.hook else made_here),
         *_numbered(sender_rules, numbered),
         *_headers(request_rules),
         *_sessions(sender_rules, request_rules),
@@ -52,7 +54,7 @@ def reconciled(
     )
     for conflict in conflicts:
         raise UsageError(conflict)
-    alone = request_rules.hook or (load and load.follow) or (numbered and sender_rules.by_client)
+    alone = request_rules.hook or made_here or (load and load.follow) or (numbered and sender_rules.by_client)
     if sender_rules.login:
         from logreplay.replay.requests.headers import FixedHeader
 
@@ -70,9 +72,9 @@ def _several(sender_rules: SenderRules) -> str:
     return "--workers" if (sender_rules.workers or 1) > 1 else ""
 
 
-def _hooked(sender_rules: SenderRules, request_rules: RequestRules) -> Iterator[str]:
-    if request_rules.hook and (several := _several(sender_rules)):
-        yield f"--hook and {several} exclude each other: one process must see every request once; {_ALONE[several]}"
+def _alone(sender_rules: SenderRules, what: str) -> Iterator[str]:
+    if what and (several := _several(sender_rules)):
+        yield f"{what} and {several} exclude each other: one process must see every request once; {_ALONE[several]}"
 
 
 def _numbered(sender_rules: SenderRules, numbered: str) -> Iterator[str]:

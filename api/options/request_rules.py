@@ -1,5 +1,6 @@
 """Which requests of a log are sent, in what order, and how they are changed."""
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,6 +190,8 @@ _SAID: Final = {"since": "beginning"}
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(part) for part in value]
+    if inspect.isroutine(value):
+        return f"{value.__module__}:{value.__qualname__}"
     return value if isinstance(value, str | int | float) else str(value)
 
 

@@ -11,6 +11,7 @@ from logreplay.analysis.input.routes import route
 from logreplay.analysis.tables.url_repeats import url_repeats
 from logreplay.core.rows import read_batches
 from logreplay.inputs.logs import Tell
+from logreplay.inputs.python_logs import RequestsFrom
 from logreplay.options.request_rules import RequestRules, base
 from logreplay.replay.requests.ordering import Shuffled
 from logreplay.replay.results.verdict import Finding, Severity
@@ -53,7 +54,7 @@ def repeated_urls(
         if (folder / name).exists()
         for rows in read_batches(folder / name, ("row", "url", "error"))
     )
-    if not (folder / JUDGED).exists():
+    if not (folder / JUDGED).exists() or isinstance(base(stream).source, RequestsFrom):  # which may have no end
         return {}, []
     log = replace(base(stream).anew(), loop=False)
     mixed = request_rules.shuffle or request_rules.random  # the start of the log may have other URLs than its end

@@ -21,6 +21,7 @@ from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
 from logreplay.inputs.lacking import tell_lacking
 from logreplay.inputs.logs import followed, replayable
+from logreplay.inputs.python_logs import made_here
 from logreplay.inputs.streams import aim, left_out, request_stream
 from logreplay.inputs.targets import TargetChoice, expect_target, target_or_builtin
 from logreplay.options.conflicts import reconciled
@@ -43,9 +44,7 @@ from logreplay.runs.sessions import report_sessions
 
 if TYPE_CHECKING:
     from logreplay.calling.events import CallListener
-    from logreplay.inputs.logs import Log, Tell
-    from logreplay.replay.requests.remote import Stored
-    from logreplay.replay.requests.siege_list import UrlList
+    from logreplay.inputs.logs import Log, Replayable, Tell
     from logreplay.replay.requests.sources import RequestSource
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.stop_rules import Condition, StopRule
@@ -97,7 +96,11 @@ class RunCall:
         load = self.load.checked()
         fewest = {"--vusers": load.vusers} if load.vusers else {}
         return replace(
-            self, load=load, sender_rules=reconciled(self.sender_rules, self.request_rules, load, users=fewest)
+            self,
+            load=load,
+            sender_rules=reconciled(
+                self.sender_rules, self.request_rules, load, users=fewest, made_here=made_here(self.log)
+            ),
         )
 
 
@@ -148,7 +151,7 @@ def plan_of(
 
 def sources(
     call: RunCall, stack: ExitStack, tell: "Tell", *, dry: bool = False
-) -> "tuple[Path | Stored | UrlList, Path | Stored | UrlList | RequestSource]":
+) -> "tuple[Replayable, Replayable | RequestSource]":
     """What a built-in target answers from, and where the requests come from; ``dry``: nothing will be sent."""
     if not call.load.follow:
         expect = None if dry else partial(expect_target, call.choice)

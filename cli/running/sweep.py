@@ -30,9 +30,8 @@ from logreplay.runs.result_files import ResultFolder, inputs
 
 if TYPE_CHECKING:
     from logreplay.analysis.input.closed_loop import ClosedLoop
+    from logreplay.inputs.logs import Replayable
     from logreplay.replay.requests.plan import RequestStream
-    from logreplay.replay.requests.remote import Stored
-    from logreplay.replay.requests.siege_list import UrlList
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.sweeps.manifest import Manifest
@@ -269,7 +268,7 @@ def _folder(options: SweepOptions) -> ResultFolder:
     return ResultFolder.named(options.output, "sweep", reads, force=options.force)
 
 
-def _manifest(options: SweepOptions, csv: "Path | Stored | UrlList", folder: ResultFolder) -> "Manifest":
+def _manifest(options: SweepOptions, csv: "Replayable", folder: ResultFolder) -> "Manifest":
     """What belongs to the sweep, and which steps are made: nothing yet, or what the one to go on with left behind.
 
     Raises:

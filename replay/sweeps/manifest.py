@@ -9,12 +9,10 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import atomic_path, unwritable
-from logreplay.replay.requests.remote import Stored
-from logreplay.replay.requests.siege_list import UrlList
 from logreplay.replay.results.verdict import Finding, Severity, Waits
 from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step
@@ -197,9 +195,16 @@ def _said(name: str, value: Any) -> str:
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-def fingerprint(log: Path | Stored | UrlList) -> str:
-    """The identity of a log: a hash of a file's content, or the one of its store."""
-    if isinstance(log, Stored | UrlList):
+class Identified(Protocol):
+    """A log that is no file, and knows which one it is."""
+
+    def fingerprint(self) -> str:
+        """Its identity: another one has another."""
+
+
+def fingerprint(log: Path | Identified) -> str:
+    """The identity of a log: a hash of a file's content, or its own."""
+    if not isinstance(log, Path):
         return log.fingerprint()
     with log.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

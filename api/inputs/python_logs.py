@@ -1,0 +1,277 @@
+"""Logs of a Python program as sources of rows: tables, collections of requests, and functions that make requests."""
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, cast
+
+import polars as pl
+
+from logreplay.core import record
+from logreplay.core.bodies import REF
+from logreplay.core.errors import LogError, UsageError
+from logreplay.core.files import unwritable
+from logreplay.core.plural import number_of
+from logreplay.replay.requests.header_columns import PAYLOAD, check_header, header_column
+from logreplay.replay.requests.plan import CHUNK_ROWS
+
+_TOGETHER: Final = 64
+"""Requests taken from a program together: few, so that one that makes them as time goes by is not waited for long."""
+_TEXT: Final = "expected a text"
+_INSTANT: Final = {"date": "%Y-%m-%d", "time": "%H:%M:%S%.6f"}
+
+
+@dataclass(slots=True)
+class Request:
+    """A request of a log that a program makes.
+
+    Attributes:
+        url: request target as it will be on the wire: ``/path?query``.
+        op: method.
+        body: a text is sent as UTF-8; None: no body.
+        headers: by name; they replace those that options set.
+        time: when it started, for ``speed``; without a time zone: UTC.
+        client: for options that tell clients apart.
+        rc: the status that is expected; None: any.
+    """
+
+    url: str
+    op: str = "GET"
+    body: bytes | str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    time: datetime | None = None
+    client: str | None = None
+    rc: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableLog:
+    """Requests in a table.
+
+    Attributes:
+        name: for messages.
+        table: columns of a normalized CSV, and those that are rendered into requests.
+    """
+
+    name: str
+    table: pl.DataFrame
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        for frame in self.table.iter_slices(CHUNK_ROWS):
+            yield _chosen(frame, columns)
+
+    def names(self) -> list[str]:
+        """Its columns."""
+        return self.table.columns
+
+    def fingerprint(self) -> str:
+        """A hash of its rows."""
+        return sha256(self.table.hash_rows(seed=0).to_numpy().tobytes()).hexdigest()
+
+    def write_normalized(self, path: Path) -> Path:
+        """Write its core columns as a normalized CSV, for the built-in target; return ``path``.
+
+        Raises:
+            LogreplayError: it cannot be written.
+        """
+        try:
+            with path.open("wb") as file:
+                file.write((",".join(record.CORE_COLUMNS) + "\n").encode())
+                file.writelines(record.to_csv(rows, header=False) for rows in self.batches(record.CORE_COLUMNS))
+        except OSError as error:
+            raise unwritable(path, error) from None
+        return path
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class RequestsFrom:
+    """Requests that a program makes while they are sent; nothing is known of them before.
+
+    Attributes:
+        name: for messages.
+        make: returns them, anew for each pass.
+        once: it cannot be called again.
+    """
+
+    name: str
+    make: Callable[[], Iterable[object]]
+    once: bool = False
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        requests, first = iter(self.make()), 0
+        while block := list(islice(requests, _TOGETHER)):
+            yield _chosen(_frame(self.name, block, first), columns)
+            first += len(block)
+
+    def fingerprint(self) -> str:
+        """Its name: what it will return is not known."""
+        return self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+
+PythonLog = TableLog | RequestsFrom
+
+
+def python_log(log: object) -> PythonLog:
+    """A source of rows from what a program gives as log.
+
+    Raises:
+        UsageError: it is none of these, or a table lacks the column ``url``.
+        LogError: a value in it is missing or of the wrong type; names row and column.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas and isinstance(log, pandas.DataFrame):
+        from logreplay.core.frames import from_pandas
+
+        log = from_pandas(cast(Any, log))
+    if isinstance(log, pl.DataFrame):
+        name = f"a table of {number_of(log.height, 'row')}"
+        return TableLog(name, _checked(name, log))
+    if callable(log):
+        return RequestsFrom(f"{getattr(log, '__name__', type(log).__name__)}()", log)
+    if isinstance(log, Collection):
+        name = f"{type(log).__name__} of {number_of(len(log), 'request')}"
+        return TableLog(name, _frame(name, list(log), 0))
+    if isinstance(log, Iterable):
+        again = log
+        name = getattr(log, "__name__", type(log).__name__)
+        return RequestsFrom(name, lambda: again, once=isinstance(log, Iterator))
+    raise UsageError(
+        f"a log of type {type(log).__name__}: expected a path, a table, requests, or a function that returns them"
+    )
+
+
+def made_here(log: object) -> str:
+    """The name of a log whose requests a program makes in this process; empty for any other."""
+    return str(log) if isinstance(log, RequestsFrom) else ""
+
+
+def _chosen(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The columns that are asked for, null where there are none, and those that are rendered into requests."""
+    rendered = [name for name in frame.columns if name == PAYLOAD or name.startswith("header:")]
+    asked = (
+        (pl.col(name) if name in frame.columns else pl.lit(None)).cast(record.SCHEMA.get(name, pl.String)).alias(name)
+        for name in columns
+    )
+    return frame.select(*asked, *(name for name in rendered if name not in columns))
+
+
+def _frame(name: str, requests: Sequence[object], first: int) -> pl.DataFrame:
+    """The rows of requests; ``first``: the number of the first one."""
+    fields: dict[str, list[Any]] = {key: [] for key in ("url", "op", "client", "rc", *_INSTANT, PAYLOAD)}
+    headers: dict[str, tuple[str, list[str | None]]] = {}
+    for at, request in enumerate(requests):
+        where = f"{name}: request {first + at}"
+        if not isinstance(request, Request):
+            raise LogError(f"{where}: expected logreplay.Request, got {type(request).__name__}")
+        _check(where, request)
+        started = request.time and (request.time.astimezone(UTC) if request.time.tzinfo else request.time)
+        fields["url"].append(request.url)
+        fields["op"].append(request.op)
+        fields["client"].append(request.client)
+        fields["rc"].append(request.rc)
+        fields["date"].append(started and f"{started:%Y-%m-%d}")
+        fields["time"].append(started and f"{started:%H:%M:%S.%f}")
+        fields[PAYLOAD].append(request.body.encode() if isinstance(request.body, str) else request.body)
+        for header, value in request.headers.items():
+            _, values = headers.setdefault(header.lower(), (header, [None] * len(requests)))
+            values[at] = value
+    schema = {key: pl.Binary if key == PAYLOAD else record.SCHEMA[key] for key in fields}
+    columns = {header_column(header, ()): pl.Series(values, dtype=pl.String) for header, values in headers.values()}
+    return pl.DataFrame(fields, schema=schema).with_columns(**columns)
+
+
+def _check(where: str, request: Request) -> None:
+    """Check the types of a request.
+
+    Raises:
+        LogError: names the request and its field.
+    """
+    kinds: dict[str, Any] = {"url": str, "op": str, "body": bytes | str | None, "headers": Mapping}
+    kinds |= {"time": datetime | None, "client": str | None, "rc": int | None}
+    for name, kind in kinds.items():
+        if not isinstance(value := getattr(request, name), kind):
+            raise LogError(f"{where}: {name}={value!r}: expected {getattr(kind, '__name__', kind)}")
+    for header, value in request.headers.items():
+        if not (isinstance(header, str) and isinstance(value, str)):
+            raise LogError(f"{where}: header {header!r}: {value!r}: {_TEXT}")
+        try:
+            check_header(header, value)
+        except ValueError as error:
+            raise LogError(f"{where}: {error}") from None
+
+
+def _checked(name: str, table: pl.DataFrame) -> pl.DataFrame:
+    """A table of requests with the types of a normalized CSV.
+
+    Raises:
+        UsageError: it lacks the column ``url``.
+        LogError: a value is missing or of the wrong type.
+    """
+    if "url" not in table.columns:
+        have = ", ".join(table.columns[:8]) or "none"
+        raise UsageError(f"{name}: there is no column url (columns: {have}); give the request targets this name")
+    if REF in table.columns and table[REF].null_count() < table.height:
+        raise LogError(
+            f"{name}: column {REF} points into a file beside a CSV, which a table does not know; give the path of the "
+            "CSV, or a column body"
+        )
+    made = {each.name: _typed(name, each) for each in table if each.name not in (*_INSTANT, "start", "body", REF)}
+    made["op"] = made.get("op", pl.repeat("GET", table.height, eager=True))
+    for column in ("url", "op"):
+        if made[column].null_count():
+            row = made[column].is_null().arg_true()[0]
+            raise LogError(f"{name}: row {row}, column {column}: the value is missing")
+    if "body" in table.columns:
+        body = table["body"]
+        made[PAYLOAD] = body if body.dtype == pl.Binary else _text(name, body).cast(pl.Binary)
+    return pl.DataFrame({**made, **_times(name, table)}) if table.height else pl.DataFrame(made)
+
+
+def _times(name: str, table: pl.DataFrame) -> dict[str, pl.Series]:
+    """The start of requests as date and time: from a column of instants, ``start`` or ``time``; or as it stands."""
+    for column in ("start", "time"):
+        if column in table.columns and table[column].dtype.base_type() == pl.Datetime:
+            instant = table[column]
+            if getattr(instant.dtype, "time_zone", None):
+                instant = instant.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+            return {key: instant.dt.strftime(form) for key, form in _INSTANT.items()}
+    return {
+        column: table[column].cast(pl.String)
+        if table[column].dtype in (pl.Date, pl.Time)
+        else _text(name, table[column])
+        for column in _INSTANT
+        if column in table.columns
+    }
+
+
+def _typed(name: str, column: pl.Series) -> pl.Series:
+    kind = record.SCHEMA.get(column.name, pl.String)
+    if kind == pl.String:
+        return _text(name, column) if column.name in record.SCHEMA else column.cast(pl.String, strict=False)
+    made = column.cast(kind, strict=False)
+    _refuse(name, column, made, "expected a number")
+    return made
+
+
+def _text(name: str, column: pl.Series) -> pl.Series:
+    if column.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+        return column.cast(pl.String)
+    made = pl.Series(column.name, [each if isinstance(each, str) else None for each in column], dtype=pl.String)
+    _refuse(name, column, made, _TEXT)
+    return made
+
+
+def _refuse(name: str, column: pl.Series, made: pl.Series, expected: str) -> None:
+    """Refuse a column some of whose values became null."""
+    for row in (made.is_null() & column.is_not_null()).arg_true().head(1):
+        raise LogError(f"{name}: row {row}, column {column.name}: {column[row]!r}: {expected}")

@@ -1,0 +1,159 @@
+"""Logs that a Python program gives: tables, requests, and functions that make them."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import logreplay
+from logreplay import Request
+from logreplay.inputs.python_logs import python_log
+from logreplay.replay.requests.hook import Planned
+from support.background_server import beside
+from support.recording_server import RecordingServer, recording
+
+COLUMNS = ("date", "time", "url", "op", "rc", "bytes", "client")
+SHORT: dict[str, Any] = {"tps": 40, "requests": 6, "timeout": 5}
+
+
+@pytest.fixture
+def target() -> Iterator[RecordingServer]:
+    from collections.abc import AsyncIterator
+    from contextlib import asynccontextmanager
+
+    seen: list[RecordingServer] = []
+
+    @asynccontextmanager
+    async def serving() -> AsyncIterator[None]:
+        async with recording(0.0) as server:
+            seen.append(server)
+            yield
+
+    with beside(serving):
+        yield seen[0]
+
+
+def rows(log: object) -> pl.DataFrame:
+    return pl.concat([*python_log(log).batches(COLUMNS)], how="diagonal")
+
+
+@pytest.mark.parametrize("made", [pd.DataFrame, pl.DataFrame])
+def test_a_table_is_a_log_whose_other_columns_are_unknown(made: Callable[..., Any]) -> None:
+    table = made({"url": ["/a", "/b"], "rc": [200, None], "body": ["x", None], "mine": [1, 2]})
+    found = rows(table)
+    assert found.select("url", "op", "rc", "date").rows() == [("/a", "GET", 200, None), ("/b", "GET", None, None)]
+    assert found["payload"].to_list() == [b"x", None]
+
+
+def test_instants_of_a_table_are_dates_and_times_in_utc() -> None:
+    at = datetime(2026, 1, 1, 1, 2, 3, 400_000, timezone(timedelta(hours=1)))
+    for table in (pd.DataFrame({"url": ["/a"], "start": [at]}), pl.DataFrame({"url": ["/a"], "time": [at]})):
+        assert rows(table).select("date", "time").row(0) == ("2026-01-01", "00:02:03.400000")
+
+
+def test_requests_become_rows_with_their_headers_and_bodies() -> None:
+    found = rows(
+        [
+            Request("/a", headers={"X-A": "1"}),
+            Request("/b", "POST", "ü", {"x-a": "2", "X-B": "3"}, datetime(2026, 1, 1, tzinfo=UTC), "me", 201),
+        ]
+    )
+    assert found["header:X-A"].to_list() == ["1", "2"]
+    assert found["header:X-B"].to_list() == [None, "3"]
+    assert found["payload"].to_list() == [None, "ü".encode()]
+    assert found.select(COLUMNS).row(1) == ("2026-01-01", "00:00:00.000000", "/b", "POST", 201, None, "me")
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (pl.DataFrame({"path": ["/a"]}), r"there is no column url \(columns: path\)"),
+        (7, "a log of type int: expected a path"),
+        (b"access.log", "request 0: expected logreplay.Request, got int"),
+        (pl.DataFrame({"url": ["/a", None]}), "row 1, column url: the value is missing"),
+        (pd.DataFrame({"url": ["/a", float("nan")]}), "row 1, column url: the value is missing"),
+        (pd.DataFrame({"url": ["/a"], "op": [None]}), "row 0, column op: the value is missing"),
+        (pl.DataFrame({"url": [1]}), "row 0, column url: 1: expected a text"),
+        (pl.DataFrame({"url": ["/a"], "rc": ["ok"]}), "row 0, column rc: 'ok': expected a number"),
+        (pl.DataFrame({"url": ["/a"], "body_ref": ["1-2"]}), "column body_ref points into a file"),
+        ([Request("/a"), "/b"], "list of 2 requests: request 1: expected logreplay.Request, got str"),
+        ([Request("/a", body=7)], "request 0: body=7: expected bytes"),  # type: ignore[arg-type]
+        ([Request("/a", headers={"Bad name": "x"})], "request 0: 'Bad name' is not the name of a header"),
+        ([Request("/a", headers={"a": 1})], "request 0: header 'a': 1: expected a text"),  # type: ignore[dict-item]
+    ],
+)
+def test_a_log_that_cannot_be_read_is_refused_with_its_row_and_column(log: object, said: str) -> None:
+    with pytest.raises(logreplay.LogreplayError, match=said):
+        rows(log)
+
+
+def test_a_table_and_a_function_are_replayed_with_a_function_as_hook(target: RecordingServer) -> None:
+    def tag(request: Planned) -> Planned | None:
+        request.headers["X-Run"] = "42"
+        return None if request.url == "/order/2" else request
+
+    def orders() -> Iterator[Request]:
+        for number in itertools.count():
+            yield Request(f"/order/{number}", op="POST", body=b"{}")
+
+    with logreplay.run(pd.DataFrame({"url": ["/a", "/b"]}), target.url, hook=tag, **SHORT) as result:
+        assert sorted(result.requests["url"]) == ["/a", "/a", "/a", "/b", "/b", "/b"]
+    with logreplay.run(orders, target.url, methods="POST", hook=tag, **SHORT) as result:
+        assert sorted(result.requests["url"]) == [f"/order/{number}" for number in (0, 1, 3, 4, 5, 6)]
+        assert result.left_out[0] == "not sent: 1 x hook: left out"
+    sent = [each for each in target.received if each.target.startswith("/order")]
+    assert {(each.header("x-run"), each.body) for each in sent} == {("42", b"{}")}
+
+
+def test_a_generator_is_sent_once_and_refused_where_it_must_begin_anew(target: RecordingServer) -> None:
+    def made() -> Iterator[Request]:
+        yield from map(Request, ("/a", "/b"))
+
+    with logreplay.run(made(), target.url, tps=40) as result:
+        assert sorted(result.requests["url"]) == ["/a", "/b"]
+    with pytest.raises(logreplay.UsageError, match="made: a generator cannot begin anew"):
+        logreplay.run(made(), target.url, tps=40, duration=60)
+
+
+def test_an_exception_in_the_log_ends_the_run_and_is_raised_and_the_rows_stay(
+    target: RecordingServer, tmp_path: Path
+) -> None:
+    def orders() -> Iterator[Request]:
+        for number in range(200):
+            yield Request(f"/{number}")
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        logreplay.run(orders, target.url, tps=400, duration=60, output=tmp_path / "rows.csv")
+    assert len(logreplay.analysis.load(tmp_path / "rows.csv")) > 0
+
+
+def test_an_exception_in_a_hook_leaves_that_request_out_and_is_counted(target: RecordingServer) -> None:
+    def odd(request: Planned) -> Planned:
+        if request.url == "/b":
+            raise KeyError("mine")
+        return request
+
+    with logreplay.run([Request("/a"), Request("/b")], target.url, hook=odd, tps=40) as result:
+        assert result.left_out[0] == "not sent: 1 x hook: failed: KeyError"
+
+
+def test_a_function_as_log_is_sent_by_one_process() -> None:
+    def orders() -> Iterator[Request]:
+        yield Request("/a")
+
+    with pytest.raises(logreplay.UsageError, match=r"orders\(\) and --workers exclude each other"):
+        logreplay.run(orders, "http://127.0.0.1:1", tps=40, workers=2)
+
+
+def test_a_table_gives_the_answers_of_the_built_in_target() -> None:
+    table = pd.DataFrame({"url": ["/a"], "rc": [201], "bytes": [5]})
+    with logreplay.run(table, tps=40, requests=4, demo_target=True) as result:
+        assert set(result.requests["rc"]) == {201}
+    with logreplay.serve(table) as server:
+        assert server.url
