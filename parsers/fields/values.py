@@ -40,7 +40,7 @@ class Rejected(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestLine:
     """The parts of a request line.
 
     Attributes:
@@ -69,7 +69,7 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _NAMED.get(m[2], m[0]), text)
 
 
-def request(line: str) -> Request:
+def request(line: str) -> RequestLine:
     """Take a decoded request line apart.
 
     Raises:
@@ -89,7 +89,7 @@ def request(line: str) -> Request:
     return parts(op, target, protocol)
 
 
-def parts(op: str, target: str, protocol: str = "", *, rooted: bool = False) -> Request:
+def parts(op: str, target: str, protocol: str = "", *, rooted: bool = False) -> RequestLine:
     """Bring the method and target of a request to the form of the normalized record.
 
     Raises:
@@ -114,7 +114,7 @@ def parts(op: str, target: str, protocol: str = "", *, rooted: bool = False) -> 
             target = "/" + target
     if target != "*" and not target.startswith("/"):
         raise Unreplayable("target is not a path")
-    return Request(op, quote(target), "" if protocol == "-" else protocol, host)
+    return RequestLine(op, quote(target), "" if protocol == "-" else protocol, host)
 
 
 def quote(target: str) -> str:
