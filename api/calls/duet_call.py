@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from logreplay.calling.audience import Telling
 from logreplay.core.errors import UsageError
+from logreplay.inputs.python_logs import made_here
 from logreplay.options.answer_rules import AnswerRules
 from logreplay.options.conflicts import reconciled
 from logreplay.options.load import Load
@@ -105,5 +106,5 @@ class DuetCall:
         if (auth := self.request_rules.auth) and auth.expires:
             raise UsageError(f"duet and --auth {auth} exclude each other: each target would need its own signature")
         load = self.load.checked(users=False)
-        sender_rules = reconciled(self.sender_rules, self.request_rules, load)
+        sender_rules = reconciled(self.sender_rules, self.request_rules, load, made_here=made_here(self.log))
         return replace(self, load=load, sender_rules=replace(sender_rules, digest=sender_rules.digest is not False))

@@ -196,7 +196,7 @@ def _said(name: str, value: Any) -> str:
 
 
 class Identified(Protocol):
-    """A log that is no file, and knows which one it is."""
+    """A log that is not a file, and has an identity."""
 
     def fingerprint(self) -> str:
         """Its identity: another one has another."""
