@@ -188,6 +188,12 @@ def _allowed(case: Case, ran: Ran) -> str:
     return rf"{stem}(\.csv|\.csv\.gz|\.csv\.zst|\.parquet|{_BESIDE_RUN}{growing}){left}"
 
 
+def _users_were_lost(case: Case, ran: Ran) -> bool:
+    """Whether users of a lost worker may have sent requests after its last report; a schedule would name them."""
+    of_users = case.choice.get("pacing") in ("vusers", "users", "doubled") or case.choice.get("vusers") == "yes"
+    return bool(ran.lost) and of_users
+
+
 def _ended_hard(case: Case, ran: Ran) -> bool:
     """Whether the program was ended at once, as by a second Ctrl-C: whole rows are on disk, and no summary."""
     twice = case.choice["signal"] == "INT twice" and ran.signalled and ran.code == 130
@@ -278,6 +284,8 @@ def _of_target(case: Case, ran: Ran, result: Path | None, name: str = "") -> Ite
     """What the result says of one target, and what this target got; ``name``: which of a duet."""
     if result is None or _is_old(result):
         if (_ended_hard(case, ran) and ran.sent_s < _ON_DISK_S) or _ended_unjudged(case, ran):
+            return
+        if _users_were_lost(case, ran):
             return
         if ran.got.requests:
             yield Finding("files", f"no result, and yet the target got {sum(ran.got.requests.values())} requests")
@@ -514,8 +522,7 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
         yield Finding("received", "nobody was to log in")
     if lacking := surely - came:
         yield Finding("received", f"answered, say the rows, and the target never got them: {_few(lacking)}")
-    unknown = ran.lost and case.choice.get("pacing") in ("vusers", "users", "doubled")  # sent after the last report
-    if (more := came - of_rows) and not (_ended_hard(case, ran) or unknown):
+    if (more := came - of_rows) and not (_ended_hard(case, ran) or _users_were_lost(case, ran)):
         yield Finding("received", f"the target got more than the rows say: {_few(more)}; {rows.height} rows")
     odd = _keys(rows.filter(error.is_in(_NEVER_CAME)))
     answers = case.choice["target"] in ("loopback", "ipv6", "unix")
