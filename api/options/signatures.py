@@ -2,9 +2,11 @@
 
 import inspect
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Final, TypeVar
 
 from logreplay.options import kinds
+from logreplay.options.spelling import respelled, spelled
 from logreplay.options.table import Option, grouped, options_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -17,27 +19,24 @@ _VALUES: Final = """Values:
 
 
 def described(function: F) -> F:
-    """Give a function whose keywords are those of the table their signature and their description."""
-    options = options_of(function.__name__, python=True)
+    """Give a function its signature and the description of its keywords, by the table; its errors name parameters."""
+    name = function.__name__
+    options = options_of(name, python=True)
     own = inspect.signature(function)
     parameters = [each for each in own.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
-    parameters += [
-        inspect.Parameter(
-            option.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=default_of(option),
-            annotation=_Shown(annotation(option)),
-        )
-        for option in options
-    ]
-    function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    told = [
-        f"{title}:\n"
-        + "\n".join(f"    {option.name}: {'False: ' * (option.kind is kinds.OFF)}{option.help}" for option in among)
-        for title, among in grouped(function.__name__, options).items()
-    ]
-    function.__doc__ = "\n\n".join([inspect.cleandoc(function.__doc__ or ""), *told, _VALUES])
-    return function
+    for option in options:
+        shown = _Shown(annotation(option))
+        parameters.append(inspect.Parameter(option.name, _KEYWORD, default=default_of(option), annotation=shown))
+    told = [f"{title}:\n" + "\n".join(map(_line, among)) for title, among in grouped(name, options).items()]
+
+    @wraps(function)
+    def respelling(*given: Any, **options: Any) -> Any:
+        with respelled(name):
+            return function(*given, **options)
+
+    respelling.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    respelling.__doc__ = spelled("\n\n".join([inspect.cleandoc(function.__doc__ or ""), *told, _VALUES]), name)
+    return respelling  # type: ignore[return-value]  # it is called as the function is
 
 
 def annotation(option: Option) -> str:

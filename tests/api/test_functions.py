@@ -104,7 +104,7 @@ def test_a_run_works_in_another_thread_and_inside_a_running_loop() -> None:
 
 @pytest.mark.parametrize(
     ("given", "named"),
-    [({}, "--tps"), ({"tps": 1, "speed": 2.0}, "exclude each other"), ({"ramp": "1..2"}, "needs a duration")],
+    [({}, "tps=R, speed=X"), ({"tps": 1, "speed": 2.0}, "exclude each other"), ({"ramp": "1..2"}, "needs a duration")],
 )
 def test_contradicting_parameters_are_refused_before_anything_is_read(given: dict[str, Any], named: str) -> None:
     with pytest.raises(logreplay.UsageError, match=named) as refused:

@@ -1,0 +1,60 @@
+"""Spells options in texts as the parameters of the functions: ``--for 1m`` becomes ``duration="1m"``."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.options import kinds
+from logreplay.options.table import Option, options_of
+
+_OPTION: Final = re.compile(r"(?<![\w-])(?P<flag>--?[a-z][a-z0-9-]*)(?:(?P<gap> )(?P<value>'[^']*'|[^\s,;)]+))?")
+_PLACEHOLDER: Final = re.compile(r"[A-Z.…,:|]+")
+_PROSE: Final = re.compile(r"[a-z]+|-.*")
+
+
+def spelled(text: str, function: str) -> str:
+    """Spell the options in a text as parameters of a function; those that it does not have stay."""
+    options = {flag: option for option in options_of(function, python=True) for flag in _flags(function, option)}
+
+    def parameter(match: re.Match[str]) -> str:
+        flag, gap, value = match["flag"], match["gap"] or "", match["value"] or ""
+        if not (option := options.get(flag)):
+            return match[0]
+        left = gap + _OPTION.sub(parameter, value)
+        if option.kind in (kinds.SWITCH, kinds.OFF, kinds.EITHER):
+            return f"{option.name}={not flag.startswith('--no-') or option.name == 'no_cache'}{left}"
+        word = re.sub(r":$|(?<!\.)\.$", "", value)
+        if not word or (_PROSE.fullmatch(word) and word not in (*option.metavar.split("|"), *option.kind.choices)):
+            return f"{option.name}={left}"
+        bare = _PLACEHOLDER.fullmatch(word) or (re.fullmatch(r"[\d.]+", word) and "str" not in _accepted(option))
+        quoted = word if bare else '"' + word.strip("'") + '"'
+        return f"{option.name}={quoted}{value[len(word) :]}"
+
+    return _OPTION.sub(parameter, text)
+
+
+@contextmanager
+def respelled(function: str) -> Iterator[None]:
+    """Within the block, errors name the parameters of a function."""
+    try:
+        yield
+    except LogreplayError as error:
+        text = spelled(str(error), function)
+        if isinstance(error, UsageError) and not error.parameters:
+            names = [option.name for option in options_of(function, python=True)]
+            error.parameters = tuple(name for name in dict.fromkeys(re.findall(r"\b(\w+)=", text)) if name in names)
+        error.args = (text, *error.args[1:])
+        raise
+
+
+def _flags(function: str, option: Option) -> Iterator[str]:
+    """The options of the command line that are this parameter."""
+    for other in options_of(function):
+        if other.name == option.name:
+            yield from other.names
+
+
+def _accepted(option: Option) -> str:
+    return f"{option.kind.annotation} str" if option.kind.choices else option.kind.annotation
