@@ -3,7 +3,6 @@
 `run` has the parameters of the table of options; the other commands have no function yet.
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, Unpack
 from logreplay.calling.audience import Telling
 from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calling.callbacks import Callbacks
+from logreplay.calling.prompt import at_prompt
 from logreplay.core.errors import Interrupted, UsageError
 from logreplay.core.quantities import Seconds, as_seconds
 from logreplay.inputs.logs import named
@@ -144,7 +144,7 @@ def _answered(function: str, once: Callable[[Path], R], listener: Callbacks, out
         result = once(scratch.path / "results.csv" if scratch else Path(output or ""))
         stack.pop_all()  # the folder goes with the result
     result.notes, result.scratch = tuple(listener.notes), scratch
-    if result.stopped.startswith("interrupted") and not hasattr(sys, "ps1"):
+    if result.stopped.startswith("interrupted") and not at_prompt():
         interrupted = Interrupted()
         interrupted.result = result
         raise interrupted

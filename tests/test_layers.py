@@ -101,7 +101,7 @@ TWICE_FOR_NOW = {"RunOptions", "SweepOptions", "FindOptions"}
 NOT_YET = {
     "api": {"duet_result", "notebook_view", "result_tables", "scratch"},
     "api/calls": {"duet_call"},
-    "api/calling": {"audience", "callbacks", "events", "loop_thread"},
+    "api/calling": {"audience", "callbacks", "events", "loop_thread", "prompt"},
     "api/inputs": {"lacking", "logs", "streams", "targets"},
     "api/options": {"conflicts", "kinds", "load", "parameters", "sender_rules", "request_rules", "think"},
     "api/runs": {"dry_run", "pair", "pair_result", "engines", "result_files", "sessions", "single"},

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from logreplay.calling.progress_line import ProgressLine
+
 if TYPE_CHECKING:
     from logreplay.options.parameters import ProgressFunction, StopFunction
     from logreplay.replay.monitor.snapshot import Snapshot
@@ -12,7 +14,7 @@ class Callbacks:
     """Its functions are called in the thread that waits for the run; an exception in one ends the run.
 
     Args:
-        progress: is given the state of the run about once a second, and at the end of each stage.
+        progress: is given the state of the run about once a second, and at the end of each stage; True: shows it.
         stop: are given the same state about once a second; the first that returns a reason, or True, ends the run.
 
     Attributes:
@@ -20,10 +22,11 @@ class Callbacks:
         asked: why a function wants the run to stop; empty if none does.
     """
 
-    def __init__(self, progress: "ProgressFunction | None" = None, stop: "Sequence[StopFunction]" = ()) -> None:
+    def __init__(self, progress: "bool | ProgressFunction | None" = None, stop: "Sequence[StopFunction]" = ()) -> None:
         self.notes: list[str] = []
         self.asked = ""
-        self._progress, self._stop = progress, stop
+        self._progress = ProgressLine() if progress is True else progress or None
+        self._stop = stop
 
     def note(self, text: str, *, always: bool = False) -> None:
         self.notes.append(text)

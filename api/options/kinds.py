@@ -230,4 +230,4 @@ ADDRESS: Final = Kind("int | str", "replay.monitor.access:parse_address", (Integ
 WATCH: Final = Kind("str", "replay.monitor.probes:parse_probe", (), ("=",))
 PLACE: Final = Kind("str", place)
 CLUSTER: Final = Kind("str")
-PROGRESS: Final = Kind("ProgressFunction", _no_text, marked="__call__")
+PROGRESS: Final = Kind("bool | ProgressFunction", _no_text, marked="__call__")

@@ -79,7 +79,7 @@ class ProgressOptions(TypedDict, total=False):
 
     live: int | str | None
     metrics: int | str | None
-    progress: ProgressFunction | None
+    progress: bool | ProgressFunction | None
     watch: str | Mapping[str, str] | Sequence[str]
 
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from logreplay.calling.progress_line import text
 from logreplay.cli.display.outlet import Outlet
 from logreplay.cli.display.terminal import terminal_size
 
@@ -31,27 +32,3 @@ class LiveLine:
         if self._shown:
             self._shown = False
             self._outlet.write("\r\x1b[K")
-
-
-def text(now: "Snapshot") -> str:
-    """A snapshot in one line."""
-    stage, rate, totals = now.stage, now.rate, now.totals
-    verdict = "" if now.verdict in ("", "VALID") else now.verdict
-    parts = [
-        stage.name,
-        f"{max(0.0, stage.planned - now.elapsed):.0f} s left" if stage.planned else f"{now.elapsed:.0f} s",
-        f"offered {rate.offered:.4g}/s, sent {rate.sent:.0f}, completed {rate.completed:.0f}",
-        f"in flight {now.in_flight}",
-        f"p50 {_ms(now.response.p50)} p95 {_ms(now.response.p95)} p99 {_ms(now.response.p99)}",
-        f"lag p99 {_ms(now.lag.p99)}",
-        f"errors {totals.failed}" + (f", dropped {totals.dropped}" if totals.dropped else ""),
-        *(f"{name} {'–' if value is None else f'{value:.4g}'}" for name, value in now.watch.items()),
-        verdict,
-    ]
-    return " · ".join(part for part in parts if part)
-
-
-def _ms(seconds: float | None) -> str:
-    if seconds is None:
-        return "–"
-    return f"{seconds * 1000:.3g} ms" if seconds < 10 else f"{seconds:.3g} s"

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logreplay.calling.progress_line import text
 from logreplay.cli.display import live_line
-from logreplay.cli.display.live_line import LiveLine, text
+from logreplay.cli.display.live_line import LiveLine
 from logreplay.replay.monitor.snapshot import Rates, Snapshot, Stage, Times, Totals
 
 
