@@ -378,7 +378,7 @@ def test_a_scheduler_that_is_not_there_is_named(
         assert (
             logreplay("run", sample, url, "--tps", 10, "--cluster", "tcp://127.0.0.1:1", "-o", tmp_path / "r.csv") == 1
         )
-    assert "Error: cluster tcp://127.0.0.1:1: no scheduler can be reached there" in capsys.readouterr().err
+    assert "Error: --cluster tcp://127.0.0.1:1: no scheduler can be reached there" in capsys.readouterr().err
 
 
 def test_a_scheduler_with_tls_and_no_certificate_for_it_is_an_error_that_says_what_to_set(

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from logreplay.core.errors import UsageError
 from logreplay.options.request_rules import RequestRules
-from logreplay.options.sender_rules import SenderRules, local_workers, session_option
+from logreplay.options.sender_rules import SenderRules, session_option
+from logreplay.replay.workers.cluster_address import local_workers
 
 if TYPE_CHECKING:
     from logreplay.options.load import Load
@@ -88,7 +89,8 @@ def _numbered(sender_rules: SenderRules, numbered: str) -> Iterator[str]:
 
 def _sharing(sender_rules: SenderRules, users: Mapping[str, int]) -> Iterator[str]:
     """The limit that is lower than the number of workers; those of a scheduler are counted when it is reached."""
-    count = sender_rules.workers or local_workers(sender_rules.cluster)
+    local = local_workers(sender_rules.cluster)
+    count = sender_rules.workers or local
     if count is None:
         return
     option = f"--workers {count}" if sender_rules.workers else f"--cluster {sender_rules.cluster}"

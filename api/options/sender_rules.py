@@ -259,12 +259,6 @@ def _said(value: Any) -> Any:
     return value if isinstance(value, bool) else str(value)
 
 
-def local_workers(cluster: str | None) -> int | None:
-    """How many workers ``local:N`` starts; None for another address, or none."""
-    count = (cluster or "").removeprefix("local:")
-    return int(count) if count.isdecimal() else None
-
-
 KEPT: Final = ("cookies", "login", "extract", "use")
 """The options by which a client keeps something."""
 

@@ -6,6 +6,7 @@ from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from logreplay.options.sender_rules import SenderRules
+from logreplay.replay.workers.cluster_address import local_workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def cluster_executor(address: str | None) -> "Iterator[Executor | None]":
-    """An executor on all workers of a cluster; None where none was asked for."""
+    """An executor on all workers of a cluster; None where none was asked for.
+
+    Raises:
+        UsageError: the address is none.
+    """
+    local_workers(address)
     with ExitStack() as stack:
         yield None if address is None else _OnCluster(address, stack)
 

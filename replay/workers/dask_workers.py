@@ -29,6 +29,7 @@ from logreplay.core.plural import number_of
 from logreplay.replay.child_process import ENDING, deaf_to_group
 from logreplay.replay.clock import monotonic
 from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
+from logreplay.replay.workers.cluster_address import local_workers
 from logreplay.replay.workers.processes import WorkerProcess
 from logreplay.replay.workers.protocol import (
     ALIVE_S,
@@ -174,12 +175,14 @@ def cluster_client(address: str) -> "Iterator[Client]":
     """A client of a cluster.
 
     Args:
-        address: ``tcp://HOST:PORT`` of a scheduler (or what else Dask takes), or ``local:N`` for N workers of this
-            machine that end with the block. Only processes that it starts can connect to these.
+        address: ``tcp://HOST:PORT`` of a scheduler, or ``local:N`` for N workers of this machine that end with the
+            block. Only processes that it starts can connect to these.
 
     Raises:
-        LogreplayError: Dask is not installed, or there is no scheduler at that address.
+        UsageError: the address is neither.
+        LogreplayError: Dask is not installed, or no scheduler answers at that address.
     """
+    count = local_workers(address)
     try:
         from dask import config
         from distributed import Client, LocalCluster
@@ -187,8 +190,7 @@ def cluster_client(address: str) -> "Iterator[Client]":
         raise LogreplayError(f"a Dask cluster {installation.needs_extra('cluster')}") from None
     with _speechless(), ExitStack() as stack:
         scheduler: Any = address
-        if address.startswith("local:"):
-            count = _number(address)
+        if count:
             stack.enter_context(_safe_path())  # until the end: Dask starts a lost worker anew
             with _starting(), config.set(_NO_PAGES):
                 scheduler = LocalCluster(
@@ -202,13 +204,14 @@ def cluster_client(address: str) -> "Iterator[Client]":
                 stack.callback(_close, scheduler)
         try:
             client = stack.enter_context(Client(scheduler, timeout=_CONNECT_S))
-        except (OSError, TimeoutError, ValueError) as error:
-            remedy = "write tcp://HOST:PORT of one that runs, or local:N"
-            raise LogreplayError(f"cluster {address}: no scheduler can be reached there: {error}; {remedy}") from None
+        except (OSError, ValueError):
+            text = f"no scheduler can be reached there within {_CONNECT_S:g} s"
+            remedy = "start one, with: dask scheduler; or write tcp://HOST:PORT of one that runs, or local:N"
+            raise LogreplayError(f"--cluster {address}: {text}; {remedy}") from None
         except TypeError:  # tls:// without a certificate
             raise LogreplayError(
-                f"cluster {address}: TLS needs a certificate; set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …CLIENT__CERT "
-                "and …CLIENT__KEY, see the page on clusters"
+                f"--cluster {address}: TLS needs a certificate; set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, "
+                "…CLIENT__CERT and …CLIENT__KEY, see the page on clusters"
             ) from None
         yield client
 
@@ -324,13 +327,6 @@ def _check_versions(client: "Client", addresses: Sequence[str]) -> None:
         raise LogreplayError(
             f"this is logreplay {own}, and {named}; install the same version, with its extra cluster, for each worker"
         )
-
-
-def _number(address: str) -> int:
-    text = address.removeprefix("local:")
-    if not text.isdigit() or int(text) < 1:
-        raise LogreplayError(f"cluster {address!r}: write local:N with a number of workers, or tcp://HOST:PORT")
-    return int(text)
 
 
 @contextmanager

@@ -88,11 +88,22 @@ def test_a_port_that_is_taken_is_said_once(capsys: pytest.CaptureFixture[str]) -
     assert said == f"cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port"
 
 
-def test_no_cluster_is_there_where_the_address_is_none(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("distributed")
-    said = failed(capsys, "convert", "access.log", "-o", "new.csv", "--cluster", "-1")
-    assert said.startswith("cluster -1: no scheduler can be reached there: ")
-    assert said.endswith("; write tcp://HOST:PORT of one that runs, or local:N")
+@pytest.mark.parametrize(
+    "address",
+    ["-1", "inproc://", "tcp://", "tcp://:8786", "tcp://127.0.0.1", "tcp://127.0.0.1:0", "tcp://127.0.0.1:99999",
+     "tcp://127.0.0.1:abc", "http://127.0.0.1:8786", "tcp://[::1", "local:", "local:0", "local:-1", "local:1001",
+     "localhost", "/tmp/scheduler.json", "tcp://a\nb:1"],
+)  # fmt: skip
+def test_what_is_no_address_of_a_cluster_is_refused_with_what_is_one(
+    address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Dask's own words were shown, such as "not enough values to unpack"."""
+    for words in (["convert", "access.log", "-o", "new.csv"], ["run", "access.csv", TARGET, "--tps", "5"]):
+        said = failed(capsys, *words, "--cluster", address)
+        assert said == (
+            f"--cluster {address!r}: expected the address of a Dask scheduler, tcp://HOST:PORT such as "
+            "tcp://scheduler:8786, or local:N with 1 to 1000 workers"
+        )
 
 
 @pytest.mark.parametrize(
