@@ -123,13 +123,12 @@ def _trust(sender_rules: SenderRules) -> Iterator[str]:
 
 def _versions(sender_rules: SenderRules) -> Iterator[str]:
     """Options of one sender, or of one version of HTTP."""
-    if sender_rules.by_client and (sender := sender_rules.sender) != "wire":
-        yield f"--by-client needs --sender wire: --sender {sender} cannot give each client its own connection"
+    if sender_rules.by_client and sender_rules.sender == "aiohttp":
+        yield "--by-client needs --sender wire: --sender aiohttp cannot give each client its own connection"
     if sender_rules.sender == "h2" and sender_rules.http != "2":
         yield f"--sender h2 needs --http 2: it does not speak HTTP/1.1 (--http {sender_rules.http})"
     if sender_rules.http != "1.1" and sender_rules.sender == "aiohttp":
-        able = "wire or h2" if sender_rules.http == "2" else "wire"
-        yield f"--http {sender_rules.http} needs --sender {able}: --sender aiohttp speaks HTTP/1.1 only"
+        yield f"--http {sender_rules.http} needs --sender wire: --sender aiohttp speaks HTTP/1.1 only"
     for option, given in (("--connections", sender_rules.connections), ("--streams", sender_rules.streams)):
         if given and sender_rules.http == "1.1":
             yield (
@@ -169,8 +168,8 @@ def _sessions(sender_rules: SenderRules, request_rules: RequestRules) -> Iterato
     """What clients keep between requests, and what that needs or excludes."""
     option = session_option(sender_rules)
     for name in filter(None, (option, request_rules.client_key and "--client-key")):
-        if (sender := sender_rules.sender) != "wire":
-            yield f"{name} and --sender {sender} exclude each other: only --sender wire keeps clients apart"
+        if sender_rules.sender == "aiohttp":
+            yield f"{name} and --sender aiohttp exclude each other: only --sender wire keeps clients apart"
         if not sender_rules.by_client:
             yield f"{name} needs --by-client: without it, requests belong to no client"
     if option and sender_rules.http == "log":

@@ -134,6 +134,9 @@ class SenderRules:
                 text = f"--{name} is not used: {endpoint.target} is not encrypted; "
                 text += "write https:// if the port speaks TLS"
                 findings.append(Finding(name, Severity.INFO, text))
+        if self.sender == "h2":
+            text = "--sender h2 is --sender wire, which has the only implementation of HTTP/2; leave it out"
+            findings.append(Finding("sender", Severity.INFO, text))
         endpoint, silent = await preflight.reachable(endpoint)
         findings += silent
         for version in ("1.1", "2") if self.http == "log" else (self.http,):
@@ -221,10 +224,6 @@ class SenderRules:
 
     def _kind(self, http: str, connections: int | None, plan: "SessionPlan | None") -> "Callable[..., Sender]":
         """A function that makes senders of the requested kind, for a version of HTTP."""
-        if self.sender == "h2":
-            from logreplay.replay.senders.http2.h2_sender import H2Sender
-
-            return partial(H2Sender, connections=connections, streams=self.streams)
         if http == "2":
             from logreplay.replay.senders.http2.per_client import Http2ByClientSender
             from logreplay.replay.senders.http2.sender import Http2Sender

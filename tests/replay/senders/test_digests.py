@@ -32,7 +32,6 @@ from logreplay.replay.senders.digests import (
     read_head,
 )
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.http2.h2_sender import H2Sender
 from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.session_sender import SessionSender
 from logreplay.replay.senders.wire import WireSender
@@ -40,6 +39,7 @@ from logreplay.replay.sessions.client_sessions import SessionPlan
 from logreplay.replay.sessions.extraction import Extraction
 from support import http2_server as second
 from support import raw_server as first
+from support.h2_sender import H2Sender
 from support.http2_frames import data, head
 from support.sender_driver import Client, Row
 

@@ -20,7 +20,6 @@ from logreplay.replay.requests.mix import TARGET
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, tls_context
-from logreplay.replay.senders.http2.h2_sender import H2Sender
 from logreplay.replay.senders.http2.per_client import Http2ByClientSender
 from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.http2.session_sender import Http2SessionSender
@@ -31,6 +30,7 @@ from logreplay.replay.senders.wire import WireSender
 from logreplay.replay.sessions.client_sessions import SessionPlan
 from support.background_server import beside
 from support.certificates import Authority
+from support.h2_sender import H2Sender
 from support.http2_server import http2_server
 from support.raw_server import raw_server
 from support.sender_driver import open_to, settles

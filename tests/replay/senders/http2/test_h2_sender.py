@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from logreplay.replay.senders.http2.client_state import MAX_RESETS, ClientState
 from logreplay.replay.senders.http2.connection_state import ConnectionState
-from logreplay.replay.senders.http2.h2_sender import H2State
 from logreplay.replay.senders.http2.stream import Stream
 from support import http2_frames as peer
+from support.h2_sender import H2State
 from support.hostile_target import Seen
 from support.http2_frames import answer, data, goaway, greeted, head, parsed, rst
 from support.http2_ways import GOOD, OF_CONNECTION, OF_STREAM, OK, Way, request, seen

@@ -1,4 +1,4 @@
-"""A second opinion on HTTP/2: the sender with frames, header compression and flow control of the h2 package.
+"""A second opinion on HTTP/2 for tests: the sender with frames, header compression and flow control of the h2 package.
 
 Some ten times slower than `Http2Sender`, whose pool, time-outs and retries it shares. What that treats as an error of a
 stream ends the whole connection here, and so do bytes for a stream that was just given up.
