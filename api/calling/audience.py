@@ -59,10 +59,13 @@ class Audience:
         self._listener.see(snapshot)
         self._tell(snapshot)
 
-    def end(self, outcome: "Outcome", *, state: str = "", note: str = "") -> None:
-        """Tell what became of a stage; see `logreplay.replay.monitor.snapshot_builder.SnapshotBuilder.end`."""
+    def end(self, outcome: "Outcome", *, state: str = "", note: str = "", more: str = "") -> None:
+        """Tell what became of a stage; see `logreplay.replay.monitor.snapshot_builder.SnapshotBuilder.end`.
+
+        The listener of the call gets the note with what ``more`` is to be said now.
+        """
         snapshot = self._builder.end(outcome, time.time(), state=state, note=note)
-        self._listener.ended(snapshot)
+        self._listener.ended(snapshot, note + more)
         self._tell(snapshot)
 
     def close(self) -> None:

@@ -39,7 +39,7 @@ class Callbacks:
             if why := not self.asked and function(now):
                 self.asked = why if isinstance(why, str) else f"{getattr(function, '__name__', 'stop function')}: true"
 
-    def ended(self, now: "Snapshot") -> None:
+    def ended(self, now: "Snapshot", line: str = "") -> None:
         self._show(now)
 
     def closed(self) -> None: ...

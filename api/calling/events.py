@@ -22,8 +22,8 @@ class CallListener(Protocol):
     def see(self, now: "Snapshot") -> None:
         """Take the state of the run, about once a second."""
 
-    def ended(self, now: "Snapshot") -> None:
-        """Take the state at the end of a stage: a run, a step, a trial."""
+    def ended(self, now: "Snapshot", line: str = "") -> None:
+        """Take the state at the end of a stage: a run, a step, a trial; with a line on a step or a trial."""
 
     def closed(self) -> None:
         """No more snapshots come."""

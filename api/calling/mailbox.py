@@ -41,8 +41,8 @@ class Mailbox:
         self._letters.put(partial(self._see, newest))
         self._if_owner()
 
-    def ended(self, now: "Snapshot") -> None:
-        self._hand_over(partial(self._listener.ended, now))
+    def ended(self, now: "Snapshot", line: str = "") -> None:
+        self._hand_over(partial(self._listener.ended, now, line))
 
     def closed(self) -> None:
         self._hand_over(self._listener.closed)

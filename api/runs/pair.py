@@ -32,11 +32,12 @@ from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
 from logreplay.replay.senders.endpoint import are_one
 from logreplay.replay.senders.pair_keeper import PairSender
 from logreplay.replay.senders.several import by_target, target_of
+from logreplay.result_folder import ResultFolder
 from logreplay.runs import pair_answers
 from logreplay.runs.engines import replayer
+from logreplay.runs.evaluation import report_sessions
 from logreplay.runs.pair_result import EndedDuet
-from logreplay.runs.result_files import ResultFolder, further_files, inputs
-from logreplay.runs.sessions import report_sessions
+from logreplay.runs.result_files import further_files, inputs
 
 if TYPE_CHECKING:
     from logreplay.calling.events import CallListener

@@ -37,10 +37,11 @@ from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
 from logreplay.replay.results.verdict import SEE_FIRST
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.trace import Watch, describe_counts
+from logreplay.result_folder import place_for
 from logreplay.results import RunResult
 from logreplay.runs.engines import replayer
-from logreplay.runs.result_files import claim, further_files, inputs, place_for
-from logreplay.runs.sessions import report_sessions
+from logreplay.runs.evaluation import report_sessions, stop_checks
+from logreplay.runs.result_files import claim, further_files, inputs
 
 if TYPE_CHECKING:
     from logreplay.calling.events import CallListener
@@ -270,17 +271,7 @@ class _OneRun:
 
     def _checks(self, outcome: "Outcome") -> Iterator[Check]:
         """The conditions of ``--stop``, and the validity of the run."""
-        for condition in self.call.stop_at:
-            name, refused = f"--stop {condition.text}", self.rule.refused.get(condition.text)
-            if self.rule.hit.startswith(f"{condition.text}: "):
-                yield Check(name, "failed", self.rule.hit)
-            elif refused:
-                yield Check(name, "unjudged", f"{refused} with the generator's lag, and not without it")
-            else:
-                yield Check(name, "passed", "")
-        if self.call.stop_asked:
-            hit = self.rule.hit if self.rule.hit == self.call.stop_asked() else ""
-            yield Check("stop function", "failed" if hit else "passed", hit)
+        yield from stop_checks(self.call.stop_at, self.call.stop_asked, self.rule)
         why = "; ".join(finding.text for finding in outcome.health.findings)
         yield Check("valid run", "passed" if outcome.health.valid else "unjudged", why)
 

@@ -9,8 +9,8 @@ from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.options.cluster import cluster_option
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.cli.settings.share import share_option
+from logreplay.result_folder import place_for
 from logreplay.runs.engines import cluster_executor
-from logreplay.runs.result_files import place_for
 
 
 @click.command(cls=Configurable)

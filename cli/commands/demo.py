@@ -4,22 +4,11 @@ from pathlib import Path
 
 import click
 
-from logreplay.calling.stopping import stop_rule
 from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say
-from logreplay.cli.exit_codes import Exit
-from logreplay.cli.running.reporting import report_sweep
-from logreplay.cli.running.sweep import limited_steps
-from logreplay.cli.running.sweep_runner import sweep_into
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.cli.settings.share import share_option
-from logreplay.inputs.logs import BUNDLED, bundled_log
-from logreplay.options.request_rules import INDEPENDENT, RequestRules, arriving
-from logreplay.options.sender_rules import SenderRules
-from logreplay.runs.result_files import ResultFolder
-
-RATES = (50.0, 100.0, 150.0, 200.0, 225.0, 250.0, 275.0, 300.0)
-STEP_SECONDS = 4.0
+from logreplay.cli.signals import SIGNALS
 
 
 @click.command(cls=Configurable)
@@ -37,42 +26,13 @@ def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
     Example:
       logreplay demo -o demo
     """
-    from logreplay.analysis.summary import About
-    from logreplay.parsers.conversion.job import ConvertOptions, convert
-    from logreplay.replay.requests.plan import Requests
-    from logreplay.replay.servers.known_capacity import ServerCapacity
-    from logreplay.replay.servers.target_process import spawned
-    from logreplay.replay.sweeps.manifest import Manifest
-    from logreplay.replay.sweeps.steps import Course
+    from logreplay.cli.display.rates import show_sweep
+    from logreplay.runs.demo import demo_once
 
-    place = click.get_current_context().with_resource(ResultFolder.named(output, "demo", force=force))
-    csv, capacity = place.path / "access.csv", ServerCapacity()
-    with bundled_log() as log:
-        converted = convert([log], csv, ConvertOptions(force=force))
-    say(f"1. converted {BUNDLED}, the log of a real nginx: {converted.sentence()}", quiet=quiet)
-    with spawned(csv, capacity) as url:
-        say(f"2. started a target at {url}: {capacity}", quiet=quiet)
-        rates = " ".join(f"{rate:g}" for rate in RATES)
-        say(f"3. replaying the log at {rates} requests/s, {STEP_SECONDS:g} s each", quiet=quiet)
-        course = Course(RATES, STEP_SECONDS)
-        manifest, requests = Manifest(place.path, {}), Requests(csv)
-        at = arriving(INDEPENDENT, requests, RequestRules())
-        outcomes, _ = sweep_into(
-            manifest,
-            requests,
-            url,
-            course,
-            SenderRules(http=http),
-            stop_rule(()),
-            at=at,
-            terminal=Terminal(quiet=quiet),
-        )
-    folder = place.keep()
-    said = {"rates": list(RATES), "arrivals": INDEPENDENT, "for": STEP_SECONDS, "http": http}
-    about = About(BUNDLED, url, said, limited=limited_steps(manifest, outcomes))
-    valid = report_sweep(folder, about, quiet=quiet)
-    say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
-    if any(outcome.stopped for outcome in outcomes):
-        say(f"interrupted: {len(manifest.done)} of {len(RATES)} rates are done", quiet=quiet)
-        return Exit.INTERRUPTED
-    return Exit.OK if valid else Exit.INVALID
+    with SIGNALS.hearing():
+        result = demo_once(output, Terminal(quiet=quiet), http=http, force=force)
+    code = show_sweep(result, quiet=quiet, again="logreplay demo --force begins anew")
+    if result.summary:
+        folder = result.files[0].parent
+        say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
+    return code

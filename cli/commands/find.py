@@ -9,7 +9,8 @@ from logreplay.cli.options import sender
 from logreplay.cli.options.from_table import options, parts
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.log_name import LogName
-from logreplay.cli.running.find import BOUNDS, FindOptions, find_rate
+from logreplay.cli.options.replay import ReplayOptions
+from logreplay.cli.signals import SIGNALS
 
 if TYPE_CHECKING:
     from logreplay.inputs.logs import Log
@@ -45,7 +46,17 @@ def find(log: "Log | None", target: str | None, **given: Any) -> int:
     Example:
       logreplay find access.log http://127.0.0.1:8080 --p99 300ms --start 50 --tps 2000
     """
-    limits = {name: given.pop(name) for name in BOUNDS}
+    from logreplay.calls.find_call import BOUNDS, FindCall
+    from logreplay.cli.display.rates import show_find
+    from logreplay.runs.rate_search import find_once
+
     if given["seed"] is None:
         given["seed"] = randbelow(1_000_000)
-    return find_rate(FindOptions(log=log, target=target, limits=limits, trial_s=given.pop("trial"), **parts(given)))
+    values = parts({**given, "target": target})
+    options, junit = ReplayOptions.taken_from(values), values.pop("junit")
+    bounds = {name: limit for name in BOUNDS if (limit := values.pop(name)) is not None}
+    call = FindCall(log=log, bounds=bounds, written={"--junit": junit}, **options.of_call(), **values)
+    options.warn_beyond_timeout({f"--{name}": limit for name, limit in bounds.items()})
+    with SIGNALS.hearing():
+        result = find_once(call, options.terminal(min(bounds.values(), default=None)))
+    return show_find(result, as_json=options.as_json, quiet=options.quiet, junit=junit)

@@ -11,7 +11,9 @@ from click.core import ParameterSource
 from logreplay.cli.options import sender
 from logreplay.cli.options.from_table import options, parts
 from logreplay.cli.options.help_groups import GroupedCommand
-from logreplay.cli.running.sweep import SweepOptions, sweep_rates
+from logreplay.cli.options.log_name import LogName
+from logreplay.cli.options.replay import ReplayOptions
+from logreplay.cli.signals import SIGNALS
 from logreplay.core.quantities import parse_rates
 
 
@@ -63,7 +65,29 @@ def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) 
         rates, log, target = None, *_without_rates(rates, log, target)
     if rates:
         _check_order(rates, [word for word in (log, target) if word])
-    return sweep_rates(SweepOptions(rates=rates, log=log, target=target, **parts(given)))
+    from logreplay.calls.sweep_call import SweepCall
+    from logreplay.cli.display.rates import show_sweep
+    from logreplay.runs.curve import sweep_once
+
+    values = parts({**given, "target": target})
+    options = ReplayOptions.taken_from(values)
+    options.warn_beyond_timeout({})
+    call = SweepCall(rates=_rates(rates), log=LogName()(log), **options.of_call(), **values)
+    with SIGNALS.hearing():
+        result = sweep_once(call, options.terminal())
+    return show_sweep(result, as_json=options.as_json, quiet=options.quiet, again=call.resuming(result.files[0].parent))
+
+
+def _rates(text: str | None) -> tuple[float, ...]:
+    """Read RATES.
+
+    Raises:
+        UsageError: they cannot be read.
+    """
+    try:
+        return parse_rates(text) if text else ()
+    except ValueError as error:
+        raise click.UsageError(f"RATES: {error}") from None
 
 
 def _rates_win(rates: str | None) -> bool:

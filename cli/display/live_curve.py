@@ -9,10 +9,9 @@ from logreplay.cli.display.curve import CurvePoint, draw
 from logreplay.cli.display.terminal import can_redraw, terminal_size
 
 if TYPE_CHECKING:
-    from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.monitor.snapshot import Snapshot
 
 _HIGHEST: Final = 18
-_DRAWN: Final = 0.99
 _ROOM: Final = 6
 """Lines of the terminal left to earlier lines, and to the live line."""
 
@@ -20,38 +19,29 @@ _ROOM: Final = 6
 class GrowingCurve:
     """Says on stderr what became of each step, and draws the curve of all of them below that, in place.
 
-    To be used between the steps only, when nothing is in flight: drawing takes milliseconds. The last curve stays.
+    The last curve stays.
+
+    Args:
+        write: takes the text for stderr.
+        drawn: draw, if there is a terminal.
+        bound: of the response time, seconds; drawn with the curve.
     """
 
-    def __init__(
-        self,
-        write: Callable[[str], object],
-        *,
-        quiet: bool,
-        drawn: bool = True,
-        unit: str = "req/s",
-        bound: float | None = None,
-    ) -> None:
-        """Begin without points.
-
-        Args:
-            write: takes the text for stderr.
-            quiet: say and draw nothing.
-            drawn: draw, if there is a terminal.
-            unit: of the rates, in at most 8 signs.
-            bound: of the response time, seconds; drawn with the curve.
-        """
-        self._write, self._quiet, self._unit, self._bound = write, quiet, unit, bound
-        self._draws = drawn and not quiet and can_redraw() and sys.stderr.encoding.lower() == "utf-8"
+    def __init__(self, write: Callable[[str], object], *, drawn: bool = True, bound: float | None = None) -> None:
+        self._write, self._bound = write, bound
+        self._draws = drawn and can_redraw() and sys.stderr.encoding.lower() == "utf-8"
         self._points: list[CurvePoint] = []
-        self._height = 0
+        self._unit, self._height = "", 0
 
-    def say(self, text: str, point: CurvePoint | None = None) -> None:
-        """Say something, of a step with its point; None: there is none, or it says nothing of the target."""
-        if point:
-            self._points.append(point)
-        if self._quiet:
-            return
+    def say(self, text: str, now: "Snapshot | None" = None) -> None:
+        """Say something, at the end of a step with the state of the run."""
+        if now:
+            self._unit = "users" if now.stage.users else "req/s"
+            self._points = [
+                CurvePoint(each.level, each.p50, each.p99, each.state == "carried")
+                for each in now.curve
+                if each.state != "void" and each.p50 is not None and each.p99 is not None
+            ]
         back = f"\x1b[{self._height}A\x1b[J" if self._height else ""
         curve = self._curve() if self._draws else []
         self._height = len(curve)
@@ -61,14 +51,3 @@ class GrowingCurve:
         columns, lines = terminal_size()
         colour, height = "NO_COLOR" not in os.environ, min(_HIGHEST, lines - _ROOM)
         return draw(self._points, width=columns - 1, height=height, unit=self._unit, bound=self._bound, colour=colour)
-
-
-def point_of(rate: float, outcome: "Outcome", *, good: bool) -> CurvePoint | None:
-    """The point of a step on the curve; None where nothing was answered, or p99 holds this machine's lag."""
-    from logreplay.replay.results.verdict import RunVerdict
-
-    p50, p99 = (outcome.counters.response.quantile(share) for share in (0.5, 0.99))
-    late = outcome.health.verdict is RunVerdict.GENERATOR_BOUND or outcome.counters.valid_up_to < _DRAWN
-    if p50 is None or p99 is None or late:
-        return None
-    return CurvePoint(rate, p50, p99, good)

@@ -33,7 +33,6 @@ def parts(values: dict[str, Any]) -> dict[str, Any]:
     made |= {"sender_rules": taken(SenderRules, values, asked=_asked())}
     made |= {"load": taken(Load, values)} if "ramp" in values else {}
     made |= {"answer_rules": taken(AnswerRules, values)} if "ignore" in values else {}
-    made |= {"no_plots": not values.pop("plots")} if "plots" in values else {}
     return made | {"stop_at": values.pop("stop")} | values
 
 

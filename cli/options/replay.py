@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 from click.core import ParameterSource
@@ -48,6 +48,16 @@ class ReplayOptions:
         interactive = sys.stdin.isatty() and sys.stdout.isatty()
         return TargetChoice(self.target, self.demo_target, source is ParameterSource.COMMANDLINE, interactive)
 
+    @classmethod
+    def taken_from(cls, given: dict[str, Any]) -> Self:
+        """Make one of the values of a command, and take them out."""
+        return cls(**{name: given.pop(name) for name in cls.__dataclass_fields__})
+
+    def of_call(self) -> dict[str, Any]:
+        """The fields of a call that these options give."""
+        kept = ("output", "force", "stop_at", "telling", "request_rules", "sender_rules", "choice", "announce")
+        return {name: getattr(self, name) for name in kept}
+
     def announce(self, text: str) -> None:
         """Print a sentence on standard output; beside JSON on standard error."""
         if self.as_json:
@@ -55,9 +65,9 @@ class ReplayOptions:
         elif not self.quiet:
             click.echo(text)
 
-    def terminal(self) -> Terminal:
-        """What tells the user of this command how it goes."""
-        return Terminal(progress=self.telling.progress, quiet=self.quiet)
+    def terminal(self, bound: float | None = None) -> Terminal:
+        """What tells the user of this command how it goes, with a bound of the response time, seconds."""
+        return Terminal(progress=self.telling.progress, quiet=self.quiet, bound=bound)
 
     def say(self, text: str) -> None:
         """Tell the user something besides the result, unless ``--quiet`` was given."""

@@ -71,18 +71,11 @@ def replay_once(options: RunOptions) -> Exit:
     exchanges = Outlet(sys.stdout) if options.verbose and not options.dry_run else None
     call = RunCall(
         log=options.log,
-        choice=options.choice,
         load=options.load,
-        request_rules=options.request_rules,
-        sender_rules=options.sender_rules,
-        telling=options.telling,
-        stop_at=options.stop_at,
         crash=options.crash,
         show=(lambda text: exchanges.write(f"{text}\n")) if exchanges else None,
-        output=options.output,
-        force=options.force,
         written={"--junit": options.junit, "--history": options.history},
-        announce=options.announce,
+        **options.of_call(),
     )
     options.warn_beyond_timeout({})
     if options.dry_run:

@@ -84,7 +84,7 @@ class TimePoint:
 
     Attributes:
         level: rate or users.
-        p50, p99: of its response times, seconds.
+        p50, p99: of its response times, seconds; p99 is None if it holds the generator's lag.
         state: ``runs``, ``carried``, ``overloaded``, or ``void`` for an invalid run.
     """
 

@@ -11,6 +11,8 @@ from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.verdict import RunEvidence, RunVerdict, Severity, judge
 
 _NOTES: Final = 30
+_P99: Final = 0.99
+"""Share of the response times that must be the target's, so that their p99 is: other times hold the generator's lag."""
 _COPIED: Final = ("sent", "dropped", "ok", "http_error", "net_error", "failed", "new_errors", "bytes", "samples")
 
 
@@ -83,9 +85,10 @@ class SnapshotBuilder:
             note: on it.
         """
         so_far = _times(outcome.counters.response)
+        valid = so_far if outcome.counters.valid_up_to >= _P99 else replace(so_far, p99=None)
         state = state or ("void" if outcome.health.verdict is RunVerdict.GENERATOR_BOUND else "carried")
         if outcome.counters.sent:
-            self._curve += self._point(so_far, state)
+            self._curve += self._point(valid, state)
         self.last = replace(
             self.last,
             at=at,

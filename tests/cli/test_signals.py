@@ -13,7 +13,6 @@ import pytest
 
 from logreplay.calling.loop_thread import run_in_loop, run_until_stopped
 from logreplay.cli import main, signals
-from logreplay.cli.running import sweep
 from logreplay.core.errors import Interrupted
 from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS
 from logreplay.replay.sweeps.manifest import Manifest
@@ -167,14 +166,14 @@ def test_a_second_signal_in_a_sweep_says_what_is_done_and_how_to_go_on(
 ) -> None:
     """It said nothing of the steps that were made."""
 
-    def interrupted(manifest: Manifest, *_: object, **__: object) -> NoReturn:
+    def interrupted(call: object, manifest: Manifest, *_: object) -> NoReturn:
         (manifest.folder / "results.csv").write_text(",".join(RESULT_COLUMNS) + "\n")
         manifest.finish(FinishedStep(Step(0, 10.0, 1.0), True, 0, 10), Mark())
         raise Interrupted
 
     log, folder = tmp_path / "log.csv", tmp_path / "sw"
     log.write_text(f"{','.join(CORE_COLUMNS)}\n2026-01-01,00:00:00,0.1,0,0,5,/,200,GET\n")
-    monkeypatch.setattr(sweep, "sweep_into", interrupted)
+    monkeypatch.setattr("logreplay.runs.curve.sweep_into", interrupted)
     assert main.run(["sweep", "10,20,30", str(log), "http://127.0.0.1:1", "-o", str(folder)]) == 130
     said = capsys.readouterr().err
     expected = f"the same command with --resume {folder} in place of -o makes the missing steps"

@@ -32,4 +32,4 @@ def children(pid: int) -> list[int]:
 
 def workers_of(pid: int) -> list[int]:
     """Of the children of a process the workers of ``--workers``."""
-    return [child for child in children(pid) if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [child for child in children(pid) if b"worker_main" in Path(f"/proc/{child}/cmdline").read_bytes()]

@@ -31,8 +31,8 @@ class Diary:
     def see(self, now: Snapshot) -> None:
         self._write(now.second)
 
-    def ended(self, now: Snapshot) -> None:
-        self._write(f"end at {now.second:g}")
+    def ended(self, now: Snapshot, line: str = "") -> None:
+        self._write(f"end at {now.second:g}{line}")
 
     def closed(self) -> None:
         self._write("closed")
@@ -50,13 +50,13 @@ def test_what_a_thread_tells_is_told_in_its_order_by_the_thread_that_waits() -> 
         mailbox.see(Snapshot(second=1))
         mailbox.note("a note")
         mailbox.see(Snapshot(second=2))
-        mailbox.ended(Snapshot(second=2.5))
+        mailbox.ended(Snapshot(second=2.5), ": 5 sent")
         mailbox.fault(None, {"message": "a fault"})
         mailbox.closed()
         return 7
 
     assert protected(work, mailbox) == 7
-    assert diary.told == ["opened", 1, "a note", 2, "end at 2.5", "a fault", "closed"]
+    assert diary.told == ["opened", 1, "a note", 2, "end at 2.5: 5 sent", "a fault", "closed"]
     assert diary.threads == {threading.get_ident()}
 
 

@@ -329,7 +329,7 @@ def test_a_signal_while_the_rows_are_evaluated_says_that_they_are_kept(
     def interrupted(*_: object, **__: object) -> None:
         raise Interrupted
 
-    monkeypatch.setattr("logreplay.runs.repeated_urls.repeated_urls", interrupted)
+    monkeypatch.setattr("logreplay.runs.rate_search.repeated_urls", interrupted)
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
     out = tmp_path / "out"
     words = ["--p99", "400ms", "--start", "20", "--trial", "1s", "--trials", "1", "--no-plots", "-o", str(out)]

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from logreplay.cli.display.progress import Terminal
 from logreplay.cli.main import run as logreplay
-from logreplay.cli.running.reporting import evaluating
 from logreplay.core.errors import Interrupted
 from logreplay.core.files import TakenError, check_absent
-from logreplay.runs.result_files import place_for
+from logreplay.result_folder import place_for
+from logreplay.runs.evaluation import evaluating
 from support.background_server import beside
 from support.raw_server import raw_server
 
@@ -76,7 +77,7 @@ def test_runs_that_begin_at_once_write_each_a_result_of_its_own(tmp_path: Path) 
 
 
 def test_an_interruption_while_rows_are_evaluated_says_that_they_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(Interrupted), evaluating("logreplay", "analyze", "sweep"):
+    with pytest.raises(Interrupted), evaluating(Path("sweep"), Terminal(quiet=True)):
         raise Interrupted
     said = "interrupted while the rows were evaluated; they are kept; evaluate them with: logreplay analyze sweep\n"
     assert capsys.readouterr().err == said

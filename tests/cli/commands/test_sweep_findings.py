@@ -10,13 +10,13 @@ from click.testing import CliRunner
 
 from logreplay.analysis.verdict.saturation import foreseen
 from logreplay.cli.main import cli, run
-from logreplay.cli.running.sweep import limited_steps, warnings_of_steps
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.verdict import Finding, Health, RunVerdict, Severity, Waits
 from logreplay.replay.servers.minimal import responding
 from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step, of_the_generator
+from logreplay.runs.curve import limited_steps, warnings_of_steps
 
 LATE = Finding("lag", Severity.VOID, "requests were started late: lag p95 142 ms")
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from logreplay.cli.display.curve import CurvePoint, draw
 from logreplay.cli.display.live_curve import GrowingCurve
+from logreplay.cli.display.progress import Terminal
+from logreplay.replay.monitor.snapshot import Snapshot, TimePoint
 
 HOCKEY_STICK = [
     CurvePoint(50, 0.016, 0.05),
@@ -65,10 +67,21 @@ def test_colours_change_nothing_else() -> None:
     assert coloured != plain
 
 
+def step(number: int) -> Snapshot:
+    """The state of a sweep at the end of a step."""
+    ended = HOCKEY_STICK[: number + 1]
+    states = ("carried" if point.good else "overloaded" for point in ended)
+    points = (TimePoint(point.rate, point.p50, point.p99, state) for point, state in zip(ended, states, strict=True))
+    return Snapshot(curve=tuple(points))
+
+
+def say_steps(curve: GrowingCurve) -> None:
+    for number, point in enumerate(HOCKEY_STICK):
+        curve.say(f"{point.rate:g}/s", step(number))
+
+
 def test_without_a_terminal_there_are_lines_of_text_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    curve = GrowingCurve(sys.stderr.write, quiet=False)
-    for point in HOCKEY_STICK:
-        curve.say(f"{point.rate:g}/s", point)
+    say_steps(GrowingCurve(sys.stderr.write))
     assert capsys.readouterr() == ("", "50/s\n100/s\n200/s\n300/s\n")
 
 
@@ -76,20 +89,32 @@ def test_on_a_terminal_the_curve_moves_down_below_each_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    curve = GrowingCurve(sys.stderr.write, quiet=False)
-    for point in HOCKEY_STICK:
-        curve.say(f"{point.rate:g}/s", point)
+    curve = GrowingCurve(sys.stderr.write)
+    say_steps(curve)
     first, second, third, fourth = re.split("\x1b\\[18A\x1b\\[J|(?=100/s)", capsys.readouterr().err)
     assert first == "50/s\n"
     assert second.startswith("100/s\nresponse time")
     assert third.startswith("200/s\nresponse time")
     assert fourth.startswith("300/s\nresponse time")
     assert fourth.count("\n") == 19
+    curve.say("a note")
+    assert capsys.readouterr().err.startswith("\x1b[18A\x1b[Ja note\nresponse time")
+
+
+def test_steps_that_say_nothing_of_the_target_are_not_drawn(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    points = (TimePoint(50, 0.01, 0.02, "carried"), TimePoint(60, 0.01, None, "carried"), TimePoint(70, 1, 2, "void"))
+    GrowingCurve(sys.stderr.write).say("70/s", Snapshot(curve=points))
+    assert capsys.readouterr().err == "70/s\n"
 
 
 def test_a_quiet_sweep_draws_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    curve = GrowingCurve(sys.stderr.write, quiet=True)
-    for point in HOCKEY_STICK:
-        curve.say(f"{point.rate:g}/s", point)
+    terminal = Terminal(quiet=True)
+    terminal.opened()
+    for number in range(len(HOCKEY_STICK)):
+        terminal.ended(step(number), "a line")
+    terminal.closed()
     assert capsys.readouterr() == ("", "")

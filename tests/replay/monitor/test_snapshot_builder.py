@@ -110,6 +110,16 @@ def test_a_stage_in_which_nothing_was_sent_is_no_point() -> None:
     assert builder.end(outcome(Counters()), NOW).curve == ()
 
 
+def test_a_point_has_no_p99_that_holds_the_lag_of_the_generator() -> None:
+    builder = SnapshotBuilder("sweep")
+    builder.begin(Stage("step 1", 10.0, level=10.0))
+    late = counted(counted(Counters(), [20.0] * 95), [20.0] * 5, lag_ms=100)
+    (point,) = builder.end(outcome(late), NOW).curve
+    assert (point.p50 or 0) > 0.01
+    assert point.p99 is None
+    assert builder.last.so_far.p99 is not None
+
+
 def test_a_void_stage_is_marked_as_one() -> None:
     builder = SnapshotBuilder("sweep")
     builder.begin(Stage("step 1", 10.0, level=10.0))

@@ -1,0 +1,122 @@
+"""A search as its caller asked for it: one frozen value."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from logreplay.analysis.search.search import Goal
+from logreplay.analysis.search.slo import Bound
+from logreplay.calling.audience import Telling
+from logreplay.core.errors import UsageError
+from logreplay.inputs.targets import TargetChoice
+from logreplay.options.conflicts import reconciled
+from logreplay.options.request_rules import INDEPENDENT, RequestRules
+from logreplay.options.sender_rules import SenderRules
+from logreplay.options.think import Pauses, said
+
+if TYPE_CHECKING:
+    from logreplay.inputs.logs import Log, Tell
+    from logreplay.replay.results.stop_rules import Condition
+
+BOUNDS: Final = ("p50", "p90", "p95", "p99", "p999", "p9999", "p99999", "mean", "max")
+"""Statistics of the response time that can be bounded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindCall:
+    """A search. Times in seconds.
+
+    Attributes:
+        log: what to replay; None: the bundled log.
+        choice: the target.
+        bounds: of the response time, by statistic: ``p50`` and so on, ``mean``, ``max``.
+        max_errors: share of the requests that may fail.
+        tps: say how many such machines carry this rate.
+        start, max_tps, precision, trial, trials, budget: see `logreplay.analysis.search.search.Goal`.
+        vusers: search a number of users.
+        arrivals: how requests fall on a rate; None: as independent visitors send them.
+        think: pause of a user after each response.
+        restart: begin each trial at the start of the log.
+        request_rules, sender_rules, telling: what and how to send, and whom to tell.
+        stop_at: conditions that end the search.
+        stop_asked: returns why a function of the caller wants it to end; empty if none does. None: there is none.
+        output: the folder of the results; None: a name made of the time.
+        force: replace an earlier result.
+        plots: draw the pictures and write the report.
+        written: further files that the caller writes, by parameter: they must not be among those that are read.
+        announce: is given the sentence that this is the demo.
+    """
+
+    log: "Log | None"
+    choice: TargetChoice = field(default_factory=TargetChoice)
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    max_errors: float = 0.01
+    tps: float | None = None
+    start: float = 10.0
+    max_tps: float | None = None
+    precision: float = 0.05
+    trial: float | None = None
+    trials: int = 25
+    budget: float = 120.0
+    vusers: bool = False
+    arrivals: str | None = None
+    think: Pauses | None = None
+    restart: bool = False
+    request_rules: RequestRules = field(default_factory=RequestRules)
+    sender_rules: SenderRules = field(default_factory=SenderRules)
+    telling: Telling = field(default_factory=Telling)
+    stop_at: "Sequence[Condition]" = ()
+    stop_asked: Callable[[], str] | None = None
+    output: Path | None = None
+    force: bool = False
+    plots: bool = True
+    written: Mapping[str, Path | None] = field(default_factory=dict)
+    announce: "Tell | None" = None
+
+    def checked(self) -> Self:
+        """Return the same, with one worker where others of its values need that.
+
+        Raises:
+            UsageError: two of them exclude each other; names both.
+        """
+        fewest = {"--start": int(self.goal.start)} if self.vusers else {}
+        sender_rules = reconciled(self.sender_rules, self.request_rules, users=fewest, numbered="find")
+        return replace(self, sender_rules=sender_rules)
+
+    @property
+    def goal(self) -> Goal:
+        """The searched quantity.
+
+        Raises:
+            UsageError: no bound is given, or the figures do not go together.
+        """
+        if self.think and not self.vusers:
+            raise UsageError("--think needs users: add --vusers")
+        if self.vusers and self.arrivals:
+            raise UsageError(
+                f"--arrivals {self.arrivals} and --vusers exclude each other: a user sends when the response before "
+                "has come; leave out one of them"
+            )
+        if not self.bounds:
+            raise UsageError("a bound is missing: give one, such as --p99 300ms")
+        try:
+            bounds = [*(Bound(name, limit) for name, limit in self.bounds.items()), Bound("errors", self.max_errors)]
+            start = max(round(self.start), 1) if self.vusers else self.start
+            return Goal(
+                tuple(bounds), start, self.max_tps, self.precision, self.trial, self.trials, self.budget, self.vusers
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+
+    def said(self, goal: Goal) -> dict[str, Any]:
+        """What the user said, for the summary."""
+        return {
+            **{str(bound.statistic): bound.limit for bound in goal.bounds},
+            "start": goal.start, "max_tps": self.max_tps, "precision": self.precision, "trial": self.trial,
+            "trials": self.trials, "budget": self.budget,
+            "arrivals": None if self.vusers else self.arrivals or INDEPENDENT, "vusers": self.vusers,
+            "restart": self.restart, "seed": self.request_rules.seed,
+            "think": said(self.think, self.request_rules.seed),
+            **self.sender_rules.said(), **self.request_rules.said(),
+        }  # fmt: skip

@@ -1,0 +1,180 @@
+"""A sweep as its caller asked for it: one frozen value."""
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from logreplay.analysis.input.closed_loop import ClosedLoop
+from logreplay.analysis.verdict.saturation import foreseen
+from logreplay.calling.audience import Telling
+from logreplay.core.errors import UsageError
+from logreplay.core.plural import number_of
+from logreplay.inputs.targets import TargetChoice
+from logreplay.options.conflicts import reconciled
+from logreplay.options.request_rules import INDEPENDENT, RequestRules, arriving
+from logreplay.options.sender_rules import SenderRules
+from logreplay.options.think import Pauses, mean_of, said, thinking
+from logreplay.replay.schedules.users import Users
+from logreplay.replay.sweeps.steps import Course
+
+if TYPE_CHECKING:
+    from logreplay.inputs.logs import Log, Tell
+    from logreplay.replay.requests.plan import RequestStream
+    from logreplay.replay.results.stop_rules import Condition
+    from logreplay.replay.sweeps.steps import At, Order
+
+_SHOWN_LEVELS: Final = 12
+"""Most rates that a sentence names one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepCall:
+    """A sweep. Times in seconds.
+
+    Attributes:
+        log: what to replay; None: the bundled log.
+        choice: the target.
+        rates, vusers: what the steps ask for: requests/s, or users who wait for their responses.
+        duration: of each step.
+        arrivals: how requests fall on a rate; None: as independent visitors send them.
+        think: pause of a user after each response.
+        warmup, settle, repeat, order, keep_going, restart: see `logreplay.replay.sweeps.steps.Course`.
+        refine: make smaller steps around saturation afterwards.
+        resume: the folder of an interrupted sweep, whose missing steps are made.
+        request_rules, sender_rules, telling: what and how to send, and whom to tell.
+        stop_at: conditions that end the sweep.
+        stop_asked: returns why a function of the caller wants it to end; empty if none does. None: there is none.
+        output: the folder of the results; None: a name made of the time.
+        force: replace an earlier result.
+        plots: draw the pictures and write the report.
+        announce: is given the sentence that this is the demo.
+    """
+
+    log: "Log | None"
+    choice: TargetChoice = field(default_factory=TargetChoice)
+    rates: Sequence[float] | None = None
+    vusers: Sequence[int] | None = None
+    duration: float = 10.0
+    arrivals: str | None = None
+    think: Pauses = 0.0
+    warmup: float | None = None
+    settle: float | None = None
+    repeat: int = 1
+    order: "Order" = "given"
+    keep_going: bool = False
+    restart: bool = False
+    refine: bool = False
+    resume: Path | None = None
+    request_rules: RequestRules = field(default_factory=RequestRules)
+    sender_rules: SenderRules = field(default_factory=SenderRules)
+    telling: Telling = field(default_factory=Telling)
+    stop_at: "Sequence[Condition]" = ()
+    stop_asked: Callable[[], str] | None = None
+    output: Path | None = None
+    force: bool = False
+    plots: bool = True
+    announce: "Tell | None" = None
+
+    def checked(self) -> Self:
+        """Return the same, with its arrivals named, and with one worker where others of its values need that.
+
+        Raises:
+            UsageError: two of them exclude each other; names both.
+        """
+        users = {"--vusers": min(self.vusers)} if self.vusers else {}
+        sender_rules = reconciled(
+            self.sender_rules, self.request_rules, users=users, numbered="--settle" if self.settle else ""
+        )
+        if self.think and not self.vusers:
+            raise UsageError("--think needs users: add --vusers 1,10,50")
+        if self.vusers and self.arrivals:
+            raise UsageError(
+                f"--arrivals {self.arrivals} and --vusers exclude each other: a user sends when the response before "
+                "has come; give RATES"
+            )
+        if not self.levels:
+            raise UsageError("RATES are missing: give rates such as 50..400, or --vusers 1,10,50")
+        if self.vusers and self.rates:
+            raise UsageError("--vusers and RATES exclude each other: give LOG and TARGET only")
+        if self.resume and self.output:
+            raise UsageError("--resume and -o exclude each other: a resumed sweep stays in its folder")
+        if self.refine and self.vusers:
+            raise UsageError("--refine and --vusers exclude each other: name more user counts instead")
+        for option, given in (("--vusers", self.vusers), ("--arrivals log", self.arrivals == "log")):
+            if self.settle and given:
+                raise UsageError(f"--settle and {option} exclude each other; use a longer --for instead")
+        return replace(self, sender_rules=sender_rules, arrivals=None if self.vusers else self.arrivals or INDEPENDENT)
+
+    @property
+    def levels(self) -> Sequence[float]:
+        """What the steps ask for: rates, or users."""
+        return self.vusers or self.rates or ()
+
+    @property
+    def described(self) -> str:
+        """Each step with its rate or users, the duration of all, and why they are too few, in words."""
+        levels = [f"{level:g}" for level in self.levels]
+        shown = levels if len(levels) <= _SHOWN_LEVELS else [*levels[: _SHOWN_LEVELS - 2], "...", levels[-1]]
+        unit, again = " users" if self.vusers else "/s", f", {self.repeat} times" if self.repeat > 1 else ""
+        course = self.course
+        seconds = course.warm_up + sum(step.seconds + course.settle for step in course.steps())
+        count = number_of(len(levels), "step")
+        judged = not (self.vusers or self.refine or self.resume)
+        note = f"\nnote: {why}" if judged and (why := foreseen(self.levels, self.duration)) else ""
+        return f"{count}: {', '.join(shown)}{unit}, {self.duration:g} s each{again}; about {seconds:g} s{note}"
+
+    @property
+    def course(self) -> Course:
+        """The steps, and the pauses between them."""
+        going, restart = self.keep_going or bool(self.vusers), bool(self.restarts)
+        warmup, settle = self.warmup or 0, self.settle or 0
+        return Course(
+            self.levels,
+            self.duration,
+            warmup,
+            settle,
+            self.repeat,
+            self.order,
+            self.request_rules.seed,
+            going,
+            restart,
+        )
+
+    @property
+    def restarts(self) -> tuple[str, ...]:
+        """The options for which each step begins at the start of the log; empty if steps read on.
+
+        In the bursts of the log each step must have the same ones: the log is not equally busy everywhere.
+        """
+        return ("--restart",) * self.restart + ("--arrivals log",) * (self.arrivals == "log")
+
+    def at(self, stream: "RequestStream") -> "At":
+        """What makes the schedule of a step."""
+        if not self.vusers:
+            return arriving(self.arrivals or INDEPENDENT, stream, self.request_rules)
+        think = thinking(self.think, self.request_rules.seed)
+        return lambda count, seconds, _: Users(int(count), think, seconds)
+
+    @property
+    def closed_loop(self) -> ClosedLoop | None:
+        """The users of the steps; None if requests are sent at a rate."""
+        users = {step.index: int(step.rate) for step in self.course.steps()}
+        return ClosedLoop(users, mean_of(self.think), self.duration) if self.vusers else None
+
+    def resuming(self, folder: Path) -> str:
+        """How to make the missing steps."""
+        instead = "in place of -o " if self.output else ""
+        return f"the same command with --resume {shlex.quote(str(folder))} {instead}makes the missing steps"
+
+    def said(self) -> dict[str, Any]:
+        """What the user said, for the summary and for whoever resumes the sweep."""
+        levels = list(self.levels)
+        return {
+            **({"vusers": levels, "think": said(self.think, self.request_rules.seed)}
+               if self.vusers else {"rates": levels, "arrivals": self.arrivals}),
+            "for": self.duration, "warmup": self.warmup, "settle": self.settle, "repeat": self.repeat,
+            "order": self.order, "restart": bool(self.restarts),
+            **self.request_rules.said(), **self.sender_rules.said(),
+        }  # fmt: skip

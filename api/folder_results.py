@@ -1,0 +1,132 @@
+"""What a sweep and a search give back: results of several rates, in a folder."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from logreplay.core.files import unwritable
+from logreplay.replay.results.verdict import Finding, Severity
+from logreplay.result_folder import ResultFolder
+from logreplay.results import Result
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FolderResult(Result):
+    """Several rates that were measured one after the other. Rates in requests/s, or users.
+
+    Attributes:
+        by_rule: a condition stopped it.
+        left_out: which requests were not sent, and what a hook took, in sentences.
+    """
+
+    by_rule: bool = False
+    left_out: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.findings = tuple(
+            Finding(each["code"], Severity(each["severity"]), each["text"]) for each in self.summary.get("findings", ())
+        )
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.verdict}: {self.summary['answer']}"
+
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Copy the files into a folder, which is their place from now on.
+
+        Args:
+            path: a new folder, or an empty one.
+            force: replace an earlier result in it.
+
+        Raises:
+            TakenError: it holds something, and ``force`` was not given.
+            LogreplayError: nothing was measured, the rows are gone, or the folder cannot be written.
+        """
+        rows, path = self._rows(), Path(path)
+        with ResultFolder.new(path, [("the rows", rows)], force=force) as folder:
+            try:
+                for file in filter(Path.is_file, rows.parent.iterdir()):
+                    shutil.copyfile(file, folder.path / file.name)
+            except OSError as error:
+                raise unwritable(path, error) from None
+            folder.keep()
+        self.files = tuple(path / file.name for file in self.files)
+        self.close()
+        self.scratch = None
+        return path
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SweepResult(FolderResult):
+    """A sweep that ended. Rates in requests/s.
+
+    Attributes:
+        lost: a worker was lost; what it measured in its last step is missing.
+        why_nothing: why nothing was measured, if nothing was.
+    """
+
+    lost: bool = False
+    why_nothing: str = ""
+
+    @property
+    def sentence(self) -> str:
+        return super().sentence if self.summary else f"no judged request was sent: {self.why_nothing}"
+
+    @property
+    def rate(self) -> float | None:
+        """The rate from which the backlog grows or errors start; None: no such rate was found."""
+        return self._saturation("rate")
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval around `rate`."""
+        return self._saturation("low")
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval around `rate`."""
+        return self._saturation("high")
+
+    def _saturation(self, name: str) -> float | None:
+        value: float | None = self.summary.get("saturation", {}).get(name)
+        return value
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FindResult(FolderResult):
+    """A search that ended. Rates in requests/s; users, if those were searched.
+
+    Attributes:
+        unfinished: why it has no answer, and what is known, if it was ended before it had one.
+        lost: a worker was lost, which ended it.
+    """
+
+    unfinished: str = ""
+    lost: bool = False
+
+    @property
+    def sentence(self) -> str:
+        return self.unfinished or super().sentence
+
+    @property
+    def rate(self) -> float | None:
+        """The highest rate that surely keeps the bounds; None: there is no answer, and `sentence` says why."""
+        return self._answer("rate")
+
+    @property
+    def low(self) -> float | None:
+        """The same as `rate`."""
+        return self.rate
+
+    @property
+    def high(self) -> float | None:
+        """The lowest rate that did not keep the bounds."""
+        return self._answer("high")
+
+    def _answer(self, name: str) -> float | None:
+        value: float | None = self.summary.get("slo", {}).get(name)
+        return value

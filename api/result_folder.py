@@ -1,0 +1,202 @@
+"""Folders of results: each has one writer, and an earlier result stays until the new one is whole."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Final, Self, TypeVar
+
+Place = TypeVar("Place")
+Named = Sequence[tuple[str, Path]]
+"""Files, each after the argument or option that names it."""
+_RUNNING: Final = "running"
+_IN_A_SECOND: Final = 100
+"""Names that are tried for results without ``-o`` within one second."""
+
+
+def place_for(named: Path | None, take: Callable[[Path], Place], stem: str, ending: str = "") -> Place:
+    """Take the named place, or else a free one in the current folder, named after the command and the time.
+
+    Args:
+        named: by the user.
+        take: raises `TakenError` if something is there, or another process writes there.
+        stem: of the new name.
+        ending: of the new name.
+
+    Raises:
+        LogreplayError: the place cannot be taken.
+    """
+    from datetime import datetime
+
+    from logreplay.core.files import TakenError
+
+    if named:
+        return take(named)
+    name = f"{stem}-{datetime.now():%Y%m%d-%H%M%S}"
+    for number in ("", *(f"-{count}" for count in range(2, _IN_A_SECOND))):
+        with suppress(TakenError):
+            return take(Path(f"{name}{number}{ending}"))
+    return take(Path(f"{name}-{_IN_A_SECOND}{ending}"))
+
+
+class ResultFolder:
+    """A folder of results, locked until `close`. Where it replaces a result, it grows as ``FOLDER/running``.
+
+    Attributes:
+        path: where to write.
+    """
+
+    def __init__(self, folder: Path, path: Path, locks: ExitStack) -> None:
+        self._folder, self.path, self._locks = folder, path, locks
+        self._made = False
+
+    @classmethod
+    def new(cls, folder: Path, reads: Named = (), *, force: bool = False, others: Named = ()) -> Self:
+        """Make a folder.
+
+        Args:
+            folder: its name.
+            reads: the files that must not be among those that are replaced, each after its option.
+            force: the folder may hold a result already, which is replaced.
+            others: what is written besides; not among the files of the folder.
+
+        Raises:
+            LogreplayError: it holds something and ``force`` was not given, another process writes it, it cannot be
+                written, or holds an input.
+        """
+        from logreplay.core.errors import LogreplayError
+        from logreplay.core.files import Lock, TakenError, check_distinct, remove_left_behind, unwritable
+        from logreplay.core.rows import check_name
+
+        check_name(folder)
+        check_distinct([*others, *(("-o", folder / name) for name in _names())], reads)
+        with ExitStack() as locks:
+            made = not folder.exists()
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                locks.enter_context(Lock(folder, folder))
+                remove_left_behind(folder)
+                path = folder
+                if any(folder.iterdir()):
+                    if not force:
+                        advice = "choose another with -o, or replace it with --force"
+                        raise TakenError(f"{folder}: exists already, and is not empty; {advice}")
+                    path = folder / _RUNNING
+                    if path.is_symlink():
+                        raise LogreplayError(f"{folder}: cannot be written: {path} is a link; remove it")
+                    path.mkdir(exist_ok=True)
+                    made = True
+                    locks.enter_context(Lock(path, folder))
+                    _clear(path)
+            except OSError as error:
+                raise unwritable(folder, error) from None
+            result = cls(folder, path, locks.pop_all())
+            result._made = made
+            return result
+
+    @classmethod
+    def named(
+        cls, output: Path | None, stem: str, reads: Named = (), *, force: bool = False, others: Named = ()
+    ) -> Self:
+        """Make the folder that the user named, or one with a name made from the command and the time; see `new`."""
+        force = force and output is not None
+        return place_for(output, lambda path: cls.new(path, reads, force=force, others=others), stem)
+
+    @classmethod
+    def resumed(cls, folder: Path, reads: Named = (), *, replaces: bool = False) -> Self:
+        """Go on in a folder.
+
+        Args:
+            folder: its name.
+            reads: as of `new`.
+            replaces: the result takes the place of the one in the folder above, as the first command was to do.
+
+        Raises:
+            LogreplayError: another process writes it, it holds an input, or a sweep that was to replace it was killed.
+        """
+        from logreplay.core.errors import LogreplayError
+        from logreplay.core.files import Lock, check_distinct
+
+        kept = folder.absolute().parent if replaces else folder
+        folders = dict.fromkeys((kept, folder))
+        check_distinct([("--resume", each / name) for each in folders for name in _names()], reads)
+        with ExitStack() as locks:
+            for each in folders:
+                if each.is_dir():
+                    locks.enter_context(Lock(each, kept))
+            if (newer := folder / _RUNNING).is_dir():
+                raise LogreplayError(
+                    f"{folder}: {newer} holds what a later command left: if it was a sweep, --resume {newer} makes "
+                    f"what it lacks; to go on with the older one in {folder}, move {newer} elsewhere, or delete it"
+                )
+            return cls(kept, folder, locks.pop_all())
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it takes the place of another result."""
+        return self.path != self._folder
+
+    @property
+    def measured(self) -> bool:
+        """Whether there are rows to judge."""
+        from logreplay.analysis.output.file_names import DUET
+        from logreplay.replay.sweeps.step_log import JUDGED
+
+        return any((self.path / name).exists() for name in (JUDGED, *DUET))
+
+    def keep(self) -> Path:
+        """Put the new result in the place of the old one, of which nothing stays; return where it is.
+
+        Raises:
+            LogreplayError: the files cannot be moved.
+        """
+        from logreplay.core.files import unwritable
+
+        if self.replaces:
+            try:
+                _clear(self._folder)
+                for made in self.path.iterdir():
+                    made.replace(self._folder / made.name)
+                self.path.rmdir()
+            except OSError as error:
+                raise unwritable(self._folder, error) from None
+            self.path = self._folder
+        return self._folder
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let another process write here, and remove what nobody needs any more.
+
+        That is the pairs of a duet that ended early, and a folder that was made and holds no rows to judge.
+        """
+        from logreplay.replay.senders.pair_keeper import FILES
+
+        with self._locks, suppress(OSError):
+            for pairs in self.path.glob(FILES):
+                pairs.unlink()
+            if self._made and not self.measured:
+                _clear(self.path)
+                self.path.rmdir()
+
+
+def _names() -> Sequence[str]:
+    """The files of a sweep, a search or a duet."""
+    from logreplay.analysis.output.file_names import ANSWERS, DUET, FIGURES, OF_COMMANDS, belonging
+    from logreplay.replay.sweeps.manifest import NAME
+    from logreplay.replay.sweeps.step_log import ASIDE, JUDGED
+
+    rows = [JUDGED, *(f"{JUDGED}{ending}" for ending in (".gz", ".zst")), str(Path(JUDGED).with_suffix(".parquet"))]
+    beside = [path.name for log in (JUDGED, *DUET) for path in belonging(Path(log))]
+    return list(dict.fromkeys([NAME, ASIDE, *rows, *DUET, *beside, *FIGURES, *OF_COMMANDS, *ANSWERS]))
+
+
+def _clear(folder: Path) -> None:
+    """Remove the files of a sweep, a search or a duet, and nothing else."""
+    from logreplay.replay.senders.pair_keeper import FILES
+
+    for path in (*(folder / name for name in _names()), *folder.glob(FILES)):
+        path.unlink(missing_ok=True)

@@ -1,0 +1,193 @@
+"""Makes a sweep: from its frozen value to its folder of results and its result."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from logreplay.analysis.summary import About
+from logreplay.analysis.verdict.gates import Check
+from logreplay.calling.busy import used_by_thread
+from logreplay.calling.mailbox import Mailbox
+from logreplay.calling.stopping import stop_rule
+from logreplay.calls.sweep_call import SweepCall
+from logreplay.core.errors import LogreplayError
+from logreplay.folder_results import SweepResult
+from logreplay.inputs.logs import BUNDLED, replayable
+from logreplay.inputs.streams import aim, left_out, request_stream
+from logreplay.inputs.targets import expect_target, target_or_builtin
+from logreplay.replay.results.verdict import RunVerdict, held_back_in_steps
+from logreplay.replay.sweeps.manifest import Manifest, fingerprint
+from logreplay.replay.sweeps.step_log import JUDGED
+from logreplay.replay.sweeps.steps import of_the_generator
+from logreplay.result_folder import ResultFolder
+from logreplay.runs.evaluation import stop_checks, write_results
+from logreplay.runs.repeated_urls import repeated_urls
+from logreplay.runs.result_files import inputs
+from logreplay.runs.sweep_steps import sweep_into
+
+if TYPE_CHECKING:
+    from logreplay.calling.events import CallListener
+    from logreplay.inputs.logs import Replayable, Tell
+    from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.results.verdict import Finding
+
+
+def sweep_once(call: SweepCall, listener: "CallListener") -> SweepResult:
+    """Replay a log at each rate, or with each number of users.
+
+    Raises:
+        UsageError: parameters exclude each other.
+        LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
+        Interrupted: the calling thread was interrupted outside the sending.
+    """
+    call, mailbox = call.checked(), Mailbox(listener)
+    with used_by_thread() as stack:
+        folder = stack.enter_context(_folder(call))
+        unfinished = partial(_telling_of_steps, call, folder, mailbox.note)
+        with unfinished():
+            expect = partial(expect_target, call.choice)
+            log = stack.enter_context(replayable(call.log, mailbox.note, expect_target=expect))
+            manifest = _manifest(call, log, folder, mailbox.note)
+            url = stack.enter_context(
+                target_or_builtin(call.choice, log, mailbox.note, given=call.log is not None, announce=call.announce)
+            )
+        return sweep_to(url, call, log, folder, manifest, stack, mailbox, unfinished)
+
+
+def sweep_to(
+    url: str,
+    call: SweepCall,
+    log: "Replayable",
+    folder: ResultFolder,
+    manifest: Manifest,
+    stack: ExitStack,
+    mailbox: Mailbox,
+    unfinished: "Callable[[], AbstractContextManager[None]]" = nullcontext,
+) -> SweepResult:
+    """Sweep a target with a log, and put the result together.
+
+    Args:
+        url: of the target.
+        call: checked.
+        log: what is replayed.
+        folder: takes the results.
+        manifest: of the sweep.
+        stack: keeps temporary files for as long as they are needed.
+        mailbox: is told how it goes.
+        unfinished: says what an interruption leaves.
+    """
+    with unfinished():
+        stream = request_stream(
+            call.request_rules,
+            call.sender_rules,
+            log,
+            stack,
+            mailbox.note,
+            loop=True,
+            in_time=call.arrivals == "log",
+            ahead=bool(call.vusers),
+        )
+        aim(call.request_rules, url)
+        rule = stop_rule(call.stop_at, call.stop_asked or str)
+        outcomes, findings = sweep_into(call, manifest, stream, url, rule, mailbox)
+        urls, repeated = repeated_urls(
+            stream, call.request_rules, folder.path, call.restarts,
+            each="step", bundled=call.log is None, tell=mailbox.note,
+        )  # fmt: skip
+    stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
+    limit = next((outcome.health.limit for outcome in outcomes), "")
+    lost = any(outcome.lost for outcome in outcomes)
+    half = not rule.hit and (bool(stopped) or lost)
+    place, summary = folder.path, {}
+    if folder.measured:
+        place = folder.path if half else folder.keep()
+        findings += [*repeated, *warnings_of_steps(manifest, outcomes), *rule.findings()]
+        verdict = {"verdict": str(RunVerdict.GENERATOR_BOUND)} if lost else {}
+        about = About(
+            str(call.log or BUNDLED),
+            url,
+            call.said(),
+            [finding.as_dict() for finding in findings],
+            {"left_out": dict(stream.left_out), **urls, **verdict},
+            call.closed_loop,
+            limited_steps(manifest, outcomes),
+        )
+        with unfinished() if half else nullcontext():
+            summary = write_results(place, about, mailbox, plots=call.plots)
+    return SweepResult(
+        summary=summary,
+        files=(place / JUDGED,),
+        checks=(
+            *stop_checks(call.stop_at, call.stop_asked, rule),
+            Check("valid sweep", "passed" if summary.get("verdict") == "VALID" else "unjudged"),
+        ),
+        stopped=f"stopped: {stopped}" if stopped and rule.hit else stopped,
+        by_rule=bool(rule.hit),
+        lost=lost,
+        left_out=left_out(stream),
+        why_nothing=stopped or limit or "the log holds nothing to replay",
+    )
+
+
+@contextmanager
+def _telling_of_steps(call: SweepCall, folder: ResultFolder, tell: "Tell") -> Iterator[None]:
+    """Say of an interruption that leaves no report how many steps are made, and where they are."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        done, steps = 0, len(call.course.steps())
+        with suppress(LogreplayError):
+            manifest = Manifest.read(folder.path)
+            done, steps = len(manifest.done), steps + len(manifest.refined)
+        if folder.measured:
+            tell(f"interrupted: {done} of {steps} steps are done; the rows are kept; {call.resuming(folder.path)}")
+        else:
+            tell("interrupted before the first step: nothing was measured")
+        raise
+
+
+def _folder(call: SweepCall) -> ResultFolder:
+    reads = inputs(call.log, call.request_rules, call.sender_rules)
+    if not call.resume:
+        return ResultFolder.named(call.output, "sweep", reads, force=call.force)
+    replaces = False
+    with suppress(LogreplayError):  # `_manifest` says what is wrong
+        replaces = Manifest.read(call.resume).replaces == str(call.resume.resolve().parent)
+    return ResultFolder.resumed(call.resume, reads, replaces=replaces)
+
+
+def _manifest(call: SweepCall, log: "Replayable", folder: ResultFolder, tell: "Tell") -> Manifest:
+    """What belongs to the sweep, and which steps are made: nothing yet, or what the one to go on with left behind.
+
+    Raises:
+        LogreplayError: other arguments or another log than those of the sweep to go on with.
+    """
+    what = {"log": fingerprint(log), "target": call.choice.named or "built-in", **call.said()}
+    if call.request_rules.files:
+        what["files"] = {str(path): fingerprint(path) for path in call.request_rules.files}
+    if not call.resume:
+        return Manifest(folder.path, what, replaces=str(folder.path.resolve().parent) if folder.replaces else "")
+    manifest = Manifest.read(call.resume)
+    manifest.check(what)
+    tell(f"{call.resume}: {len(manifest.done)} of {len(call.course.steps())} steps already done; resuming")
+    return manifest
+
+
+def limited_steps(manifest: Manifest, outcomes: "Sequence[Outcome]") -> dict[int, str]:
+    """The steps of a sweep, those made before a resumption too, in which this machine met a limit; and which."""
+    limits = {each.step.index: each.limit for each in manifest.done}
+    limits |= {each.step: each.health.limit for each in outcomes}
+    return {step: limit for step, limit in limits.items() if limit}
+
+
+def warnings_of_steps(manifest: Manifest, outcomes: "Sequence[Outcome]") -> "list[Finding]":
+    """What spoils steps of a sweep, or held requests back in them; those made before a resumption too.
+
+    Of outcomes also that of an unfinished step.
+    """
+    done = {each.step.index for each in manifest.done}
+    others = [outcome for outcome in outcomes if outcome.step not in done]
+    spoilt = [finding for each in manifest.done for finding in each.warnings] + list(of_the_generator(others))
+    waits = [each.waits for each in manifest.done] + [outcome.evidence.waits for outcome in others]
+    return spoilt + held_back_in_steps(waits)

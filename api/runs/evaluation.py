@@ -1,0 +1,70 @@
+"""What follows a measurement: findings on sessions, the conditions of the call, the files that show the rows."""
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logreplay.analysis.verdict.gates import Check
+
+if TYPE_CHECKING:
+    from logreplay.analysis.summary import About
+    from logreplay.calling.events import CallListener
+    from logreplay.replay.engine.engine import Replayer
+    from logreplay.replay.results.stop_rules import Condition, StopRule
+    from logreplay.replay.results.verdict import Finding
+
+
+def report_sessions(engine: "Replayer", *, answers: int, told: "Sequence[Finding]" = ()) -> "list[Finding]":
+    """The findings on the sessions of the clients of a run that ended.
+
+    Args:
+        engine: ran it.
+        answers: that came, if clients were to keep cookies; otherwise 0.
+        told: findings that are reported besides.
+    """
+    from logreplay.replay.results.session_findings import session_findings
+
+    if engine.sessions is None:
+        return []
+    waits_told = any(finding.code == "by_client" for finding in told)
+    return list(session_findings(engine.sessions, answers=answers, waits_told=waits_told))
+
+
+def stop_checks(
+    conditions: "Sequence[Condition]", asked: Callable[[], str] | None, rule: "StopRule"
+) -> Iterator[Check]:
+    """Whether the conditions of ``--stop`` came true, and the functions of the caller."""
+    for condition in conditions:
+        name, refused = f"--stop {condition.text}", rule.refused.get(condition.text)
+        if rule.hit.startswith(f"{condition.text}: "):
+            yield Check(name, "failed", rule.hit)
+        elif refused:
+            yield Check(name, "unjudged", f"{refused} with the generator's lag, and not without it")
+        else:
+            yield Check(name, "passed", "")
+    if asked:
+        hit = rule.hit if rule.hit == asked() else ""
+        yield Check("stop function", "failed" if hit else "passed", hit)
+
+
+@contextmanager
+def evaluating(folder: Path, listener: "CallListener") -> Iterator[None]:
+    """Say of an interruption that the rows of a folder are kept, and how to evaluate them."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        again = shlex.join(("logreplay", "analyze", str(folder)))
+        told = f"interrupted while the rows were evaluated; they are kept; evaluate them with: {again}"
+        listener.note(told, always=True)
+        raise
+
+
+def write_results(folder: Path, about: "About", listener: "CallListener", *, plots: bool) -> dict[str, Any]:
+    """Analyse the ``results.csv`` of a folder, write what shows it, and return the contents of ``summary.json``."""
+    from logreplay.analysis.output.folder import write_folder
+
+    with evaluating(folder, listener):
+        summary, _ = write_folder(folder / "results.csv", folder, about, plots=plots)
+    return summary

@@ -1,0 +1,166 @@
+"""Makes the steps of a sweep over an engine, into a folder in which an interrupted sweep resumes."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from logreplay.analysis.analyze import analyse
+from logreplay.analysis.output.file_names import logins_beside
+from logreplay.analysis.wording import show
+from logreplay.calling.audience import Audience
+from logreplay.calling.loop_thread import run_in_loop, unless_stopped
+from logreplay.calling.stopping import watched
+from logreplay.calls.sweep_call import SweepCall
+from logreplay.core.plural import number_of
+from logreplay.replay.engine.engine import stopped_by
+from logreplay.replay.monitor.snapshot import Stage
+from logreplay.replay.results.login_log import LoginLog
+from logreplay.replay.sweeps.step_log import JUDGED, StepLog
+from logreplay.replay.sweeps.steps import Step, sweep
+from logreplay.runs.engines import replayer
+from logreplay.runs.evaluation import report_sessions
+
+if TYPE_CHECKING:
+    from logreplay.calling.mailbox import Mailbox
+    from logreplay.replay.requests.plan import RequestStream
+    from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.results.stop_rules import StopRule
+    from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.sweeps.manifest import Manifest
+    from logreplay.replay.sweeps.steps import FinishedStep
+
+_REFINED_STEPS: Final = 4
+_SPARE: Final = 4
+"""Descriptors kept for the manifest."""
+
+Made = tuple["Sequence[Outcome]", "list[Finding]"]
+"""What became of each step that was begun, and the findings besides."""
+
+
+def sweep_into(
+    call: SweepCall,
+    manifest: "Manifest",
+    requests: "RequestStream",
+    target: str,
+    rule: "StopRule",
+    mailbox: "Mailbox",
+) -> Made:
+    """Make the steps of a sweep that are missing into the folder of its manifest, telling how it goes."""
+    path = manifest.folder / JUDGED
+    with call.telling.audience("sweep", target, path, mailbox, first=manifest.mark.next_s) as audience:
+        mailbox.note(call.described)
+        steps = _Steps(call, manifest, requests, target, rule, mailbox, audience)
+        outcomes, findings = steps.make(call.course.steps())
+        if call.refine and not any(outcome.stopped or outcome.lost for outcome in outcomes):
+            more, _ = steps.make(steps.finer())
+            outcomes = (*outcomes, *more)
+        return outcomes, findings + audience.findings
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """A sweep under way."""
+
+    call: SweepCall
+    manifest: "Manifest"
+    requests: "RequestStream"
+    target: str
+    rule: "StopRule"
+    mailbox: "Mailbox"
+    audience: Audience
+
+    def make(self, planned: Sequence[Step]) -> Made:
+        """Make those that are missing."""
+        made = {each.step.index for each in self.manifest.done}
+        if steps := [step for step in planned if step.index not in made]:
+            return run_in_loop(lambda stop: self._send(steps, stop), self.mailbox.fault, self.mailbox)
+        return (), []
+
+    async def _send(self, steps: Sequence[Step], stop: asyncio.Event) -> Made:
+        course, rules, closed = self.call.course, self.call.sender_rules, bool(self.call.vusers)
+        folder, count = self.manifest.folder, len(self.manifest.done) + len(steps)
+        length = sum(step.seconds + course.settle for step in steps) + course.warm_up
+        rate = max(step.rate for step in steps)
+        endpoint = await unless_stopped(stop, rules.endpoint(self.target))
+        ready = rules.ready(endpoint, folder / JUDGED, rate=rate, duration=length)
+        sender, findings = await unless_stopped(stop, ready)
+        results = StepLog(folder, self.manifest.mark)
+        self.manifest.write()
+        spare, logins = _SpareDescriptors(), LoginLog(logins_beside(folder / JUDGED))
+        async with (
+            replayer(rules, sender, results, logins=logins, rate=0 if closed else rate, closed=closed) as engine,
+            stopped_by(stop, engine),
+        ):
+            with self.audience.may_set(stop):
+                outcomes = await sweep(
+                    engine,
+                    results,
+                    self.requests,
+                    course,
+                    at=self.call.at(self.requests),
+                    steps=steps,
+                    done=self.manifest.done,
+                    on_begin=lambda step: self._begin(step, count),
+                    on_progress=watched(self.rule, engine, self.audience.see),
+                    on_end=lambda done, outcome: self._end(done, outcome, results, spare),
+                )
+                spare.free()
+        answers = sum(outcome.counters.completed for outcome in outcomes) * rules.cookies
+        return outcomes, findings + report_sessions(engine, answers=answers)
+
+    def finer(self) -> list[Step]:
+        """Smaller steps within the range in which the target saturates."""
+        if not self.manifest.refined:
+            bend = analyse(self.manifest.folder / JUDGED).verdict.saturation
+            if not bend.found or bend.low is None or bend.high is None:
+                self.mailbox.note(f"nothing to refine: {bend.why}")
+                return []
+            width = (bend.high - bend.low) / (_REFINED_STEPS + 1)
+            self.manifest.refined = [round(bend.low + width * (index + 1), 2) for index in range(_REFINED_STEPS)]
+            within = f"saturation between {bend.low:g} and {bend.high:g}/s"
+            self.mailbox.note(f"{within}: {_REFINED_STEPS} more steps in there")
+        first = len(self.call.course.steps())
+        return [Step(first + index, rate, self.call.duration) for index, rate in enumerate(self.manifest.refined)]
+
+    def _begin(self, step: Step, count: int) -> None:
+        users, name = bool(self.call.vusers), f"step {step.index + 1} of {count}"
+        self.audience.begin(Stage(name, None if users else step.rate, step.seconds, level=step.rate, users=users))
+
+    def _end(self, done: "FinishedStep", outcome: "Outcome", results: StepLog, spare: "_SpareDescriptors") -> None:
+        step, counted = done.step, outcome.counters
+        spare.free()
+        self.manifest.finish(done, results.mark())
+        spare.hold()
+        expected = counted.http_error - counted.new_errors
+        one = "of the http_error has the status of the log and does not count as failed"
+        many = "of the http_error have the status of the log and do not count as failed"
+        as_logged = f" ({number_of(expected, one, many)})" if expected else ""
+        unit = (" user" if step.rate == 1 else " users") if self.call.vusers else "/s"
+        note = (
+            f"{step.rate:g}{unit} for {show(outcome.seconds)}: "
+            f"sent {counted.sent} = ok {counted.ok} + http_error {counted.http_error} + net_error {counted.net_error}"
+            f"{as_logged}; {outcome.backlog} in flight at the end"
+        )
+        self.audience.end(outcome, state="" if done.carried or done.limit else "overloaded", note=note)
+
+
+class _SpareDescriptors:
+    """Descriptors kept for the manifest: in a step that runs out of them, connections take all others."""
+
+    def __init__(self) -> None:
+        self._held: list[int] = []
+        self.hold()
+
+    def hold(self) -> None:
+        """Take as many as writing the manifest needs, or as many as there are."""
+        with suppress(OSError):
+            while len(self._held) < _SPARE:
+                self._held.append(os.open(os.devnull, os.O_RDONLY))
+
+    def free(self) -> None:
+        """Give them back."""
+        while self._held:
+            os.close(self._held.pop())

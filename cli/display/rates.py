@@ -1,0 +1,74 @@
+"""Shows what a sweep or a search found: its tables on stdout, its answer and findings on stderr."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import polars as pl
+
+from logreplay.analysis.output.junit import write_junit
+from logreplay.cli.display.tables import print_summary
+from logreplay.cli.display.terminal import say, say_finding
+from logreplay.cli.display.words import print_arrivals
+from logreplay.cli.exit_codes import Exit, of_checks
+
+if TYPE_CHECKING:
+    from logreplay.folder_results import FindResult, FolderResult, SweepResult
+
+
+def show_sweep(result: "SweepResult", *, as_json: bool = False, quiet: bool = False, again: str = "") -> Exit:
+    """Show a sweep; return the exit code.
+
+    Args:
+        result: the sweep.
+        as_json: print the summary instead of tables.
+        quiet: show errors only.
+        again: what makes the missing steps, if it was stopped.
+    """
+    summary, stopped = result.summary, Exit.CONDITION if result.by_rule else Exit.INTERRUPTED
+    if not summary:
+        say(result.sentence, quiet=quiet)
+        return stopped if result.stopped else Exit.FAILED
+    if as_json:
+        click.echo(json.dumps(summary, indent=2))
+    elif not quiet:
+        print_arrivals(summary["options"])
+        print_summary(summary, pl.DataFrame(summary.get("steps", ()), infer_schema_length=None))
+    _say_findings(result, f"{summary['answer']}\n", quiet=quiet)
+    if result.lost:
+        say(f"a worker was lost: repeat its step with --resume {result.files[0].parent}", quiet=quiet)
+    if result.stopped:
+        say(f"{result.stopped}; the rows are kept; {again}", quiet=quiet)
+        return stopped
+    return Exit.OK if result.valid else Exit.INVALID
+
+
+def show_find(result: "FindResult", *, as_json: bool, quiet: bool, junit: Path | None) -> Exit:
+    """Show a search; return the exit code."""
+    summary, held = result.summary, result.checks[0]
+    if result.unfinished:
+        say(result.unfinished, quiet=quiet)
+        if summary:
+            say(f"results: {result.files[0].parent}", quiet=quiet)
+        return Exit.CONDITION if result.by_rule else Exit.INVALID if result.lost else Exit.INTERRUPTED
+    if as_json:
+        click.echo(json.dumps(summary, indent=2))
+    else:
+        click.echo(summary["answer"])
+        if not quiet:
+            print_arrivals(summary["options"])
+            seed = summary["options"]["seed"]
+            click.echo(f"seed: {seed}; --seed {seed} repeats the same random choices")
+    _say_findings(result, quiet=quiet)
+    if junit:
+        write_junit(junit, "find", [held])
+    return of_checks([held])
+
+
+def _say_findings(result: "FolderResult", answer: str = "", *, quiet: bool) -> None:
+    for sentence in result.left_out:
+        say(sentence, quiet=quiet)
+    for finding in result.findings:
+        say_finding(finding.severity, finding.text, quiet=quiet)
+    say(f"{answer}verdict: {result.verdict}\nresults: {result.files[0].parent}", quiet=quiet)
