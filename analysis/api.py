@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+from warnings import warn
 
 from logreplay.analysis import analyze
 from logreplay.analysis.analyze import analysed, timed
@@ -15,7 +16,9 @@ from logreplay.analysis.input import sources
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.verdict import comparison, machines
 from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
+from logreplay.analysis.verdict.compare_log import Fidelity
 from logreplay.analysis.verdict.comparison import Comparison
+from logreplay.analysis.verdict.judged_runs import compare_judged
 from logreplay.analysis.verdict.machines import Capacity
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.core.errors import LogreplayError
@@ -82,13 +85,21 @@ def saturation(results: Results) -> SaturationVerdict:
     return analysed(_named(results)).verdict
 
 
-def compare(baseline: Results, candidate: Results, *, tolerance: float | None = None) -> Comparison:
-    """Say whether one run is slower than another: see `logreplay.analysis.verdict.comparison.compare`.
+def compare(
+    baseline: Results,
+    candidate: Results,
+    *more: Results,
+    tolerance: float | None = None,
+    fail_above: float | None = None,
+) -> Comparison | Fidelity:
+    """Say whether one run is slower than another: see `logreplay.analysis.verdict.judged_runs.compare_judged`.
 
     Raises:
+        UsageError: a run has no candidate, is named twice, or is a log in the place of a run.
         LogreplayError: a result log cannot be read.
     """
-    return comparison.compare(_named(baseline), _named(candidate), tolerance=tolerance)
+    runs = [_named(run) for run in (baseline, candidate, *more)]
+    return compare_judged(runs, tolerance=tolerance, fail_above=fail_above)
 
 
 def duet(folder: str | PathLike[str], *, tolerance: float = AT_ONCE_TOLERANCE) -> Comparison:
@@ -101,6 +112,7 @@ def duet(folder: str | PathLike[str], *, tolerance: float = AT_ONCE_TOLERANCE) -
     Raises:
         LogreplayError: a result log cannot be read.
     """
+    warn("analysis.duet is going away; use logreplay.analyze", DeprecationWarning, stacklevel=2)
     baseline, candidate = _sides(folder)
     return comparison.compare_duet(baseline, candidate, tolerance)
 

@@ -9,7 +9,8 @@ TYPE_CHECKING = False  # for type checkers; `typing` takes 10 ms, in which Ctrl-
 if TYPE_CHECKING:
     from logreplay import analysis, parsers
     from logreplay.core.errors import BusyError, Interrupted, LogError, LogreplayError, TakenError, UsageError
-    from logreplay.functions import run, serve
+    from logreplay.duet_result import DuetResult
+    from logreplay.functions import duet, run, serve
     from logreplay.inputs.python_logs import Request
     from logreplay.options.parameters import (
         DuetOptions,
@@ -21,18 +22,21 @@ if TYPE_CHECKING:
         SessionOptions,
         SweepOptions,
     )
-    from logreplay.results import RunResult
+    from logreplay.readings import analyze, capacity, compare
+    from logreplay.results import Result, RunResult
 
 _HOMES = {
     **dict.fromkeys(
         ("BusyError", "Interrupted", "LogError", "LogreplayError", "TakenError", "UsageError"), "logreplay.core.errors"
     ),
     "Request": "logreplay.inputs.python_logs",
+    "DuetResult": "logreplay.duet_result",
+    "Result": "logreplay.results",
     "RunResult": "logreplay.results",
+    **dict.fromkeys(("analyze", "capacity", "compare"), "logreplay.readings"),
     "analysis": "logreplay.analysis",
     "parsers": "logreplay.parsers",
-    "run": "logreplay.functions",
-    "serve": "logreplay.functions",
+    **dict.fromkeys(("duet", "run", "serve"), "logreplay.functions"),
     **dict.fromkeys(
         (
             *("RunOptions", "SweepOptions", "FindOptions", "DuetOptions"),
@@ -46,6 +50,7 @@ _HOMES = {
 __all__ = [
     "BusyError",
     "DuetOptions",
+    "DuetResult",
     "FindOptions",
     "Interrupted",
     "LogError",
@@ -53,6 +58,7 @@ __all__ = [
     "ProgressOptions",
     "Request",
     "RequestOptions",
+    "Result",
     "RunOptions",
     "RunResult",
     "SenderOptions",
@@ -61,6 +67,10 @@ __all__ = [
     "TakenError",
     "UsageError",
     "analysis",
+    "analyze",
+    "capacity",
+    "compare",
+    "duet",
     "parsers",
     "run",
     "serve",

@@ -29,29 +29,29 @@ class DuetResult(Result):
 
     Attributes:
         files: the folder, and the result log of each target in it.
-        outcome: of the engine, for all targets together.
-        health: the verdict on the generator, and on each target.
+        outcome: of the engine, for all targets together; None: the duet was made before.
+        health: the verdict on the generator, and on each target; likewise.
         comparison: of the times; None if nothing was sent.
         answers: differences between the answers; None if they were not compared.
         left_out: which requests were not sent, and what a hook took, in sentences.
     """
 
-    outcome: "Outcome"
-    health: "DuetHealth"
+    outcome: "Outcome | None" = None
+    health: "DuetHealth | None" = None
     comparison: "Comparison | None" = None
     answers: "AnswerDifferences | None" = None
     left_out: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
-        return str(self.health.whole.verdict)
+        return str(self.health.whole.verdict) if self.health else super().verdict
 
     @property
     def sentence(self) -> str:
         if not self.comparison:
-            return f"nothing was sent: {self.outcome.why_nothing}"
-        told = "; ".join(filter(None, (self.health.sentence, self.comparison.sentence)))
-        return f"{self.verdict}: {told}"
+            return f"nothing was sent: {self.outcome.why_nothing if self.outcome else ''}"
+        told = (self.health.sentence if self.health else "", self.comparison.sentence)
+        return ": ".join(filter(None, (self.verdict, "; ".join(filter(None, told)))))
 
     @property
     def folder(self) -> Path | None:
@@ -65,6 +65,10 @@ class DuetResult(Result):
         """
         from logreplay.analysis.answers.tally import frame
 
+        if not self.health and (self.files[0] / "differences.csv").exists():
+            from logreplay.analysis import differences
+
+            return differences(self.files[0])
         return frame_of(frame(self.answers.rows if self.answers else ()))
 
     @cached_property

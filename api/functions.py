@@ -3,11 +3,10 @@
 `run` has the parameters of the table of options; the other commands have no function yet.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from logreplay.calling.audience import Telling
 from logreplay.calling.busy import only_run, used_by_thread
@@ -15,6 +14,7 @@ from logreplay.calling.callbacks import Callbacks
 from logreplay.calling.prompt import at_prompt
 from logreplay.core.errors import Interrupted, UsageError
 from logreplay.core.quantities import Seconds, as_seconds
+from logreplay.duet_result import DuetResult
 from logreplay.inputs.logs import named
 from logreplay.inputs.targets import TargetChoice
 from logreplay.options.keywords import read, taken
@@ -26,7 +26,7 @@ from logreplay.results import Result, RunResult
 
 if TYPE_CHECKING:
     from logreplay.inputs.logs import AnyLog
-    from logreplay.options.parameters import RunOptions
+    from logreplay.options.parameters import DuetOptions, RunOptions
     from logreplay.replay.servers.target_process import Server
 
 _LAST_PORT: Final = 65_535
@@ -56,20 +56,12 @@ def run(
     from logreplay.analysis.output.junit import write_junit
     from logreplay.runs.single import RunCall, run_once
 
-    values = read("run", options)
-    stops, progress, output = values.pop("stop"), values.pop("progress"), values.pop("output")
-    functions = [each for each in stops if callable(each)]
-    listener = Callbacks(progress, functions)
+    values, listener, output = _read("run", options)
     junit, history = values.pop("junit"), values.pop("history")
     call = RunCall(
         log=named(log),
         choice=TargetChoice(target, values.pop("demo_target")),
         load=taken(Load, values),
-        request_rules=taken(RequestRules, values),
-        sender_rules=taken(SenderRules, values, asked=frozenset(options)),
-        telling=taken(Telling, values),
-        stop_at=[each for each in stops if not callable(each)],
-        stop_asked=(lambda: listener.asked) if functions else None,
         written={"--junit": junit, "--history": history},
         **values,
     )
@@ -80,6 +72,50 @@ def run(
         write_junit(junit, "run", result.checks)
     if history and result.summary:
         append(history, of_run(result.summary))
+    return result
+
+
+@described
+def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOptions"]) -> DuetResult:
+    """Replay a log against two targets at once, and compare their times and answers.
+
+    Each request goes to both at the same instant, in random order: what disturbs one disturbs the other, so a duet
+    detects far smaller changes than two runs one after the other. Prints nothing, and writes only to ``output``, a
+    folder. Functions of ``progress`` and ``stop`` are called as by `run`. ``checks`` of the result say whether the duet
+    is valid, and whether the candidate keeps ``fail_above`` and ``fail_different``.
+
+    Raises:
+        BusyError: another run is under way in this process.
+        UsageError: parameters are wrong or exclude each other.
+        LogreplayError: the log cannot be read, a target not be loaded, or the results not be written.
+        Interrupted: Ctrl-C ended the duet; ``result`` is the result until then.
+    """
+    from logreplay.analysis.output.history import append, check, of_duet
+    from logreplay.analysis.output.junit import write_junit
+    from logreplay.calls.duet_call import DuetCall
+    from logreplay.options.answer_rules import AnswerRules
+    from logreplay.runs.pair import duet_once
+
+    values, listener, output = _read("duet", options)
+    junit, history = values.pop("junit"), values.pop("history")
+    if (source := named(log)) is None:
+        raise UsageError("log: name a log to send to both targets")
+    call = DuetCall(
+        log=source,
+        baseline=baseline,
+        candidate=candidate,
+        load=taken(Load, values),
+        answer_rules=taken(AnswerRules, values),
+        written={"--junit": junit, "--history": history},
+        **values,
+    )
+    if history:
+        check(history, of_duet({}))
+    result = _answered("duet", lambda place: duet_once(replace(call, output=place), listener), listener, output, "duet")
+    if junit:
+        write_junit(junit, "duet", result.checks)
+    if history and result.summary:
+        append(history, of_duet(result.summary))
     return result
 
 
@@ -122,14 +158,41 @@ def serve(
         return Server(path, capacity, port, tuple(notes))
 
 
-def _answered(function: str, once: Callable[[Path], R], listener: Callbacks, output: str | PathLike[str] | None) -> R:
-    """Make a call whose result log gets a place, or a temporary folder that goes with the result.
+def _read(function: str, options: Mapping[str, object]) -> tuple[dict[str, Any], Callbacks, Path | None]:
+    """The values of a call that sends, its listener, and its output.
+
+    Args:
+        function: its name.
+        options: its keywords.
+
+    Raises:
+        UsageError: a parameter is wrong.
+    """
+    values = read(function, options)
+    stops, progress, output = values.pop("stop"), values.pop("progress"), values.pop("output")
+    functions = [each for each in stops if callable(each)]
+    listener = Callbacks(progress, functions)
+    values |= {
+        "request_rules": taken(RequestRules, values),
+        "sender_rules": taken(SenderRules, values, asked=frozenset(options)),
+        "telling": taken(Telling, values),
+        "stop_at": [each for each in stops if not callable(each)],
+        "stop_asked": (lambda: listener.asked) if functions else None,
+    }
+    return values, listener, output
+
+
+def _answered(
+    function: str, once: Callable[[Path], R], listener: Callbacks, output: Path | None, name: str = "results.csv"
+) -> R:
+    """Make a call whose results get a place, or a temporary folder that goes with the result.
 
     Args:
         function: the name of the function.
-        once: is given the place of the result log.
+        once: is given the place of the results.
         listener: keeps the notes.
         output: the place; None: a temporary folder.
+        name: of the results in it.
 
     Raises:
         BusyError: another run is under way in this process.
@@ -141,7 +204,7 @@ def _answered(function: str, once: Callable[[Path], R], listener: Callbacks, out
         scratch = Scratch() if output is None else None
         if scratch:
             stack.callback(scratch.close)
-        result = once(scratch.path / "results.csv" if scratch else Path(output or ""))
+        result = once(scratch.path / name if scratch else output or Path())
         stack.pop_all()  # the folder goes with the result
     result.notes, result.scratch = tuple(listener.notes), scratch
     if result.stopped.startswith("interrupted") and not at_prompt():

@@ -1,5 +1,6 @@
 """The small tables of a result log, which a result keeps; rows stay on disk."""
 
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import polars as pl
 
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input.arrays import RequestArrays
+from logreplay.analysis.input.closed_loop import summary_of
+from logreplay.analysis.summary import remembering
 from logreplay.analysis.tables import windows
 
 
@@ -23,8 +26,12 @@ class ResultTables:
     routes: pl.DataFrame
 
 
-def tables_of(results: Path) -> ResultTables:
+def tables_of(results: Path, executor: Executor | None = None) -> ResultTables:
     """Analyse a result log.
+
+    Args:
+        results: its path.
+        executor: reads it in stretches, as `logreplay.analysis.input.arrays.read` says.
 
     Raises:
         LogreplayError: it cannot be read.
@@ -35,5 +42,6 @@ def tables_of(results: Path) -> ResultTables:
         table = windows.by_step_and_route(requests)
         routes.append(table if requests.has_times else windows.without_times(table))
 
-    analysis = analyse(results, meanwhile=(summarise,))
-    return ResultTables(replace(analysis, requests=None), routes[0] if routes else pl.DataFrame())
+    analysis = analyse(results, executor=executor, meanwhile=(summarise,))
+    summary = remembering(analysis.summary, summary_of(results))
+    return ResultTables(replace(analysis, requests=None, summary=summary), routes[0] if routes else pl.DataFrame())

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, overload
 
+from logreplay.analysis.notebook_view import html
 from logreplay.core.errors import LogreplayError
 from logreplay.core.quantities import Seconds, as_seconds
-from logreplay.notebook_view import html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from logreplay.analysis.verdict.gates import Check
+    from logreplay.analysis.verdict.checks import Check
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.contract import Exchange
@@ -72,7 +72,7 @@ class Result:
     @property
     def sentence(self) -> str:
         """The result in one line."""
-        return self.verdict
+        return ": ".join(filter(None, (self.verdict, self.summary.get("answer"))))
 
     @property
     def folder(self) -> Path | None:

@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from logreplay.analysis.verdict.gates import Check
+    from logreplay.analysis.verdict.checks import Check
 
 
 class Exit(IntEnum):

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from logreplay.analysis.verdict.gates import Check
+from logreplay.analysis.verdict.checks import Check
 from logreplay.core.files import unwritable, write_atomically
 from logreplay.core.masking import masked, terminal_safe
 

@@ -16,6 +16,7 @@ from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.change import ALL, TOLERANCE, Change, median_change
+from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.run_pairs import readable
 from logreplay.analysis.verdict.shares import (
     Share,
@@ -45,8 +46,8 @@ _ROUTES: Final = 30
 _SERVER_ERROR: Final = 500
 
 
-@dataclass(frozen=True)
-class Fidelity:
+@dataclass(frozen=True, repr=False)
+class Fidelity(CheckedAnswer):
     """What differs between a log and its replay.
 
     Attributes:
@@ -65,6 +66,7 @@ class Fidelity:
         gap_distance: largest distance between the distributions of the gaps between requests, each in units of its
             mean (Kolmogorov-Smirnov), 0 to 1: 0 is the log's own rhythm.
         notes: what explains the most frequent changes.
+        checks: the validity of the run, and the limits that were asked for.
     """
 
     sentence: str
@@ -80,11 +82,17 @@ class Fidelity:
     gap_distance: float
     tolerance: float = TOLERANCE
     notes: list[str] = field(default_factory=list)
+    checks: tuple[Check, ...] = ()
 
     @property
     def verdict(self) -> str | None:
         """``fails more``, or the verdict on the service time; None where the log has no times."""
         return verdict_of(self.failed_more, self.change.verdict(self.tolerance) if self.change else None)
+
+    @property
+    def quantiles(self) -> dict[str, Change]:
+        """Percentiles of a log and of a replay are not compared: none."""
+        return {}
 
     @property
     def by_route(self) -> "pd.DataFrame":

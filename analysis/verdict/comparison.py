@@ -32,6 +32,7 @@ from logreplay.analysis.verdict.change import (
     together,
     together_in_duet,
 )
+from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.run_pairs import PairOfRuns, of_a_duet, pair_of_runs, sides_of
 from logreplay.analysis.verdict.shares import (
     FAILS_MORE,
@@ -74,8 +75,8 @@ _NOT_IN_TURN: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(CheckedAnswer):
     """What differs between two runs, or between several pairs of runs.
 
     Attributes:
@@ -97,6 +98,7 @@ class Comparison:
         failed: share of requests that failed: of the baseline, of the candidate; all steps of a sweep.
         failed_more: difference of these shares, candidate minus baseline, with its 95 % interval.
         notes: omissions, and why.
+        checks: the validity of the runs, and the limits that were asked for.
     """
 
     sentence: str
@@ -115,6 +117,7 @@ class Comparison:
     tolerance: float = TOLERANCE
     at_once: bool = False
     notes: list[str] = field(default_factory=list)
+    checks: tuple[Check, ...] = ()
 
     @property
     def verdict(self) -> str | None:

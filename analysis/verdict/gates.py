@@ -1,9 +1,9 @@
 """The conditions of a comparison as values: whether its runs are valid, and the limits of ``--fail-above``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
+from logreplay.analysis.verdict.checks import Check
 from logreplay.core.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
@@ -16,22 +16,9 @@ _NAMED: Final = 3
 """Rows that are named of those that cannot be judged."""
 _FAILED_MORE: Final = 0.01
 """Share of the requests that may fail in the candidate beyond those of the baseline."""
+VALID_RUNS: Final = "valid runs"
+CANDIDATE: Final = "candidate: at least half of the requests succeed"
 _FAILURES: Final = f"failures: not {_FAILED_MORE:.0%} more"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One condition of a call.
-
-    Attributes:
-        name: of the condition.
-        state: whether it holds.
-        text: the figures behind it.
-    """
-
-    name: str
-    state: Literal["passed", "failed", "unjudged"] = "passed"
-    text: str = ""
 
 
 def check_valid(why: Mapping[str, Sequence[str]]) -> Check:
@@ -45,12 +32,12 @@ def check_valid(why: Mapping[str, Sequence[str]]) -> Check:
         if findings:
             runs.setdefault("; ".join(findings), []).append(run)
     texts = [terminal_safe(masked(f"{' and '.join(names)}: {finding}")) for finding, names in runs.items()]
-    return Check("valid runs", "unjudged" if texts else "passed", "; ".join(texts))
+    return Check(VALID_RUNS, "unjudged" if texts else "passed", "; ".join(texts))
 
 
 def check_candidate(text: str, *, failing: bool) -> Check:
     """Whether the candidate of a duet answers, from the finding on its failed requests."""
-    return Check("candidate: at least half of the requests succeed", "failed" if failing else "passed", text)
+    return Check(CANDIDATE, "failed" if failing else "passed", text)
 
 
 def gate(found: "Fidelity | Comparison", limit: float) -> list[Check]:

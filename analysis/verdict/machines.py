@@ -10,6 +10,7 @@ import polars as pl
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
+from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.saturation import NEAR
 from logreplay.analysis.verdict.stability import CUT, late_from
 from logreplay.analysis.wording import show
@@ -34,8 +35,8 @@ class RateLeftOut:
     why: str
 
 
-@dataclass(frozen=True)
-class Capacity:
+@dataclass(frozen=True, repr=False)
+class Capacity(CheckedAnswer):
     """The number of machines that carry a load, and the bracket of one machine.
 
     Attributes:
@@ -64,6 +65,18 @@ class Capacity:
     saturation: float | None = None
     error_base: float = 0.0
     not_counted: tuple[RateLeftOut, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """``VALID``, or ``NO_ANSWER``: `machines` is None."""
+        return "NO_ANSWER" if self.machines is None else "VALID"
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Whether one machine keeps the bound; unjudged: nothing that was tested counts."""
+        if self.machines is not None:
+            return (Check("a rate keeps the bound", text=self.sentence),)
+        return (Check("a rate keeps the bound", "unjudged" if self.high is None else "failed", self.sentence),)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from logreplay.analysis.summary import About
-from logreplay.analysis.verdict.gates import Check
+from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.mailbox import Mailbox
 from logreplay.calling.stopping import stop_rule

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logreplay.analysis.verdict.gates import Check
+from logreplay.analysis.verdict.checks import Check
 
 if TYPE_CHECKING:
     from logreplay.analysis.summary import About

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from logreplay.analysis.output.folder import write_beside
 from logreplay.analysis.summary import About, protocol
 from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
+from logreplay.analysis.verdict.checks import Check
 from logreplay.analysis.verdict.comparison import compare_duet
-from logreplay.analysis.verdict.gates import Check, check_answers, check_candidate, gate
+from logreplay.analysis.verdict.gates import check_answers, check_candidate, gate
 from logreplay.calls.duet_call import DuetCall
 from logreplay.core.files import write_atomically
 from logreplay.core.rows import read_batches

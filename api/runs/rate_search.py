@@ -12,7 +12,7 @@ from logreplay.analysis.output.folder import remove_unfinished, write_unfinished
 from logreplay.analysis.search import report
 from logreplay.analysis.search.search import Search
 from logreplay.analysis.summary import About
-from logreplay.analysis.verdict.gates import Check
+from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.audience import Audience
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from logreplay.analysis.output.file_names import belonging, logins_beside, summary_beside
 from logreplay.analysis.output.folder import write_beside, write_unfinished
 from logreplay.analysis.summary import About
-from logreplay.analysis.verdict.gates import Check
+from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.audience import Telling
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.loop_thread import Stop, loop_in_this_thread, protected, unless_stopped

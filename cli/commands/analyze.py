@@ -1,6 +1,8 @@
 """``logreplay analyze``: tables, pictures and a report from any result log."""
 
-from contextlib import suppress
+import json
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 import click
@@ -10,7 +12,6 @@ from logreplay.cli.options.cluster import cluster_option
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.cli.settings.share import share_option
 from logreplay.result_folder import place_for
-from logreplay.runs.engines import cluster_executor
 
 
 @click.command(cls=Configurable)
@@ -38,29 +39,27 @@ def analyze(
     \b
     Example: logreplay analyze results.csv -o report
     """
-    from logreplay.analysis.input import sources
-    from logreplay.analysis.output.folder import write_folder
-    from logreplay.cli.display.tables import print_summary
+    from logreplay.cli.display.tables import print_summary, steps_of
+    from logreplay.readings import analyze as analyze_results
 
-    path = sources.locate(results)
-    inside = output is None and results.is_dir()
-    folder = results if inside else place_for(output, _made if output is None else Path if force else _free, "analyze")
-    with cluster_executor(cluster) as executor:
-        summary, steps = write_folder(path, folder, plots=not no_plots, executor=executor)
+    with ExitStack() as stack:
+        inside = output is None and results.is_dir()
+        folder = output or (results if inside else place_for(None, partial(_made, stack), "analyze"))
+        force = force or output is None
+        found = analyze_results(results, output=folder, plots=not no_plots, force=force, cluster=cluster)
+    summary = found.summary
     if as_json:
-        import json
-
         click.echo(json.dumps(summary, indent=2))
     else:
-        print_summary(summary, steps)
-    for finding in summary["findings"]:
-        if finding["text"] != summary["answer"]:
-            say_finding(finding["severity"], finding["text"], quiet=quiet)
+        print_summary(summary, steps_of(summary))
+    for finding in found.findings:
+        if finding.text != summary["answer"]:
+            say_finding(finding.severity, finding.text, quiet=quiet)
     say(f"{summary['answer']}\n{folder}", quiet=quiet)
 
 
-def _made(folder: Path) -> Path:
-    """Make a folder, which is removed if it is empty when the command ends.
+def _made(stack: ExitStack, folder: Path) -> Path:
+    """Make a folder, which is removed if it is empty at the end.
 
     Raises:
         TakenError: another command made it.
@@ -79,18 +78,5 @@ def _made(folder: Path) -> Path:
         with suppress(OSError):
             folder.rmdir()
 
-    click.get_current_context().call_on_close(remove)
-    return folder
-
-
-def _free(folder: Path) -> Path:
-    """Return a folder that is empty or not there.
-
-    Raises:
-        TakenError: it holds something.
-    """
-    from logreplay.core.files import check_absent
-
-    if not (folder.is_dir() and not any(folder.iterdir())):
-        check_absent(folder)
+    stack.callback(remove)
     return folder

@@ -1,12 +1,17 @@
 """``logreplay capacity``: the number of machines that carry a load."""
 
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.cli.exit_codes import Exit
+from logreplay.cli.exit_codes import of_checks
 from logreplay.cli.options.types import DURATION, RATE, percent
 from logreplay.cli.settings.configurable import Configurable
+
+if TYPE_CHECKING:
+    from logreplay.readings import Percentile
 
 
 @click.command(cls=Configurable)
@@ -35,7 +40,7 @@ from logreplay.cli.settings.configurable import Configurable
     help="Share of each machine to keep free: 20% or 0.2.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
-def capacity(results: Path, tps: float, within: float, percentile: str, headroom: float, as_json: bool) -> int:
+def capacity(results: Path, tps: float, within: float, percentile: "Percentile", headroom: float, as_json: bool) -> int:
     """Compute how many machines carry a load within a bound, from a sweep of one of them.
 
     RESULTS is the result log of a sweep, or its folder. Steps in which the generator was the limit do not count. A rate
@@ -48,15 +53,8 @@ def capacity(results: Path, tps: float, within: float, percentile: str, headroom
     \b
     Example: logreplay capacity sweep --tps 200 --within 300ms --headroom 20%
     """
-    from logreplay.analysis import capacity as machines
+    from logreplay.readings import capacity as machines
 
     found = machines(results, tps=tps, within=within, percentile=percentile, headroom=headroom)
-    if as_json:
-        import json
-
-        click.echo(json.dumps(found.as_dict(), indent=2))
-    else:
-        click.echo(found.sentence)
-    if found.machines is not None:
-        return Exit.OK
-    return Exit.INVALID if found.high is None else Exit.CONDITION
+    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
+    return of_checks(found.checks)

@@ -1,18 +1,38 @@
 """Prints what differs between runs, and which conditions do not hold."""
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.analysis.verdict.gates import interval
+from logreplay.analysis.verdict.compare_log import Fidelity
+from logreplay.analysis.verdict.comparison import Comparison
+from logreplay.analysis.verdict.gates import CANDIDATE, VALID_RUNS, interval
+from logreplay.analysis.wording import show
 from logreplay.cli.display.tables import OpenTable
 from logreplay.cli.display.terminal import say
 
 if TYPE_CHECKING:
-    from logreplay.analysis.verdict.compare_log import Fidelity
-    from logreplay.analysis.verdict.comparison import Comparison
-    from logreplay.analysis.verdict.gates import Check
+    from logreplay.analysis.verdict.checks import Check
+
+
+def show_comparison(found: Comparison | Fidelity, runs: Sequence[str], *, as_json: bool) -> None:
+    """Print what differs between runs, and say which conditions do not hold."""
+    for check in found.checks:
+        if check.name == VALID_RUNS and check.text:
+            say(f"invalid run, its response times do not describe the target: {check.text}")
+        elif check.name == CANDIDATE and check.text:
+            say(check.text)
+    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
+    if not as_json:
+        for note in found.notes:
+            say(note)
+        if isinstance(found, Comparison):
+            print_comparison(found, runs)
+        else:
+            _print_likeness(found)
+    say_gates(found.checks)
 
 
 def say_gates(checks: "Iterable[Check]") -> None:
@@ -22,7 +42,7 @@ def say_gates(checks: "Iterable[Check]") -> None:
             say(check.text)
 
 
-def print_comparison(found: "Comparison", runs: Sequence[str], *, statuses: bool = True) -> None:
+def print_comparison(found: Comparison, runs: Sequence[str], *, statuses: bool = True) -> None:
     names = {at // 2 + 1: f"{runs[at]} → {runs[at + 1]}" for at in range(0, len(runs), 2)}
     by_pair = [row | {"pair": names[row["pair"]]} for row in found.rows("pair")]
     tables = [
@@ -55,7 +75,7 @@ def print_comparison(found: "Comparison", runs: Sequence[str], *, statuses: bool
         print_statuses(found)
 
 
-def print_statuses(found: "Comparison | Fidelity") -> None:
+def print_statuses(found: Comparison | Fidelity) -> None:
     table = OpenTable("status", "became", "requests", words=("became",))
     for old, new, requests in found.statuses:
         table.add(old, new if new != old else "same", f"{requests:,}")
@@ -63,3 +83,13 @@ def print_statuses(found: "Comparison | Fidelity") -> None:
     if found.bytes_changed:
         share, low, high = found.bytes_changed
         click.echo(f"bodies of another size: {share:.2%} (95 % interval {low:.2%} to {high:.2%})")
+
+
+def _print_likeness(found: Fidelity) -> None:
+    table = OpenTable("route", "requests", "p50 in the log", "p50", "relative to the others")
+    for row in found.routes.iter_rows(named=True):
+        relative = "–" if row["relative"] is None else f"{row['relative']:.2f}x"
+        table.add(row["route"], f"{row['requests']:,}", show(row["p50_log"]), show(row["p50"]), relative)
+    table.print()
+    print_statuses(found)
+    click.echo(f"rhythm: largest distance of the gaps between requests {found.gap_distance:.2f} (0: as in the log)")

@@ -24,8 +24,8 @@ def show_duet(
 ) -> Exit:
     """Print what differs and the findings; return the exit code."""
     found, summary = result.comparison, result.summary
-    if not found:
-        say(f"nothing was sent: {result.outcome.why_nothing}", quiet=quiet)
+    if not (found and result.health):
+        say(result.sentence, quiet=quiet)
         return Exit.INTERRUPTED if result.stopped else Exit.FAILED
     if as_json:
         click.echo(json.dumps(summary, indent=2))

@@ -102,13 +102,11 @@ def _print_summary(summary: dict[str, Any], *, classic: bool) -> None:
     """The figures of a run on stdout, with the tables of siege and ab."""
     from logreplay.analysis.summary import protocol
     from logreplay.analysis.verdict.status_changes import explained
-    from logreplay.cli.display.tables import print_classic, print_summary, print_times
+    from logreplay.cli.display.tables import print_classic, print_summary, print_times, steps_of
 
     counts = summary["requests"]
     if "by_step" in summary:
-        import polars as pl
-
-        print_summary(summary, pl.DataFrame(summary["steps"], infer_schema_length=None), classic=classic)
+        print_summary(summary, steps_of(summary), classic=classic)
     else:
         print_times(summary)
     cancelled = summary["errors"].get("cancelled", 0)

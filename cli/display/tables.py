@@ -91,6 +91,13 @@ def print_times(summary: Mapping[str, Any]) -> None:
     table.print()
 
 
+def steps_of(summary: Mapping[str, Any]) -> "pl.DataFrame":
+    """The step table of a summary; no rows if the run had one step."""
+    import polars as pl
+
+    return pl.DataFrame(summary.get("steps", []), infer_schema_length=None)
+
+
 def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame", *, classic: bool = False) -> None:
     """Print the tables of one run on stdout: steps if there are several, times, ``classic`` figures of siege and ab.
 

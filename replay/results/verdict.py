@@ -44,6 +44,7 @@ class Severity(StrEnum):
     """The effect of a finding on the run."""
 
     INFO = "info"
+    NOTE = "note"
     WARNING = "warning"
     VOID = "void"
 

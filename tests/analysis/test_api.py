@@ -68,12 +68,14 @@ def test_pictures_are_drawn_on_the_axes_given_and_on_no_other(loaded: pd.DataFra
     assert analysis.picture(Figure().add_subplot(), path, "heatmap").get_ylabel() == "response time, ms"
     assert len(analysis.overlay(Figure().add_subplot(), {"one": path, "other": loaded}).get_lines()) == 2
     found = analysis.compare(path, loaded)
+    assert isinstance(found, analysis.Comparison)
     assert analysis.changes(Figure().add_subplot(), found).get_xlabel().startswith("change of the response time")
     assert "matplotlib.pyplot" not in sys.modules
 
 
 def test_the_colours_of_changes_are_those_of_their_verdicts(loaded: pd.DataFrame, path: Path) -> None:
     found = analysis.compare(path, loaded)
+    assert isinstance(found, analysis.Comparison)
     *_, last = names = list(shown(found))
     judged = replace(
         found, quantiles=found.quantiles | {last: replace(found.quantiles[last], ratio=2, low=1.5, high=3)}
@@ -136,7 +138,8 @@ def test_the_pairs_and_the_differences_of_a_duet_are_tables(path: Path, loaded: 
     assert len(found) == len(loaded)
     assert (found["response"] == found["response_new"]).all()
     assert {"seq", "row", "url", "rc_new", "bytes_new", "error_new"} <= set(found.columns)
-    duet = analysis.duet(tmp_path)
+    with pytest.deprecated_call(match="use logreplay.analyze"):
+        duet = analysis.duet(tmp_path)
     assert duet.sentence.startswith("no difference detected")
     assert all(isinstance(table, pd.DataFrame) for table in (duet.by_route, duet.by_step, duet.by_pair))
     assert list(duet.by_route.columns[:4]) == ["route", "ratio", "low", "high"]
@@ -145,7 +148,7 @@ def test_the_pairs_and_the_differences_of_a_duet_are_tables(path: Path, loaded: 
     assert analysis.differences(tmp_path).iloc[0].to_list()[:2] == ["/a", "null"]
 
 
-@pytest.mark.parametrize("function", [analysis.duet, analysis.pairs, analysis.differences])
+@pytest.mark.parametrize("function", [analysis.pairs, analysis.differences])
 def test_a_folder_without_a_duet_is_named(tmp_path: Path, function: Callable[[Path], object]) -> None:
     with pytest.raises(LogreplayError, match=r"name the folder of a duet$"):
         function(tmp_path)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.analysis.output.junit import write_junit
-from logreplay.analysis.verdict.gates import Check
+from logreplay.analysis.verdict.checks import Check
 from logreplay.cli.exit_codes import Exit, of_checks
 
 State = Literal["passed", "failed", "unjudged"]

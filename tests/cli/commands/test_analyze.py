@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 from logreplay import analysis
-from logreplay.cli.commands import analyze
 from logreplay.cli.main import cli
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS, to_csv
@@ -73,7 +72,7 @@ def test_without_a_name_each_analysis_makes_a_folder_of_its_own_and_leaves_no_em
         made.extend(tmp_path.glob("analyze-*"))
         yield
 
-    monkeypatch.setattr(analyze, "cluster_executor", contextmanager(other_command))
+    monkeypatch.setattr("logreplay.runs.engines.cluster_executor", contextmanager(other_command))
     assert CliRunner().invoke(cli, ["analyze", "--no-plots", "--force", str(results)]).exit_code == 0
     assert made == [*tmp_path.glob("analyze-*")]
 

@@ -34,4 +34,6 @@ def test_both_targets_get_each_request_and_pairs_are_read_from_the_folder(tmp_pa
     pairs = analysis.pairs(tmp_path)
     assert sorted(pairs["url"]) == asked[0]
     assert (pairs["rc_new"] == 200).all()
-    assert analysis.duet(tmp_path).paired
+    found = analysis.compare(tmp_path / "baseline.csv", tmp_path / "candidate.csv")
+    assert isinstance(found, analysis.Comparison)
+    assert found.paired

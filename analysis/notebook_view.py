@@ -1,4 +1,4 @@
-"""How a result shows itself in a notebook."""
+"""HTML that shows a result in a notebook."""
 
 from collections.abc import Iterable
 from html import escape

@@ -1,0 +1,272 @@
+"""Functions that read results and send nothing: `compare`, `capacity`, `analyze`."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from logreplay.analysis.verdict.checks import Check
+from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.core.quantities import Seconds, as_seconds, fraction_of
+from logreplay.results import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from logreplay.analysis.input.sources import Source
+    from logreplay.analysis.verdict.compare_log import Fidelity
+    from logreplay.analysis.verdict.comparison import Comparison
+    from logreplay.analysis.verdict.machines import Capacity
+    from logreplay.duet_result import DuetResult
+    from logreplay.replay.results.verdict import Finding
+
+    Results = Source | PathLike[str]
+    Percentile = Literal["mean", "p50", "p90", "p95", "p99", "p999"]
+
+_MOST: Final = 10.0
+"""Largest limit of a change, a fraction."""
+
+
+def compare(
+    baseline: "Results",
+    candidate: "Results",
+    *more: "Results",
+    tolerance: float | str | None = None,
+    fail_above: float | str | None = None,
+    output: str | PathLike[str] | None = None,
+    junit: str | PathLike[str] | None = None,
+    force: bool = False,
+) -> "Comparison | Fidelity":
+    """Say whether one run is slower than another, and the smallest change that could be detected.
+
+    Runs of the same log are compared request by request, others by percentiles, the result logs of a duet as duet does.
+    If ``baseline`` is the log that ``candidate`` replayed, statuses, sizes and times by route are compared.
+
+    Args:
+        baseline: result log, folder that holds one, result, or table.
+        candidate: likewise.
+        more: further runs, made in turn: baseline, candidate. Pairs are judged by the spread between them.
+        tolerance: changes up to this share do not count, such as ``"2%"``; None: 2 %, in a duet 1 %.
+        fail_above: limit of the change of the times, and of 1 % for failures: ``checks`` has the answers.
+        output: draws the changes into this PNG or SVG file.
+        junit: writes the checks as JUnit XML.
+        force: replace an existing ``output``.
+
+    Raises:
+        UsageError: a run has no candidate, is named twice, or is a log in the place of a run; or a value is wrong.
+        LogreplayError: a run cannot be read, or is a copy of another, or a file cannot be written.
+    """
+    return compare_once(
+        [_named(run) for run in (baseline, candidate, *more)],
+        tolerance=_share(tolerance),
+        fail_above=_share(fail_above),
+        output=None if output is None else Path(output),
+        junit=None if junit is None else Path(junit),
+        force=force,
+    )
+
+
+def compare_once(
+    runs: "Sequence[Source]",
+    *,
+    tolerance: float | None,
+    fail_above: float | None,
+    output: Path | None,
+    junit: Path | None,
+    force: bool,
+) -> "Comparison | Fidelity":
+    """`compare` with checked values: shares as fractions."""
+    from logreplay.analysis.output.junit import write_junit
+    from logreplay.analysis.verdict.compare_log import Fidelity
+    from logreplay.analysis.verdict.judged_runs import check_runs, compare_judged
+    from logreplay.core.files import check_absent, check_distinct
+
+    written = [(name, path) for name, path in (("-o", output), ("--junit", junit)) if path is not None]
+    sides = [(("BASELINE", "CANDIDATE")[at % 2], run) for at, run in enumerate(runs)]
+    check_distinct(written, [(side, Path(run)) for side, run in sides if isinstance(run, str | Path)])
+    if output:
+        if not force:
+            check_absent(output)
+        if check_runs(runs):
+            raise UsageError(f"-o and the log {runs[0]} as BASELINE exclude each other: it draws two runs")
+    found = compare_judged(runs, tolerance=tolerance, fail_above=fail_above)
+    if output and not isinstance(found, Fidelity):
+        _draw(found, output, force=force)
+    if junit:
+        write_junit(junit, "compare", found.checks)
+    return found
+
+
+def capacity(
+    results: "Results",
+    *,
+    tps: float,
+    within: Seconds,
+    percentile: "Percentile" = "p90",
+    headroom: float | str = 0.0,
+) -> "Capacity":
+    """Say how many machines carry a load within a bound, from a sweep of one of them.
+
+    Args:
+        results: result log of a sweep, its folder, result, or table.
+        tps: the load to carry, requests/s.
+        within: bound of the response time.
+        percentile: which figure is bounded.
+        headroom: share of each machine to keep free, such as ``"20%"``.
+
+    Raises:
+        UsageError: a value is wrong.
+        LogreplayError: the result log cannot be read.
+    """
+    from logreplay.analysis.api import capacity as machines
+
+    try:
+        bound, spare = as_seconds(within), _share(headroom, most=0.99) or 0.0
+        return machines(_named(results), tps=tps, within=bound, percentile=percentile, headroom=spare)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def analyze(
+    results: str | PathLike[str],
+    *,
+    output: str | PathLike[str] | None = None,
+    plots: bool = True,
+    force: bool = False,
+    cluster: str | None = None,
+) -> Result:
+    """Find the rate at which the target saturates, and say whether the run is valid.
+
+    Args:
+        results: result log, or the folder of a sweep, a search or a duet.
+        output: writes tables, summary and report into this folder; None: writes nothing.
+        plots: draw the pictures, and write the report.
+        force: write into a folder that holds something.
+        cluster: a Dask scheduler, ``tcp://HOST:PORT``, or ``local:N`` for N workers here, which read the result log.
+
+    Returns:
+        The result; of a duet a `DuetResult`.
+
+    Raises:
+        TakenError: ``output`` holds something, and ``force`` was not given.
+        LogreplayError: the result log cannot be read, the folder cannot be written, or ``output`` is given for a duet.
+    """
+    from logreplay.analysis.input import sources
+    from logreplay.analysis.output.folder import write_folder
+    from logreplay.result_tables import tables_of
+    from logreplay.runs.engines import cluster_executor
+
+    given = Path(results)
+    if output is None and given.is_dir() and sources.results_in(given, "baseline"):
+        return _duet(given)
+    path = sources.locate(given)
+    if output is not None and not force:
+        free_folder(Path(output))
+    with cluster_executor(cluster) as executor:
+        if output is None:
+            tables = tables_of(path, executor)
+            result = _result(path, tables.analysis.summary)
+            result.__dict__["_tables"] = {"": tables}
+            return result
+        summary, _ = write_folder(path, Path(output), plots=plots, executor=executor)
+    return _result(path, summary)
+
+
+def result_log(results: str | PathLike[str]) -> Path:
+    """Return the result log that a path means.
+
+    Raises:
+        LogreplayError: there is none.
+    """
+    from logreplay.analysis.input import sources
+
+    path = sources.locate(Path(results))
+    if not path.exists():
+        raise LogreplayError(f"{results}: no such file")
+    return path
+
+
+def free_folder(folder: Path) -> Path:
+    """Return a folder that is empty or not there.
+
+    Raises:
+        TakenError: it holds something.
+    """
+    from logreplay.core.files import check_absent
+
+    if not (folder.is_dir() and not any(folder.iterdir())):
+        check_absent(folder)
+    return folder
+
+
+def _named(results: "Results") -> "Source":
+    """A result stands for its files."""
+    return Path(results) if isinstance(results, PathLike) else results
+
+
+def _share(value: float | str | None, most: float = _MOST) -> float | None:
+    """A share, ``"5%"`` or 0.05.
+
+    Raises:
+        UsageError: it is not.
+    """
+    try:
+        return None if value is None else fraction_of(str(value), most=most)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _draw(found: "Comparison", output: Path, *, force: bool) -> None:
+    from logreplay.analysis.output.plots import hockey_stick, overlay
+    from logreplay.core.files import atomic_path
+
+    rows = len(overlay.shown(found))
+
+    def draw(ax: "Axes") -> None:
+        overlay.changes(ax, found).set_title(found.sentence, fontsize=10.5, loc="left")
+
+    with atomic_path(output, force=force) as fresh:
+        hockey_stick.save(hockey_stick.figure(draw, size=(9, 1.6 + 0.32 * rows)), fresh)
+
+
+def _result(path: Path, summary: dict[str, Any]) -> Result:
+    """The result of a result log that was analysed now."""
+    valid = summary["verdict"] == "VALID"
+    check = Check("valid run", "passed" if valid else "unjudged", "" if valid else summary["answer"])
+    return Result(summary=summary, files=(path,), findings=_findings(summary), checks=(check,))
+
+
+def _findings(summary: Mapping[str, Any]) -> "tuple[Finding, ...]":
+    from logreplay.replay.results.verdict import Finding, Severity
+
+    return tuple(
+        Finding(each["code"], Severity(each["severity"]), each["text"]) for each in summary.get("findings", ())
+    )
+
+
+def _duet(folder: Path) -> "DuetResult":
+    """The result of a duet that was made before.
+
+    Raises:
+        LogreplayError: a result log cannot be read.
+    """
+    from logreplay.analysis.input import sources
+    from logreplay.analysis.input.closed_loop import summary_of
+    from logreplay.analysis.output.file_names import DUET
+    from logreplay.analysis.verdict.comparison import Comparison
+    from logreplay.analysis.verdict.judged_runs import compare_judged
+    from logreplay.duet_result import DuetResult
+
+    names = [name.removesuffix(".csv") for name in DUET]
+    logs = {name: path for name in names if (path := sources.results_in(folder, name))}
+    found = compare_judged([logs["baseline"], logs["candidate"]])
+    assert isinstance(found, Comparison)
+    summary = summary_of(folder / "results.csv")
+    return DuetResult(
+        summary={"targets": dict.fromkeys(logs), **summary},
+        files=(folder, *logs.values()),
+        findings=_findings(summary),
+        checks=found.checks,
+        stopped=summary.get("stopped") or "",
+        comparison=found,
+    )

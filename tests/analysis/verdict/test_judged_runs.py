@@ -1,0 +1,29 @@
+"""Which runs are compared, and what makes them pass."""
+
+from pathlib import Path
+
+import pytest
+
+from logreplay.analysis.verdict.judged_runs import compare_judged
+from logreplay.core.errors import UsageError
+from support.simulated_results import write_results
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> Path:
+    """The rows of a sweep."""
+    return write_results(tmp_path, range(50, 201, 50), 2)
+
+
+def test_runs_without_a_partner_or_named_twice_are_refused(sweep: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="expected a candidate after each baseline"):
+        compare_judged([sweep, tmp_path / "a", tmp_path / "b"])
+    with pytest.raises(UsageError, match="name each run once"):
+        compare_judged([sweep, sweep.parent])
+
+
+def test_a_log_in_the_place_of_a_run_is_refused(sweep: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00.0,0,0,0,5,/ok,200,GET\n")
+    with pytest.raises(UsageError, match="is a log, not a run"):
+        compare_judged([sweep, log])

@@ -1,0 +1,120 @@
+"""What `logreplay.duet` returns."""
+
+import asyncio
+import copy
+import pickle
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import logreplay
+from logreplay.duet_result import DuetResult
+from support.background_server import beside
+from support.raw_server import raw_server, response, sends
+
+Urls = tuple[str, str, str]
+
+
+@pytest.fixture(scope="module")
+def urls() -> Iterator[Urls]:
+    """A good target, another one, and one that fails."""
+    broken = {"/ok": sends(response(b"no", "500 Broken"), keep=True)}
+    with ExitStack() as stack:
+        good = [stack.enter_context(beside(raw_server)) for _ in range(2)]
+        bad = stack.enter_context(beside(lambda: raw_server(answers=broken)))
+        yield good[0].url, good[1].url, bad.url
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty requests."""
+    path = tmp_path_factory.mktemp("log") / "access.csv"
+    rows = "".join(f"2026-01-01,00:00:{at:02}.000000,0,0,0,5,/ok,200,GET\n" for at in range(40))
+    path.write_text(f"date,time,latency,xfertime,thinktime,bytes,url,rc,op\n{rows}")
+    return path
+
+
+GIVEN: dict[str, Any] = {"tps": 80, "requests": 40}
+
+
+@pytest.fixture(scope="module")
+def versions(log: Path, urls: Urls) -> DuetResult:
+    """A duet of a good target and one that fails, as a fixture of pytest (the program of the Python page)."""
+    return logreplay.duet(log, urls[0], urls[2], fail_above="5%", **GIVEN)
+
+
+def test_a_duet_prints_nothing_and_leaves_nothing_behind(
+    log: Path, urls: Urls, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.chdir(tmp_path)
+    result = logreplay.duet(log, urls[0], urls[1], **GIVEN)
+    assert result.verdict in result.sentence
+    assert not result.differences["counts"].any()
+    assert result.requests["target"].value_counts().to_dict() == {"baseline": 40, "candidate": 40}
+    assert len(result.pairs) == 40
+    assert set(result.seconds["target"]) == set(result.routes["target"]) == {"baseline", "candidate"}
+    assert result.folder is None
+    result.close()
+    assert capfd.readouterr() == ("", "")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "temporary"]
+
+
+def test_a_candidate_that_fails_does_not_pass_and_the_checks_name_it(versions: DuetResult, urls: Urls) -> None:
+    assert not versions.passed, versions.sentence
+    assert not versions.valid
+    states = {check.name: check.state for check in versions.checks}
+    if versions.verdict == "TARGET_FAILING":  # other work on this machine outranks it
+        assert states["valid duet"] == "passed"
+        assert "requests to the candidate failed" in versions.sentence
+    assert states["candidate: at least half of the requests succeed"] == "failed"
+    assert versions.differences["counts"].any()
+
+
+def test_a_duet_in_a_running_loop_and_in_a_thread(log: Path, urls: Urls, tmp_path: Path) -> None:
+    async def main() -> DuetResult:
+        return logreplay.duet(log, urls[0], urls[1], output=tmp_path / "loop", **GIVEN)
+
+    assert asyncio.run(main()).folder == tmp_path / "loop"
+    with ThreadPoolExecutor(1) as threads:
+        given = {"output": tmp_path / "thread", **GIVEN}
+        assert threads.submit(logreplay.duet, log, urls[0], urls[1], **given).result().folder == tmp_path / "thread"
+
+
+def test_a_result_is_copied_pickled_and_shown_also_if_invalid_or_empty(
+    versions: DuetResult, log: Path, urls: Urls
+) -> None:
+    empty = logreplay.duet(log, urls[0], urls[1], tps=1, duration="1ms", arrivals="poisson")
+    assert not empty.summary
+    for result in (versions, empty):
+        assert result.sentence in repr(result)
+        assert "<p><b>" in result._repr_html_()
+        again = pickle.loads(pickle.dumps(copy.deepcopy(result)))
+        assert (again.sentence, again.checks) == (result.sentence, result.checks)
+        assert again.seconds.equals(result.seconds)
+        assert list(again.differences.columns) == list(result.differences.columns)
+    assert empty.requests.empty
+
+
+def test_a_duet_is_saved_and_read_again(log: Path, urls: Urls, tmp_path: Path) -> None:
+    result = logreplay.duet(log, urls[0], urls[1], **GIVEN)
+    folder = result.save(tmp_path / "kept")
+    assert result.folder == folder
+    again = logreplay.analyze(folder)
+    assert isinstance(again, DuetResult)
+    assert again.sentence == result.sentence
+    assert again.findings == result.findings
+    assert again.requests.equals(result.requests)
+    with pytest.raises(logreplay.TakenError):
+        result.save(folder)
+
+
+def test_a_duet_needs_a_log(urls: Urls) -> None:
+    with pytest.raises(logreplay.UsageError, match="name a log"):
+        logreplay.duet(None, urls[0], urls[1], tps=1)  # type: ignore[arg-type]

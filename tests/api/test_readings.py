@@ -1,0 +1,142 @@
+"""The functions that read results and send nothing."""
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import logreplay
+from logreplay import analysis
+from logreplay.analysis.verdict.compare_log import Fidelity
+from logreplay.analysis.verdict.comparison import Comparison
+from logreplay.cli.main import run
+from support.simulated_results import write_results
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the rows of a sweep."""
+    folder = tmp_path_factory.mktemp("sweep")
+    write_results(folder, range(50, 401, 50), 5)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def slower(sweep: Path) -> Path:
+    """The same sweep of a target that is 20 ms slower."""
+    rows = analysis.load(sweep)[lambda table: table.columns[:-3]]
+    rows["latency"] += 0.02
+    path = sweep.parent / "slower.csv"
+    rows.to_csv(path, index=False)
+    return path
+
+
+def test_a_test_against_a_stored_baseline(sweep: Path, slower: Path) -> None:
+    change = logreplay.compare(sweep, slower, fail_above="5%")
+    assert change.quantiles["p50"].low > 1.1, change.sentence
+    with pytest.raises(KeyError):
+        change.quantiles["p999"]
+    assert change.verdict == "slower"
+    assert not change.passed
+    assert {check.state for check in change.checks[:-1]} == {"passed"}
+    assert change.checks[-1].state == "failed"
+    same = logreplay.compare(sweep, slower, tolerance="900%")
+    assert same.passed
+
+
+def test_a_run_that_is_invalid_does_not_pass(sweep: Path, slower: Path) -> None:
+    void = slower.with_suffix(".summary.json")
+    void.write_text('{"findings": [{"code": "lag", "severity": "void", "text": "sent late"}]}')
+    try:
+        change = logreplay.compare(sweep, slower, fail_above=0.05)
+    finally:
+        void.unlink()
+    assert ("unjudged", f"{slower}: sent late") in [(check.state, check.text) for check in change.checks]
+    assert not change.passed
+
+
+def test_a_comparison_writes_a_picture_and_its_checks(sweep: Path, slower: Path, tmp_path: Path) -> None:
+    picture, junit = tmp_path / "changes.png", tmp_path / "junit.xml"
+    logreplay.compare(sweep, slower, output=picture, junit=junit)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert 'name="valid runs"' in junit.read_text()
+    with pytest.raises(logreplay.TakenError):
+        logreplay.compare(sweep, slower, output=picture)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [({"tolerance": 5}, "ambiguous"), ({"fail_above": "much"}, "expected a share"), ({"tolerance": "1001%"}, "1000%")],
+)
+def test_a_share_that_is_none_is_refused(sweep: Path, slower: Path, wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(logreplay.UsageError, match=told):
+        logreplay.compare(sweep, slower, **wrong)
+
+
+def test_machines_for_a_load(sweep: Path) -> None:
+    found = logreplay.capacity(sweep, tps=2000, within=0.3, percentile="p99")
+    assert found.machines
+    assert found.verdict == "VALID"
+    assert found.passed
+    none = logreplay.capacity(sweep, tps=2000, within="1ms")
+    assert (none.machines, none.verdict, none.checks[0].state) == (None, "NO_ANSWER", "failed")
+    with pytest.raises(logreplay.UsageError, match="must be one of"):
+        logreplay.capacity(sweep, tps=2000, within=0.3, percentile="p42")  # type: ignore[arg-type]
+
+
+def test_old_results_are_read_and_nothing_is_written(sweep: Path) -> None:
+    before = sorted(sweep.iterdir())
+    old = logreplay.analyze(sweep)
+    assert old.requests.query("response > 0.05").groupby("url").size().sum() > 0
+    assert {"second", "in_flight"} <= set(old.seconds.columns)
+    assert len(old.steps) == 8
+    assert old.summary["answer"] in old.sentence
+    assert old.folder == sweep
+    assert sorted(sweep.iterdir()) == before
+
+
+def test_results_are_written_where_they_are_asked_for(sweep: Path, tmp_path: Path) -> None:
+    found = logreplay.analyze(sweep, output=tmp_path / "out", plots=False)
+    assert found.summary["steps"]
+    assert (tmp_path / "out" / "summary.json").exists()
+    with pytest.raises(logreplay.TakenError):
+        logreplay.analyze(sweep, output=tmp_path / "out")
+    assert found.steps.equals(logreplay.analyze(sweep).steps)
+
+
+def test_the_verdict_of_the_run_itself_is_repeated(sweep: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results.csv"
+    results.write_bytes((sweep / "results.csv").read_bytes())
+    assert run(["analyze", str(tmp_path), "--no-plots", "-q"]) == 0
+    summary = tmp_path / "summary.json"
+    summary.write_text(summary.read_text().replace('"verdict": "VALID"', '"verdict": "GENERATOR_BOUND"', 1))
+    found = logreplay.analyze(tmp_path)
+    assert (found.verdict, found.valid, found.passed) == ("GENERATOR_BOUND", False, False)
+
+
+def test_answers_are_copied_pickled_and_shown(sweep: Path, slower: Path) -> None:
+    log = slower.with_name("log.csv")
+    analysis.load(sweep)[["date", "time", "latency", "xfertime", "thinktime", "bytes", "url", "rc", "op"]].to_csv(
+        log, index=False
+    )
+    answers = [
+        logreplay.compare(sweep, slower),
+        logreplay.compare(log, slower),
+        logreplay.capacity(sweep, tps=10, within=1),
+        logreplay.analyze(sweep),
+    ]
+    assert isinstance(answers[0], Comparison)
+    assert isinstance(answers[1], Fidelity)
+    for answer in answers:
+        again = pickle.loads(pickle.dumps(copy.deepcopy(answer)))
+        assert again.sentence == answer.sentence
+        assert again.checks == answer.checks
+        assert repr(answer) == f"<{type(answer).__name__} {answer.sentence}>"
+        assert "<p><b>" in answer._repr_html_()
+
+
+def test_the_former_name_for_a_duet_says_what_to_use() -> None:
+    with pytest.warns(DeprecationWarning, match=r"logreplay\.analyze"), pytest.raises(logreplay.LogreplayError):
+        analysis.duet("nowhere")
