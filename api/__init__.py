@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from logreplay import analysis, parsers
     from logreplay.core.errors import BusyError, Interrupted, LogError, LogreplayError, TakenError, UsageError
     from logreplay.duet_result import DuetResult
-    from logreplay.functions import duet, run, serve
+    from logreplay.folder_results import FindResult, SweepResult
+    from logreplay.functions import duet, find, run, serve, sweep
     from logreplay.inputs.python_logs import Request
     from logreplay.options.parameters import (
         DuetOptions,
@@ -31,12 +32,13 @@ _HOMES = {
     ),
     "Request": "logreplay.inputs.python_logs",
     "DuetResult": "logreplay.duet_result",
+    **dict.fromkeys(("FindResult", "SweepResult"), "logreplay.folder_results"),
     "Result": "logreplay.results",
     "RunResult": "logreplay.results",
     **dict.fromkeys(("analyze", "capacity", "compare"), "logreplay.readings"),
     "analysis": "logreplay.analysis",
     "parsers": "logreplay.parsers",
-    **dict.fromkeys(("duet", "run", "serve"), "logreplay.functions"),
+    **dict.fromkeys(("duet", "find", "run", "serve", "sweep"), "logreplay.functions"),
     **dict.fromkeys(
         (
             *("RunOptions", "SweepOptions", "FindOptions", "DuetOptions"),
@@ -52,6 +54,7 @@ __all__ = [
     "DuetOptions",
     "DuetResult",
     "FindOptions",
+    "FindResult",
     "Interrupted",
     "LogError",
     "LogreplayError",
@@ -64,6 +67,7 @@ __all__ = [
     "SenderOptions",
     "SessionOptions",
     "SweepOptions",
+    "SweepResult",
     "TakenError",
     "UsageError",
     "analysis",
@@ -71,9 +75,11 @@ __all__ = [
     "capacity",
     "compare",
     "duet",
+    "find",
     "parsers",
     "run",
     "serve",
+    "sweep",
 ]
 
 if not TYPE_CHECKING:  # a type checker takes the names from above, and refuses others

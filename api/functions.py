@@ -1,11 +1,12 @@
 """The functions of the library: parameters as people write them → one frozen value → one call.
 
-`run` has the parameters of the table of options; the other commands have no function yet.
+Those that send have the parameters of the table of options.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from secrets import randbelow
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from logreplay.calling.audience import Telling
@@ -15,9 +16,11 @@ from logreplay.calling.prompt import at_prompt
 from logreplay.core.errors import Interrupted, UsageError
 from logreplay.core.quantities import Seconds, as_seconds
 from logreplay.duet_result import DuetResult
+from logreplay.folder_results import FindResult, SweepResult
 from logreplay.inputs.logs import named
 from logreplay.inputs.targets import TargetChoice
 from logreplay.options.keywords import read, taken
+from logreplay.options.kinds import RATES
 from logreplay.options.load import Load
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
@@ -26,7 +29,7 @@ from logreplay.results import Result, RunResult
 
 if TYPE_CHECKING:
     from logreplay.inputs.logs import AnyLog
-    from logreplay.options.parameters import DuetOptions, RunOptions
+    from logreplay.options.parameters import DuetOptions, FindOptions, RunOptions, SweepOptions
     from logreplay.replay.servers.target_process import Server
 
 _LAST_PORT: Final = 65_535
@@ -72,6 +75,95 @@ def run(
         write_junit(junit, "run", result.checks)
     if history and result.summary:
         append(history, of_run(result.summary))
+    return result
+
+
+@described
+def sweep(
+    log: "AnyLog | None",
+    target: str | None = None,
+    rates: "float | str | Sequence[float] | None" = None,
+    **options: Unpack["SweepOptions"],
+) -> SweepResult:
+    """Replay a log at each of some rates, and find the rate at which the target saturates.
+
+    Prints nothing, and writes only to ``output``, a folder. Without it the rows lie in a temporary folder that goes
+    with the result. Functions of ``progress`` and ``stop`` are called as by `run`. A sweep that was interrupted has the
+    steps that were made; with ``output``, ``resume`` makes the others.
+
+    Args:
+        log: to replay; None: the bundled log.
+        target: its base URL.
+        rates: requests/s, such as ``"50..400"``, ``"50..400:25"`` or ``[50, 100, 200]``; None: see ``vusers``.
+
+    Raises:
+        BusyError: another run is under way in this process.
+        UsageError: parameters are wrong or exclude each other.
+        LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
+        Interrupted: Ctrl-C ended the sweep; ``result`` is the result until then.
+    """
+    from logreplay.calls.sweep_call import SweepCall
+    from logreplay.runs.curve import sweep_once
+
+    values, listener, output = _read("sweep", options)
+    call = SweepCall(
+        log=named(log),
+        choice=TargetChoice(target, values.pop("demo_target")),
+        rates=_rates(rates),
+        plots=values.pop("plots") and output is not None,
+        **values,
+    )
+    place = call.resume or output
+
+    def once(free: Path) -> SweepResult:
+        return sweep_once(replace(call, output=output if call.resume else free), listener)
+
+    return _answered("sweep", once, listener, place, "sweep")
+
+
+def _rates(rates: "float | str | Sequence[float] | None") -> "Sequence[float] | None":
+    try:
+        return None if rates is None else RATES.checked(rates)
+    except ValueError as error:
+        raise UsageError(f"rates={rates!r}: {error}", ("rates",)) from None
+
+
+@described
+def find(log: "AnyLog | None", target: str | None = None, **options: Unpack["FindOptions"]) -> FindResult:
+    """Find the highest rate at which a target keeps bounds on its response time, such as ``p99="300ms"``.
+
+    All of the bounds must hold. Prints nothing, and writes only to ``output``, a folder. Without it the rows lie in a
+    temporary folder that goes with the result. Functions of ``progress`` and ``stop`` are called as by `run`.
+
+    Args:
+        log: to replay; None: the bundled log.
+        target: its base URL.
+
+    Raises:
+        BusyError: another run is under way in this process.
+        UsageError: parameters are wrong or exclude each other.
+        LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
+        Interrupted: Ctrl-C ended the search; ``result`` is the result until then.
+    """
+    from logreplay.analysis.output.junit import write_junit
+    from logreplay.calls.find_call import MOST_SEEDS, FindCall, taken_bounds
+    from logreplay.runs.rate_search import find_once
+
+    if options.get("seed") is None:
+        options["seed"] = randbelow(MOST_SEEDS)
+    values, listener, output = _read("find", options)
+    junit = values.pop("junit")
+    call = FindCall(
+        log=named(log),
+        choice=TargetChoice(target, values.pop("demo_target")),
+        bounds=taken_bounds(values),
+        plots=values.pop("plots") and output is not None,
+        written={"--junit": junit},
+        **values,
+    )
+    result = _answered("find", lambda place: find_once(replace(call, output=place), listener), listener, output, "find")
+    if junit:
+        write_junit(junit, "find", result.checks)
     return result
 
 

@@ -1,9 +1,11 @@
 """Conditions under which a run ends itself."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from logreplay.calling.events import CallListener
     from logreplay.replay.engine.engine import Replayer
     from logreplay.replay.results.outcome import Progress
     from logreplay.replay.results.stop_rules import Condition, StopRule
@@ -30,18 +32,24 @@ def watched(
     return see
 
 
-def beyond_timeout(conditions: "Sequence[Condition]", timeout: float, bounds: Mapping[str, float]) -> Iterator[str]:
+def warn_beyond_timeout(
+    conditions: "Sequence[Condition]",
+    timeout: float,
+    listener: "CallListener",
+    bounds: Mapping[str, float] = MappingProxyType({}),
+) -> None:
     """Warn of bounds and of conditions of ``--stop`` that no response can exceed.
 
     Args:
         conditions: of ``--stop``.
         timeout: of requests, seconds.
-        bounds: seconds, by their option.
+        listener: is told.
+        bounds: seconds, by their statistic.
     """
     stops = {f"--stop '{each.text}'": each.limit for each in conditions if each.figure in ("p50", "p99")}
-    for option, limit in (dict(bounds) | stops).items():
+    for option, limit in ({f"--{name}": limit for name, limit in bounds.items()} | stops).items():
         if limit > timeout:
-            yield (
+            listener.note(
                 f"warning: {option}: {limit:g} s is longer than --timeout {timeout:g} s, so no "
                 f"response can exceed it; a bare number means seconds: write {limit:g}ms for milliseconds"
             )

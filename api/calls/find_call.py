@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 BOUNDS: Final = ("p50", "p90", "p95", "p99", "p999", "p9999", "p99999", "mean", "max")
 """Statistics of the response time that can be bounded."""
 
+MOST_SEEDS: Final = 1_000_000
+"""From how many seeds that of a search is drawn, where none was given."""
+
+
+def taken_bounds(values: dict[str, Any]) -> dict[str, float]:
+    """Take the bounds out of the values of a call."""
+    return {name: limit for name in BOUNDS if (limit := values.pop(name)) is not None}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindCall:

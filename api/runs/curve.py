@@ -9,7 +9,7 @@ from logreplay.analysis.summary import About
 from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.mailbox import Mailbox
-from logreplay.calling.stopping import stop_rule
+from logreplay.calling.stopping import stop_rule, warn_beyond_timeout
 from logreplay.calls.sweep_call import SweepCall
 from logreplay.core.errors import LogreplayError
 from logreplay.folder_results import SweepResult
@@ -42,6 +42,7 @@ def sweep_once(call: SweepCall, listener: "CallListener") -> SweepResult:
         Interrupted: the calling thread was interrupted outside the sending.
     """
     call, mailbox = call.checked(), Mailbox(listener)
+    warn_beyond_timeout(call.stop_at, call.sender_rules.timeout, mailbox)
     with used_by_thread() as stack:
         folder = stack.enter_context(_folder(call))
         unfinished = partial(_telling_of_steps, call, folder, mailbox.note)

@@ -15,7 +15,7 @@ from logreplay.analysis.output.folder import write_unfinished
 from logreplay.analysis.summary import About
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
 from logreplay.calling.mailbox import Mailbox
-from logreplay.calling.stopping import beyond_timeout, stop_rule, watched
+from logreplay.calling.stopping import stop_rule, warn_beyond_timeout, watched
 from logreplay.calls.duet_call import NAMES, DuetCall
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.duet_result import DuetResult
@@ -62,8 +62,7 @@ def duet_once(call: DuetCall, listener: "CallListener") -> DuetResult:
         Interrupted: the calling thread was interrupted outside the sending.
     """
     call, mailbox = call.checked(), Mailbox(listener)
-    for text in beyond_timeout(call.stop_at, call.sender_rules.timeout, {}):
-        mailbox.note(text)
+    warn_beyond_timeout(call.stop_at, call.sender_rules.timeout, mailbox)
     reads = inputs(call.log, call.request_rules, call.sender_rules)
     others = further_files(call.written, reads)
     with ResultFolder.named(call.output, "duet", reads, force=call.force, others=others) as folder:

@@ -17,7 +17,7 @@ from logreplay.calling.audience import Audience
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
 from logreplay.calling.mailbox import Mailbox
-from logreplay.calling.stopping import stop_rule, watched
+from logreplay.calling.stopping import stop_rule, warn_beyond_timeout, watched
 from logreplay.calls.find_call import FindCall
 from logreplay.core.files import atomic_path
 from logreplay.core.plural import number_of
@@ -68,6 +68,7 @@ def find_once(call: FindCall, listener: "CallListener") -> FindResult:
         Interrupted: the calling thread was interrupted outside the sending.
     """
     call, mailbox = call.checked(), Mailbox(listener)
+    warn_beyond_timeout(call.stop_at, call.sender_rules.timeout, mailbox, call.bounds)
     reads = inputs(call.log, call.request_rules, call.sender_rules)
     others = further_files(call.written, reads)
     with used_by_thread() as stack:
@@ -124,7 +125,8 @@ class _RateSearch:
                 each="trial", bundled=call.log is None, tell=self.mailbox.note,
             )  # fmt: skip
         folder, answer = place.keep(), report.answer_of(self.search)
-        text, facts = report.sentence(self.search, call.tps), self._facts()
+        text = report.sentence(self.search, call.tps)
+        facts = report.slo(self.search, call.tps) | {"seed": call.request_rules.seed}
         more: dict[str, Any] = {"answer": text, "slo": facts, **urls}
         if not self.search.trials or answer.why == "generator":
             more["verdict"] = "GENERATOR_BOUND"
@@ -153,7 +155,7 @@ class _RateSearch:
         text, summary = self._unfinished(why), dict[str, Any]()
         if self.place.measured:
             told = [finding.as_dict() for finding in findings]
-            summary = {"verdict": "NO_ANSWER", "answer": text, "slo": self._facts() | {"rate": None}, "findings": told}
+            summary = {"verdict": "NO_ANSWER", "answer": text, "findings": told}
         result = self._made(self.place.path / JUDGED, summary, Check(_HELD, "unjudged", text))
         result.unfinished, result.stopped, result.lost = text, why, bool(trial.lost)
         return result
@@ -162,9 +164,6 @@ class _RateSearch:
         checks = (held, *stop_checks(self.call.stop_at, self.call.stop_asked, self.rule))
         hit = bool(self.rule.hit)
         return FindResult(summary=summary, files=(rows,), checks=checks, by_rule=hit, left_out=left_out(self.requests))
-
-    def _facts(self) -> dict[str, Any]:
-        return report.slo(self.search, self.call.tps) | {"seed": self.call.request_rules.seed}
 
     def _about(self, findings: "list[dict[str, Any]]", more: dict[str, Any], *, answered: bool = True) -> About:
         log, said = str(self.call.log or BUNDLED), self.call.said(self.search.goal)

@@ -46,17 +46,16 @@ def find(log: "Log | None", target: str | None, **given: Any) -> int:
     Example:
       logreplay find access.log http://127.0.0.1:8080 --p99 300ms --start 50 --tps 2000
     """
-    from logreplay.calls.find_call import BOUNDS, FindCall
+    from logreplay.calls.find_call import MOST_SEEDS, FindCall, taken_bounds
     from logreplay.cli.display.rates import show_find
     from logreplay.runs.rate_search import find_once
 
     if given["seed"] is None:
-        given["seed"] = randbelow(1_000_000)
+        given["seed"] = randbelow(MOST_SEEDS)
     values = parts({**given, "target": target})
     options, junit = ReplayOptions.taken_from(values), values.pop("junit")
-    bounds = {name: limit for name in BOUNDS if (limit := values.pop(name)) is not None}
+    bounds = taken_bounds(values)
     call = FindCall(log=log, bounds=bounds, written={"--junit": junit}, **options.of_call(), **values)
-    options.warn_beyond_timeout({f"--{name}": limit for name, limit in bounds.items()})
     with SIGNALS.hearing():
         result = find_once(call, options.terminal(min(bounds.values(), default=None)))
     return show_find(result, as_json=options.as_json, quiet=options.quiet, junit=junit)

@@ -71,7 +71,6 @@ def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) 
 
     values = parts({**given, "target": target})
     options = ReplayOptions.taken_from(values)
-    options.warn_beyond_timeout({})
     call = SweepCall(rates=_rates(rates), log=LogName()(log), **options.of_call(), **values)
     with SIGNALS.hearing():
         result = sweep_once(call, options.terminal())

@@ -1,7 +1,7 @@
 """The options that the commands which send share, as the user asked for them."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -10,7 +10,6 @@ import click
 from click.core import ParameterSource
 
 from logreplay.calling.audience import Telling
-from logreplay.calling.stopping import beyond_timeout
 from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say
 from logreplay.inputs.targets import TargetChoice
@@ -35,11 +34,6 @@ class ReplayOptions:
     telling: Telling
     request_rules: RequestRules
     sender_rules: SenderRules
-
-    def warn_beyond_timeout(self, bounds: Mapping[str, float]) -> None:
-        """Warn of bounds (seconds, by their option) and of conditions of ``--stop`` that no response can exceed."""
-        for text in beyond_timeout(self.stop_at, self.sender_rules.timeout, bounds):
-            self.say(text)
 
     @property
     def choice(self) -> TargetChoice:

@@ -77,7 +77,6 @@ def replay_once(options: RunOptions) -> Exit:
         written={"--junit": options.junit, "--history": options.history},
         **options.of_call(),
     )
-    options.warn_beyond_timeout({})
     if options.dry_run:
         from logreplay.cli.display.dry_run import show_dry_run
         from logreplay.runs.dry_run import dry_run

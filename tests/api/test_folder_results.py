@@ -1,0 +1,202 @@
+"""Sweeps and searches from Python: what they give back, where they can be made, and how they end."""
+
+import asyncio
+import copy
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+import logreplay
+
+STEPS: dict[str, Any] = {"duration": "500ms"}
+SEARCH: dict[str, Any] = {"max_tps": 100, "start": 100, "trial": "1s", "budget": "20s"}
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with logreplay.serve() as server:
+        yield server.url
+
+
+@pytest.fixture(scope="module")
+def curve(url: str, tmp_path_factory: pytest.TempPathFactory) -> logreplay.SweepResult:
+    """A sweep whose folder has a place."""
+    return logreplay.sweep(None, url, "20..60:20", output=tmp_path_factory.mktemp("curve") / "sweep", **STEPS)
+
+
+@pytest.fixture(scope="module")
+def found(url: str) -> logreplay.FindResult:
+    """A search with a temporary folder."""
+    return logreplay.find(None, url, p50="50ms", p99=9, tps=2000, **SEARCH)
+
+
+def test_a_sweep_has_its_steps_and_its_rows(curve: logreplay.SweepResult) -> None:
+    assert list(curve.steps.rate) == [20, 40, 60]
+    assert len(curve.requests) == curve.steps.scheduled.sum() == curve.summary["requests"]["scheduled"]
+    assert {"rate", "low", "high"} <= set(dir(curve))
+    assert curve.rate is None  # three rates are too few for an answer
+    assert "not enough data" in curve.sentence
+    assert curve.folder
+    assert (curve.folder / "report.html").exists()
+    assert curve.checks[-1].name == "valid sweep"
+    assert len(logreplay.analysis.load(curve)) == len(curve.requests)
+
+
+def test_a_notebook_shows_sentence_findings_and_hockey_stick(curve: logreplay.SweepResult) -> None:
+    """Program 2 of the reference of Python."""
+    assert "\n" not in repr(curve)
+    assert repr(curve).startswith(f"<SweepResult {curve.verdict}: not enough data")
+    assert "data:image/png;base64," in curve._repr_html_()
+    ax = Figure().add_subplot()
+    assert curve.plot("hockeystick", ax) is ax
+
+
+@pytest.mark.slow
+def test_a_search_has_its_rate_and_says_why_it_has_none(found: logreplay.FindResult) -> None:
+    """The first half of program 12 of the reference of Python."""
+    assert found.summary["slo"]["trials"]
+    assert found.rate == found.low == found.summary["slo"]["rate"]
+    assert found.high == found.summary["slo"]["high"]
+    assert found.sentence.endswith(found.summary["answer"])
+    assert found.checks[0].name == "a rate keeps the bounds"
+    assert (found.rate is None) == (found.checks[0].state != "passed")
+    assert found.folder is None
+    assert len(found.requests) == found.summary["requests"]["scheduled"]
+    assert "data:image/png;base64," in found._repr_html_()
+    assert found.plot()
+
+
+def test_a_sweep_works_in_another_thread_and_inside_a_running_loop(url: str) -> None:
+    async def inside() -> logreplay.SweepResult:
+        return logreplay.sweep(None, url, [20, 40], **STEPS)
+
+    with ThreadPoolExecutor(1) as threads:
+        assert len(threads.submit(logreplay.sweep, None, url, 20, **STEPS).result().steps) == 1
+    assert len(asyncio.run(inside()).steps) == 2
+
+
+def test_a_sweep_prints_nothing_and_leaves_nothing_behind(
+    url: str, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.chdir(tmp_path)
+    result = logreplay.sweep(None, url, vusers=[1, 2], **STEPS)
+    assert list(result.steps.users) == [1, 2]
+    result.close()
+    assert capfd.readouterr() == ("", "")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "temporary"]
+
+
+@pytest.mark.slow
+def test_a_result_is_pickled_and_copied(curve: logreplay.SweepResult, found: logreplay.FindResult) -> None:
+    for result in (curve, found):
+        for made in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+            assert made.sentence == result.sentence
+            assert made.steps.equals(result.steps)
+            assert made.rate == result.rate
+            assert made.findings == result.findings
+
+
+def test_a_folder_is_saved_once_and_replaced_on_demand(url: str, tmp_path: Path) -> None:
+    result, kept = logreplay.sweep(None, url, [20, 40], **STEPS), tmp_path / "kept"
+    kept.mkdir()
+    (kept / "users.csv").write_text("of an earlier sweep\n")
+    with pytest.raises(logreplay.TakenError, match="is not empty"):
+        result.save(kept)
+    assert result.save(kept, force=True) == result.folder == kept
+    assert not (kept / "users.csv").exists()
+    assert {"results.csv", "summary.json", "steps.csv", "manifest.json"} <= {file.name for file in kept.iterdir()}
+    assert len(result.requests) == result.summary["requests"]["scheduled"]
+    assert Path(result) == kept / "results.csv"
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({}, "RATES are missing"),
+        ({"rates": "50.."}, "rates='50..'"),
+        ({"rates": [50], "vusers": 2}, "exclude each other"),
+        ({"rates": [50], "vuser": 2}, "did you mean vusers?"),
+        ({"rates": [50], "order": "up and down"}, "order='up and down'"),
+        ({"rates": [50], "resume": "gone", "output": "here"}, "resume=.*output="),
+    ],
+)
+def test_what_contradicts_is_refused_before_anything_is_written(
+    given: dict[str, Any], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(logreplay.UsageError, match=text):
+        logreplay.sweep(None, "http://127.0.0.1:9", **given)
+    with pytest.raises(logreplay.UsageError, match="a bound is missing"):
+        logreplay.find(None, "http://127.0.0.1:9")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_function_ends_a_sweep_and_its_steps_stay(url: str) -> None:
+    seen: list[str] = []
+    result = logreplay.sweep(
+        None, url, [20, 30, 40], duration=3, stop=lambda now: now.stage.name.startswith("step 2") and "enough",
+        progress=lambda now: seen.append(now.stage.name),
+    )  # fmt: skip
+    assert result.stopped == "stopped: enough"
+    assert [check.state for check in result.checks if check.name == "stop function"] == ["failed"]
+    assert 1 <= len(result.steps) <= 2
+    assert "step 1 of 3" in seen
+
+
+def test_a_sweep_of_which_no_request_was_due_is_empty(url: str, tmp_path: Path) -> None:
+    result = logreplay.sweep(None, url, [0.01, 0.02], duration="100ms")
+    assert not result.valid
+    assert result.sentence == "no judged request was sent: the log holds nothing to replay"
+    assert repr(result) == f"<SweepResult {result.sentence}>"
+    for made in (result, copy.copy(result), pickle.loads(pickle.dumps(result))):
+        assert made.requests.empty
+        assert made.steps.empty
+        assert "no judged request" in made._repr_html_()
+    with pytest.raises(logreplay.LogreplayError, match="no rows"):
+        result.save(tmp_path / "nowhere")
+
+
+INTERRUPTED = """
+import logreplay, os, signal, threading, time
+from pathlib import Path
+
+rows = Path("made/results.csv").absolute()
+
+def interrupt():
+    while not (rows.exists() and rows.read_bytes().count(b"\\n") > 30):
+        time.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    CALL
+except logreplay.Interrupted as ended:
+    result = ended.result
+    print(len(result.requests) > 20, len(result.steps) > 0, result.folder.name, result.stopped)
+    print(result.sentence)
+"""
+CALLS = {
+    "sweep": 'logreplay.sweep(None, demo_target=True, rates=[40, 50], duration="20s", output="made")',
+    "find": 'logreplay.find(None, demo_target=True, p99=9, start=40, trial="20s", output="made")',
+}
+
+
+@pytest.mark.parametrize("function", CALLS)
+def test_ctrl_c_ends_a_call_in_good_order_and_raises_with_the_result(function: str, tmp_path: Path) -> None:
+    program = INTERRUPTED.replace("CALL", CALLS[function])
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    first, second = done.stdout.splitlines()
+    assert first == "True True made interrupted"
+    assert second.startswith(("interrupted after 0 trials", "VALID", "GENERATOR_BOUND", "TARGET_FAILING"))
+    assert (tmp_path / "made" / "results.csv").exists()
