@@ -6,7 +6,7 @@ from typing import Final
 from logreplay.core.errors import UsageError
 
 _SCHEDULER: Final = re.compile(
-    r"(?:(?:tcp|tls|wss?|ucxx?)://)?(?:\[[0-9a-fA-F:.%]+\]|(?!local:)[^\s:/\[\]]+):(\d{1,5})"
+    r"(?:(?:tcp|tls|wss?|ucxx?)://)?(?:\[[^\s\[\]/]+\]|(?!local:)[^\s:/\[\]]+):(\d{1,5})"
 )
 _LAST_PORT: Final = 65_535
 _LOCAL: Final = re.compile(r"local:(\d{1,4})")
