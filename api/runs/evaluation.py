@@ -1,12 +1,13 @@
 """What follows a measurement: findings on sessions, the conditions of the call, the files that show the rows."""
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from logreplay.analysis.verdict.checks import Check
+from logreplay.core.errors import LogreplayError
 
 if TYPE_CHECKING:
     from logreplay.analysis.summary import About
@@ -47,6 +48,44 @@ def stop_checks(
     if asked:
         hit = rule.hit if rule.hit == asked() else ""
         yield Check("stop function", "failed" if hit else "passed", hit)
+
+
+class Written(Protocol):
+    """A result log."""
+
+    @property
+    def rows(self) -> Path | None:
+        """The file that holds its rows now; None: there are none."""
+
+
+Describe = Callable[[list[dict[str, Any]], dict[str, Any]], "About"]
+"""What only the caller knows of a run, from its findings and the further keys of its summary."""
+
+
+@asynccontextmanager
+async def summarising_part(logs: "Sequence[Written]", about: Describe, listener: "CallListener") -> AsyncIterator[None]:
+    """Write the summaries of rows that an error ended: whoever finds them reads there why they end.
+
+    Args:
+        logs: the result logs, which are closed within the block.
+        about: describes each.
+        listener: is told which summary cannot be written.
+    """
+    from logreplay.analysis.output.folder import write_beside
+    from logreplay.replay.results.verdict import Finding, RunVerdict, Severity
+
+    try:
+        yield
+    except Exception as error:
+        text = f"an error ended the run, and requests that were in flight then may have no row: {error}"
+        told = [Finding("ended_by_error", Severity.VOID, text).as_dict()]
+        more = {"verdict": str(RunVerdict.GENERATOR_BOUND), "stopped": str(error)}
+        for path in (log.rows for log in logs if log.rows):
+            try:
+                write_beside(path, about(told, more))
+            except LogreplayError as failed:
+                listener.note(f"{failed}; when there is space, write the summary with: logreplay analyze {path}")
+        raise
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from logreplay.replay.senders.several import by_target, target_of
 from logreplay.result_folder import ResultFolder
 from logreplay.runs import pair_answers
 from logreplay.runs.engines import replayer
-from logreplay.runs.evaluation import report_sessions
+from logreplay.runs.evaluation import report_sessions, summarising_part
 from logreplay.runs.pair_result import EndedDuet
 from logreplay.runs.result_files import further_files, inputs
 
@@ -186,7 +186,9 @@ class _OneDuet:
                 write_unfinished(made.growing, About(str(call.log), url, call.said()))
             results = ByTarget([InSteps(log, levels) if levels else log for log in logs], together)
             logins = LoginLog(logins_beside(self.folder / "results.csv"), several=True)
+            about = partial(About, str(call.log), " and ".join(call.targets.values()), call.said())
             async with (
+                summarising_part(logs, about, self.mailbox),
                 replayer(sender_rules, partial(_several, makers, keeping), results, logins=logins, rate=peak) as engine,
                 stopped_by(stop, engine),
             ):

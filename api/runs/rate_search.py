@@ -36,7 +36,7 @@ from logreplay.replay.results.verdict import held_back_in_steps
 from logreplay.replay.sweeps.step_log import JUDGED
 from logreplay.result_folder import ResultFolder
 from logreplay.runs.engines import replayer
-from logreplay.runs.evaluation import evaluating, report_sessions, stop_checks, write_results
+from logreplay.runs.evaluation import evaluating, report_sessions, stop_checks, summarising_part, write_results
 from logreplay.runs.repeated_urls import repeated_urls
 from logreplay.runs.result_files import further_files, inputs
 from logreplay.runs.trials import by_chance, drive, evenly, users
@@ -186,10 +186,12 @@ class _RateSearch:
             return *made, rules.is_here(endpoint)
 
         sender, findings, here = await unless_stopped(stop, ready())
-        responses, logins = RecentRequests(ResultLog(path)), LoginLog(logins_beside(path))
+        log, logins = ResultLog(path), LoginLog(logins_beside(path))
+        responses = RecentRequests(log)
         write_unfinished(path, self._about([], {}))
         rate = goal.start if goal.users else goal.highest or goal.start
         async with (
+            summarising_part([log], self._about, self.mailbox),
             replayer(rules, sender, responses, logins=logins, rate=rate, closed=goal.users) as engine,
             stopped_by(stop, engine),
         ):

@@ -40,7 +40,7 @@ from logreplay.replay.senders.trace import Watch, describe_counts
 from logreplay.result_folder import place_for
 from logreplay.results import RunResult
 from logreplay.runs.engines import replayer
-from logreplay.runs.evaluation import report_sessions, stop_checks
+from logreplay.runs.evaluation import report_sessions, stop_checks, summarising_part
 from logreplay.runs.result_files import claim, further_files, inputs
 
 if TYPE_CHECKING:
@@ -220,6 +220,7 @@ class _OneRun:
             write_unfinished(log.growing, self._about([], {}))
         closed, logins = isinstance(schedule, Users), LoginLog(logins_beside(log.growing))
         async with (
+            summarising_part([log], self._about, self.mailbox),
             replayer(sender_rules, sender, results, self.watch, logins=logins, rate=peak, closed=closed) as engine,
             stopped_by(stop, engine),
         ):
@@ -292,11 +293,11 @@ class _OneRun:
             "retried": outcome.evidence.retried,
             **besides,
         }
-        return write_beside(self.path, self._about(findings, more))
+        return write_beside(self.path, self._about([finding.as_dict() for finding in findings], more))
 
-    def _about(self, findings: "Sequence[Finding]", more: dict[str, Any]) -> About:
+    def _about(self, findings: list[dict[str, Any]], more: dict[str, Any]) -> About:
         """What only the caller knows of the run."""
         call = self.call
         said = {**call.load.said(call.request_rules.seed), **call.request_rules.said(), **call.sender_rules.said()}
         log = str(call.log) if call.log else None
-        return About(log, self.url, said, [each.as_dict() for each in findings], more)
+        return About(log, self.url, said, findings, more)

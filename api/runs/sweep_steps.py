@@ -5,23 +5,26 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.output.file_names import logins_beside
+from logreplay.analysis.output.folder import remove_unfinished
+from logreplay.analysis.summary import About
 from logreplay.analysis.wording import show
 from logreplay.calling.audience import Audience
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
 from logreplay.calling.stopping import watched
 from logreplay.calls.sweep_call import SweepCall
 from logreplay.core.plural import number_of
+from logreplay.inputs.logs import BUNDLED
 from logreplay.replay.engine.engine import stopped_by
 from logreplay.replay.monitor.snapshot import Stage
 from logreplay.replay.results.login_log import LoginLog
 from logreplay.replay.sweeps.step_log import JUDGED, StepLog
 from logreplay.replay.sweeps.steps import Step, sweep
 from logreplay.runs.engines import replayer
-from logreplay.runs.evaluation import report_sessions
+from logreplay.runs.evaluation import report_sessions, summarising_part
 
 if TYPE_CHECKING:
     from logreplay.calling.mailbox import Mailbox
@@ -88,9 +91,11 @@ class _Steps:
         ready = rules.ready(endpoint, folder / JUDGED, rate=rate, duration=length)
         sender, findings = await unless_stopped(stop, ready)
         results = StepLog(folder, self.manifest.mark)
+        remove_unfinished(folder / JUDGED)
         self.manifest.write()
         spare, logins = _SpareDescriptors(), LoginLog(logins_beside(folder / JUDGED))
         async with (
+            summarising_part([results], self._about, self.mailbox),
             replayer(rules, sender, results, logins=logins, rate=0 if closed else rate, closed=closed) as engine,
             stopped_by(stop, engine),
         ):
@@ -110,6 +115,11 @@ class _Steps:
                 spare.free()
         answers = sum(outcome.counters.completed for outcome in outcomes) * rules.cookies
         return outcomes, findings + report_sessions(engine, answers=answers)
+
+    def _about(self, findings: list[dict[str, Any]], more: dict[str, Any]) -> About:
+        """What is known of a sweep that an error ended."""
+        call = self.call
+        return About(str(call.log or BUNDLED), self.target, call.said(), findings, more, call.closed_loop)
 
     def finer(self) -> list[Step]:
         """Smaller steps within the range in which the target saturates."""

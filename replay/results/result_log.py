@@ -7,11 +7,12 @@ import errno
 import gzip
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
 from io import FileIO
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Final, Protocol, Self
 
 import numpy as np
@@ -38,6 +39,8 @@ FORMS: Final = (".csv", ".csv.gz", ".csv.zst", ".parquet")
 Belonging = Callable[[Path], Sequence[Path]]
 """The files that belong to a result log by its name: always as many, in the same order."""
 
+_SUMMARY_BYTES: Final = 65_536
+"""Space for the summary and the histograms of a run."""
 _KILLED: Final = "it holds the rows of a run that was killed; rename it to keep them, or discard them with --force"
 
 
@@ -190,6 +193,7 @@ class ResultLog:
             except OSError as error:
                 raise unwritable(path, error) from None
             self._file.seek(keep)
+            stack.enter_context(_reserve(path.parent))
             self._open = stack.pop_all()
         self._empty = not keep
         if self.growing != path:  # a killed run may have left them, and they would be taken for those of this one
@@ -197,6 +201,12 @@ class ResultLog:
                 left.unlink(missing_ok=True)
         if not keep:
             self._append((",".join(RESULT_COLUMNS) + "\n").encode())
+
+    @property
+    def rows(self) -> Path | None:
+        """The file that holds its rows now; None: there are none."""
+        at = self.growing if self.growing.exists() else self.path
+        return at if not self._empty and at.exists() else None
 
     def _locked(self, path: Path, mode: str) -> FileIO:
         try:
@@ -299,6 +309,17 @@ def _compressor(suffix: str) -> Callable[[bytes], bytes]:
     if suffix == ".zst":
         return frame_compressor(level=1)
     return bytes
+
+
+def _reserve(folder: Path) -> AbstractContextManager[object]:
+    """Keep some space of a disk until the block ends: when rows have filled it, there is room for their summary."""
+    try:
+        with ExitStack() as stack:
+            file = stack.enter_context(TemporaryFile(dir=folder))
+            os.posix_fallocate(file.fileno(), 0, _SUMMARY_BYTES)
+            return stack.pop_all()
+    except OSError:  # who writes rows is told why these cannot be written
+        return nullcontext()
 
 
 def utc(ns: int) -> datetime:

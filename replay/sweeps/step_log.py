@@ -94,6 +94,11 @@ class StepLog:
         aside = self._aside.sync() if self._aside else self._from.aside
         return Mark(self._judged.sync(), aside, self.next_seq, math.ceil(self._last_s) + 1, self.position)
 
+    @property
+    def rows(self) -> Path | None:
+        """The file that holds the judged rows; None: there are none."""
+        return self._judged.rows
+
     def close(self) -> None:
         """Finish the files."""
         self._judged.close()

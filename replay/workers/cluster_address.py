@@ -5,9 +5,7 @@ from typing import Final
 
 from logreplay.core.errors import UsageError
 
-_SCHEDULER: Final = re.compile(
-    r"(?:(?:tcp|tls|wss?|ucxx?)://)?(?:\[[^\s\[\]/]+\]|(?!local:)[^\s:/\[\]]+):(\d{1,5})"
-)
+_SCHEDULER: Final = re.compile(r"(?:(?:tcp|tls|wss?|ucxx?)://)?(?:\[[^\s\[\]/]+\]|(?!local:)[^\s:/\[\]]+):(\d{1,5})")
 _LAST_PORT: Final = 65_535
 _LOCAL: Final = re.compile(r"local:(\d{1,4})")
 _MOST_LOCAL: Final = 1000
