@@ -4,7 +4,7 @@ import csv
 from io import BytesIO, StringIO
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from logreplay.core import csv_blocks
@@ -103,6 +103,7 @@ def test_every_line_of_any_text_is_in_a_row_or_refused(text: str, size: int) -> 
 
 
 @given(st.text('1,"\n x', max_size=200), st.integers(1, 50))
+@example('"\n"\n\n"', 1)
 def test_blocks_of_any_size_hold_the_same_rows(text: str, size: int) -> None:
     assert rows_of(text, size) == rows_of(text, 1 << 20)
 
@@ -111,6 +112,28 @@ def test_a_clean_block_ends_with_its_last_whole_row() -> None:
     assert clean_block(b'1,2,3\n4,"5\n', 3) == RowBlock(b"1,2,3\n", 1)
     assert clean_block(b"1,2", 3) is None
     assert clean_block(b'1,2"3"\n', 2) is None
+
+
+@pytest.mark.parametrize("columns", [2, 255, 256, 257, 300])
+@pytest.mark.parametrize("more", [-1, 1, 256])
+def test_a_row_with_another_number_of_values_is_not_clean(columns: int, more: int) -> None:
+    """However many the columns are: the commas of a row are counted in bytes, which wrap at 256."""
+    row = b"," * (columns - 1) + b"\n"
+    assert clean_block(row * 5, columns) == RowBlock(row * 5, 5)
+    assert clean_block(row * 2 + b"," * (columns - 1 + more) + b"\n" + row * 2, columns) is None
+    shifted = [b"," * (columns - 2) + b"\n", b"," * columns + b"\n"]  # as many commas in all
+    assert clean_block(row + b"".join(shifted) + row, columns) is None
+
+
+@pytest.mark.parametrize("odd", [b"1,2,3,4\n", b"1,2\n", b"1,2\r3,4\n", b'1,"2"x,3\n'])
+@pytest.mark.parametrize("long", [b"x", b"x" * 1000])
+def test_each_piece_of_a_large_block_is_looked_at(monkeypatch: pytest.MonkeyPatch, odd: bytes, long: bytes) -> None:
+    monkeypatch.setattr(csv_blocks, "_PIECE", 64)
+    text = b"1,2,%s\n" % long * 100
+    assert clean_block(text + b"4,5", 3) == RowBlock(text, 100)
+    for place in (0, 1, 50, 99):
+        lines = text.splitlines(keepends=True)
+        assert clean_block(b"".join([*lines[:place], odd, *lines[place:]]), 3) is None
 
 
 def test_a_line_longer_than_any_row_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
