@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from logreplay.analysis.answers.tally import AnswerDifferences
     from logreplay.analysis.verdict.comparison import Comparison
-    from logreplay.replay.results.by_target import DuetHealth
+    from logreplay.replay.results.by_target import DuetJudgement
     from logreplay.replay.results.outcome import Outcome
 
 
@@ -37,7 +37,7 @@ class DuetResult(Result):
     """
 
     outcome: "Outcome | None" = None
-    health: "DuetHealth | None" = None
+    health: "DuetJudgement | None" = None
     comparison: "Comparison | None" = None
     answers: "AnswerDifferences | None" = None
     left_out: tuple[str, ...] = ()

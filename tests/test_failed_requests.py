@@ -14,15 +14,15 @@ from logreplay.analysis.output import html
 from logreplay.analysis.output.hdr import write_hlog
 from logreplay.analysis.tables import windows
 from logreplay.analysis.verdict.comparison import compare
-from logreplay.cli.display import live_line
+from logreplay.calling import progress_line
 from logreplay.core.plural import number_of
 from logreplay.core.record import ERRORS, RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
 from logreplay.replay.monitor.prometheus import exposition
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
 from logreplay.replay.results.counters import Counters
+from logreplay.replay.results.live_samples import RecentRequests
 from logreplay.replay.results.outcome import Progress
-from logreplay.replay.results.recent import RecentRequests
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.stop_rules import StopRule, parse
@@ -96,7 +96,7 @@ def test_all_places_count_the_same_requests_as_failed(seed: int, tmp_path: Path)
     assert bool(stop.see(Progress(1.0, len(ended), 0, counters))) == (sent > 0)
     shown = SnapshotBuilder("run").see(Progress(1.0, len(ended), 0, counters), 1.0)
     assert shown.totals.failed == sent
-    assert f"errors {sent}" in live_line.text(shown)
+    assert f"errors {sent}" in progress_line.text(shown)
     assert f"logreplay_failed_total {float(sent)}" in exposition(Snapshot(totals=shown.totals)).decode()
 
     recent = RecentRequests(MemoryResults())

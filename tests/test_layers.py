@@ -54,22 +54,23 @@ MOST_MODULES = 16
 ACTING = {
     "files: tested with files, by the commands and classes that use them": {
         "core": {"stores"},
-        "parsers/captures": {"side_file"},
+        "parsers/captures": {"bodies_file"},
         "parsers/conversion": {"compression", "dataframe", "follow", "ingest", "writers"},
         "analysis/input": {"arrays", "external_metrics", "sources"},
         "replay/monitor": {"probe_log"},
-        "replay/requests": {"remote"},
+        "replay/requests": {"object_store"},
         "replay/sweeps": {"step_log"},
         "cli/settings": {"file"},
     },
     "sockets: tested with real servers and clients": {
         "replay/monitor": {"live_page"},
-        "replay/senders": {"aiohttp_sender", "wire"},
+        "replay/senders": {"aiohttp_sender"},
+        "replay/senders/http1": {"sender"},
         "replay/senders/http2": {"connection", "per_client", "session_sender"},
         "replay/servers": {"minimal"},
     },
     "processes, threads and the event loop: tested by runs": {
-        "replay/engine": {"feed", "paced", "prefetch", "priorities", "recorder", "timer"},
+        "replay/engine": {"feed", "prefetch", "priorities", "recorder", "timer"},
         "replay/monitor": {"sidecar", "sidecar_main"},
         "replay/results": {"self_monitor"},
         "replay/servers": {"server_process", "target_main"},

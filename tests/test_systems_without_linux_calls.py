@@ -36,7 +36,7 @@ from logreplay.replay.engine import timer
 from logreplay.replay.engine.timer import LoopTimer
 
 sys.platform = "darwin"
-assert isinstance(timer.ticker(None, timer.monotonic, print), LoopTimer)
+assert isinstance(timer.make_timer(None, timer.monotonic, print), LoopTimer)
 main()
 """
 

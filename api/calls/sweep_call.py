@@ -17,7 +17,7 @@ from logreplay.options.request_rules import INDEPENDENT, RequestRules, arriving
 from logreplay.options.sender_rules import SenderRules
 from logreplay.options.think import Pauses, mean_of, said, thinking
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.sweeps.steps import Course
+from logreplay.replay.sweeps.steps import SweepPlan
 
 if TYPE_CHECKING:
     from logreplay.inputs.logs import Log, Tell
@@ -40,7 +40,7 @@ class SweepCall:
         duration: of each step.
         arrivals: how requests fall on a rate; None: as independent visitors send them.
         think: pause of a user after each response.
-        warmup, settle, repeat, order, keep_going, restart: see `logreplay.replay.sweeps.steps.Course`.
+        warmup, settle, repeat, order, keep_going, restart: see `logreplay.replay.sweeps.steps.SweepPlan`.
         refine: make smaller steps around saturation afterwards.
         resume: the folder of an interrupted sweep, whose missing steps are made.
         request_rules, sender_rules, telling: what and how to send, and whom to tell.
@@ -126,11 +126,11 @@ class SweepCall:
         return f"{count}: {', '.join(shown)}{unit}, {self.duration:g} s each{again}; about {seconds:g} s{note}"
 
     @property
-    def course(self) -> Course:
+    def course(self) -> SweepPlan:
         """The steps, and the pauses between them."""
         going, restart = self.keep_going or bool(self.vusers), bool(self.restarts)
         warmup, settle = self.warmup or 0, self.settle or 0
-        return Course(
+        return SweepPlan(
             self.levels,
             self.duration,
             warmup,

@@ -121,8 +121,8 @@ def _absent(
     value: "pl.Expr | None" = None,
 ) -> int:
     """As `logreplay.replay.requests.sources.lacking`, also for a log that is followed."""
+    from logreplay.replay.requests.follow import Followed
     from logreplay.replay.requests.sources import lacking
-    from logreplay.replay.requests.tail import Followed
 
     if isinstance(source, Followed):
         return min(source.lacking(column, methods) for column in columns)
@@ -156,8 +156,8 @@ def _values(rules: RequestRules, source: "RequestSource", methods: frozenset[str
 
 def _headers(rules: RequestRules, source: "RequestSource", methods: frozenset[str]) -> _Said:
     from logreplay.core.headers import HEADERS
+    from logreplay.replay.requests.follow import Followed
     from logreplay.replay.requests.headers import LoggedHeaders
-    from logreplay.replay.requests.tail import Followed
 
     if not any(isinstance(header, LoggedHeaders) for header in rules.header):
         return
@@ -185,7 +185,7 @@ def _bodies(rules: RequestRules, source: "RequestSource", methods: frozenset[str
     from logreplay.core.headers import HEADERS
     from logreplay.replay.requests.bodies import LoggedBody
     from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, WITH_BODY
-    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.object_store import Stored
     from logreplay.replay.requests.sources import LogFile, without_body
 
     if rules.body:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from logreplay.inputs.python_logs import Request, RequestsFrom, TableLog
-    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.follow import Followed
+    from logreplay.replay.requests.object_store import Stored
     from logreplay.replay.requests.siege_list import UrlList
-    from logreplay.replay.requests.tail import Followed
     from logreplay.replay.requests.url_rows import UrlRow
 
     AnyLog = str | PathLike[str] | pd.DataFrame | pl.DataFrame | Iterable[Request] | Callable[[], Iterable[Request]]
@@ -47,7 +47,7 @@ def normalized(log: "Log | None", tell: Tell) -> Iterator[Path]:
     """
     from logreplay.core.errors import UsageError
     from logreplay.inputs.python_logs import RequestsFrom
-    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.object_store import Stored
 
     with replayable(log, tell) as source:
         if isinstance(source, Stored | RequestsFrom):
@@ -87,7 +87,7 @@ def replayable(
         UsageError: an access log without a target.
     """
     from logreplay.core.errors import LogreplayError
-    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.object_store import Stored
     from logreplay.replay.requests.siege_list import UrlList, is_url_list
     from logreplay.replay.requests.url_rows import UrlRow
 
@@ -205,7 +205,7 @@ def log_named(text: str) -> "Log":
     if not separator:
         return Path(text)
     from logreplay.core.stores import SCHEMES
-    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.object_store import Stored
 
     if scheme not in SCHEMES:
         raise ValueError(f"{text!r} is not a log; name a file, or an object of a store such as s3://BUCKET/access.csv")
@@ -224,7 +224,7 @@ def followed(log: Path, seconds: float | None) -> "Followed":
     """
     from logreplay.core.errors import LogreplayError
     from logreplay.parsers.conversion.follow import LineParser
-    from logreplay.replay.requests.tail import Followed, Tail
+    from logreplay.replay.requests.follow import Followed, Tail
 
     if log.exists() and not log.is_file():
         raise LogreplayError(f"--follow {log}: is not a file; name the log file that a server writes")

@@ -51,13 +51,13 @@ def request_stream(
     from logreplay.inputs.python_logs import RequestsFrom
     from logreplay.replay.requests import hook
     from logreplay.replay.requests.auth.stream import Authorized
+    from logreplay.replay.requests.combine import Mixed
+    from logreplay.replay.requests.follow import Followed
     from logreplay.replay.requests.header_columns import BODILESS
     from logreplay.replay.requests.headers import LoggedProtocol
-    from logreplay.replay.requests.mix import Mixed
     from logreplay.replay.requests.ordering import Drawn, Shuffled
     from logreplay.replay.requests.plan import Requests
     from logreplay.replay.requests.sources import RequestFile
-    from logreplay.replay.requests.tail import Followed
 
     if in_time and (request_rules.shuffle or request_rules.random):
         raise UsageError("--shuffle and --random exclude the log's own times; give a rate with --tps")
@@ -148,7 +148,7 @@ def _by_completion(log: "Path | RequestSource") -> bool:
     """Whether a log is in order of completion: result logs are."""
     from logreplay.core.errors import LogreplayError
     from logreplay.core.rows import names_in
-    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.object_store import Stored
 
     if isinstance(log, Stored):
         return "scheduled" in log.names()

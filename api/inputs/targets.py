@@ -66,7 +66,7 @@ def target_or_builtin(
             cannot answer from this log.
     """
     from logreplay.inputs.python_logs import RequestsFrom
-    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.object_store import Stored
     from logreplay.replay.requests.siege_list import UrlList
 
     target = choice.named

@@ -199,7 +199,7 @@ class Load:
             LogreplayError: the log's times are asked for, and it has none.
         """
         from logreplay.replay.schedules.arrivals import LogTimes, independent
-        from logreplay.replay.schedules.live import Live
+        from logreplay.replay.schedules.follow import FollowSchedule
         from logreplay.replay.schedules.rates import Limited, Ramp, Steps
         from logreplay.replay.schedules.users import Users
 
@@ -208,7 +208,7 @@ class Load:
             return Users(self.vusers, think, self.duration, self.requests)
         schedule: Schedule
         if self.follow:
-            schedule = Live(_DELAY_S if self.delay is None else self.delay)
+            schedule = FollowSchedule(_DELAY_S if self.delay is None else self.delay)
         elif self.speed is not None:
             schedule = Limited(LogTimes(self.speed), seconds=self.duration)
         elif self.tps is not None:

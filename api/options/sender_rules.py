@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from logreplay.replay.engine.engine import Limits
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.contract import Sender
-    from logreplay.replay.senders.digests import Listener
+    from logreplay.replay.senders.digests import ResponseObserver
     from logreplay.replay.senders.endpoint import Endpoint
     from logreplay.replay.sessions.client_sessions import SessionPlan
     from logreplay.replay.sessions.extraction import Extraction
@@ -189,7 +189,7 @@ class SenderRules:
         plan: "SessionPlan | None" = None,
         connections: int | None = None,
         part: tuple[int, int] = (0, 1),
-        listener: "Listener | None" = None,
+        listener: "ResponseObserver | None" = None,
     ) -> "Sender":
         """The sender that was asked for.
 
@@ -218,7 +218,7 @@ class SenderRules:
 
         if self.http != "log":
             return made(self.http)
-        from logreplay.replay.senders.several import by_protocol
+        from logreplay.replay.senders.multi_target import by_protocol
 
         return by_protocol(made("1.1"), made("2"))
 
@@ -240,14 +240,14 @@ class SenderRules:
 
             return AiohttpSender
         if plan:
-            from logreplay.replay.senders.session_sender import LoginSender, SessionSender
+            from logreplay.replay.senders.http1.session_sender import LoginSender, SessionSender
 
             return partial(LoginSender if plan.logins else SessionSender, plan=plan)
         if self.by_client:
-            from logreplay.replay.senders.per_client import ByClientSender
+            from logreplay.replay.senders.http1.per_client import ByClientSender
 
             return ByClientSender
-        from logreplay.replay.senders.wire import WireSender
+        from logreplay.replay.senders.http1.sender import WireSender
 
         return WireSender
 

@@ -23,15 +23,15 @@ from logreplay.inputs.logs import followed, replayable
 from logreplay.inputs.streams import request_stream
 from logreplay.replay.engine.engine import stopped_by
 from logreplay.replay.monitor.snapshot import Stage
-from logreplay.replay.requests.mix import ForTargets, duet_plan
+from logreplay.replay.requests.combine import ForTargets, duet_plan
 from logreplay.replay.requests.plan import Plan, signing_part
 from logreplay.replay.requests.siege_list import UrlList
-from logreplay.replay.results.by_target import ByTarget, DuetHealth
+from logreplay.replay.results.by_target import ByTarget, DuetJudgement
 from logreplay.replay.results.login_log import LoginLog
 from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
 from logreplay.replay.senders.endpoint import are_one
+from logreplay.replay.senders.multi_target import by_target, target_of
 from logreplay.replay.senders.pair_keeper import PairSender
-from logreplay.replay.senders.several import by_target, target_of
 from logreplay.result_folder import ResultFolder
 from logreplay.runs import pair_answers
 from logreplay.runs.engines import replayer
@@ -42,12 +42,12 @@ from logreplay.runs.result_files import further_files, inputs
 if TYPE_CHECKING:
     from logreplay.calling.events import CallListener
     from logreplay.inputs.logs import Tell
-    from logreplay.replay.requests.remote import Stored
+    from logreplay.replay.requests.object_store import Stored
     from logreplay.replay.requests.sources import RequestSource
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.contract import Sender
-    from logreplay.replay.senders.pair_keeper import Keeping
+    from logreplay.replay.senders.pair_keeper import SamplingConfig
 
 _GIVEN_AS: Final = ("BASELINE", "CANDIDATE", "--noise")
 _NOTHING: Final = " before the first request: nothing was measured"
@@ -139,7 +139,7 @@ def _source(call: DuetCall, stack: ExitStack, tell: "Tell") -> "Path | Stored | 
     return source
 
 
-def _several(makers: "Sequence[Callable[..., Sender]]", keeping: "Keeping | None", **given: Any) -> "Sender":
+def _several(makers: "Sequence[Callable[..., Sender]]", keeping: "SamplingConfig | None", **given: Any) -> "Sender":
     """The sender of a duet, made of those to each target; it keeps pairs that differ."""
     if keeping is None:
         return by_target([make(**given) for make in makers])
@@ -156,7 +156,7 @@ class _OneDuet:
     plan: Plan
     mailbox: Mailbox
 
-    def replay(self) -> "tuple[Outcome, DuetHealth, list[Finding]]":
+    def replay(self) -> "tuple[Outcome, DuetJudgement, list[Finding]]":
         """Run the plan, and tell how it goes; what became of it, the verdict, and the findings besides."""
         call, schedule, load = self.call, self.plan.schedule, self.call.load
         sender_rules, together = call.sender_rules, self.stream.together
@@ -167,7 +167,7 @@ class _OneDuet:
         keeping = keep if call.compares_answers else None
         levels = [(rate * share, seconds) for rate, seconds in load.steps or ()]
 
-        async def main(stop: asyncio.Event) -> "tuple[Outcome, DuetHealth, list[Finding]]":
+        async def main(stop: asyncio.Event) -> "tuple[Outcome, DuetJudgement, list[Finding]]":
             # all permissions before the first request
             endpoints = [await unless_stopped(stop, sender_rules.endpoint(url)) for url in call.targets.values()]
             for (name, one), (other, another) in combinations(zip(_GIVEN_AS, endpoints, strict=False), 2):
@@ -196,7 +196,7 @@ class _OneDuet:
                     steady = load.steady and load.steady * together
                     audience.begin(Stage(rate=steady, planned=schedule.duration))
                     outcome = await engine.run(self.plan, watched(rule, engine, audience.see))
-                    health = DuetHealth.of(outcome.health, call.targets, results.counters)
+                    health = DuetJudgement.of(outcome.health, call.targets, results.counters)
                     outcome = replace(outcome, health=health.whole)
                     audience.end(outcome)
             answers = outcome.counters.completed * sender_rules.cookies

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
     from logreplay.analysis.answers.tally import AnswerDifferences
     from logreplay.analysis.verdict.comparison import Comparison
-    from logreplay.replay.senders.pair_keeper import Keeping
+    from logreplay.replay.senders.pair_keeper import SamplingConfig
 
 
-def keeping(folder: Path, together: int, timeout: float) -> "Keeping":
+def keeping(folder: Path, together: int, timeout: float) -> "SamplingConfig":
     """How pairs are kept during the run."""
     from logreplay.analysis.answers.rules import default_ignored
     from logreplay.analysis.input.routes import Routes
-    from logreplay.replay.senders.pair_keeper import Keeping
+    from logreplay.replay.senders.pair_keeper import SamplingConfig
 
-    return Keeping(folder, together, timeout, Routes, default_ignored)
+    return SamplingConfig(folder, together, timeout, Routes, default_ignored)
 
 
 def differences(folder: Path, answer_rules: AnswerRules, pairs: int) -> "AnswerDifferences":

@@ -18,9 +18,9 @@ from logreplay.core.rows import read_batches
 from logreplay.duet_result import DuetResult
 from logreplay.inputs.streams import left_out
 from logreplay.options.load import log_report
-from logreplay.replay.requests.mix import ForTargets
+from logreplay.replay.requests.combine import ForTargets
 from logreplay.replay.requests.plan import Plan
-from logreplay.replay.results.by_target import DuetHealth
+from logreplay.replay.results.by_target import DuetJudgement
 from logreplay.replay.results.stop_rules import STOP_REFUSED
 from logreplay.replay.results.verdict import Severity
 from logreplay.replay.schedules.rates import Together
@@ -52,7 +52,7 @@ class EndedDuet:
     stream: ForTargets
     plan: Plan
     outcome: "Outcome"
-    health: DuetHealth
+    health: DuetJudgement
     findings: "Sequence[Finding]"
 
     def result(self, folder: Path) -> DuetResult:

@@ -29,8 +29,8 @@ from logreplay.options.think import thinking
 from logreplay.replay.checks.cpu_contention import cpu_contention
 from logreplay.replay.engine.engine import stopped_by
 from logreplay.replay.monitor.snapshot import Stage
+from logreplay.replay.results.live_samples import RecentRequests
 from logreplay.replay.results.login_log import LoginLog
-from logreplay.replay.results.recent import RecentRequests
 from logreplay.replay.results.result_log import ResultLog
 from logreplay.replay.results.verdict import held_back_in_steps
 from logreplay.replay.sweeps.step_log import JUDGED

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from logreplay.analysis.search.slo import BoundEvidence
     from logreplay.replay.engine.engine import Replayer
     from logreplay.replay.requests.plan import RequestStream
+    from logreplay.replay.results.live_samples import RecentRequests
     from logreplay.replay.results.outcome import Outcome as Ran
     from logreplay.replay.results.outcome import Progress
-    from logreplay.replay.results.recent import RecentRequests
     from logreplay.replay.schedules.rates import Schedule
     from logreplay.replay.schedules.users import UniformThink
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from logreplay.core.plural import number_of
-from logreplay.parsers.conversion.ingest import Intake
+from logreplay.parsers.conversion.ingest import LogReader
 from logreplay.parsers.conversion.source import BlockSource
 
 _BETTER_STAMPS = {
@@ -17,7 +17,7 @@ SCRAMBLED = 0.01
 
 
 def notes(
-    intake: Intake, sources: Sequence[BlockSource], time_unit: str, timezone: str, *, zoned: bool = False
+    intake: LogReader, sources: Sequence[BlockSource], time_unit: str, timezone: str, *, zoned: bool = False
 ) -> list[str]:
     """Notes on the times, units and sizes of a log that was read.
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from logreplay.core.bodies import REF
 from logreplay.core.frames import to_pandas
-from logreplay.parsers.conversion.ingest import Intake
+from logreplay.parsers.conversion.ingest import LogReader
 from logreplay.parsers.conversion.job import ConvertOptions, find_reading, open_logs, output_columns, with_date_and_time
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.fields import values
@@ -67,7 +67,7 @@ def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.Dat
         sources = open_logs([paths] if isinstance(paths, str | Path) else paths, options, stack)
         reading = find_reading(sources, options)
         columns = ["body" if name == REF else name for name in output_columns(reading.formats)]
-        intake = Intake(sources, reading, options.timezone, ConvertReport(), _ignore, options.limit)
+        intake = LogReader(sources, reading, options.timezone, ConvertReport(), _ignore, options.limit)
         for rows in intake.rows():
             wanted = (rows if keep is None else rows.filter(keep)).with_columns(_as_text(rows["body"]))
             if redactor:

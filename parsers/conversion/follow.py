@@ -9,7 +9,7 @@ import polars as pl
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import REASON
-from logreplay.parsers.captures.side_file import as_bytes
+from logreplay.parsers.captures.bodies_file import as_bytes
 from logreplay.parsers.conversion.detect import Detection, detect, says_format
 from logreplay.parsers.conversion.job import ConvertOptions, find_reading, with_date_and_time
 from logreplay.parsers.conversion.parse import ROW_SCHEMA

@@ -17,7 +17,7 @@ import polars as pl
 
 from logreplay.core.errors import LogreplayError
 from logreplay.parsers.conversion.detect import Detection
-from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, Refusal
+from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, SkippedLine
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BLOCK, LONGEST, Block, BlockSource, text_lines
 from logreplay.parsers.conversion.subsecond import RepeatedHour, Spreader, begins_in_second_pass
@@ -84,7 +84,7 @@ def check_limit(report: ConvertReport, limit: Limit, *, final: bool) -> None:
 
 
 @dataclass(slots=True)
-class Intake:
+class LogReader:
     """Reads logs.
 
     Attributes:
@@ -184,7 +184,7 @@ class Intake:
         self.keep(source.name, block.first, reason, block.data.removesuffix(b"\n"), block.part == "last")
         check_limit(self.report, self.limit, final=False)
 
-    def _account_refusals(self, source: BlockSource, block: Block, refusals: Sequence[Refusal]) -> None:
+    def _account_refusals(self, source: BlockSource, block: Block, refusals: Sequence[SkippedLine]) -> None:
         raw = block.raw_lines()
         for refusal in sorted(refusals, key=lambda r: r.line):
             reason = refusal.reason
@@ -268,7 +268,7 @@ _TIMES: Final = ("line", "us", "whole", "fold", "back", "latency")
 class _Stream:
     """One log being read: blocks are parsed ahead, and come back in order."""
 
-    def __init__(self, source: BlockSource, intake: Intake, pool: Executor) -> None:
+    def __init__(self, source: BlockSource, intake: LogReader, pool: Executor) -> None:
         self.source, self._intake, self._pool = source, intake, pool
         self._pieces = intake.reading.pieces(source.blocks())
         self._ahead: deque[tuple[Block, Future[tuple[ParsedBlock, Lines | None]]]] = deque()

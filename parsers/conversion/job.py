@@ -27,15 +27,15 @@ from logreplay.core.files import (
 from logreplay.core.headers import HEADERS
 from logreplay.core.record import CORE_COLUMNS, LOGGED_COLUMNS, to_csv
 from logreplay.core.stores import is_address, matching
+from logreplay.parsers.captures.bodies_file import SideFile, with_payload
 from logreplay.parsers.captures.capture import CaptureFormat
-from logreplay.parsers.captures.side_file import SideFile, with_payload
 from logreplay.parsers.conversion import writers
 from logreplay.parsers.conversion.advice import notes
 from logreplay.parsers.conversion.captured_input import Captures, captures_among
 from logreplay.parsers.conversion.detect import Detection, detect
 from logreplay.parsers.conversion.external_sort import Sorter
 from logreplay.parsers.conversion.filters import Filter, time_zone
-from logreplay.parsers.conversion.ingest import Intake, Limit, Progress, TooManyRejects
+from logreplay.parsers.conversion.ingest import Limit, LogReader, Progress, TooManyRejects
 from logreplay.parsers.conversion.normalized_input import Tables, normalized_among
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
@@ -285,7 +285,7 @@ class _Job:
         reading = find_reading(self._sources, options)
         report.format, report.share = reading.name, reading.share
         report.server = reading.server
-        intake = Intake(self._sources, reading, options.timezone, report, self._keep_line, options.limit, progress)
+        intake = LogReader(self._sources, reading, options.timezone, report, self._keep_line, options.limit, progress)
         intake.executor = executor
         columns = self._writable(output_columns(reading.formats))
         if options.redact or self._side or options.filter.condition(options.timezone) is not None:

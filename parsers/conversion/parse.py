@@ -56,7 +56,7 @@ BUG: Final = "a bug of logreplay, please report it"
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class SkippedLine:
     """A line that became no row: its index in the block, ``unreplayable`` or ``rejected``, and why."""
 
     line: int
@@ -69,7 +69,7 @@ class ParsedBlock:
     """What became of the lines of a block: ``len(lines) = rows.height + len(refusals) + blank``."""
 
     rows: pl.DataFrame
-    refusals: Sequence[Refusal]
+    refusals: Sequence[SkippedLine]
     blank: int
     naive: int
 
@@ -89,7 +89,7 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
         except (Exception, pl.exceptions.PanicException) as error:
             if len(lines) < 2:
                 reason = f"{BUG}: {type(error).__name__}"
-                return ParsedBlock(pl.DataFrame(schema=ROW_SCHEMA), [Refusal(0, "rejected", reason)], 0, 0)
+                return ParsedBlock(pl.DataFrame(schema=ROW_SCHEMA), [SkippedLine(0, "rejected", reason)], 0, 0)
     half = len(lines) // 2
     first, second = (parse(part, formats, zone, tiers) for part in (lines.head(half), lines.slice(half)))
     rows = pl.concat([first.rows, second.rows.with_columns(pl.col("line") + pl.lit(half, pl.UInt32))])
@@ -100,7 +100,7 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
 def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -> ParsedBlock:
     frame = lines.to_frame("text").with_row_index("line")
     found: list[pl.DataFrame] = []
-    refusals: list[Refusal] = []
+    refusals: list[SkippedLine] = []
     naive = 0
     for format in formats:
         raw = format.layout.split(frame["text"])
@@ -109,7 +109,7 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
             dummy = raw["agent"].str.ends_with(_DUMMY)
             if dummy.any():
                 dummy = dummy.fill_null(False)
-                refusals += [Refusal(line, "unreplayable", _DUMMY_REASON) for line in frame["line"].filter(dummy)]
+                refusals += [SkippedLine(line, "unreplayable", _DUMMY_REASON) for line in frame["line"].filter(dummy)]
                 raw, fits, frame = raw.filter(~dummy), fits.filter(~dummy), frame.filter(~dummy)
         if fits.any():
             numbers = _numbers(raw, format)
@@ -141,13 +141,13 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
             frame = _where(frame, ~fits)
     for pattern, reason in (item for format in formats for item in format.skipped):
         hit = frame["text"].str.contains(pattern)
-        refusals += [Refusal(line, "unreplayable", reason) for line in frame.filter(hit)["line"]]
+        refusals += [SkippedLine(line, "unreplayable", reason) for line in frame.filter(hit)["line"]]
         frame = frame.filter(~hit)
-    refusals += [Refusal(line, "rejected", "layout") for line in frame["line"]]
+    refusals += [SkippedLine(line, "rejected", "layout") for line in frame["line"]]
     rows = pl.concat(found) if found else pl.DataFrame(schema=ROW_SCHEMA)
     others = rows.select("line", reason=other_protocol()).drop_nulls("reason")
     if others.height:
-        refusals += [Refusal(line, "unreplayable", reason) for line, reason in others.iter_rows()]
+        refusals += [SkippedLine(line, "unreplayable", reason) for line, reason in others.iter_rows()]
         rows = rows.filter(~pl.col("line").is_in(others["line"].implode()))
     if len(lines) != rows.height + len(refusals) + blank:
         raise AssertionError(f"{len(lines)} lines, but {rows.height} rows, {len(refusals)} refused, {blank} blank")
@@ -252,17 +252,17 @@ def _is_sum(text: pl.Series) -> bool:
     return bool(len(first) and re.search(r"[ \t,/]", first[0]))
 
 
-def _careful(raw: pl.DataFrame, format: Format) -> tuple[pl.DataFrame, list[Refusal]]:
+def _careful(raw: pl.DataFrame, format: Format) -> tuple[pl.DataFrame, list[SkippedLine]]:
     """Raw fields with escapes, lists, odd requests → rows without times."""
     rows: list[dict[str, Any]] = []
-    refusals: list[Refusal] = []
+    refusals: list[SkippedLine] = []
     for row in raw.rows(named=True):
         try:
             rows.append(_tidy(row, format))
         except values.Unreplayable as reason:
-            refusals.append(Refusal(row["line"], "unreplayable", str(reason)))
+            refusals.append(SkippedLine(row["line"], "unreplayable", str(reason)))
         except values.Rejected as reason:
-            refusals.append(Refusal(row["line"], "rejected", str(reason)))
+            refusals.append(SkippedLine(row["line"], "rejected", str(reason)))
     schema = {name: dtype for name, dtype in ROW_SCHEMA.items() if name not in ("us", "whole", "fold", "back")}
     return pl.DataFrame(rows, schema={**schema, "time": pl.String}, orient="row"), refusals
 
@@ -352,7 +352,7 @@ def _decoded(agents: pl.Series, coding: str) -> pl.Series:
     return agents.replace_strict(distinct, pl.Series(plain, dtype=pl.String), default=None)
 
 
-def _with_time(rows: pl.DataFrame, format: Format, zone: str) -> tuple[pl.DataFrame, list[Refusal], int]:
+def _with_time(rows: pl.DataFrame, format: Format, zone: str) -> tuple[pl.DataFrame, list[SkippedLine], int]:
     instants = timestamps.read(rows["time"], format.stamp, zone)
     if format.agent_coding:
         rows = rows.with_columns(_decoded(rows["agent"], format.agent_coding))
@@ -367,5 +367,5 @@ def _with_time(rows: pl.DataFrame, format: Format, zone: str) -> tuple[pl.DataFr
     if not timed["us"].null_count():
         return timed, [], instants.naive
     bad = timed["us"].is_null()
-    refusals = [Refusal(line, "rejected", "time stamp") for line in timed.filter(bad)["line"]]
+    refusals = [SkippedLine(line, "rejected", "time stamp") for line in timed.filter(bad)["line"]]
     return timed.filter(~bad), refusals, instants.naive

@@ -18,12 +18,12 @@ from logreplay.core.files import scratch_folder
 from logreplay.core.record import CORE_COLUMNS
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Engine, Limits
-from logreplay.replay.engine.timer import ticker
+from logreplay.replay.engine.timer import make_timer
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import MemoryResults, ResultLog
 from logreplay.replay.schedules.rates import Constant, Schedule
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.servers.minimal import responding
 
 LAG_P99_S: Final = 0.001
@@ -107,7 +107,7 @@ async def calibrate(trial_s: float = 1.0, on_trial: Callable[[CalibrationTrial],
 
 
 async def timer_lateness(rate: float, seconds: float) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    """Delays of a ticker without other work: ``(n,)`` seconds."""
+    """Delays of a timer without other work: ``(n,)`` seconds."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
     due = (Constant(rate, seconds).pacer()(np.zeros(int(rate * seconds), np.int64)) + monotonic()).tolist()
@@ -123,7 +123,7 @@ async def timer_lateness(rate: float, seconds: float) -> "np.ndarray[tuple[int],
         timer.close()
         ended.set_result(None)
 
-    timer = ticker(loop, monotonic, tick)
+    timer = make_timer(loop, monotonic, tick)
     timer.arm(due[0])
     await ended
     return np.array(late) / 1e9

@@ -4,14 +4,14 @@ from asyncio import Event
 from collections.abc import Sequence
 
 from logreplay.replay.engine.engine import replay
-from logreplay.replay.requests.mix import ForTargets, duet_plan
+from logreplay.replay.requests.combine import ForTargets, duet_plan
 from logreplay.replay.requests.plan import RequestStream
 from logreplay.replay.results.by_target import ByTarget
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import Results
 from logreplay.replay.schedules.rates import Schedule
 from logreplay.replay.senders.contract import Sender
-from logreplay.replay.senders.several import by_target
+from logreplay.replay.senders.multi_target import by_target
 
 
 async def duet(

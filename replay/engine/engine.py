@@ -27,25 +27,25 @@ from typing import Final, Protocol, Self
 from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
 from logreplay.replay.clock import Clock, monotonic
-from logreplay.replay.engine.collector import collect_young, no_collection
+from logreplay.replay.engine.closed_loop import PacedUsers, thinking
 from logreplay.replay.engine.feed import Feed
-from logreplay.replay.engine.paced import Limits, Paced
-from logreplay.replay.engine.paced_users import PacedUsers, thinking
+from logreplay.replay.engine.garbage_collection import collect_young, no_collection
+from logreplay.replay.engine.open_loop import Limits, OpenLoopSender
 from logreplay.replay.engine.prefetch import Prefetcher
 from logreplay.replay.engine.priorities import quick_switching
-from logreplay.replay.engine.recorder import MOST_WAITING, Recorder, Registered
+from logreplay.replay.engine.recorder import MOST_WAITING, InFlightChunk, Recorder
 from logreplay.replay.engine.run_clock import RunClock, Start
 from logreplay.replay.requests.auth.stream import stale
+from logreplay.replay.requests.follow import truncated
 from logreplay.replay.requests.hook import hooked
 from logreplay.replay.requests.plan import Plan, ScheduledRequests, signer
-from logreplay.replay.requests.tail import truncated
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import Results
 from logreplay.replay.results.self_monitor import ProcessLoad, SelfMonitor
 from logreplay.replay.results.verdict import ReadLate, RunEvidence, judge
 from logreplay.replay.results.write_lag import WriteLag
-from logreplay.replay.schedules.live import delay_of
+from logreplay.replay.schedules.follow import delay_of
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import BlockSender, Exchange, Sender, SenderCounts, Trace
 from logreplay.replay.sessions.client_sessions import LoginRow, SessionCounts
@@ -119,7 +119,7 @@ class Engine:
         if isinstance(sender, BlockSender):
             self._sender = sender
         else:
-            self._sender = PacedUsers(sender) if closed else Paced(sender, self._limits)
+            self._sender = PacedUsers(sender) if closed else OpenLoopSender(sender, self._limits)
         self._clock, self._threaded = clock, threaded
         self._stopped = ""
         self._first = 0
@@ -273,7 +273,7 @@ class Engine:
                 )
             await asyncio.sleep(_REST_S)
 
-    def _announce(self, chunk: Registered) -> None:
+    def _announce(self, chunk: InFlightChunk) -> None:
         """Note a chunk, before any of its requests is started."""
         self._recorder.register(chunk)
         if self._trace:

@@ -8,7 +8,7 @@ import polars as pl
 
 from logreplay.replay.clock import Clock
 from logreplay.replay.engine.prefetch import EndOfPlan, Opening, Prefetcher
-from logreplay.replay.engine.recorder import Registered
+from logreplay.replay.engine.recorder import InFlightChunk
 from logreplay.replay.engine.run_clock import RunClock
 from logreplay.replay.requests.plan import ScheduledRequests
 from logreplay.replay.schedules.rates import Instants
@@ -47,7 +47,7 @@ class Feed:
         plan: ScheduledRequests,
         reader: Prefetcher,
         sender: BlockSender,
-        announce: Callable[[Registered], None],
+        announce: Callable[[InFlightChunk], None],
         run_clock: RunClock,
         clock: Clock,
         *,
@@ -87,7 +87,7 @@ class Feed:
                     starved = False
                     self._note_late(due)
                 frame, think = self._think(item.chunk.frame) if self._think else (item.chunk.frame, ())
-                self._announce(Registered(first, frame, due, self._plan.step, self._plan.schedule.rate))
+                self._announce(InFlightChunk(first, frame, due, self._plan.step, self._plan.schedule.rate))
                 if not await self._sender.push(first, due, item.requests, think):
                     return
                 first += len(due)

@@ -17,7 +17,7 @@ import numpy as np
 
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.clock import Clock
-from logreplay.replay.engine.priorities import step_back
+from logreplay.replay.engine.priorities import lower_priority
 from logreplay.replay.requests.bodies import with_bodies
 from logreplay.replay.requests.header_columns import is_sent
 from logreplay.replay.requests.plan import Chunk, signer
@@ -169,7 +169,7 @@ class Prefetcher:
                 at = end
 
     def _work(self) -> None:
-        step_back()
+        lower_priority()
         try:
             self._read_ahead()
         finally:

@@ -20,7 +20,7 @@ _SCHED_SETATTR: Final = {"x86_64": 314, "aarch64": 274}
 """Numbers of the system call; the C library has no function for it before glibc 2.41."""
 
 
-def step_back() -> None:
+def lower_priority() -> None:
     """Lower the priority of the calling thread below the loop's. Threads that it starts inherit this.
 
     On Linux niceness belongs to a thread. The loop wakes for some microseconds at a time; without this it would wait

@@ -5,7 +5,7 @@ through one queue to a second thread, which counts, joins each record with its r
 freed when all its requests are recorded, so memory is flat however long the run.
 
 The loop never waits for the disk. Where the disk is slow, records wait in memory, at most `MOST_WAITING` of them:
-then the engine ends the run with an error. Holding requests back instead would change the measured load, and send a
+then the engine ends the run with an error. Batching requests back instead would change the measured load, and send a
 burst when the disk recovers. Nothing is lost: all ended requests are written before the engine closes.
 """
 
@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import ERRORS, RESULT_COLUMNS, to_csv
 from logreplay.replay.clock import monotonic
-from logreplay.replay.engine.priorities import step_back
+from logreplay.replay.engine.priorities import lower_priority
 from logreplay.replay.engine.run_clock import RunClock, Start
+from logreplay.replay.requests.combine import TARGET
 from logreplay.replay.requests.header_columns import HTTP1, HTTP2
-from logreplay.replay.requests.mix import TARGET
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.result_log import MemoryResults, Results
@@ -50,7 +50,7 @@ _PROTOCOLS: Final = pl.Series((None, HTTP1, HTTP2), dtype=pl.String)
 
 
 @dataclass(slots=True)
-class Registered:
+class InFlightChunk:
     """A chunk of the plan while its requests are in flight.
 
     Attributes:
@@ -82,14 +82,14 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True)
-class _Handed:
+class RecordBatch:
     """Records, and when they were handed on."""
 
     records: NDArray[np.void]
     at: float
 
 
-_Item = Registered | _Handed | Callable[[], object]
+_Item = InFlightChunk | RecordBatch | Callable[[], object]
 
 
 class Recorder:
@@ -107,14 +107,14 @@ class Recorder:
         self.delay = WriteLag()
         self._taken = self._written = 0
         self._results, self._run_clock = results, run_clock
-        self._chunks: list[Registered] = []
+        self._chunks: list[InFlightChunk] = []
         self._looks = np.empty((0, 2), np.int64)
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True) if threaded else None
         if self._thread:
             self._thread.start()
 
-    def register(self, chunk: Registered) -> None:
+    def register(self, chunk: InFlightChunk) -> None:
         """Announce a chunk, before any of its requests is recorded."""
         self._put(chunk)
 
@@ -122,7 +122,7 @@ class Recorder:
         """Take records, ``(n,)`` of `logreplay.replay.senders.contract.RECORD`, of requests that were registered."""
         if len(records):
             self._taken += len(records)
-            self._put(_Handed(records, time.monotonic()))
+            self._put(RecordBatch(records, time.monotonic()))
 
     @property
     def waiting(self) -> int:
@@ -165,7 +165,7 @@ class Recorder:
             self._handle(item)
 
     def _work(self) -> None:
-        step_back()
+        lower_priority()
         self._attempt(_rehearse)
         while (item := self._queue.get()) is not None:
             self._attempt(partial(self._handle, item))
@@ -178,11 +178,11 @@ class Recorder:
             self.failure = self.failure or error
 
     def _handle(self, item: _Item) -> None:
-        if isinstance(item, Registered):
+        if isinstance(item, InFlightChunk):
             for chunk in self._chunks:
                 chunk.end_at(item.first)
             self._chunks = [*(chunk for chunk in self._chunks if chunk.left), item]
-        elif isinstance(item, _Handed):
+        elif isinstance(item, RecordBatch):
             began = time.monotonic()
             try:
                 for at in range(0, len(item.records), _BATCH):
@@ -237,7 +237,7 @@ def _rehearse() -> None:
     results, run_clock = MemoryResults(), RunClock(monotonic)
     run_clock.begin_run(Start(0, 0))
     recorder = Recorder(results, run_clock, threaded=False)
-    recorder.register(Registered(0, pl.DataFrame([{**planned, "client": ""}]), np.zeros(1, np.int64), 0, 1.0))
+    recorder.register(InFlightChunk(0, pl.DataFrame([{**planned, "client": ""}]), np.zeros(1, np.int64), 0, 1.0))
     recorder.take(np.array([(0, 0, 0, 0, 0, 0, 0, 200, 0, 0, 0)], RECORD))
     to_csv(results.frame, header=False)
 

@@ -7,10 +7,10 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.replay.requests.mix import TARGET
+from logreplay.replay.requests.combine import TARGET
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.result_log import Results
-from logreplay.replay.results.verdict import Finding, Health, failures
+from logreplay.replay.results.verdict import Finding, Judgement, failures
 
 _KIND: Final = ("error", "rc", "expected_rc")
 
@@ -46,7 +46,7 @@ class ByTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class DuetHealth:
+class DuetJudgement:
     """The verdict on a duet: one generator and its targets, each judged by itself.
 
     Attributes:
@@ -54,11 +54,11 @@ class DuetHealth:
         targets: name → findings on its requests; the candidate is the one whose failures are a result.
     """
 
-    generator: Health
+    generator: Judgement
     targets: Mapping[str, Sequence[Finding]]
 
     @classmethod
-    def of(cls, pooled: Health, urls: Mapping[str, str], counters: Sequence[Counters]) -> "DuetHealth":
+    def of(cls, pooled: Judgement, urls: Mapping[str, str], counters: Sequence[Counters]) -> "DuetJudgement":
         """Judge each target.
 
         Args:
@@ -66,7 +66,7 @@ class DuetHealth:
             urls: of the targets, by name.
             counters: of the targets, in that order.
         """
-        shared = Health.of(each for each in pooled.findings if each.code != "target_failing")
+        shared = Judgement.of(each for each in pooled.findings if each.code != "target_failing")
         return cls(
             shared,
             {
@@ -76,18 +76,18 @@ class DuetHealth:
         )
 
     @property
-    def whole(self) -> Health:
+    def whole(self) -> Judgement:
         """All findings, and the verdict that follows from them."""
-        return Health.of((*self.generator.findings, *(each for own in self.targets.values() for each in own)))
+        return Judgement.of((*self.generator.findings, *(each for own in self.targets.values() for each in own)))
 
-    def of_target(self, name: str) -> Health:
+    def of_target(self, name: str) -> Judgement:
         """On the run of one target: one generator made them all."""
-        return Health.of((*self.generator.findings, *self.targets[name]))
+        return Judgement.of((*self.generator.findings, *self.targets[name]))
 
     @property
     def failing(self) -> list[str]:
         """The targets that answered less than half of their requests, by name."""
-        return [name for name, findings in self.targets.items() if not Health.of(findings).valid]
+        return [name for name, findings in self.targets.items() if not Judgement.of(findings).valid]
 
     @property
     def valid(self) -> bool:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from logreplay.core.record import ERRORS, failed
 from logreplay.replay.results.histogram import Histogram
-from logreplay.replay.senders.answers import unexpected
 from logreplay.replay.senders.contract import ERROR_CODES
+from logreplay.replay.senders.expected_status import unexpected
 
 _DROPPED: Final = ERROR_CODES["dropped"]
 _WORDS: Final = ("", *ERRORS)

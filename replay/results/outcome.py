@@ -5,7 +5,7 @@ from datetime import datetime
 
 from logreplay.core.plural import number_of
 from logreplay.replay.results.counters import Counters
-from logreplay.replay.results.verdict import Health, RunEvidence
+from logreplay.replay.results.verdict import Judgement, RunEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Outcome:
     ended: datetime
     began: float
     seconds: float
-    health: Health
+    health: Judgement
     evidence: RunEvidence
     backlog: int = 0
     stopped: str = ""

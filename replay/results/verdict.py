@@ -182,7 +182,7 @@ class RunEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class Judgement:
     """A verdict and its findings."""
 
     verdict: RunVerdict
@@ -209,7 +209,7 @@ class Health:
         return next((finding.text for finding in limits), "")
 
 
-def judge(evidence: RunEvidence) -> Health:
+def judge(evidence: RunEvidence) -> Judgement:
     """Judge a run, with the findings against it."""
     generator = _generator(evidence)
     missed = _missed(evidence, by_generator=any(finding.severity is Severity.VOID for finding in generator))
@@ -219,7 +219,7 @@ def judge(evidence: RunEvidence) -> Health:
         queued=evidence.queued,
         queued_for=evidence.queued_for,
     )
-    return Health.of((*generator, *target, *missed))
+    return Judgement.of((*generator, *target, *missed))
 
 
 def _generator(seen: RunEvidence) -> list[Finding]:

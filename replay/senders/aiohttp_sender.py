@@ -31,7 +31,7 @@ from logreplay.replay.senders.digests import BodyReader, Digests, Read
 from logreplay.replay.senders.encode import default_headers, header_rows
 from logreplay.replay.senders.endpoint import Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
-from logreplay.replay.senders.wire import IDEMPOTENT, MAX_HEAD, TLS_UNSEEN, persists
+from logreplay.replay.senders.http1.sender import IDEMPOTENT, MAX_HEAD, TLS_UNSEEN, persists
 
 _SKIP: Final = ("Accept-Encoding", "Content-Type", "User-Agent", "Accept")
 

@@ -2,7 +2,7 @@
 
 The engine gives a `BlockSender` blocks of requests and their due times, and gets arrays of records back. Pacing, limits
 and time-outs belong to the sender. Most senders start a single request when told (`Sender`);
-`logreplay.replay.engine.paced` makes a sender of blocks of them.
+`logreplay.replay.engine.open_loop` makes a sender of blocks of them.
 
 A sender turns planned requests into something it can send quickly (in a second thread, ahead of time), starts an
 exchange when told, and reports its end exactly once. It never raises for any behaviour of a target.
@@ -178,7 +178,7 @@ class Sender(Protocol):
 
 
 @runtime_checkable
-class Holding(Protocol):
+class Batching(Protocol):
     """A sender that can write several requests at once."""
 
     def hold(self) -> None:

@@ -88,12 +88,12 @@ class ReceivedAnswer(NamedTuple):
     error: str
 
 
-Heard = tuple[int, bytes | None, tuple[int, int, int, int, Head]]
+HeardResponse = tuple[int, bytes | None, tuple[int, int, int, int, Head]]
 """Number of a request; body; status, size, digest, error and head of the answer: the fields that are compared, in a
 tuple. They are those of `ReceivedAnswer`, but the error is its number in a record."""
 
 
-class Room:
+class ByteBudget:
     """Bytes of bodies that may be held at once.
 
     Attributes:
@@ -118,7 +118,7 @@ class Room:
         self.held -= size
 
 
-class Listener:
+class ResponseObserver:
     """Holds the answers of one sender until there are `BATCH`.
 
     Attributes:
@@ -132,11 +132,11 @@ class Listener:
 
     __slots__ = ("hand_over", "heard", "room")
 
-    def __init__(self, room: Room, hand_over: Callable[[], object]) -> None:
+    def __init__(self, room: ByteBudget, hand_over: Callable[[], object]) -> None:
         self.room, self.hand_over = room, hand_over
-        self.heard: list[Heard] = []
+        self.heard: list[HeardResponse] = []
 
-    def take(self, answer: Heard) -> None:
+    def take(self, answer: HeardResponse) -> None:
         """Take an answer, for whose body room is held."""
         self.heard.append(answer)
         if len(self.heard) >= BATCH:
@@ -150,7 +150,7 @@ class Digests:
         listener: takes the answers; None: only digests are wanted.
     """
 
-    def __init__(self, listener: Listener | None = None) -> None:
+    def __init__(self, listener: ResponseObserver | None = None) -> None:
         self._listener = listener
         self._known: dict[tuple[tuple[bytes, bytes], ...], tuple[bytes, int]] = {}
         self._recent = _NOTHING
@@ -262,7 +262,7 @@ class BodyReader:
 
     __slots__ = ("_coded", "_decoder", "_hash", "_kept", "_listener", "_received", "_size")
 
-    def __init__(self, listener: Listener | None, coding: bytes) -> None:
+    def __init__(self, listener: ResponseObserver | None, coding: bytes) -> None:
         self._listener = listener
         self._hash = xxhash.xxh3_64()
         self._coded = xxhash.xxh3_64() if coding else None

@@ -36,8 +36,8 @@ from logreplay.core.files import unwritable
 from logreplay.core.zstd import frame_compressor, zstd
 from logreplay.replay.clock import Clock, monotonic
 from logreplay.replay.senders.contract import WORDS, Done, Trace
-from logreplay.replay.senders.digests import Head, Heard, Listener, ReceivedAnswer, Room, pairs_of
-from logreplay.replay.senders.several import SeveralSenders
+from logreplay.replay.senders.digests import ByteBudget, Head, HeardResponse, ReceivedAnswer, ResponseObserver, pairs_of
+from logreplay.replay.senders.multi_target import SeveralSenders
 
 MOST_KEPT: Final = 10_000
 """Pairs of a route that stay in the file."""
@@ -90,7 +90,7 @@ class KeptPair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class SamplingConfig:
     """How pairs are kept; makes a keeper in each process that sends.
 
     Attributes:
@@ -120,14 +120,14 @@ class PairKeeper:
         listeners: to the answers of each target.
     """
 
-    def __init__(self, keeping: Keeping) -> None:
+    def __init__(self, keeping: SamplingConfig) -> None:
         self._keeping, self._routes, self._together = keeping, keeping.routes(), keeping.together
         # written by the thread that prepares requests
         self._planned = 0
         self._about: dict[int, About] = {}
         # written by the loop
-        self.room = Room(MOST_HELD)
-        self.listeners = [Listener(self.room, partial(self._pair, target)) for target in range(self._together)]
+        self.room = ByteBudget(MOST_HELD)
+        self.listeners = [ResponseObserver(self.room, partial(self._pair, target)) for target in range(self._together)]
         self._incomplete: dict[int, list[Any]] = {}
         self._patience = int(2 * keeping.timeout * 1e9) + _GRACE_NS
         self._sweep_at = monotonic() + self._patience
@@ -136,7 +136,7 @@ class PairKeeper:
         self._compared: defaultdict[int, int] = defaultdict(int)
         self._differing: defaultdict[int, int] = defaultdict(int)
         self._places: list[bytes] = []
-        self._block: list[tuple[int, str, Sequence[Heard]]] = []
+        self._block: list[tuple[int, str, Sequence[HeardResponse]]] = []
         self._in_block = 0
         self._names: dict[bytes, bool] = {}
         self._last_heads: tuple[Head, Head, bool] = b"", b"", False
@@ -252,7 +252,7 @@ class PairKeeper:
         for number in numbers:
             self.room.free(sum([len(answer[1] or b"") for answer in self._incomplete.pop(number) if answer]))
 
-    def _compare(self, about: About, answers: Sequence[Heard], held: int) -> None:
+    def _compare(self, about: About, answers: Sequence[HeardResponse], held: int) -> None:
         """Count a pair whose answers are not equal in every byte; keep it if they differ.
 
         Args:
@@ -309,7 +309,7 @@ class PairKeeper:
             known = self._names[name] = self._keeping.is_ignored(name.decode("latin-1").lower())
         return known
 
-    def _sample(self, about: About, answers: Sequence[Heard], held: int) -> bool:
+    def _sample(self, about: About, answers: Sequence[HeardResponse], held: int) -> bool:
         """Take a pair into the block, if it takes a place in the sample."""
         row, url, route = about
         number = self._differing[route] = self._differing[route] + 1
@@ -351,7 +351,7 @@ class PairSender(SeveralSenders):
         self,
         makers: Sequence[Callable[..., Any]],
         choose: Callable[[pl.DataFrame], NDArray[np.integer[Any]]],
-        keeping: Keeping,
+        keeping: SamplingConfig,
         **given: Any,
     ) -> None:
         self._keeper = PairKeeper(keeping)

@@ -12,8 +12,8 @@ import numpy as np
 from logreplay.core.masking import MASK, masked
 from logreplay.core.plural import number_of
 from logreplay.core.record import failed
-from logreplay.replay.senders.answers import unexpected
 from logreplay.replay.senders.contract import ERROR_CODES, FIRST_LOGIN, Exchange, SenderCounts
+from logreplay.replay.senders.expected_status import unexpected
 
 SHOWN_BODY: Final = 4096
 """Bytes shown of the body of a failing exchange, on `SHOWN_LINES` at most."""

@@ -53,7 +53,7 @@ class FinishedStep:
             such as ``overloaded``, is that of the analysis, which sees all rows and may be stricter.
         failed: requests that were sent and failed.
         sent: requests that were sent.
-        limit: the limit of this machine that the step met (`logreplay.replay.results.verdict.Health.limit`): then it
+        limit: the limit of this machine that the step met (`logreplay.replay.results.verdict.Judgement.limit`): then it
             says nothing about the target.
         warnings: what spoils the step and lies with this machine; told again when the sweep is resumed.
         waits: of its requests; likewise.
@@ -69,7 +69,7 @@ class FinishedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class SweepPlan:
     """The settings of a sweep.
 
     Attributes:
@@ -118,7 +118,7 @@ class Course:
             yield from rates
 
 
-def pointless(rate: float, done: Sequence[FinishedStep]) -> bool:
+def known_overloaded(rate: float, done: Sequence[FinishedStep]) -> bool:
     """Whether a rate is known to overload the target: both of the two highest rates below or at it did.
 
     In ascending order that means: after two steps in a row that were not carried, none higher is made.
@@ -204,7 +204,7 @@ async def sweep(
     engine: Replayer,
     results: StepLog,
     requests: RequestStream,
-    course: Course,
+    course: SweepPlan,
     *,
     at: At = evenly,
     steps: Sequence[Step] | None = None,
@@ -256,7 +256,7 @@ async def sweep(
         if warm.stopped or warm.lost:
             return (warm,)
     for step in course.steps() if steps is None else steps:
-        if not course.keep_going and pointless(step.rate, made):
+        if not course.keep_going and known_overloaded(step.rate, made):
             continue
         if on_begin:
             on_begin(step)

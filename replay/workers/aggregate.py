@@ -10,7 +10,7 @@ from logreplay.replay.requests.plan import Plan, RequestStream
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.self_monitor import ProcessLoad
-from logreplay.replay.results.verdict import OF_THE_RUN, Finding, Health, ReadLate, RunEvidence, Severity, judge
+from logreplay.replay.results.verdict import OF_THE_RUN, Finding, Judgement, ReadLate, RunEvidence, Severity, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
@@ -120,10 +120,10 @@ class SharedPlan:
         )
 
     @property
-    def health(self) -> Health:
+    def health(self) -> Judgement:
         """The verdict on the requests of all workers together, as on those of one process."""
         health = judge(self.evidence)
-        return Health(health.verdict, (*map(self._located, health.findings), *self._clocks()))
+        return Judgement(health.verdict, (*map(self._located, health.findings), *self._clocks()))
 
     def _located(self, finding: Finding) -> Finding:
         """A finding on the generator, with the names of the workers that have it, if not all do."""

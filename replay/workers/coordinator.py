@@ -36,6 +36,7 @@ from logreplay.replay.senders.trace import Watch
 from logreplay.replay.sessions.client_sessions import LoginRow, SessionCounts
 from logreplay.replay.workers.aggregate import LostWorker, SharedPlan, adopt_reading
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
+from logreplay.replay.workers.heartbeat import Silence
 from logreplay.replay.workers.merge import Arrived, LostRows, MergedLog
 from logreplay.replay.workers.partition import Share, even_parts
 from logreplay.replay.workers.processes import WorkerProcess
@@ -59,7 +60,6 @@ from logreplay.replay.workers.protocol import (
     WorkerReport,
     packed,
 )
-from logreplay.replay.workers.silence import Silence
 
 SILENT_S: Final = 15.0
 """Silence after which a worker counts as lost; it reports four times a second."""

@@ -30,6 +30,7 @@ from logreplay.replay.senders.contract import FIRST_LOGIN, Exchange
 from logreplay.replay.senders.descriptors import allow_descriptors
 from logreplay.replay.senders.trace import Watch
 from logreplay.replay.workers.clock_offset import SAME
+from logreplay.replay.workers.heartbeat import Silence
 from logreplay.replay.workers.partition import Share
 from logreplay.replay.workers.protocol import (
     BEAT_S,
@@ -52,7 +53,6 @@ from logreplay.replay.workers.protocol import (
     WorkerReport,
     unpacked,
 )
-from logreplay.replay.workers.silence import Silence
 
 _LOOKED_S: Final = 0.6 * COORDINATOR_LOST_S
 """Longest pause of this process that counts as silence: alone it never makes a coordinator lost."""

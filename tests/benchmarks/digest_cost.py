@@ -42,10 +42,10 @@ from logreplay.replay.clock import monotonic
 from logreplay.replay.results.self_monitor import ProcessLoad, SelfMonitor
 from logreplay.replay.senders.digests import Digests
 from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.senders.http2.sender import Http2Sender
-from logreplay.replay.senders.pair_keeper import Keeping, PairSender
-from logreplay.replay.senders.several import SeveralSenders, target_of
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.multi_target import SeveralSenders, target_of
+from logreplay.replay.senders.pair_keeper import PairSender, SamplingConfig
 from logreplay.replay.servers.minimal import MinimalResponder, serve
 from logreplay.replay.servers.server_process import server_process
 
@@ -124,7 +124,7 @@ async def senders(kind: Any, urls: Sequence[str], folder: str, turns: int) -> tu
     else:
         plain = [kind(endpoint, timeout=30) for endpoint in endpoints]
         makers = [lambda listener, at=at: kind(at, timeout=30, digests=Digests(listener)) for at in endpoints]
-        keeping = Keeping(Path(folder), len(urls), 30, Routes, default_ignored)
+        keeping = SamplingConfig(Path(folder), len(urls), 30, Routes, default_ignored)
         made = [SeveralSenders(plain, target_of), PairSender(makers, target_of, keeping)]
     loops = [Bursts(sender, sender.prepare(frame)) for sender in made]
     for one in loops:

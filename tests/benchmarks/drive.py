@@ -21,8 +21,8 @@ from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.senders.http2.sender import Http2Sender
-from logreplay.replay.senders.wire import WireSender
 
 SENDERS: Final[dict[str, Any]] = {"wire": WireSender, "aiohttp": AiohttpSender, "http2": Http2Sender}
 

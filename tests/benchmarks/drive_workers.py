@@ -17,7 +17,7 @@ from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import ResultLog
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
 

@@ -12,7 +12,7 @@ from typing import Final
 import uvloop
 
 from logreplay.replay.clock import monotonic
-from logreplay.replay.engine.timer import ticker
+from logreplay.replay.engine.timer import make_timer
 from logreplay.replay.servers.http2_service import EitherService
 from logreplay.replay.servers.server_process import serve_until_stdin_closes
 
@@ -26,14 +26,14 @@ class Service:
     def __init__(self) -> None:
         self._due: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._loop = asyncio.get_running_loop()
-        self._ticker = ticker(self._loop, monotonic, self._wake_up)
+        self._timer = make_timer(self._loop, monotonic, self._wake_up)
 
     async def respond(self, _method: str, _path: str) -> tuple[int, int]:
         """Status and size of the response, when it is due."""
         at, done = monotonic() + int(SERVICE_S * 1e9), self._loop.create_future()
         self._due.append((at, done))
         if len(self._due) == 1:
-            self._ticker.arm(at)
+            self._timer.arm(at)
         await done
         return 200, 24
 
@@ -44,7 +44,7 @@ class Service:
             if not done.done():
                 done.set_result(None)
         if due:
-            self._ticker.arm(due[0][0])
+            self._timer.arm(due[0][0])
 
 
 async def main() -> None:

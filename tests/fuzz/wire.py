@@ -4,8 +4,8 @@ from typing import Final
 
 from logreplay.replay.senders.contract import Exchange
 from logreplay.replay.senders.endpoint import Endpoint, Target
+from logreplay.replay.senders.http1.sender import Connection, TracedConnection, WireSender
 from logreplay.replay.senders.trace import describe
-from logreplay.replay.senders.wire import Connection, TracedConnection, WireSender
 from support.null_transport import Nowhere
 
 _ENDPOINT: Final = Endpoint(Target("http", "127.0.0.1", 80), ("127.0.0.1",))

@@ -9,7 +9,7 @@ from typing import ClassVar
 import uvloop
 
 from logreplay.replay.clock import monotonic
-from logreplay.replay.engine.timer import ticker
+from logreplay.replay.engine.timer import make_timer
 from logreplay.replay.servers.minimal import MinimalResponder, serve
 from logreplay.replay.servers.server_process import server_process
 
@@ -26,14 +26,14 @@ class Delays:
         self._ns = int(seconds * 1e9)
         self._waiting: list[tuple[int, int, asyncio.Transport, bytes]] = []
         self._number = 0
-        self._ticker = ticker(asyncio.get_running_loop(), monotonic, self._due)
+        self._timer = make_timer(asyncio.get_running_loop(), monotonic, self._due)
         self._rest()
 
     def answer(self, transport: asyncio.Transport, answer: bytes) -> None:
         """Send an answer when the delay is over."""
         self._number += 1
         heapq.heappush(self._waiting, (monotonic() + self._ns, self._number, transport, answer))
-        self._ticker.arm(self._waiting[0][0])
+        self._timer.arm(self._waiting[0][0])
 
     def _due(self) -> None:
         while self._waiting and self._waiting[0][0] <= monotonic():
@@ -42,7 +42,7 @@ class Delays:
         self._rest()
 
     def _rest(self) -> None:
-        self._ticker.arm(self._waiting[0][0] if self._waiting else monotonic() + 10**15)
+        self._timer.arm(self._waiting[0][0] if self._waiting else monotonic() + 10**15)
 
 
 class DelayedResponder(MinimalResponder):

@@ -19,8 +19,8 @@ from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import Trace
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.senders.http2.sender import Http2Sender
-from logreplay.replay.senders.wire import WireSender
 from support.h2_sender import H2Sender
 from support.hostile_target import Seen
 

@@ -8,10 +8,10 @@ import polars as pl
 
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import Done, Trace
+from logreplay.replay.senders.http1.per_client import most_idle
 from logreplay.replay.senders.http2.pool import Pool
 from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.http2.stream import Stream
-from logreplay.replay.senders.per_client import most_idle
 
 
 class Http2ByClientSender(Http2Sender):

@@ -24,6 +24,7 @@ from logreplay.replay.senders.digests import BodyReader, Digests
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault
+from logreplay.replay.senders.http1.sender import IDEMPOTENT, UNNEEDED_NS
 from logreplay.replay.senders.http2.client_state import UNKNOWN_LIMIT, ClientState
 from logreplay.replay.senders.http2.connection import NOT_SPOKEN, Http2Connection
 from logreplay.replay.senders.http2.connection_state import ConnectionState
@@ -33,7 +34,6 @@ from logreplay.replay.senders.http2.header_blocks import ResponseFields, field
 from logreplay.replay.senders.http2.pool import Pool
 from logreplay.replay.senders.http2.render import render
 from logreplay.replay.senders.http2.stream import Stream
-from logreplay.replay.senders.wire import IDEMPOTENT, UNNEEDED_NS
 
 LEAST_CONNECTIONS: Final = 2
 """One connection would lead to one process of the target."""

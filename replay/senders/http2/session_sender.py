@@ -16,11 +16,11 @@ from logreplay.replay.senders.contract import FIRST_LOGIN, WORDS, Done, Trace
 from logreplay.replay.senders.digests import decoded_beginning
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.encode import render as render_http1
+from logreplay.replay.senders.http1.session_sender import Shown, sessions_of
 from logreplay.replay.senders.http2.connection import Http2Connection
 from logreplay.replay.senders.http2.per_client import Http2ByClientSender
 from logreplay.replay.senders.http2.render import rendered_anew
 from logreplay.replay.senders.http2.stream import Stream
-from logreplay.replay.senders.session_sender import Shown, sessions_of
 from logreplay.replay.sessions.client_sessions import SessionPlan
 
 Both = tuple[bytes, bytes]

@@ -22,8 +22,8 @@ from logreplay.cli.main import cli
 from logreplay.core.errors import Interrupted
 from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Requests, ScheduledRequests
+from logreplay.replay.results.live_samples import RecentRequests
 from logreplay.replay.results.outcome import Outcome
-from logreplay.replay.results.recent import RecentRequests
 from logreplay.replay.results.result_log import MemoryResults, Results
 from logreplay.replay.schedules.rates import Schedule
 from logreplay.runs.trials import by_chance, drive, evenly, users

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from logreplay.analysis.verdict.saturation import foreseen
 from logreplay.cli.main import cli, run
 from logreplay.replay.results.outcome import Outcome
-from logreplay.replay.results.verdict import Finding, Health, RunVerdict, Severity, Waits
+from logreplay.replay.results.verdict import Finding, Judgement, RunVerdict, Severity, Waits
 from logreplay.replay.servers.minimal import responding
 from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.replay.sweeps.step_log import Mark
@@ -22,7 +22,7 @@ LATE = Finding("lag", Severity.VOID, "requests were started late: lag p95 142 ms
 
 
 def outcome(offered: float, verdict: RunVerdict, *findings: Finding) -> Outcome:
-    waits, health = SimpleNamespace(waits=Waits(offered)), Health(verdict, findings)
+    waits, health = SimpleNamespace(waits=Waits(offered)), Judgement(verdict, findings)
     seen: Any = SimpleNamespace(step=int(offered) // 20 - 1, offered=offered, health=health, evidence=waits)
     return cast("Outcome", seen)
 

@@ -13,7 +13,7 @@ from logreplay.options.load import Load, log_report, log_sentence
 from logreplay.options.request_rules import RequestRules
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.schedules.arrivals import LogTimes, Poisson, Scattered
-from logreplay.replay.schedules.live import Live
+from logreplay.replay.schedules.follow import FollowSchedule
 from logreplay.replay.schedules.rates import Constant, Limited, Ramp, Steps
 from logreplay.replay.schedules.users import UniformThink, Users
 
@@ -104,7 +104,7 @@ def test_options_that_need_or_exclude_another_name_it(given: dict[str, Any], bot
     ("given", "kind"),
     [
         ({"vusers": 3, "duration": 5.0}, Users),
-        ({"follow": True}, Live),
+        ({"follow": True}, FollowSchedule),
         ({"follow": True, "requests": 5}, Limited),
         ({"speed": 2.0}, Limited),
         ({"tps": 5.0, "arrivals": "even"}, Constant),
@@ -125,8 +125,8 @@ def test_what_the_user_said_is_in_the_schedule() -> None:
     assert Load(vusers=3, think=None).schedule(RequestRules(), UNREAD) == Users(3, None)
     fast = Load(speed=4.0, duration=8.0).schedule(RequestRules(), UNREAD)
     assert fast == Limited(LogTimes(4.0), seconds=8.0)
-    assert Load(follow=True).schedule(RequestRules(), UNREAD) == Live(5.0)
-    assert Load(follow=True, delay=1.0).schedule(RequestRules(), UNREAD) == Live(1.0)
+    assert Load(follow=True).schedule(RequestRules(), UNREAD) == FollowSchedule(5.0)
+    assert Load(follow=True, delay=1.0).schedule(RequestRules(), UNREAD) == FollowSchedule(1.0)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 from logreplay.parsers.conversion.advice import notes
 from logreplay.parsers.conversion.detect import Detection
-from logreplay.parsers.conversion.ingest import Intake
+from logreplay.parsers.conversion.ingest import LogReader
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.formats.builtin import FORMATS
@@ -20,7 +20,7 @@ def said(
     zoned: bool = False, **seen: Any
 ) -> str:  # fmt: skip
     reading = Detection(() if formats == (None,) else formats or (COMBINED,), server=server)
-    intake = Intake([], reading, "", ConvertReport(100, converted), lambda *_: None, **{"fine": 1e-6, **seen})
+    intake = LogReader([], reading, "", ConvertReport(100, converted), lambda *_: None, **{"fine": 1e-6, **seen})
     return "\n".join(notes(intake, [], time_unit, timezone, zoned=zoned))
 
 
@@ -67,7 +67,7 @@ def test_a_log_that_grew_while_it_was_read_is_named(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     log.write_text("one\n")
     source = BlockSource(log)
-    intake = Intake([source], Detection((COMBINED,)), "", ConvertReport(), lambda *_: None)
+    intake = LogReader([source], Detection((COMBINED,)), "", ConvertReport(), lambda *_: None)
     assert notes(intake, [source], "", "") == []
     with log.open("a") as more:
         more.write("two\n")

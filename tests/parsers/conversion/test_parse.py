@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.conversion.parse import ROW_SCHEMA, Refusal, parse
+from logreplay.parsers.conversion.parse import ROW_SCHEMA, SkippedLine, parse
 from logreplay.parsers.formats import json_lines, ltsv
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format
@@ -53,19 +53,19 @@ def test_a_line_is_a_row_or_refused_or_blank_in_its_place(texts: list[str], name
 )
 def test_a_refused_line_names_its_reason_and_costs_no_other(line: str, kind: str, reason: str) -> None:
     parsed = parse(lines(GOOD, line, ESCAPED), [COMBINED])
-    assert parsed.refusals == [Refusal(1, kind, reason)]
+    assert parsed.refusals == [SkippedLine(1, kind, reason)]
     assert parsed.rows["url"].to_list() == ["/a", "/%22b"]
 
 
 def test_a_dummy_connection_is_known_by_its_escaped_agent_too() -> None:
     parsed = parse(lines(LINES[10].replace("x (", r"\x22 (")), [COMBINED])
-    assert parsed.refusals == [Refusal(0, "unreplayable", "Apache's own dummy connection")]
+    assert parsed.refusals == [SkippedLine(0, "unreplayable", "Apache's own dummy connection")]
 
 
 def test_no_lines_are_no_rows_and_no_formats_reject_all_that_is_not_blank() -> None:
     assert parse(lines(), [COMBINED]).rows.height == 0
     parsed = parse(lines(GOOD, ""), [])
-    assert (parsed.rows.height, parsed.blank, parsed.refusals) == (0, 1, [Refusal(0, "rejected", "layout")])
+    assert (parsed.rows.height, parsed.blank, parsed.refusals) == (0, 1, [SkippedLine(0, "rejected", "layout")])
 
 
 def test_lines_that_the_main_format_refuses_are_read_by_the_next() -> None:

@@ -16,7 +16,7 @@ from logreplay.replay.checks.calibrate import (
     timer_lateness,
 )
 from logreplay.replay.clock import monotonic
-from logreplay.replay.engine.timer import ticker
+from logreplay.replay.engine.timer import make_timer
 
 
 @pytest.mark.alone
@@ -41,7 +41,7 @@ def test_a_ticker_calls_back_once_for_each_time_it_is_armed(ahead: int) -> None:
     async def calls() -> list[int]:
         called: list[int] = []
         loop = asyncio.get_running_loop()
-        timer = ticker(loop, monotonic, lambda: called.append(monotonic()))
+        timer = make_timer(loop, monotonic, lambda: called.append(monotonic()))
         at = monotonic() + ahead
         timer.arm(at)
         await asyncio.sleep(0.03)

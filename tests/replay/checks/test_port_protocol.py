@@ -14,9 +14,9 @@ from logreplay.core.errors import LogreplayError
 from logreplay.replay.checks import port_protocol, preflight
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import parse_target, resolve, tls_context
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.senders.http2.frames import PREFACE, settings
 from logreplay.replay.senders.http2.sender import Http2Sender
-from logreplay.replay.senders.wire import WireSender
 from support.certificates import Authority
 from support.h2_sender import H2Sender
 

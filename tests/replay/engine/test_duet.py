@@ -11,7 +11,7 @@ from logreplay.replay.results.result_log import ResultLog
 from logreplay.replay.schedules.arrivals import Poisson
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1.sender import WireSender
 from support.background_server import beside
 from support.recording_server import RecordingServer, recording
 

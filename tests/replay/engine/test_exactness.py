@@ -20,10 +20,10 @@ from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.results.verdict import RunVerdict
 from logreplay.replay.schedules.rates import Constant, Limited
-from logreplay.replay.senders import wire
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1 import sender as wire
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.servers.minimal import responding
 from support.delayed_responses import delayed_responses
 from support.raw_server import raw_server

@@ -16,7 +16,7 @@ from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
 from support.raw_server import raw_server

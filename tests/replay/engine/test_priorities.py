@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.replay.engine.priorities import quick_switching, step_back
+from logreplay.replay.engine.priorities import lower_priority, quick_switching
 
 LAST = 19
 """The lowest priority that there is."""
 STEPS_BACK = """
 import os, threading
-from logreplay.replay.engine.priorities import step_back
+from logreplay.replay.engine.priorities import lower_priority
 
 def other():
-    step_back()
+    lower_priority()
     print(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) - os.getpriority(os.PRIO_PROCESS, os.getpid()))
 
 thread = threading.Thread(target=other)
@@ -50,7 +50,7 @@ def test_during_a_run_the_loop_has_short_slices_and_threads_that_step_back_have_
     others = list[int]()
 
     def stand_back() -> None:
-        step_back()
+        lower_priority()
         others.append(_slice_ns())
 
     with quick_switching():

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from logreplay.replay.engine.recorder import Recorder, Registered
+from logreplay.replay.engine.recorder import InFlightChunk, Recorder
 from logreplay.replay.engine.run_clock import RunClock, Start
 from logreplay.replay.results.result_log import MemoryResults
 
@@ -15,7 +15,7 @@ def test_a_request_that_was_started_late_has_waited_since_it_was_first_seen_unde
     run_clock = RunClock(lambda: 0)
     run_clock.begin_run(Start(0, 0))
     recorder = Recorder(MemoryResults(), run_clock, threaded=False)
-    recorder.register(Registered(0, pl.DataFrame({"row": [0, 1]}), np.zeros(2, np.int64), 0, 1.0))
+    recorder.register(InFlightChunk(0, pl.DataFrame({"row": [0, 1]}), np.zeros(2, np.int64), 0, 1.0))
     waited = []
     for next_seq, now in ((1, SECOND // 2), (1, 4 * SECOND), (2, 9 * SECOND // 2), (2, 5 * SECOND)):
         recorder.count_waiting(next_seq, now)
@@ -29,7 +29,7 @@ def test_a_request_that_never_ends_does_not_make_the_memory_grow() -> None:
     run_clock = RunClock(lambda: 0)
     run_clock.begin_run(Start(0, 0))
     recorder = Recorder(MemoryResults(), run_clock, threaded=False)
-    recorder.register(Registered(0, pl.DataFrame({"row": [0]}), np.zeros(1, np.int64), 0, 1.0))
+    recorder.register(InFlightChunk(0, pl.DataFrame({"row": [0]}), np.zeros(1, np.int64), 0, 1.0))
     for second in range(1, 1000):
         recorder.count_waiting(second, second * SECOND)
     assert len(recorder._looks) == 1

@@ -19,8 +19,8 @@ from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant, Limited
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.per_client import ByClientSender
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1.per_client import ByClientSender
+from logreplay.replay.senders.http1.sender import WireSender
 from support.recording_server import Received, recording
 from support.shaped_replay import FAST, HOSTILE, both_senders, server_saw, shaped, targets, written
 

@@ -8,7 +8,7 @@ from logreplay.replay.engine import engine as engine_module
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1.sender import WireSender
 
 
 @pytest.mark.parametrize("turns", range(6))

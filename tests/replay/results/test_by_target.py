@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 
 from logreplay.replay.engine.duet import duet
-from logreplay.replay.requests.mix import TARGET
+from logreplay.replay.requests.combine import TARGET
 from logreplay.replay.results.by_target import ByTarget
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1.sender import WireSender
 from support.recording_server import RecordingServer, recording
 from support.shaped_replay import FAST, both_senders, shaped, targets, written
 

@@ -21,7 +21,7 @@ from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.arrivals import LogTimes, Poisson, Scattered
 from logreplay.replay.schedules.rates import Constant, Limited, Ramp, Schedule, Steps
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1.sender import WireSender
 
 SERVER = """
 import asyncio, sys

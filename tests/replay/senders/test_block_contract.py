@@ -18,10 +18,10 @@ from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.http1.per_client import ByClientSender
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.senders.http2.per_client import Http2ByClientSender
 from logreplay.replay.senders.http2.sender import Http2Sender
-from logreplay.replay.senders.per_client import ByClientSender
-from logreplay.replay.senders.wire import WireSender
 from support.background_server import beside
 from support.delayed_responses import delayed_responses
 from support.h2_sender import H2Sender

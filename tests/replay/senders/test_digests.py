@@ -20,11 +20,11 @@ from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import WORDS
 from logreplay.replay.senders.digests import (
     LONGEST_KEPT,
+    ByteBudget,
     Digests,
-    Listener,
     Read,
     ReceivedAnswer,
-    Room,
+    ResponseObserver,
     decoded_beginning,
     digest_texts,
     head_of,
@@ -32,9 +32,9 @@ from logreplay.replay.senders.digests import (
     read_head,
 )
 from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.http1.sender import WireSender
+from logreplay.replay.senders.http1.session_sender import SessionSender
 from logreplay.replay.senders.http2.sender import Http2Sender
-from logreplay.replay.senders.session_sender import SessionSender
-from logreplay.replay.senders.wire import WireSender
 from logreplay.replay.sessions.client_sessions import SessionPlan
 from logreplay.replay.sessions.extraction import Extraction
 from support import http2_server as second
@@ -62,24 +62,24 @@ CODINGS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def heard_in(room: int = 1 << 24) -> Listener:
-    return Listener(Room(room), lambda: None)
+def heard_in(room: int = 1 << 24) -> ResponseObserver:
+    return ResponseObserver(ByteBudget(room), lambda: None)
 
 
-def answers_of(listener: Listener) -> Sequence[ReceivedAnswer]:
+def answers_of(listener: ResponseObserver) -> Sequence[ReceivedAnswer]:
     return [
         ReceivedAnswer(status, head, body, size, digest, WORDS[error])
         for _, body, (status, size, digest, error, head) in listener.heard
     ]
 
 
-def left(listener: Listener) -> int:
+def left(listener: ResponseObserver) -> int:
     return listener.room.most - listener.room.held
 
 
 def read(
     pieces: Sequence[bytes], coding: str = "", room: int = 1 << 24
-) -> tuple[tuple[int, bytes | None, int], Listener]:
+) -> tuple[tuple[int, bytes | None, int], ResponseObserver]:
     heard = heard_in(room)
     digests, head = Digests(heard), ((b"Content-Encoding", coding.encode()),)
     body: Read = b""
@@ -231,7 +231,7 @@ def test_a_head_is_found_behind_interim_answers() -> None:
 
 
 @asynccontextmanager
-async def client(sender: Any, url: str, heard: Listener | None = None, **options: Any) -> AsyncIterator[Client]:
+async def client(sender: Any, url: str, heard: ResponseObserver | None = None, **options: Any) -> AsyncIterator[Client]:
     made = Client(sender(await resolve(parse_target(url)), timeout=1, digests=Digests(heard), **options))
     await made.sender.open(made.done, monotonic)
     try:

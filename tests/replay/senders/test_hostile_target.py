@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from logreplay.replay.senders import aiohttp_sender, wire
+from logreplay.replay.senders import aiohttp_sender
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1 import sender as wire
+from logreplay.replay.senders.http1.sender import WireSender
 from support.hostile_target import CASES, CHUNKED, ENDLESS, HELLO, UNTIL_CLOSE, Case, Seen, sized
 from support.raw_server import Answer, Exchange, raw_server
 from support.sender_driver import PATIENCE, SENDERS, TIMEOUT, Kind, Row, asking, open_to, settles

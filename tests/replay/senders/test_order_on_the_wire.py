@@ -15,18 +15,18 @@ import pytest
 import uvloop
 
 from logreplay.replay.clock import monotonic
-from logreplay.replay.engine.paced import Limits, Paced
-from logreplay.replay.requests.mix import TARGET
+from logreplay.replay.engine.open_loop import Limits, OpenLoopSender
+from logreplay.replay.requests.combine import TARGET
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, tls_context
+from logreplay.replay.senders.http1.per_client import ByClientSender
+from logreplay.replay.senders.http1.sender import WireSender
+from logreplay.replay.senders.http1.session_sender import SessionSender
 from logreplay.replay.senders.http2.per_client import Http2ByClientSender
 from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.http2.session_sender import Http2SessionSender
-from logreplay.replay.senders.per_client import ByClientSender
-from logreplay.replay.senders.session_sender import SessionSender
-from logreplay.replay.senders.several import by_protocol, by_target
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.multi_target import by_protocol, by_target
 from logreplay.replay.sessions.client_sessions import SessionPlan
 from support.background_server import beside
 from support.certificates import Authority
@@ -73,7 +73,7 @@ async def first_written(make: Callable[[str], Any], taps: tuple[Wiretap, Wiretap
 
     The first pairs open connections, and are left out.
     """
-    paced, first = Paced(by_target([make(tap.url) for tap in taps]), Limits()), list[int]()
+    paced, first = OpenLoopSender(by_target([make(tap.url) for tap in taps]), Limits()), list[int]()
     await paced.open(monotonic)
     paced.begin(monotonic(), None)
     try:

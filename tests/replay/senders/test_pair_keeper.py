@@ -16,10 +16,10 @@ from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.replay.senders.digests import Head, ReceivedAnswer
 from logreplay.replay.senders.pair_keeper import (
     FILES,
-    Keeping,
     PairCounts,
     PairKeeper,
     RouteCounts,
+    SamplingConfig,
     read_counts,
     read_pairs,
 )
@@ -40,7 +40,7 @@ class Paths:
 
 
 def keeper(folder: Path, together: int = 2) -> PairKeeper:
-    made = PairKeeper(Keeping(folder, together, 1.0, Paths, lambda name: name == "date"))
+    made = PairKeeper(SamplingConfig(folder, together, 1.0, Paths, lambda name: name == "date"))
     made.open()
     return made
 

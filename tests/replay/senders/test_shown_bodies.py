@@ -15,9 +15,9 @@ from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import KEPT_BODY, Exchange
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.per_client import ByClientSender
+from logreplay.replay.senders.http1.per_client import ByClientSender
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.senders.trace import SHOWN_BODY, describe
-from logreplay.replay.senders.wire import WireSender
 from support.raw_server import Answer, raw_server, response, sends
 
 SENDERS = pytest.mark.parametrize("sender", [WireSender, ByClientSender, AiohttpSender])

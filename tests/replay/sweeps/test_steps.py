@@ -20,20 +20,20 @@ from logreplay.core.rows import scan
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.outcome import Outcome
-from logreplay.replay.results.verdict import Health, RunVerdict, Waits
+from logreplay.replay.results.verdict import Judgement, RunVerdict, Waits
 from logreplay.replay.schedules.arrivals import Scattered
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.sweeps.step_log import ASIDE, JUDGED, Mark, StepLog
 from logreplay.replay.sweeps.steps import (
     WARM_UP,
     At,
-    Course,
     FinishedStep,
     Step,
+    SweepPlan,
     due_before,
     evenly,
     finished,
-    pointless,
+    known_overloaded,
     sweep,
 )
 from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
@@ -44,7 +44,7 @@ NO_STALL = (0.0, 0.0)
 def swept(log: Path, *rates: float, at: At = evenly, **how: Any) -> tuple[tuple[Outcome, ...], pl.DataFrame]:
     """Make a sweep with steps of 10 s in virtual time; return what became of each, and the judged rows."""
     loop = VirtualTimeLoop()
-    course = Course(rates, 10.0, **how)
+    course = SweepPlan(rates, 10.0, **how)
 
     async def main() -> tuple[Outcome, ...]:
         sender, results = OneServerQueue(0.005, stall=NO_STALL), StepLog(log.parent)
@@ -121,7 +121,7 @@ def made(log: Path, *rates: float, target: OneServerQueue | None = None) -> list
     async def main() -> None:
         sender = target or OneServerQueue(0.005, stall=NO_STALL)
         async with Engine(sender, results := StepLog(log.parent), clock=loop.now_ns, threaded=False) as engine:
-            course = Course(rates, 10.0)
+            course = SweepPlan(rates, 10.0)
             await sweep(engine, results, Requests(log), course, on_end=lambda step, _: steps.append(step))
 
     run(main(), loop)
@@ -151,7 +151,7 @@ def judged(step: Step, failed: int, done: Sequence[FinishedStep]) -> FinishedSte
     sent = round(step.rate * step.seconds)
     seen: Any = SimpleNamespace(
         counters=SimpleNamespace(failed=failed, sent=sent), backlog=0, offered=step.rate,
-        evidence=SimpleNamespace(limited=0, waits=Waits()), health=Health(RunVerdict.VALID, ()),
+        evidence=SimpleNamespace(limited=0, waits=Waits()), health=Judgement(RunVerdict.VALID, ()),
     )  # fmt: skip
     return finished(step, seen, 0, done)
 
@@ -162,7 +162,7 @@ def test_chance_among_few_failures_ends_no_sweep(share: float) -> None:
     for _ in range(100):
         done = list[FinishedStep]()
         for index, rate in enumerate(range(20, 201, 20)):
-            assert not pointless(rate, done)
+            assert not known_overloaded(rate, done)
             failed = sum(chance.random() < share for _ in range(5 * rate))
             done.append(judged(Step(index, rate, 5.0), failed, done))
 
@@ -219,7 +219,7 @@ def test_equal_rates_get_other_random_arrivals_each_time(log: Path) -> None:
     [("given", [2, 1, 3] * 2), ("up", [1, 2, 3] * 2), ("down", [3, 2, 1] * 2)],
 )
 def test_rates_are_gone_through_in_an_order(order: Any, rates: list[float]) -> None:
-    steps = Course([2, 1, 3], 10, repeat=2, order=order).steps()
+    steps = SweepPlan([2, 1, 3], 10, repeat=2, order=order).steps()
     assert [step.rate for step in steps] == rates
     assert [step.index for step in steps] == list(range(6))
 
@@ -228,7 +228,7 @@ def test_rates_are_gone_through_in_an_order(order: Any, rates: list[float]) -> N
 def test_shuffled_rates_are_all_there_in_each_round_and_the_same_each_time(
     rates: list[float], repeat: int, seed: int
 ) -> None:
-    course = Course(rates, 10, repeat=repeat, order="shuffle", seed=seed)
+    course = SweepPlan(rates, 10, repeat=repeat, order="shuffle", seed=seed)
     steps = [step.rate for step in course.steps()]
     for round_ in range(repeat):
         assert sorted(steps[round_ * len(rates) : (round_ + 1) * len(rates)]) == sorted(rates)
@@ -248,13 +248,13 @@ def test_shuffled_rates_are_all_there_in_each_round_and_the_same_each_time(
 def test_what_is_above_two_rates_that_were_not_carried_is_left_out(
     made: list[tuple[float, bool]], rate: float, expected: bool
 ) -> None:
-    assert pointless(rate, [FinishedStep(Step(0, each, 10), not bad) for each, bad in made]) is expected
+    assert known_overloaded(rate, [FinishedStep(Step(0, each, 10), not bad) for each, bad in made]) is expected
 
 
 @pytest.mark.slow
 def test_a_sweep_that_was_cut_off_goes_on_with_the_same_rows(log: Path) -> None:
     """Killed in its third step: its rows are there, but no note that it was finished."""
-    course = Course([50, 100, 150, 120], 10.0)
+    course = SweepPlan([50, 100, 150, 120], 10.0)
 
     def make(folder: Path, steps: Sequence[Step], mark: Mark, lost: bool = False) -> Mark:
         loop, marks = VirtualTimeLoop(), [mark]

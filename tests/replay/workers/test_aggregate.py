@@ -13,7 +13,7 @@ from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.self_monitor import ProcessLoad
-from logreplay.replay.results.verdict import Finding, Health, ReadLate, RunEvidence, RunVerdict, Severity, judge
+from logreplay.replay.results.verdict import Finding, Judgement, ReadLate, RunEvidence, RunVerdict, Severity, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.schedules.users import Users
@@ -24,7 +24,7 @@ from logreplay.replay.workers.protocol import PlanEnded
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LOG = Requests(Path("unread.csv"))
 EVEN = Constant(10, 1)
-FINE = Health(RunVerdict.VALID, ())
+FINE = Judgement(RunVerdict.VALID, ())
 LOST = LostWorker("worker 3", "host-b", "no word for 20 s")
 
 
@@ -32,7 +32,9 @@ def counted(ok: int, dropped: int = 0) -> Counters:
     return Counters(sent=ok, ok=ok, dropped=dropped)
 
 
-def worker(ok: int, seconds: float = 1.0, health: Health = FINE, offset: ClockOffset = SAME, **more: Any) -> PlanEnded:
+def worker(
+    ok: int, seconds: float = 1.0, health: Judgement = FINE, offset: ClockOffset = SAME, **more: Any
+) -> PlanEnded:
     """The last message of a worker that sent so many requests."""
     evidence = RunEvidence(
         offered=10, scheduled=ok, counters=counted(ok), duration=1, seconds=seconds, limited=1, local={"EMFILE": 1},
@@ -155,7 +157,7 @@ def test_the_verdict_on_the_target_does_not_depend_on_how_many_sent(parts: list[
 
 
 def test_a_finding_on_the_generator_names_the_workers_that_have_it_if_not_all_do() -> None:
-    said = Health(RunVerdict.GENERATOR_BOUND, (finding("emfile", Severity.VOID),))
+    said = Judgement(RunVerdict.GENERATOR_BOUND, (finding("emfile", Severity.VOID),))
     texts = [
         next(each.text for each in plan.health.findings if each.code == "emfile")
         for plan in (shared(worker(5), worker(5, health=said)), shared(worker(5, health=said), worker(5, health=said)))
@@ -201,7 +203,7 @@ def test_clocks_that_are_apart_are_worth_a_word(uncertainty_ms: float, moved_ms:
 
 
 def test_the_requests_that_waited_are_those_of_all_workers() -> None:
-    said = Health(RunVerdict.VALID, (finding("in_flight_limit", Severity.WARNING),))
+    said = Judgement(RunVerdict.VALID, (finding("in_flight_limit", Severity.WARNING),))
     texts = {each.code: each.text for each in shared(worker(5, health=said), worker(5)).health.findings}
     assert texts["in_flight_limit"].startswith("2 requests had to wait")
     assert texts["by_client"].startswith("4 requests waited")

@@ -28,11 +28,11 @@ from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.servers.known_capacity import ServerCapacity
 from logreplay.replay.servers.target_process import spawned
 from logreplay.replay.sweeps.step_log import JUDGED, StepLog
-from logreplay.replay.sweeps.steps import Course, FinishedStep, sweep
+from logreplay.replay.sweeps.steps import FinishedStep, SweepPlan, sweep
 from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
 from support.background_server import beside
@@ -127,7 +127,7 @@ def test_a_killed_worker_is_named_and_its_requests_count_as_not_sent(sample: Pat
 def test_a_sweep_begins_each_step_at_one_instant_in_all_workers_and_ends_when_one_is_lost(
     sample: Path, target: str, tmp_path: Path
 ) -> None:
-    results, course = StepLog(tmp_path), Course([100, 300, 200, 100], 1.0, keep_going=True)
+    results, course = StepLog(tmp_path), SweepPlan([100, 300, 200, 100], 1.0, keep_going=True)
 
     async def main() -> tuple[Outcome, ...]:
         async with Coordinator(processes(2), sender_to(target), results) as coordinator:

@@ -30,7 +30,7 @@ from logreplay.replay.results.verdict import RunVerdict
 from logreplay.replay.schedules.rates import Constant, Schedule
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.workers import coordinator
 from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import LocalProcess, processes
@@ -364,7 +364,7 @@ def test_a_reader_that_dies_ends_the_run_with_a_word(log: Path, target: str, mon
     def die() -> None:
         raise SystemExit
 
-    monkeypatch.setattr(prefetch, "step_back", die)
+    monkeypatch.setattr(prefetch, "lower_priority", die)
 
     async def main() -> None:
         from logreplay.replay.engine.engine import replay

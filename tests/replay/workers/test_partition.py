@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.replay.requests.mix import ForTargets, duet_plan
+from logreplay.replay.requests.combine import ForTargets, duet_plan
 from logreplay.replay.requests.plan import Chunk, Plan, Requests
 from logreplay.replay.schedules.rates import Constant, Limited
 from logreplay.replay.workers.partition import Share, even_parts

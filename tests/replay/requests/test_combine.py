@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logreplay.replay.requests.combine import TARGET, ForTargets, Mixed
 from logreplay.replay.requests.headers import FixedHeader
-from logreplay.replay.requests.mix import TARGET, ForTargets, Mixed
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.requests.sources import RequestFile
 from logreplay.replay.results.result_log import MemoryResults

@@ -15,9 +15,9 @@ from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant, Limited
-from logreplay.replay.senders import per_client
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.per_client import ByClientSender
+from logreplay.replay.senders.http1 import per_client
+from logreplay.replay.senders.http1.per_client import ByClientSender
 from support.recording_server import RecordingServer, recording
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,client"

@@ -15,9 +15,9 @@ from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.senders.http2.sender import Http2Sender
-from logreplay.replay.senders.several import SeveralSenders, by_protocol
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.multi_target import SeveralSenders, by_protocol
 from support.http2_server import http2_server
 from support.raw_server import raw_server
 

@@ -23,13 +23,13 @@ from logreplay.core.record import REASON
 from logreplay.inputs.logs import followed
 from logreplay.parsers.conversion.follow import LineParser
 from logreplay.replay.engine.engine import Engine
+from logreplay.replay.requests.follow import Followed, Tail
 from logreplay.replay.requests.plan import Plan, Requests
-from logreplay.replay.requests.tail import Followed, Tail
 from logreplay.replay.results.result_log import ResultLog
 from logreplay.replay.results.verdict import Finding
-from logreplay.replay.schedules.live import Live
+from logreplay.replay.schedules.follow import FollowSchedule
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1.sender import WireSender
 from support.raw_server import raw_server
 from support.recording_server import recording
 
@@ -105,7 +105,7 @@ def test_a_truncated_log_is_read_from_its_beginning(log: Writer, written: bytes,
 
 def test_the_lines_that_a_truncation_took_are_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """11 to 77 of 4,000 were lost in silence as logrotate copied and truncated the log."""
-    monkeypatch.setattr("logreplay.replay.requests.tail._BLOCK", 50)
+    monkeypatch.setattr("logreplay.replay.requests.follow._BLOCK", 50)
     path = tmp_path / "access.log"
     path.write_bytes(b"nine more\n" * 20)
     tail = Tail(path, from_start=True)
@@ -291,7 +291,7 @@ def test_a_delay_shorter_than_reading_takes_is_called_too_short(tmp_path: Path) 
         source = Followed(Slow(log), LineParser(log))
         results = ResultLog(tmp_path / "results.csv")
         async with raw_server() as server, Engine(sender_to(server.url), results) as engine:
-            outcome = await engine.run(Plan(Requests(source, loop=False), Live(0.1)))
+            outcome = await engine.run(Plan(Requests(source, loop=False), FollowSchedule(0.1)))
         return outcome.health.findings
 
     said = next(finding.text for finding in asyncio.run(main()) if finding.code == "lag")
@@ -301,8 +301,8 @@ def test_a_delay_shorter_than_reading_takes_is_called_too_short(tmp_path: Path) 
 
 def test_a_line_that_does_not_end_is_handed_on_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was kept in memory for as long as it grew."""
-    monkeypatch.setattr("logreplay.replay.requests.tail._BLOCK", 100)
-    monkeypatch.setattr("logreplay.replay.requests.tail._LONGEST", 1000)
+    monkeypatch.setattr("logreplay.replay.requests.follow._BLOCK", 100)
+    monkeypatch.setattr("logreplay.replay.requests.follow._LONGEST", 1000)
     path = tmp_path / "log"
     path.write_bytes(b"x" * 5000 + b"\nlast\n")
     pieces = [piece for piece in Tail(path, from_start=True, seconds=0.3) if piece]
@@ -323,7 +323,7 @@ def test_a_run_whose_log_is_copied_and_truncated_says_what_it_may_lack(tmp_path:
 
     async def main() -> tuple[list[str], Sequence[Finding]]:
         results = ResultLog(tmp_path / "results.csv")
-        plan = Plan(Requests(followed(path, 60), loop=False), Live(0.05))
+        plan = Plan(Requests(followed(path, 60), loop=False), FollowSchedule(0.05))
         async with recording() as server, Engine(sender_to(server.url), results) as engine:
             running = asyncio.create_task(engine.run(plan))
             for first in (0, 100):

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from logreplay.replay.engine.collector import collect_young, no_collection
+from logreplay.replay.engine.garbage_collection import collect_young, no_collection
 
 
 def test_cycles_that_others_make_are_freed_before_they_are_many() -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from logreplay.replay.clock import Clock
-from logreplay.replay.engine.paced import Limits, Paced
+from logreplay.replay.engine.open_loop import Limits, OpenLoopSender
 from logreplay.replay.senders.contract import Done, SenderCounts, Trace
 from support.virtual_time import VirtualTimeLoop, run
 
@@ -53,7 +53,7 @@ def test_the_start_of_a_request_is_when_it_was_handed_to_the_sender(kind: type[S
     loop, sender = VirtualTimeLoop(), kind()
 
     async def main() -> None:
-        paced = Paced(sender, Limits())
+        paced = OpenLoopSender(sender, Limits())
         await paced.open(lambda: loop.now_ns() + sender.spent)
         paced.begin(0, None)
         await paced.push(0, np.zeros(10, np.int64), ["/"] * 10)
@@ -74,7 +74,7 @@ def test_requests_up_to_the_limit_in_flight_are_sent_and_the_others_counted() ->
     loop, sender = VirtualTimeLoop(), Silent()
 
     async def main() -> None:
-        paced = Paced(sender, Limits(max_in_flight=7))
+        paced = OpenLoopSender(sender, Limits(max_in_flight=7))
         await paced.open(loop.now_ns)
         paced.begin(0, None)
         await paced.push(0, np.zeros(10, np.int64), ["/"] * 10)
@@ -103,7 +103,7 @@ def test_of_a_wait_the_limit_has_its_part_and_the_generator_has_the_other() -> N
     loop, sender = VirtualTimeLoop(), Silent()
 
     async def main() -> list[tuple[float, float, float]]:
-        paced = Paced(sender, Limits(max_in_flight=1))
+        paced = OpenLoopSender(sender, Limits(max_in_flight=1))
         await paced.open(lambda: loop.now_ns() + sender.spent)
         paced.begin(0, None)
         due = np.array([0, 10_000_000, 120_000_000], np.int64)

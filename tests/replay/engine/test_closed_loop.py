@@ -15,7 +15,7 @@ from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.users import UniformThink, Users
 from logreplay.replay.senders.contract import Done, SenderCounts, Trace
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.wire import WireSender
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity, WorkQueue, serving
 from logreplay.replay.workers.partition import Share
 from support.virtual_time import VirtualTimeLoop, run

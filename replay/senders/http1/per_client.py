@@ -14,8 +14,8 @@ import polars as pl
 
 from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, Done, Trace
 from logreplay.replay.senders.descriptors import allow_descriptors
-from logreplay.replay.senders.slots import Slots, Waiting
-from logreplay.replay.senders.wire import Connection, WireSender
+from logreplay.replay.senders.http1.sender import Connection, WireSender
+from logreplay.replay.senders.http1.slots import Slots, Waiting
 
 MAX_IDLE: Final = 20_000
 """Idle connections kept at most: the client that has been idle longest is disconnected first."""

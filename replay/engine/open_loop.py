@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from logreplay.replay.clock import Clock
 from logreplay.replay.engine.time_at_limit import TimeAtLimit
-from logreplay.replay.engine.timer import ticker
+from logreplay.replay.engine.timer import make_timer
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.senders.contract import ERROR_CODES, Holding, Sender, Trace
+from logreplay.replay.senders.contract import ERROR_CODES, Batching, Sender, Trace
 from logreplay.replay.senders.record_buffer import RecordBuffer
 
 _NEVER: Final = 10**15
@@ -27,7 +27,7 @@ _GRAIN_NS: Final = 150_000
 _BURST: Final = 64
 """Requests sent in one go when late, before the answers that came meanwhile are read."""
 _ROOM: Final = 2048
-"""Requests that wait behind those of the block that is sent; with more, `Paced.push` waits."""
+"""Requests that wait behind those of the block that is sent; with more, `OpenLoopSender.push` waits."""
 _DROPPED: Final = ERROR_CODES["dropped"]
 
 
@@ -66,14 +66,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """What `Paced.push` was given."""
+    """What `OpenLoopSender.push` was given."""
 
     due: Instants
     requests: Sequence[Any]
     think: Sequence[float]
 
 
-class Paced:
+class OpenLoopSender:
     """A sender of blocks (`logreplay.replay.senders.contract.BlockSender`) made of a sender of single requests.
 
     Args:
@@ -85,7 +85,7 @@ class Paced:
         self.counts = sender.counts
         self.taken_up = 0
         self._sender, self._buffer = sender, RecordBuffer()
-        self._holding = sender if isinstance(sender, Holding) else None
+        self._holding = sender if isinstance(sender, Batching) else None
         self._cap = inf if limits.max_in_flight is None else limits.max_in_flight
         self._patience = inf if limits.drop_after is None else limits.drop_after * 1e9
         self._waits: dict[int, int] = {}
@@ -108,7 +108,7 @@ class Paced:
 
     async def open(self, clock: Clock, trace: Trace | None = None) -> None:
         self._loop, self._clock = asyncio.get_running_loop(), clock
-        self._ticker = ticker(self._loop, clock, self._wake_up)
+        self._timer = make_timer(self._loop, clock, self._wake_up)
         await self._sender.open(self._buffer.add if self._cap == inf else self._end_of_few, clock, trace)
 
     def _end_of_few(self, seq: int, start: int, queued: int, /, *rest: int) -> None:
@@ -162,12 +162,12 @@ class Paced:
         self._sender.cancel()
 
     async def close(self) -> None:
-        self._ticker.close()
+        self._timer.close()
         await self._sender.close()
 
     def _wake(self) -> None:
         """Look again for requests to send."""
-        self._ticker.arm(self._clock())
+        self._timer.arm(self._clock())
 
     def _wake_up(self) -> None:
         try:
@@ -196,10 +196,10 @@ class Paced:
             now = clock()
             if now < when:
                 thick = at + 1 < len(due) and due[at + 1] <= together
-                self._ticker.arm(together if thick else when)
+                self._timer.arm(together if thick else when)
                 break
             if not burst:
-                self._ticker.arm(now)
+                self._timer.arm(now)
                 break
             if together < 0:
                 together = when + _GRAIN_NS
@@ -213,7 +213,7 @@ class Paced:
             elif (room := self._cap - (seq - buffer.count)) < 1:
                 if not at_limit.met:
                     at_limit.begin(now)
-                self._ticker.arm(now + _NEVER if patience == inf else when + int(patience) + 1)
+                self._timer.arm(now + _NEVER if patience == inf else when + int(patience) + 1)
                 break
             else:
                 end = bisect_right(due, now, at, min(len(due), at + (burst if patience == inf else 1)))

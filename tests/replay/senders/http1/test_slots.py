@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.replay.senders.slots import Slots, Waiting
+from logreplay.replay.senders.http1.slots import Slots, Waiting
 
 
 def seqs(waiting: object) -> list[int]:

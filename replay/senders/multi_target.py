@@ -9,16 +9,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.replay.clock import Clock
+from logreplay.replay.requests.combine import TARGET
 from logreplay.replay.requests.header_columns import HTTP2, PROTOCOL
-from logreplay.replay.requests.mix import TARGET
 from logreplay.replay.senders.contract import Done, Sender, SenderCounts, Trace
 
 
 class SeveralSenders:
     """Sends through several senders, in the order in which requests are given to it.
 
-    It holds no requests back (`logreplay.replay.senders.contract.Holding`): written together, those of one sender would
-    all go before those of the next, and the target that is always asked first looks faster.
+    It holds no requests back (`logreplay.replay.senders.contract.Batching`): written together, those of one sender
+    would all go before those of the next, and the target that is always asked first looks faster.
 
     Args:
         senders: not opened. They share one set of counts.

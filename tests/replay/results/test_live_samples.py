@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.core.record import RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
-from logreplay.replay.results.recent import RecentRequests
+from logreplay.replay.results.live_samples import RecentRequests
 from logreplay.replay.results.result_log import MemoryResults
 
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.replay.schedules.live import Live, delay_of
+from logreplay.replay.schedules.follow import FollowSchedule, delay_of
 from logreplay.replay.schedules.rates import Constant, Limited
 
 
 def test_live_requests_are_due_a_set_time_after_they_were() -> None:
-    pace = Live(2.0, wall=lambda: 1_000_000_000_000).pacer()
+    pace = FollowSchedule(2.0, wall=lambda: 1_000_000_000_000).pacer()
     assert len(pace(np.array([], np.int64))) == 0
     due = pace(np.array([999_500_000, 1_000_250_000, 1_000_000_000, 900_000_000], np.int64))
     assert (due / 1e9).tolist() == [1.5, 2.25, 2.25, 2.25]
@@ -25,7 +25,7 @@ def test_none_is_due_before_its_time_nor_before_the_one_ahead_however_the_log_is
     offsets: list[int], size: int, delay: float
 ) -> None:
     starts = np.array([BEGIN_US + offset for offset in offsets], np.int64)
-    pace = Live(delay, wall=lambda: BEGIN_US * 1000).pacer()
+    pace = FollowSchedule(delay, wall=lambda: BEGIN_US * 1000).pacer()
     parts = [pace(starts[at : at + size]) for at in range(0, len(starts), size)]
     due = np.concatenate([np.zeros(0, np.int64), *parts])
     earliest = np.array(offsets, np.int64) * 1000 + int(delay * 1e9)
@@ -35,13 +35,13 @@ def test_none_is_due_before_its_time_nor_before_the_one_ahead_however_the_log_is
 
 
 def test_a_request_without_a_time_is_due_at_once() -> None:
-    assert Live(5.0, wall=lambda: BEGIN_US * 1000).pacer()(np.array([0])).tolist() == [0]
+    assert FollowSchedule(5.0, wall=lambda: BEGIN_US * 1000).pacer()(np.array([0])).tolist() == [0]
 
 
 def test_a_request_without_a_time_is_due_when_it_is_read() -> None:
     """It was due with the first one, so that the lag of later ones grew to hours."""
     readings = iter([0, 0, 3600, 7200])
-    pace = Live(5.0, wall=lambda: BEGIN_US * 1000 + next(readings) * 10**9).pacer()
+    pace = FollowSchedule(5.0, wall=lambda: BEGIN_US * 1000 + next(readings) * 10**9).pacer()
     assert pace(np.array([0, BEGIN_US])).tolist() == [0, 5 * 10**9]
     assert (pace(np.array([0])) / 1e9).tolist() == [3600]
     assert (pace(np.array([0, 0])) / 1e9).tolist() == [7200, 7200]
@@ -49,7 +49,7 @@ def test_a_request_without_a_time_is_due_when_it_is_read() -> None:
 
 def test_the_clock_is_read_when_the_first_requests_are_there() -> None:
     readings = iter([BEGIN_US * 1000])
-    pace = Live(0.0, wall=readings.__next__).pacer()
+    pace = FollowSchedule(0.0, wall=readings.__next__).pacer()
     assert pace(np.zeros(0, np.int64)).tolist() == []
     assert pace(np.array([BEGIN_US + 1])).tolist() == [1000]
     assert pace(np.array([BEGIN_US + 2])).tolist() == [2000]
@@ -58,10 +58,10 @@ def test_the_clock_is_read_when_the_first_requests_are_there() -> None:
 @pytest.mark.parametrize("delay", [-1e-9, float("nan")])
 def test_a_delay_below_zero_is_refused(delay: float) -> None:
     with pytest.raises(ValueError, match="delay must not be below 0 s, got"):
-        Live(delay)
+        FollowSchedule(delay)
 
 
 def test_the_delay_of_a_schedule_is_found_behind_its_limits() -> None:
-    assert delay_of(Limited(Limited(Live(3.0), requests=5), seconds=9)) == 3.0
+    assert delay_of(Limited(Limited(FollowSchedule(3.0), requests=5), seconds=9)) == 3.0
     assert delay_of(Constant(5)) is None
-    assert (Live(1).rate, Live(1).duration) == (0.0, None)
+    assert (FollowSchedule(1).rate, FollowSchedule(1).duration) == (0.0, None)

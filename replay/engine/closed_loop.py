@@ -10,12 +10,12 @@ from math import inf
 
 import polars as pl
 
-from logreplay.replay.engine.paced import Limits, Paced, _Block
+from logreplay.replay.engine.open_loop import Limits, OpenLoopSender, _Block
 from logreplay.replay.schedules.users import UniformThink, Users
 from logreplay.replay.senders.contract import Sender
 
 
-class PacedUsers(Paced):
+class PacedUsers(OpenLoopSender):
     """Starts the next request of a plan whenever a user is free, and notes in its block when that was."""
 
     def __init__(self, sender: Sender) -> None:
@@ -95,7 +95,7 @@ class PacedUsers(Paced):
         if self._at == len(self._requests) and not self._next_block():
             return False
         if self._clock() < self._base:
-            self._ticker.arm(self._base)
+            self._timer.arm(self._base)
             return False
         self._come_in()
         return True

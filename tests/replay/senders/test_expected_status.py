@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from logreplay.core.record import failed
-from logreplay.replay.senders.answers import unexpected
+from logreplay.replay.senders.expected_status import unexpected
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import FIRST_LOGIN, WORDS, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.senders.digests import decoded_beginning, head_of, pairs_of
 from logreplay.replay.senders.endpoint import Endpoint, is_secure
-from logreplay.replay.senders.per_client import ByClientSender
-from logreplay.replay.senders.slots import Waiting
-from logreplay.replay.senders.wire import Connection, WireSender
+from logreplay.replay.senders.http1.per_client import ByClientSender
+from logreplay.replay.senders.http1.sender import Connection, WireSender
+from logreplay.replay.senders.http1.slots import Waiting
 from logreplay.replay.sessions.client_sessions import ClientSessions, SessionCounts, SessionPlan
 
 _SET_COOKIE: Final = b"\r\nset-cookie:"
@@ -57,7 +57,7 @@ class SessionSender(ByClientSender):
     """Sends on a connection for each client, with its session.
 
     Args:
-        arguments, options: as for `logreplay.replay.senders.wire.WireSender`.
+        arguments, options: as for `logreplay.replay.senders.http1.sender.WireSender`.
         plan: what clients keep.
     """
 

@@ -10,7 +10,7 @@ from logreplay.replay.schedules.rates import Instants, Limited, Pacer, Schedule,
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class FollowSchedule:
     """Each request at the instant it began in the log, and a set time later.
 
     One that is read later than that is due at once, and none is due before the one ahead of it: a log is written as
@@ -62,4 +62,4 @@ def delay_of(schedule: Schedule) -> float | None:
     """How much later than the log a schedule sends, seconds; None if it does not follow one."""
     while isinstance(schedule, Limited | Together):
         schedule = schedule.schedule
-    return schedule.delay if isinstance(schedule, Live) else None
+    return schedule.delay if isinstance(schedule, FollowSchedule) else None
