@@ -91,18 +91,8 @@ class DuetCall:
                 f"duet and {'--vusers' if users else '--think'} exclude each other: a user (--vusers) waits for one "
                 "response, and a pair has two; give a rate, such as --tps 100"
             )
-        if self.alternate and self.noise:
-            raise UsageError(
-                "--alternate and --noise exclude each other: --noise needs all responses to one request, and "
-                "--alternate sends it to one target"
-            )
-        if self.fail_different is not None and not self.compares_answers:
-            raise UsageError("--fail-different needs both answers to a request: leave out --no-digest and --alternate")
         if self.sender_rules.cluster:
             raise UsageError("duet and --cluster exclude each other: pairs are compared on this machine; use --workers")
-        if (given := self.answer_rules.given) and not self.compares_answers:
-            other = "--alternate" if self.alternate else "--no-digest"
-            raise UsageError(f"{given} and {other} exclude each other: {other} compares no answers")
         if (auth := self.request_rules.auth) and auth.expires:
             raise UsageError(f"duet and --auth {auth} exclude each other: each target would need its own signature")
         load = self.load.checked(users=False)

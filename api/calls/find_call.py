@@ -99,13 +99,6 @@ class FindCall:
         Raises:
             UsageError: no bound is given, or the figures do not go together.
         """
-        if self.think and not self.vusers:
-            raise UsageError("--think needs users: add --vusers")
-        if self.vusers and self.arrivals:
-            raise UsageError(
-                f"--arrivals {self.arrivals} and --vusers exclude each other: a user sends when the response before "
-                "has come; leave out one of them"
-            )
         if not self.bounds:
             raise UsageError("a bound is missing: give one, such as --p99 300ms")
         try:

@@ -87,24 +87,10 @@ class SweepCall:
         sender_rules = reconciled(
             self.sender_rules, self.request_rules, users=users, numbered="--settle" if self.settle else ""
         )
-        if self.think and not self.vusers:
-            raise UsageError("--think needs users: add --vusers 1,10,50")
-        if self.vusers and self.arrivals:
-            raise UsageError(
-                f"--arrivals {self.arrivals} and --vusers exclude each other: a user sends when the response before "
-                "has come; give RATES"
-            )
         if not self.levels:
             raise UsageError("RATES are missing: give rates such as 50..400, or --vusers 1,10,50")
         if self.vusers and self.rates:
             raise UsageError("--vusers and RATES exclude each other: give LOG and TARGET only")
-        if self.resume and self.output:
-            raise UsageError("--resume and -o exclude each other: a resumed sweep stays in its folder")
-        if self.refine and self.vusers:
-            raise UsageError("--refine and --vusers exclude each other: name more user counts instead")
-        for option, given in (("--vusers", self.vusers), ("--arrivals log", self.arrivals == "log")):
-            if self.settle and given:
-                raise UsageError(f"--settle and {option} exclude each other; use a longer --for instead")
         return replace(self, sender_rules=sender_rules, arrivals=None if self.vusers else self.arrivals or INDEPENDENT)
 
     @property

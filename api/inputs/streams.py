@@ -59,10 +59,6 @@ def request_stream(
     from logreplay.replay.requests.plan import Requests
     from logreplay.replay.requests.sources import RequestFile
 
-    if in_time and (request_rules.shuffle or request_rules.random):
-        raise UsageError("--shuffle and --random exclude the log's own times; give a rate with --tps")
-    if request_rules.shuffle and request_rules.random:
-        raise UsageError("--shuffle and --random exclude each other: one sends each request once, the other draws them")
     methods, unlogged = sender_rules.methods, sender_rules.session_headers
     bodies = not methods <= {*BODILESS}
     versions = (LoggedProtocol(),) if sender_rules.http == "log" else ()

@@ -1,4 +1,4 @@
-"""Refuses options of different groups that contradict each other."""
+"""Refuses values that contradict each other; options that do are in the table of `logreplay.options.clashes`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from logreplay.core.errors import UsageError
 from logreplay.options.request_rules import RequestRules
-from logreplay.options.sender_rules import SenderRules, session_option
+from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.workers.cluster_address import local_workers
 
 if TYPE_CHECKING:
@@ -43,15 +43,13 @@ def reconciled(
         UsageError: names both options.
     """
     conflicts = (
-        *_following(sender_rules, request_rules, load),
+        *_alone(sender_rules, "--follow" if load and load.follow else ""),
         *_alone(sender_rules, "--hook" if request_rules.hook else made_here),
         *_numbered(sender_rules, numbered),
         *_headers(request_rules),
         *_sessions(sender_rules, request_rules),
-        *_trust(sender_rules),
-        *_versions(sender_rules),
         *_sharing(sender_rules, users),
-        *_closed(sender_rules, request_rules, users),
+        *_signed(request_rules, users),
     )
     for conflict in conflicts:
         raise UsageError(conflict)
@@ -100,50 +98,12 @@ def _sharing(sender_rules: SenderRules, users: Mapping[str, int]) -> Iterator[st
             yield f"{name} {total} and {option} exclude each other: each worker needs 1 at least; use fewer workers"
 
 
-def _closed(sender_rules: SenderRules, request_rules: RequestRules, users: Mapping[str, int]) -> Iterator[str]:
-    """What means nothing in a closed loop."""
+def _signed(request_rules: RequestRules, users: Mapping[str, int]) -> Iterator[str]:
     if users and request_rules.auth and request_rules.auth.expires:
         yield (
             f"--auth {request_rules.auth} and --vusers exclude each other: a request is signed just before it is due, "
             "and when a user sends is not known before; give a rate"
         )
-    if users and sender_rules.max_in_flight is not None:
-        yield "--max-in-flight and --vusers exclude each other: each user has one request in flight; give fewer users"
-    if users and sender_rules.late is not None:
-        yield "--late and --vusers exclude each other: a user's request is due when it is sent, so none is late"
-
-
-def _trust(sender_rules: SenderRules) -> Iterator[str]:
-    if sender_rules.insecure and sender_rules.cacert:
-        yield (
-            f"--insecure and --cacert {sender_rules.cacert} exclude each other: --insecure accepts any certificate, "
-            "so the file would not be used; leave one out"
-        )
-
-
-def _versions(sender_rules: SenderRules) -> Iterator[str]:
-    """Options of one sender, or of one version of HTTP."""
-    if sender_rules.by_client and sender_rules.sender == "aiohttp":
-        yield "--by-client needs --sender wire: --sender aiohttp cannot give each client its own connection"
-    if sender_rules.sender == "h2" and sender_rules.http != "2":
-        yield f"--sender h2 needs --http 2: it does not speak HTTP/1.1 (--http {sender_rules.http})"
-    if sender_rules.http != "1.1" and sender_rules.sender == "aiohttp":
-        yield f"--http {sender_rules.http} needs --sender wire: --sender aiohttp speaks HTTP/1.1 only"
-    for option, given in (("--connections", sender_rules.connections), ("--streams", sender_rules.streams)):
-        if given and sender_rules.http == "1.1":
-            yield (
-                f"{option} needs --http 2 or log: HTTP/1.1 carries one request on a connection; --max-in-flight limits "
-                "both"
-            )
-    if sender_rules.connections and sender_rules.by_client:
-        yield "--connections and --by-client exclude each other: with --by-client each client has one connection"
-    if sender_rules.by_client and not sender_rules.keep_alive:
-        yield (
-            "--by-client and --no-keep-alive exclude each other: with --by-client each client keeps one connection; "
-            "leave out one of them"
-        )
-    if sender_rules.streams and not sender_rules.keep_alive:
-        yield "--streams and --no-keep-alive exclude each other: without keep-alive a connection carries one request"
 
 
 def _headers(request_rules: RequestRules) -> Iterator[str]:
@@ -165,17 +125,7 @@ def _headers(request_rules: RequestRules) -> Iterator[str]:
 
 
 def _sessions(sender_rules: SenderRules, request_rules: RequestRules) -> Iterator[str]:
-    """What clients keep between requests, and what that needs or excludes."""
-    option = session_option(sender_rules)
-    for name in filter(None, (option, request_rules.client_key and "--client-key")):
-        if sender_rules.sender == "aiohttp":
-            yield f"{name} and --sender aiohttp exclude each other: only --sender wire keeps clients apart"
-        if not sender_rules.by_client:
-            yield f"{name} needs --by-client: without it, requests belong to no client"
-    if option and sender_rules.http == "log":
-        yield f"{option} and --http log exclude each other: the session of a client belongs to one connection"
-    if option and sender_rules.streams:
-        yield f"{option} and --streams exclude each other: a client with a session has one request at a time"
+    """Values that clients take from responses, and put into requests."""
     extracted, used = ({rule.name for rule in rules} for rules in (sender_rules.extract, sender_rules.use))
     for name in sorted(used - extracted):
         yield f"--use {name} needs --extract {name}=...: nothing else has a value of this name"
@@ -195,23 +145,3 @@ def _sessions(sender_rules: SenderRules, request_rules: RequestRules) -> Iterato
                 f"--auth {request_rules.auth} and --use {rule.name}={rule.kind}:{rule.where} exclude each other: the "
                 "value comes after the credentials, and would replace or spoil them"
             )
-
-
-def _following(sender_rules: SenderRules, request_rules: RequestRules, load: "Load | None") -> Iterator[str]:
-    if load is None or not load.follow:
-        return
-    if several := _several(sender_rules):
-        yield f"--follow and {several} exclude each other: one process reads the log as it grows, and sends"
-    for option, given in (
-        ("--shuffle", request_rules.shuffle),
-        ("--random", request_rules.random),
-        ("--loop", load.loop),
-    ):
-        if given:
-            yield f"--follow and {option} exclude each other: {option} needs a log that has an end"
-    if request_rules.since:
-        yield "--follow and --from exclude each other: --follow begins with the next line of the log"
-    if load.skip_idle is not None:
-        yield "--follow and --skip-idle exclude each other: requests are sent as the log grows, gaps included"
-    if load.arrivals:
-        yield f"--follow and --arrivals {load.arrivals} exclude each other: --follow takes the log's own times"

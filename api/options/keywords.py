@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked
+from logreplay.options.clashes import check
 from logreplay.options.table import Option, options_of
 
 T = TypeVar("T")
@@ -22,13 +23,15 @@ def read(function: str, given: Mapping[str, object]) -> dict[str, Any]:
         The checked value of each parameter, with defaults.
 
     Raises:
-        UsageError: there is no such parameter, or a value is not of its kind; names it, and says what to do.
+        UsageError: there is no such parameter, a value is not of its kind, or two contradict each other; names them.
     """
     options = {option.name: option for option in options_of(function, python=True)}
     for name in given:
         if name not in options:
             raise UsageError(f"{function}() has no parameter {name!r}{_nearest(function, name, options)}", (name,))
-    return {name: _checked(option, given.get(name)) for name, option in options.items()}
+    values = {name: _checked(option, given.get(name)) for name, option in options.items()}
+    check(function, values)
+    return values
 
 
 def taken(kind: Callable[..., T], values: dict[str, Any], **more: object) -> T:

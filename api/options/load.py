@@ -115,25 +115,8 @@ class Load:
                 + ", --vusers N" * users
                 + " or --follow"
             )
-        if self.delay is not None and not self.follow:
-            raise UsageError("--delay needs --follow: it is the time from a line of the log to its request")
         if self.ramp and self.duration is None:
             raise UsageError("--ramp needs a duration: add --for, such as --for 1m")
-        if self.steps and self.duration is not None:
-            raise UsageError("--steps and --for exclude each other: steps have durations; leave out --for")
-        if self.follow:
-            return
-        if self.arrivals == "log" and self.tps is None:
-            raise UsageError(
-                "--arrivals log needs one mean rate: give --tps R, and none of --speed, --ramp, --steps and --vusers; "
-                "--speed X without --arrivals has the log's own rate"
-            )
-        if self.arrivals and not self.peak:
-            raise UsageError(f"--arrivals {self.arrivals} needs a rate: --tps R, --ramp R..R or --steps")
-        if self.think != 0.0 and self.vusers is None:
-            raise UsageError("--think needs users: add --vusers N")
-        if self.skip_idle is not None and not self.in_time:
-            raise UsageError("--skip-idle needs the log's own times: add --speed X or --arrivals log")
 
     @property
     def in_time(self) -> bool:

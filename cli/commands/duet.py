@@ -8,14 +8,13 @@ from logreplay.cli.display.progress import Terminal
 from logreplay.cli.options.from_table import options, parts
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.log_name import LogName
-from logreplay.cli.options.schedule import NEEDS, YIELDS_TO
 from logreplay.cli.signals import SIGNALS
 
 if TYPE_CHECKING:
     from logreplay.inputs.logs import Log
 
 
-@click.command(cls=GroupedCommand, yields_to=YIELDS_TO, needs=NEEDS)
+@click.command(cls=GroupedCommand)
 @click.argument("log", type=LogName())
 @click.argument("baseline")
 @click.argument("candidate")

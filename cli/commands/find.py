@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logreplay.cli.options import sender
 from logreplay.cli.options.from_table import options, parts
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.log_name import LogName
@@ -16,20 +15,7 @@ if TYPE_CHECKING:
     from logreplay.inputs.logs import Log
 
 
-@click.command(
-    cls=GroupedCommand,
-    yields_to={
-        **sender.YIELDS_TO,
-        "target": {"demo_target"},
-        "workers": {"hook", "by_client"},
-        "arrivals": {"vusers"},
-        "max_in_flight": {"vusers"},
-        "late": {"vusers"},
-        "shuffle": {"random"},
-        "random": {"shuffle"},
-    },
-    needs={**sender.NEEDS, "think": {"vusers"}},
-)
+@click.command(cls=GroupedCommand)
 @click.argument("log", required=False, type=LogName())
 @click.argument("target", required=False)
 @options

@@ -7,14 +7,13 @@ import click
 from logreplay.cli.options.from_table import options, parts
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.log_name import LogName
-from logreplay.cli.options.schedule import NEEDS, YIELDS_TO
 from logreplay.cli.running.run import RunOptions, replay_once
 
 if TYPE_CHECKING:
     from logreplay.inputs.logs import Log
 
 
-@click.command(cls=GroupedCommand, yields_to=YIELDS_TO, needs=NEEDS)
+@click.command(cls=GroupedCommand)
 @click.argument("log", required=False, type=LogName())
 @click.argument("target", required=False)
 @options

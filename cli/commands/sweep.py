@@ -8,7 +8,6 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from logreplay.cli.options import sender
 from logreplay.cli.options.from_table import options, parts
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.log_name import LogName
@@ -17,24 +16,7 @@ from logreplay.cli.signals import SIGNALS
 from logreplay.core.quantities import parse_rates
 
 
-@click.command(
-    cls=GroupedCommand,
-    yields_to={
-        **sender.YIELDS_TO,
-        "target": {"demo_target"},
-        "workers": {"hook"},
-        "max_in_flight": {"vusers"},
-        "late": {"vusers"},
-        "arrivals": {"vusers"},
-        "arrivals=log": {"shuffle", "random"},
-        "shuffle": {"random", "arrivals=log"},
-        "random": {"shuffle", "arrivals=log"},
-        "refine": {"vusers"},
-        "settle": {"vusers", "arrivals=log"},
-        "output": {"resume"},
-    },
-    needs={**sender.NEEDS, "think": {"vusers"}},
-)
+@click.command(cls=GroupedCommand)
 @click.argument("rates", required=False, metavar="RATES")
 @click.argument("log", required=False)
 @click.argument("target", required=False)

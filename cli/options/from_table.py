@@ -10,6 +10,7 @@ from logreplay.calling.audience import Telling
 from logreplay.cli.options.types import LinesOfFiles, Once, ParsedType
 from logreplay.options import kinds
 from logreplay.options.answer_rules import AnswerRules
+from logreplay.options.clashes import check
 from logreplay.options.keywords import taken
 from logreplay.options.kinds import Kind
 from logreplay.options.load import Load
@@ -28,11 +29,17 @@ def options(command: Command) -> Command:
 
 
 def parts(values: dict[str, Any]) -> dict[str, Any]:
-    """The values of a command that sends, with the frozen values that are made of some of them."""
+    """The values of a command that sends, with the frozen values that are made of some of them.
+
+    Raises:
+        UsageError: two options contradict each other; names both.
+    """
+    given = dict(values)
     made = {"request_rules": taken(RequestRules, values), "telling": taken(Telling, values)}
     made |= {"sender_rules": taken(SenderRules, values, asked=_asked())}
     made |= {"load": taken(Load, values)} if "ramp" in values else {}
     made |= {"answer_rules": taken(AnswerRules, values)} if "ignore" in values else {}
+    check(click.get_current_context().command.name or "", given)
     return made | {"stop_at": values.pop("stop")} | values
 
 

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from logreplay.cli.options.other_tools import check_words
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.options.clashes import gives_way, needed
 from logreplay.options.table import grouped, options_of
 
 Record = tuple[str, str]
@@ -23,6 +24,9 @@ class GroupedCommand(Configurable):
 
     ``--live`` may stand before an argument: only an address is its value.
     """
+
+    def __init__(self, *args: Any, name: str, **named: Any) -> None:
+        super().__init__(*args, name=name, **{"yields_to": gives_way(name), "needs": needed(name), **named})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:

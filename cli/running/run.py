@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from logreplay.cli.display.outlet import Outlet
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.replay import ReplayOptions
@@ -31,31 +29,6 @@ class RunOptions(ReplayOptions):
     junit: Path | None
     history: Path | None
 
-    def check(self) -> None:
-        """Refuse options of the terminal that contradict each other.
-
-        Raises:
-            UsageError: two of them exclude each other; names both.
-        """
-        if self.verbose and self.as_json:
-            raise click.UsageError("--verbose and --json exclude each other: both write to standard output")
-        if self.classic and self.as_json:
-            raise click.UsageError(
-                "--classic and --json exclude each other: the JSON has these figures; leave out --classic"
-            )
-        for option, given in (("--verbose", self.verbose), ("--debug", self.debug), ("--classic", self.classic)):
-            if given and self.quiet:
-                raise click.UsageError(
-                    f"{option} and --quiet exclude each other: one prints more, the other less; choose one"
-                )
-        telling = self.telling
-        measured = {
-            "--junit": self.junit, "--history": self.history,
-            "--live": telling.live, "--metrics": telling.metrics, "--watch": telling.watch,
-        }  # fmt: skip
-        if self.dry_run and (option := next((name for name, given in measured.items() if given), "")):
-            raise click.UsageError(f"{option} and --dry-run exclude each other: nothing is sent or measured")
-
 
 def replay_once(options: RunOptions) -> Exit:
     """Replay a log, or show what would be sent.
@@ -66,7 +39,6 @@ def replay_once(options: RunOptions) -> Exit:
     """
     from logreplay.runs.single import RunCall, run_once
 
-    options.check()
     terminal = options.terminal()
     exchanges = Outlet(sys.stdout) if options.verbose and not options.dry_run else None
     call = RunCall(

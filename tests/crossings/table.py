@@ -4,10 +4,17 @@ A factor is an option, or what a user chooses beside the options: input, target,
 the words that it adds to the command line. ``-`` is the default.
 """
 
-from collections.abc import Mapping
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import product
 from typing import Final
+
+from logreplay.options import kinds
+from logreplay.options.clashes import Clash, given, named, rows
+from logreplay.options.table import options_of
 
 Factors = Mapping[str, Mapping[str, str]]
 Choice = Mapping[str, str]
@@ -292,36 +299,14 @@ def _rules(command: str) -> list[Rule]:
             rule(why="both limit the same", strict="yes", max_rejects=...),
         ]
     both = [
+        *_of_rows(command),
         rule("--auth", "--header", auth=..., header="secret"),
         rule("--auth", "--use", auth="aws", extract="header"),
         rule("--hook", "--workers", hook=..., workers="2"),
         rule("--hook", "--cluster", hook=..., workers="cluster/one of a cluster"),
-        rule("--by-client", "--sender", by_client="yes", sender="aiohttp"),
-        rule("--sender", "--http", sender="h2", http="!two"),
-        rule("--http", "--sender", http="two/log", sender="aiohttp"),
         rule(why="a list of URLs names no version of HTTP", http="log", input="urls.txt"),
-        rule("--cookies", "--by-client", cookies="yes", by_client="-"),
-        rule("--cookies", "--sender", cookies="yes", sender="aiohttp"),
-        rule("--cookies", "--http", cookies="yes", http="log"),
-        rule("--cookies", "--streams", cookies="yes", streams="some"),
-        rule("--login", "--by-client", login="pool", by_client="-"),
-        rule("--login", "--sender", login="pool", sender="aiohttp"),
-        rule("--login", "--http", login="pool", http="log"),
-        rule("--login", "--streams", login="pool", streams="some"),
-        rule("--extract", "--by-client", extract="header", by_client="-"),
-        rule("--extract", "--sender", extract="header", sender="aiohttp"),
-        rule("--extract", "--http", extract="header", http="log"),
-        rule("--extract", "--streams", extract="header", streams="some"),
-        rule("--client-key", "--by-client", client_key="agent", by_client="-"),
-        rule("--client-key", "--sender", client_key="agent", sender="aiohttp"),
-        rule("--connections", "--http", connections=..., http="-/one"),
-        rule("--streams", "--http", streams="some", http="-/one"),
-        rule("--connections", "--by-client", connections=..., by_client="yes"),
         rule("--connections", "--workers", connections="one", workers="2"),
         rule("--connections", "--cluster", connections="one", workers="cluster"),
-        rule("--by-client", "--no-keep-alive", by_client="yes", no_keep_alive="yes"),
-        rule("--streams", "--no-keep-alive", streams="some", no_keep_alive="yes"),
-        rule("--shuffle", "--random", shuffle="yes", random="yes"),
         rule(why="standard input is the log", input="stdin", stdin="closed"),
         rule(why="there must be a way to trust", target="tls", trust="-"),
         rule(why="there must be a worker", signal="KILL worker/KILL workers", workers="!2"),
@@ -333,97 +318,92 @@ def _rules(command: str) -> list[Rule]:
     if command == "sweep":
         return [
             *both,
-            rule("--think", "--vusers", think=..., pacing="!users/!doubled"),
-            rule("--max-in-flight", "--vusers", max_in_flight=..., pacing="users/doubled"),
-            rule("--late", "--vusers", late="drop", pacing="users/doubled"),
             rule("--auth", "--vusers", auth="aws", pacing="users/doubled"),
-            rule("--arrivals", "--vusers", arrivals=..., pacing="users/doubled"),
             rule("--vusers", "--workers", pacing="users/doubled", workers="2"),
             rule("--vusers", "--cluster", pacing="users/doubled", workers="cluster"),
-            rule("--refine", refine="yes", pacing="users/doubled"),
-            rule("--settle", settle="some", pacing="users/doubled"),
             rule("--by-client", "--workers", settle="some", by_client="yes", workers="2"),
             rule("--by-client", "--cluster", settle="some", by_client="yes", workers="cluster/one of a cluster"),
-            rule("--settle", "--arrivals", settle="some", arrivals="log"),
-            rule("--shuffle", shuffle="yes", arrivals="log"),
-            rule("--random", random="yes", arrivals="log"),
         ]
     if command == "find":
         return [
             *both,
             rule("--budget", bound="p999", trials="-/one", vusers="-"),
             rule("--budget", bound="p9999/p99999", vusers="-"),
-            rule("--think", "--vusers", think=..., vusers="-"),
-            rule("--max-in-flight", "--vusers", max_in_flight=..., vusers="yes"),
-            rule("--late", "--vusers", late="drop", vusers="yes"),
             rule("--auth", "--vusers", auth="aws", vusers="yes"),
-            rule("--arrivals", "--vusers", arrivals=..., vusers="yes"),
             rule("--by-client", "--workers", by_client="yes", workers="2"),
             rule("--by-client", "--cluster", by_client="yes", workers="cluster/one of a cluster"),
         ]
     paced = [
         *both,
         rule("--ramp", "--for", **{"pacing": "ramp", "for": "-"}),
-        rule("--steps", "--for", **{"pacing": "steps", "for": "short/longer"}),
-        rule("--arrivals", "--tps", pacing="!tps/!follow", arrivals="log"),
-        rule("--arrivals", "--tps", pacing="speed/vusers", arrivals="poisson/even"),
-        rule("--think", "--vusers", pacing="!vusers/!follow", think=...),
-        rule("--max-in-flight", "--vusers", pacing="vusers", max_in_flight=...),
-        rule("--late", "--vusers", pacing="vusers", late="drop"),
-        rule("--auth", "--vusers", auth="aws", pacing="vusers"),
-        rule("--skip-idle", "--speed", skip_idle="some", pacing="ramp/steps/vusers"),
-        rule("--skip-idle", "--speed", skip_idle="some", pacing="tps", arrivals="-/even/poisson"),
-        rule("--delay", "--follow", pacing="!follow", delay="some"),
-        rule("--shuffle", pacing="speed", shuffle="yes"),
-        rule("--random", pacing="speed", random="yes"),
-        rule("--shuffle", arrivals="log", shuffle="yes"),
-        rule("--random", arrivals="log", random="yes"),
         rule("--follow", "--workers", pacing="follow", workers="2"),
         rule("--follow", "--cluster", pacing="follow", workers="cluster/one of a cluster"),
-        rule("--follow", "--shuffle", pacing="follow", shuffle="yes"),
-        rule("--follow", "--random", pacing="follow", random="yes"),
-        rule("--follow", "--loop", pacing="follow", loop="loop"),
-        rule("--follow", "--from", **{"pacing": "follow", "from": "row/instant"}),
-        rule("--follow", "--skip-idle", pacing="follow", skip_idle="some"),
-        rule("--follow", "--arrivals", pacing="follow", arrivals=...),
         rule(why="no end", pacing="!steps", loop="loop", **{"for": "-", "requests": "-"}),
         rule(why="no end", pacing="follow", **{"for": "-"}),
         rule(why="only a log can be followed", pacing="follow", input="!access.log"),
-        rule(why="nothing is thought without users", pacing="follow", think=...),
     ]
     if command == "duet":
         return [
             *paced,
             rule("duet", "--vusers", pacing="vusers"),
             rule("duet", "--cluster", workers="cluster/one of a cluster"),
-            rule("--alternate", "--noise", alternate="yes", noise="second"),
-            rule("--alternate", "--fail-different", alternate="yes", fail_different="some"),
-            rule("--alternate", "--ignore", alternate="yes", ignore=...),
-            rule("--alternate", "--keep", alternate="yes", keep=...),
-            rule("--no-digest", "--fail-different", digest="no", fail_different="some"),
-            rule("--no-digest", "--ignore", digest="no", ignore=...),
-            rule("--no-digest", "--keep", digest="no", keep=...),
             rule("duet", "--think", think=...),
             rule("duet", "--auth", auth="aws"),
             rule(why="there must be a way to trust", candidate="tls", trust="-"),
         ]
     return [
         *paced,
+        rule("--auth", "--vusers", auth="aws", pacing="vusers"),
         rule(why="only a normalized CSV has pauses", think="log", input="!access.csv/access.csv.zst/access.parquet"),
         rule("--follow", "--dry-run", **{"pacing": "follow", "dry-run": "yes"}),
-        rule("--junit", "--dry-run", **{"junit": "file", "dry-run": "yes"}),
-        rule("--history", "--dry-run", **{"history": "file", "dry-run": "yes"}),
-        rule("--live", "--dry-run", **{"live": "any", "dry-run": "yes"}),
-        rule("--metrics", "--dry-run", **{"metrics": "any", "dry-run": "yes"}),
-        rule("--watch", "--dry-run", **{"watch": "command", "dry-run": "yes"}),
         rule("--follow", target="builtin", pacing="follow"),
-        rule("--verbose", "--json", verbose=..., json="yes"),
-        rule("--verbose", "--quiet", verbose=..., quiet=...),
-        rule("--debug", "--quiet", debug=..., quiet=...),
-        rule("--classic", "--quiet", classic="yes", quiet=...),
-        rule("--classic", "--json", classic="yes", json="yes"),
         rule("--loop", "--dry-run", **{"dry-run": "yes", "loop": "loop", "for": "-", "requests": "-"}),
     ]
+
+
+def _of_rows(command: str) -> Iterator[Rule]:
+    """The rules of the table of contradictions, where values of two factors break a row."""
+    giving = {
+        (factor, name): _values_of(command, words or factor)
+        for factor, values in COMMANDS[command].items()
+        for name, words in values.items()
+    }
+
+    def having(label: str) -> dict[str, frozenset[str]]:
+        """By factor, the values under which a label is given."""
+        found = [(factor, name) for (factor, name), values in giving.items() if given(values, label)]
+        return {factor: frozenset(name for other, name in found if other == factor) for factor, _ in found}
+
+    for row in rows(command):
+        if isinstance(row, Clash):
+            names = tuple(named(defaultdict(str), label).split()[0] for label in (row.one, row.other))
+            for (one, values), (other, others) in product(having(row.one).items(), having(row.other).items()):
+                if one != other:
+                    yield Rule({one: values, other: others}, names)
+            continue
+        names = tuple(named(defaultdict(str), label).split()[0] for label in (row.one, row.others[0]))
+        allowed: dict[str, frozenset[str]] = {}
+        for label in row.others:
+            allowed |= {factor: allowed.get(factor, frozenset()) | values for factor, values in having(label).items()}
+        lacking = {factor: frozenset(COMMANDS[command][factor]) - values for factor, values in allowed.items()}
+        for one, values in having(row.one).items():
+            if one not in lacking:
+                yield Rule({one: values, **lacking}, names)
+
+
+def _values_of(command: str, words: str) -> dict[str, object]:
+    """The options that some words give, with their texts; the name of a factor stands for the default of its option."""
+    options = {flag: option for option in options_of(command) for flag in option.names}
+    values: dict[str, object] = {"follow": False}
+    values |= {option.name: option.default for option in options.values() if option.name == words and option.default}
+    parts = shlex.split(words)
+    for place, flag in enumerate(parts):
+        if option := options.get(flag):
+            switch = option.kind in (kinds.SWITCH, kinds.OFF, kinds.EITHER)
+            values[option.name] = option.kind is kinds.SWITCH or (flag[:5] != "--no-") if switch else parts[place + 1]
+    if values.get("late") == "send" or values.get("think") in ("0", "0s") or values.get("settle") == "0":
+        return {"follow": False}  # the default, as text
+    return values
 
 
 RULES: Final[Mapping[str, list[Rule]]] = {command: _rules(command) for command in COMMANDS}

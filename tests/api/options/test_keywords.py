@@ -36,11 +36,17 @@ SAME: Iterable[tuple[str, str, Any, str]] = (
     ("find", "max_errors", 0.01, "1%"),
 )
 
+BESIDE: dict[str, dict[str, Any]] = {
+    "think": {"vusers": 3}, "extract": {"by_client": True}, "use": {"by_client": True},
+}  # fmt: skip
+"""What a parameter needs."""
+
 
 @pytest.mark.parametrize(("function", "name", "value", "text"), SAME)
 def test_a_value_of_python_means_what_its_text_means(function: str, name: str, value: Any, text: str) -> None:
-    assert read(function, {name: value})[name] == read(function, {name: text})[name]
-    assert read(function, {name: value})[name] != read(function, {})[name] or name == "max_errors"
+    beside = BESIDE.get(name, {})
+    assert read(function, {name: value, **beside})[name] == read(function, {name: text, **beside})[name]
+    assert read(function, {name: value, **beside})[name] != read(function, {})[name] or name == "max_errors"
 
 
 @pytest.mark.parametrize(

@@ -414,7 +414,7 @@ def test_a_dry_run_of_users_who_ask_for_some_time_goes_through_the_log_once(
         (("--tps", 1, "--body", "x"), "expected log, size or FILE:COLUMN"),
         (("--tps", 1, "--from", "yesterday"), "expected a row such as 10000"),
         (("--tps", 1, "--shuffle", "--random"), "--shuffle and --random exclude each other"),
-        (("--speed", 1, "--shuffle"), "exclude the log's own times"),
+        (("--speed", 1, "--shuffle"), "--shuffle and --speed exclude each other"),
         (("--tps", 1, "--loop", "--dry-run"), "--dry-run and --loop need an end"),
         (("--tps", 1, "-v", "-q"), "--verbose and --quiet exclude each other"),
         (("--tps", 1, "-d", "-q"), "--debug and --quiet exclude each other"),

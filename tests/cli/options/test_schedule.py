@@ -1,5 +1,6 @@
 """The pacing of a run: what goes together, what is refused with both names, and the schedule that comes of it."""
 
+from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,9 @@ import click
 import pytest
 
 from logreplay.cli.commands.run import run as command
-from logreplay.cli.options.schedule import NEEDS, YIELDS_TO
+from logreplay.cli.main import cli
 from logreplay.core.errors import UsageError
+from logreplay.options.clashes import check, gives_way, needed
 from logreplay.options.load import Load, log_report, log_sentence
 from logreplay.options.request_rules import RequestRules
 from logreplay.replay.requests.plan import Requests
@@ -95,8 +97,12 @@ def test_a_command_without_users_does_not_ask_for_them() -> None:
     ],
 )
 def test_options_that_need_or_exclude_another_name_it(given: dict[str, Any], both: tuple[str, str]) -> None:
-    with pytest.raises(UsageError) as told:
+    def refuse() -> None:
+        check("run", {"follow": False, **given})
         Load(**given).checked()
+
+    with pytest.raises(UsageError) as told:
+        refuse()
     assert all(name in str(told.value) for name in both)
 
 
@@ -194,11 +200,14 @@ def log_of_two_seconds(tmp_path: Path) -> Requests:
     return Requests(path, loop=False)
 
 
-@pytest.mark.parametrize("names", [YIELDS_TO, NEEDS])
-def test_the_tables_of_settings_name_parameters_of_the_command(names: dict[str, set[str]]) -> None:
-    known = {parameter.name for parameter in command.params}
-    for name, others in names.items():
-        assert {label.partition("=")[0] for label in (name, *others)} <= known
+@pytest.mark.parametrize("relation", [gives_way, needed])
+@pytest.mark.parametrize("name", ["run", "sweep", "find", "duet"])
+def test_the_tables_of_settings_name_parameters_of_the_command(
+    relation: Callable[[str], Mapping[str, Set[str]]], name: str
+) -> None:
+    known = {parameter.name for parameter in cli.commands[name].params} | {"target", "demo_target"}
+    for one, others in relation(name).items():
+        assert {label.partition("=")[0] for label in (one, *others)} <= known
 
 
 def test_a_rate_without_arrivals_has_independent_ones() -> None:

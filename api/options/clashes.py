@@ -1,0 +1,197 @@
+"""The table of contradictions: options that exclude each other, options that need another one, and the reasons.
+
+Three readers: `check` refuses a call; `gives_way` and `needed` leave out settings beside other options; the crossings
+of options take from the rows which combinations are refused. A label is an option that is given, or an option with one
+value: ``http=log``.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any, Final
+
+from logreplay.core.errors import UsageError
+from logreplay.options.sender_rules import KEPT
+from logreplay.options.table import TABLE
+
+_SENDING: Final = "run sweep find duet"
+_PACED: Final = "run duet"
+MODES: Final = ("tps", "speed", "ramp", "steps", "vusers", "follow")
+"""The options of `run` and `duet` of which one is given."""
+_SHOWN: Final = ("cacert", "auth", "arrivals")
+"""Options that a refusal names with their value."""
+_FLAGS: Final = {
+    option.name: next(flag for flag in option.names if flag.startswith("--")) for _, among in TABLE for option in among
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Labels of which one may be given only.
+
+    Attributes:
+        one, other: the labels.
+        why: the reason, and what to do; or the whole sentence.
+        commands: that have both.
+        yields: which is left out, if it is a setting and the other has a higher rank: ``one``, ``both``, or none.
+    """
+
+    one: str
+    other: str
+    why: str
+    commands: str = _SENDING
+    yields: str = "one"
+
+    def broken(self, values: Mapping[str, Any]) -> bool:
+        """Whether both are given."""
+        return given(values, self.one) and given(values, self.other)
+
+    def sentence(self, values: Mapping[str, Any]) -> str:
+        """The refusal."""
+        if " needs " in self.why:
+            return self.why
+        return f"{named(values, self.one)} and {named(values, self.other)} exclude each other: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """A label that may be given only beside one of others; a setting of it is left out without them.
+
+    Attributes:
+        one, others: the labels.
+        why: what is needed, and the reason.
+        commands: that have them.
+    """
+
+    one: str
+    others: Sequence[str]
+    why: str
+    commands: str = _SENDING
+
+    def broken(self, values: Mapping[str, Any]) -> bool:
+        """Whether it is given, and none of the others."""
+        return given(values, self.one) and not any(given(values, other) for other in self.others)
+
+    def sentence(self, values: Mapping[str, Any]) -> str:
+        """The refusal."""
+        return f"{named(values, self.one)} needs {self.why}"
+
+
+# fmt: off
+ROWS: Final[Sequence[Clash | Needs]] = (
+    Clash("shuffle", "follow", "--shuffle needs a log that has an end, and --follow reads one that grows", _PACED),
+    Clash("random", "follow", "--random needs a log that has an end, and --follow reads one that grows", _PACED),
+    Clash("loop", "follow", "--loop needs a log that has an end, and --follow reads one that grows", _PACED),
+    Clash("since", "follow", "--follow begins with the next line of the log", _PACED),
+    Clash("skip_idle", "follow", "requests are sent as the log grows, gaps included", _PACED),
+    Clash("arrivals", "follow", "--follow takes the log's own times", _PACED),
+    Clash("shuffle", "random", "one sends each request once, the other draws them", yields="both"),
+    *(Clash(order, times, f"--{order} leaves the log's own times; give a rate with --tps", commands, yields)
+      for order in ("shuffle", "random")
+      for times, commands, yields in (("speed", _PACED, "one"), ("arrivals=log", "run sweep duet", "both"))),
+    Needs("delay", ("follow",), "--follow: it is the time from a line of the log to its request", _PACED),
+    Clash("duration", "steps", "steps have durations; leave out --for", _PACED),
+    Needs("arrivals=log", ("tps",), "one mean rate: give --tps R, and none of --speed, --ramp, --steps and --vusers; "
+          "--speed X without --arrivals has the log's own rate", _PACED),
+    *(Needs(f"arrivals={kind}", ("tps", "ramp", "steps"), "a rate: --tps R, --ramp R..R or --steps", _PACED)
+      for kind in ("poisson", "even")),
+    Needs("think", ("vusers",), "users: add --vusers", "run sweep find"),
+    Needs("skip_idle", ("speed", "arrivals=log"), "the log's own times: add --speed X or --arrivals log", _PACED),
+    Clash("arrivals", "vusers", "a user sends when the response before has come; leave out one of them", "sweep find"),
+    Clash("max_in_flight", "vusers", "each user has one request in flight; give fewer users", "run sweep find"),
+    Clash("late", "vusers", "a user's request is due when it is sent, so none is late", "run sweep find"),
+    Clash("refine", "vusers", "name more user counts instead", "sweep"),
+    Clash("settle", "vusers", "use a longer --for instead", "sweep"),
+    Clash("settle", "arrivals=log", "use a longer --for instead", "sweep"),
+    Clash("output", "resume", "a resumed sweep stays in its folder", "sweep"),
+    Clash("noise", "alternate", "--noise needs all responses to one request, and --alternate sends it to one target",
+          "duet", ""),
+    *(Clash(answers, other, "--no-digest and --alternate compare no answers", "duet", "")
+      for answers in ("fail_different", "ignore", "keep") for other in ("alternate", "digest=False")),
+    Clash("insecure", "cacert", "--insecure accepts any certificate, so the file would not be used; leave one out",
+          yields="both"),
+    *(Clash(name, "sender=aiohttp", "only --sender wire keeps clients apart", yields="both")
+      for name in (*KEPT, "client_key")),
+    *(Needs(name, ("by_client",), "--by-client: without it, requests belong to no client")
+      for name in (*KEPT, "client_key")),
+    *(Clash(name, "http=log", "the session of a client belongs to one connection", yields="both") for name in KEPT),
+    *(Clash(name, "streams", "a client with a session has one request at a time", yields="both") for name in KEPT),
+    Clash("by_client", "sender=aiohttp",
+          "--by-client needs --sender wire: --sender aiohttp cannot give each client its own connection",
+          yields="both"),
+    *(Clash("sender=h2", f"http={http}", f"--sender h2 needs --http 2: it does not speak HTTP/1.1 (--http {http})",
+            yields="both") for http in ("1.1", "log")),
+    *(Clash("sender=aiohttp", f"http={http}",
+            f"--http {http} needs --sender wire: --sender aiohttp speaks HTTP/1.1 only", yields="both")
+      for http in ("2", "log")),
+    *(Needs(name, ("http=2", "http=log"), "--http 2 or log: HTTP/1.1 carries one request on a connection; "
+            "--max-in-flight limits both") for name in ("connections", "streams")),
+    Clash("connections", "by_client", "with --by-client each client has one connection", yields="both"),
+    Clash("by_client", "keep_alive=False", "each client keeps one connection; leave out one of them", yields="both"),
+    Clash("streams", "keep_alive=False", "without keep-alive a connection carries one request", yields="both"),
+    Clash("verbose", "as_json", "both write to standard output", "run", yields="both"),
+    Clash("classic", "as_json", "the JSON has these figures; leave out --classic", "run", yields="both"),
+    *(Clash(more, "quiet", "one prints more, the other less; choose one", "run", yields="both")
+      for more in ("verbose", "debug", "classic")),
+    *(Clash(measured, "dry_run", "nothing is sent or measured", "run")
+      for measured in ("junit", "history", "live", "metrics", "watch")),
+)
+# fmt: on
+
+
+def check(command: str, values: Mapping[str, Any]) -> None:
+    """Refuse options that contradict each other.
+
+    Args:
+        command: whose rows count.
+        values: checked values by name; those that are missing are not given.
+
+    Raises:
+        UsageError: names both.
+    """
+    for row in rows(command):
+        if row.broken(values):
+            raise UsageError(row.sentence(values))
+
+
+def rows(command: str) -> list[Clash | Needs]:
+    """The rows of a command."""
+    return [row for row in ROWS if command in row.commands.split()]
+
+
+def gives_way(command: str) -> Mapping[str, Set[str]]:
+    """For each label the labels beside which its setting is left out, if they have a higher rank."""
+    clashes = [row for row in rows(command) if isinstance(row, Clash)]
+    pairs = [(row.one, row.other) for row in clashes if row.yields]
+    pairs += [(row.other, row.one) for row in clashes if row.yields == "both"]
+    pairs += permutations(MODES, 2) if command in _PACED.split() else []
+    pairs += [("workers", "follow")] if command in _PACED.split() else []
+    pairs += [("workers", "by_client")] if command == "find" else []
+    pairs += [("workers", "hook"), ("target", "demo_target")]
+    return {one: {other for first, other in pairs if first == one} for one, _ in pairs}
+
+
+def needed(command: str) -> Mapping[str, Set[str]]:
+    """For each label the labels without which its setting is left out."""
+    wanted = {row.one: set(row.others) for row in rows(command) if isinstance(row, Needs)}
+    return wanted | {"sender=h2": {"http=2"}}
+
+
+def given(values: Mapping[str, Any], label: str) -> bool:
+    """Whether a label is given: an option that is on, or has a value."""
+    name, equals, text = label.partition("=")
+    value = values.get(name)
+    if equals:
+        return str(value) == text
+    if name == "think":  # None: those of the log, which `find` and `sweep` do not take
+        return value != 0.0 and name in values and (value is not None or "follow" in values)
+    return value is not None and value is not False and value != ()
+
+
+def named(values: Mapping[str, Any], label: str) -> str:
+    """A label as it is written on the command line."""
+    name, _, text = label.partition("=")
+    flag = _FLAGS[name]
+    if text:
+        return f"--no-{name}" if (flag, text) == (f"--{name}", "False") else f"{flag} {text}".removesuffix(" False")
+    return f"{flag} {values[name]}" if name in _SHOWN else flag

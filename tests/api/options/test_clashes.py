@@ -1,0 +1,59 @@
+"""The table of contradictions: each row is refused with both names, in a command and in its function."""
+
+from typing import Any
+
+import pytest
+
+from logreplay.core.errors import UsageError
+from logreplay.options.clashes import ROWS, Clash, check, given, gives_way, needed, rows
+from logreplay.options.table import MOST_USED, options_of
+
+
+def label_as_value(command: str, label: str) -> dict[str, Any]:
+    """Values under which a label is given."""
+    name, equals, text = label.partition("=")
+    return {name: text == "True" if text in ("True", "False") else text if equals else "some"}
+
+
+def test_each_label_names_an_option_of_the_commands_of_its_row() -> None:
+    for row in ROWS:
+        labels = (row.one, row.other) if isinstance(row, Clash) else (row.one, *row.others)
+        for command in row.commands.split():
+            known = {option.name for option in options_of(command)}
+            assert {label.partition("=")[0] for label in labels} <= known, (command, row)
+
+
+@pytest.mark.parametrize("command", MOST_USED)
+def test_each_row_is_refused_in_a_sentence_that_names_its_options(command: str) -> None:
+    for row in rows(command):
+        values = {"follow": False, "http": "1.1", **label_as_value(command, row.one)}
+        values |= label_as_value(command, row.other) if isinstance(row, Clash) else {}
+        assert row.broken(values)
+        said = row.sentence(values)
+        for label in (row.one, *((row.other,) if isinstance(row, Clash) else ())):
+            name = label.partition("=")[0]
+            flags = [flag for option in options_of(command) if option.name == name for flag in option.names]
+            assert any(f"{flag} " in f"{said} " or f"{flag}:" in said for flag in flags), (label, said)
+        with pytest.raises(UsageError):
+            check(command, values)
+
+
+def test_what_is_off_or_at_its_default_is_not_given() -> None:
+    for value in (None, False, ()):
+        assert not given({"hook": value}, "hook")
+    assert given({"keep": 0}, "keep")
+    assert not given({"think": 0.0, "follow": False}, "think")
+    assert given({"think": None, "follow": False}, "think"), "the pauses of the log"
+    assert not given({"think": None}, "think"), "find has none"
+
+
+def test_a_gate_is_never_left_out_of_the_settings() -> None:
+    assert not {"fail_above", "fail_different", "ignore"} & gives_way("duet").keys()
+
+
+def test_settings_give_way_both_ways_where_a_row_says_so() -> None:
+    assert "http=log" in gives_way("run")["sender=aiohttp"]
+    assert "sender=aiohttp" in gives_way("run")["http=log"]
+    assert "steps" in gives_way("run")["duration"]
+    assert "duration" not in gives_way("run")["steps"]
+    assert needed("run")["delay"] == {"follow"}
