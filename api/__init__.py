@@ -7,7 +7,7 @@ from logreplay.core.lazy_names import lazy_names
 
 TYPE_CHECKING = False  # for type checkers; `typing` takes 10 ms, in which Ctrl-C would end the command line badly
 if TYPE_CHECKING:
-    from logreplay import analysis, parsers
+    from logreplay import aio, analysis, parsers
     from logreplay.core.errors import BusyError, Interrupted, LogError, LogreplayError, TakenError, UsageError
     from logreplay.duet_result import DuetResult
     from logreplay.folder_results import FindResult, SweepResult
@@ -36,6 +36,7 @@ _HOMES = {
     "Result": "logreplay.results",
     "RunResult": "logreplay.results",
     **dict.fromkeys(("analyze", "capacity", "compare"), "logreplay.readings"),
+    "aio": "logreplay.aio",
     "analysis": "logreplay.analysis",
     "parsers": "logreplay.parsers",
     **dict.fromkeys(("duet", "find", "run", "serve", "sweep"), "logreplay.functions"),
@@ -70,6 +71,7 @@ __all__ = [
     "SweepResult",
     "TakenError",
     "UsageError",
+    "aio",
     "analysis",
     "analyze",
     "capacity",

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Final
@@ -42,14 +42,21 @@ def start_child(module: str, *, in_group: bool = False) -> "tuple[subprocess.Pop
     own, peer = Pipe()
     with peer:
         process = start_python("-m", module, stdin=peer.fileno(), stdout=subprocess.DEVNULL, in_group=in_group)
+    with suppress(OSError):  # it has ended already; whoever reads will notice
+        own.send([folder for folder in sys.path if os.path.isabs(folder)])  # not the current one
     return process, own
 
 
 def connection_to_parent() -> "Connection[Any, Any]":
-    """In a child: its end of the connection, which its own children do not inherit."""
+    """In a child: its end of the connection, which its own children do not inherit.
+
+    What the parent can import, the child can import from now on.
+    """
     connection: Connection[Any, Any] = Connection(os.dup(_STDIN))
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), _STDIN)
+    with suppress(EOFError, OSError):  # the parent has ended; whoever reads will notice
+        sys.path += [folder for folder in connection.recv() if folder not in sys.path]  # behind those of this package
     return connection
 
 

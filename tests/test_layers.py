@@ -34,7 +34,7 @@ ORDER = {
     ),
     "api": (
         "options", "inputs", "calling", "calls", "scratch", "result_tables", "result_folder", "results",
-        "folder_results", "duet_result", "runs", "readings", "functions", "__init__",
+        "folder_results", "duet_result", "runs", "readings", "functions", "aio", "__init__",
     ),
     "cli": (
         "exit_codes", "signals", "display", "settings", "options", "running", "commands", "registry", "main", "start",
@@ -101,7 +101,7 @@ NOT_YET = {
     "analysis/verdict": {"checks"},
     "api": {"folder_results", "result_folder", "result_tables", "scratch"},
     "api/calls": {"duet_call", "find_call", "sweep_call"},
-    "api/calling": {"audience", "callbacks", "events", "loop_thread", "prompt"},
+    "api/calling": {"audience", "callbacks", "child", "events", "loop_thread", "prompt"},
     "api/inputs": {"lacking", "logs", "streams", "targets"},
     "api/options": {"conflicts", "kinds", "load", "parameters", "sender_rules", "request_rules", "think"},
     "api/runs": {

@@ -36,8 +36,7 @@ class Callbacks:
     def see(self, now: "Snapshot") -> None:
         self._show(now)
         for function in self._stop:
-            if why := not self.asked and function(now):
-                self.asked = why if isinstance(why, str) else f"{getattr(function, '__name__', 'stop function')}: true"
+            self.asked = self.asked or reason(function, now)
 
     def ended(self, now: "Snapshot", line: str = "") -> None:
         self._show(now)
@@ -54,3 +53,9 @@ class Callbacks:
             except BaseException:
                 self._progress = None  # it is not asked again while the run ends
                 raise
+
+
+def reason(function: "StopFunction", now: "Snapshot") -> str:
+    """Why a function of ``stop`` wants the run to end; empty if it does not."""
+    why = function(now)
+    return why if isinstance(why, str) else f"{getattr(function, '__name__', 'stop function')}: true" if why else ""

@@ -1,8 +1,6 @@
 """Workers in processes of this machine."""
 
-import os
 import subprocess
-import sys
 import threading
 from concurrent.futures import BrokenExecutor, Future, wait
 from contextlib import suppress
@@ -82,8 +80,7 @@ class LocalProcess:
         self._ended.set_running_or_notify_cancel()
         self._process, connection = start_child("logreplay.replay.workers.worker_main", in_group=True)
         self.channel: Channel = PipeChannel(connection)
-        where = [folder for folder in sys.path if os.path.isabs(folder)]  # not the current one
-        args = (self._process, self.channel, (where, config))
+        args = (self._process, self.channel, config)
         threading.Thread(target=self._wait, args=args, name="process", daemon=True).start()
         return self._ended
 
@@ -104,9 +101,9 @@ class LocalProcess:
             self._process.wait()
             self.channel.close()
 
-    def _wait(self, process: "subprocess.Popen[bytes]", channel: Channel, first: object) -> None:
+    def _wait(self, process: "subprocess.Popen[bytes]", channel: Channel, config: bytes) -> None:
         with suppress(OSError):  # it has ended already
-            channel.send(first)
+            channel.send(config)
         if process.wait():
             self._ended.set_exception(BrokenExecutor())
         else:

@@ -9,9 +9,7 @@ from logreplay.replay.workers.worker import run_worker
 if __name__ == "__main__":
     connection = connection_to_parent()
     end_with_parent(connection)
-    folders, config = connection.recv()
-    sys.path += [folder for folder in folders if folder not in sys.path]  # after those where this package is found
     try:
-        run_worker(config, lambda: PipeChannel(connection))
+        run_worker(connection.recv(), lambda: PipeChannel(connection))
     except BaseException:  # which the coordinator was told
         sys.exit(1)

@@ -19,6 +19,7 @@ def test_it_ends_without_a_word_if_the_replay_ended_before_it_had_opened() -> No
     replay, peer = Pipe()
     command = [sys.executable, "-m", "logreplay.replay.monitor.sidecar_main"]
     with subprocess.Popen(command, stdin=peer.fileno(), stderr=subprocess.PIPE) as process, peer:
+        replay.send([])
         replay.send(SidecarConfig(live=Address("127.0.0.1", 0)))
         replay.close()
         assert process.stderr

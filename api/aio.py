@@ -1,0 +1,245 @@
+"""The functions of the library as coroutines: same names, same parameters, same results.
+
+A call sends from a process of its own, because other threads of this one may hold the interpreter; a function as
+``hook``, or a log that a program makes, binds it to a thread of this process. Functions of ``progress`` and ``stop``
+are called on the caller's loop. Cancellation ends a run in good order: its rows are written.
+"""
+
+import asyncio
+import ctypes
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, nullcontext, suppress
+from functools import wraps
+from inspect import isfunction
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+
+import logreplay
+from logreplay.calling.busy import only_run
+from logreplay.calling.child import CANCEL, ChildCall, ChildEnded
+from logreplay.calling.progress_line import ProgressLine
+from logreplay.core.errors import LogreplayError
+from logreplay.replay.child_process import start_child
+from logreplay.scratch import Scratch
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from subprocess import Popen
+
+    from logreplay.replay.monitor.snapshot import Snapshot
+    from logreplay.replay.servers.target_process import Server
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_SENDING: Final = ("run", "sweep", "find", "duet")
+_WAKE_S: Final = 1.0
+"""How often the caller's loop turns at least: a kernel of Jupyter notices Ctrl-C only then."""
+
+
+def asynchronous(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """A function of the library as a coroutine function."""
+
+    @wraps(function)
+    async def call(*given: P.args, **named: P.kwargs) -> R:
+        log = given[0] if given else named.get("log")
+        here = callable(log) or isinstance(log, Iterator) or callable(named.get("hook"))
+        made: _Background = (_InThread if here else _InChild)(function.__name__, given, named)
+        with nullcontext() if here or function.__name__ not in _SENDING else only_run(function.__name__):
+            return await made.ended()  # type: ignore[no-any-return]  # of `function`
+
+    return call
+
+
+@asynccontextmanager
+async def serve(*given: Any, **named: Any) -> "AsyncIterator[Server]":
+    """As `logreplay.serve`, as an asynchronous context manager."""
+    server = await asyncio.to_thread(logreplay.serve, *given, **named)
+    with server:
+        yield server
+
+
+class _Background:
+    """A call in another thread, which talks to the caller's loop."""
+
+    def __init__(self, function: str, given: tuple[object, ...], named: dict[str, Any]) -> None:
+        stop = named.get("stop") or ()
+        stops = (stop,) if isinstance(stop, str) or callable(stop) else tuple(stop)
+        self._function, self._given, self._progress = function, given, named.get("progress")
+        if self._progress is True:
+            self._progress = ProgressLine()
+        self._stops = [each for each in stops if callable(each)]
+        self._named = {name: value for name, value in named.items() if name not in ("progress", "stop")}
+        self._named |= {"stop": texts} if (texts := [each for each in stops if not callable(each)]) else {}
+        self._newest: Snapshot | None = None
+        self._fault: BaseException | None = None
+        self._lock = threading.Lock()
+
+    async def ended(self) -> Any:
+        """Wait for the result.
+
+        Raises:
+            CancelledError: the caller was cancelled; the call has ended in good order.
+            BaseException: of the call, or of a function of the caller.
+        """
+        self._loop, cancelled = asyncio.get_running_loop(), None
+        done: asyncio.Future[Any] = self._loop.create_future()
+        self._thread = threading.Thread(target=self._work, args=(done,), name="logreplay.aio", daemon=True)
+        self._thread.start()
+        while not done.done() and self._thread.is_alive():
+            try:
+                await asyncio.wait((done,), timeout=_WAKE_S)
+            except GeneratorExit:  # nobody waits any more
+                self._cancel()
+                raise
+            except BaseException as error:
+                if cancelled:
+                    self._kill()
+                    raise
+                cancelled = error
+                self._cancel()
+        await asyncio.sleep(0)  # what the thread said last
+        if failure := cancelled or self._fault:
+            if done.done():
+                done.exception()  # is not raised
+            raise failure
+        return await done
+
+    def _work(self, done: "asyncio.Future[Any]") -> None:
+        result, failure = None, None
+        try:
+            result = self._call()
+        except BaseException as error:
+            failure = error
+
+        def tell() -> None:
+            if failure:
+                done.set_exception(failure)
+            else:
+                done.set_result(result)
+
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(tell)
+
+    def _see(self, now: "Snapshot") -> None:
+        """From another thread: let the functions of the caller see the state of the run, or a newer one."""
+        waiting, self._newest = self._newest, now
+        if waiting is None:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._show)
+
+    def _show(self) -> None:
+        now, self._newest = self._newest, None
+        if self._fault or now is None:
+            return
+        try:
+            if self._progress:
+                self._progress(now)
+            for function in self._stops:
+                if why := function(now):
+                    self._stop(
+                        why if isinstance(why, str) else f"{getattr(function, '__name__', 'stop function')}: true"
+                    )
+        except BaseException as error:
+            self._fault = error
+            self._cancel()
+
+    def _call(self) -> Any:
+        raise NotImplementedError
+
+    def _stop(self, why: str) -> None:
+        """Let a function of ``stop`` end the run."""
+        raise NotImplementedError
+
+    def _cancel(self) -> None:
+        """End the call as Ctrl-C does."""
+        raise NotImplementedError
+
+    def _kill(self) -> None:
+        """End it at once, where that is possible."""
+
+
+class _InThread(_Background):
+    """A call in this process."""
+
+    _why = ""
+
+    def _call(self) -> Any:
+        named: dict[str, Any] = {"progress": self._see} if self._progress or self._stops else {}
+        named |= {"stop": [*self._named.get("stop", ()), lambda _: self._why]} if self._stops else {}
+        return getattr(logreplay, self._function)(*self._given, **(self._named | named))
+
+    def _stop(self, why: str) -> None:
+        self._why = self._why or why
+
+    def _cancel(self) -> None:
+        thread, interrupt = ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(KeyboardInterrupt)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, interrupt)  # as a signal handler does in the main thread
+
+
+class _InChild(_Background):
+    """A call in a process of its own."""
+
+    def __init__(self, *call: Any) -> None:
+        super().__init__(*call)
+        self._wishes: list[str] = []
+        self._connection: Connection[Any, Any] | None = None
+        self._process: Popen[bytes] | None = None
+
+    def _call(self) -> Any:
+        scratch = Scratch()
+        self._process, connection = start_child("logreplay.calling.child", in_group=True)
+        watched = bool(self._progress or self._stops)
+        call = ChildCall(self._function, self._given, self._named, scratch.path, watched, bool(self._stops))
+        try:
+            with self._lock:
+                for message in (call, *self._wishes):
+                    connection.send(message)
+                self._connection = connection
+            while not isinstance(answer := connection.recv(), ChildEnded):
+                self._see(answer)
+        except (EOFError, OSError):
+            answer = ChildEnded(error=LogreplayError("the process that makes the call was killed, or crashed"))
+        finally:
+            self._process.kill()  # it has said all, or must not go on
+            self._process.wait()
+            with self._lock:
+                self._connection = None
+            connection.close()
+        if answer.in_folder:
+            held: Any = answer.result or answer.error
+            getattr(held, "result", held).scratch = scratch
+        else:
+            scratch.close()
+        if answer.error:
+            raise answer.error
+        return answer.result
+
+    def _stop(self, why: str) -> None:
+        with self._lock:
+            if self._connection:
+                with suppress(OSError):
+                    self._connection.send(why)
+            else:
+                self._wishes.append(why)
+
+    def _cancel(self) -> None:
+        self._stop(CANCEL)
+
+    def _kill(self) -> None:
+        if self._process:
+            self._process.kill()
+
+
+if TYPE_CHECKING:
+    run = asynchronous(logreplay.run)
+    duet = asynchronous(logreplay.duet)
+    analyze = asynchronous(logreplay.analyze)
+    capacity = asynchronous(logreplay.capacity)
+    compare = asynchronous(logreplay.compare)
+else:
+
+    def __getattr__(name: str) -> Any:
+        function = getattr(logreplay, name, None) if name in logreplay.__all__ else None
+        if not isfunction(function):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return asynchronous(function)

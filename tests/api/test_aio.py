@@ -1,0 +1,149 @@
+"""The functions as coroutines: in a child process, on the caller's loop, ended by cancellation."""
+
+import asyncio
+import ctypes
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import logreplay
+from logreplay import Request, aio
+from logreplay.replay.monitor.snapshot import Snapshot
+from support.command_line import wait_until
+
+RUN: dict[str, Any] = {"tps": 40, "duration": "500ms", "demo_target": True}
+LONG: dict[str, Any] = RUN | {"duration": "60s"}
+KILLED = """
+import asyncio, logreplay, os, signal, sys, threading, time
+from pathlib import Path
+
+def kill():
+    while not (Path("rows.csv").exists() and Path("rows.csv").stat().st_size > 500):
+        time.sleep(0.02)
+    os.kill(os.getpid(), int(sys.argv[1]))
+
+threading.Thread(target=kill, daemon=True).start()
+asyncio.run(logreplay.aio.run(None, tps=40, duration="60s", demo_target=True, output="rows.csv", workers=2))
+"""
+
+
+def test_a_run_in_a_child_process_is_a_run(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    async def both() -> tuple[logreplay.RunResult, logreplay.RunResult]:
+        return await aio.run(None, **RUN), await aio.run(None, **RUN, output=tmp_path / "rows.csv")
+
+    scratch, kept = asyncio.run(both())
+    assert len(scratch.requests) == len(kept.requests) == 20
+    assert (scratch.folder, kept.folder) == (None, tmp_path)
+    place = Path(scratch)
+    scratch.close()
+    assert not place.parent.exists()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_functions_of_the_caller_are_called_on_its_loop_and_end_the_run(here: bool) -> None:
+    seen: list[int] = []
+
+    def full(now: Snapshot) -> str | bool:
+        seen.append(threading.get_ident())
+        return now.totals.sent > 10 and "pool full"
+
+    hook: dict[str, Any] = {"hook": lambda request: request} if here else {}
+    result = asyncio.run(aio.run(None, **LONG, **hook, stop=["errors>50%", full]))
+    assert result.stopped.startswith("stopped: pool full")
+    assert set(seen) == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_cancellation_ends_the_run_writes_its_rows_and_is_raised_again(here: bool, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+
+    def orders() -> Iterator[Request]:
+        while True:
+            yield Request("/")
+
+    async def main() -> None:
+        with logreplay.serve() as server:
+            task = asyncio.create_task(
+                aio.run(orders if here else None, server.url, tps=40, duration=60, output=rows)  # type: ignore[arg-type]
+            )
+            await asyncio.to_thread(wait_until, lambda: rows.exists() and rows.stat().st_size > 500)
+            with pytest.raises(logreplay.BusyError):
+                await aio.run(None, **RUN)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        (await aio.run(None, **RUN)).close()
+
+    asyncio.run(main())
+    summary = logreplay.analysis.load(rows)
+    assert len(summary) > 0
+    assert rows.with_name("rows.summary.json").exists()
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_an_exception_in_a_function_of_the_caller_ends_the_run_and_is_raised(here: bool) -> None:
+    def fail(now: Snapshot) -> None:
+        raise KeyError("mine")
+
+    hook: dict[str, Any] = {"hook": lambda request: request} if here else {}
+    with pytest.raises(KeyError, match="mine"):
+        asyncio.run(aio.run(None, **LONG, **hook, progress=fail))
+
+
+def test_errors_of_the_call_are_raised_here() -> None:
+    with pytest.raises(logreplay.UsageError, match="exclude each other"):
+        asyncio.run(aio.run(None, tps=1, speed=2, demo_target=True))
+    with pytest.raises(logreplay.LogreplayError, match="no such file"):
+        asyncio.run(aio.run("gone.csv", **RUN))
+    with pytest.raises(AttributeError, match="no attribute 'fly'"):
+        aio.__getattr__("fly")  # type: ignore[attr-defined]
+
+
+def test_a_server_is_an_asynchronous_context_manager() -> None:
+    async def main() -> str:
+        async with aio.serve(workers=2) as server:
+            return server.url
+
+    assert asyncio.run(main()).startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_child_ends_with_its_rows_if_the_program_is_interrupted_or_killed(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", KILLED, str(int(number))]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.read() == b""
+        assert process.wait(60) == -number
+    wait_until(lambda: (tmp_path / "rows.summary.json").exists())
+    assert len(logreplay.analysis.load(tmp_path / "rows.csv")) > 0
+
+
+@pytest.mark.slow
+def test_a_thread_that_holds_the_interpreter_delays_no_request_of_the_child() -> None:
+    """The median: on a machine under load the tail is that of the machine."""
+    over, options = threading.Event(), RUN | {"tps": 300, "duration": 2}
+    sleep = ctypes.PyDLL(None).usleep  # holds the interpreter meanwhile
+
+    def hold() -> None:
+        while not over.wait(0.005):
+            sleep(100_000)
+
+    thread = threading.Thread(target=hold, daemon=True)
+    thread.start()
+    try:
+        child = asyncio.run(aio.run(None, **options))
+        here = logreplay.run(None, **options)
+    finally:
+        over.set()
+        thread.join()
+    apart, beside = (result.requests["lag"].median() for result in (child, here))
+    assert apart < beside / 4
