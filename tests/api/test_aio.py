@@ -46,7 +46,7 @@ def test_a_run_in_a_child_process_is_a_run(capfd: pytest.CaptureFixture[str], tm
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("here", [False, True])
+@pytest.mark.parametrize("here", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_functions_of_the_caller_are_called_on_its_loop_and_end_the_run(here: bool) -> None:
     seen: list[int] = []
 
@@ -60,7 +60,7 @@ def test_functions_of_the_caller_are_called_on_its_loop_and_end_the_run(here: bo
     assert set(seen) == {threading.get_ident()}
 
 
-@pytest.mark.parametrize("here", [False, True])
+@pytest.mark.parametrize("here", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_cancellation_ends_the_run_writes_its_rows_and_is_raised_again(here: bool, tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
 
@@ -70,9 +70,7 @@ def test_cancellation_ends_the_run_writes_its_rows_and_is_raised_again(here: boo
 
     async def main() -> None:
         with logreplay.serve() as server:
-            task = asyncio.create_task(
-                aio.run(orders if here else None, server.url, tps=40, duration=60, output=rows)  # type: ignore[arg-type]
-            )
+            task = asyncio.create_task(aio.run(orders if here else None, server.url, tps=40, duration=60, output=rows))
             await asyncio.to_thread(wait_until, lambda: rows.exists() and rows.stat().st_size > 500)
             with pytest.raises(logreplay.BusyError):
                 await aio.run(None, **RUN)
@@ -87,7 +85,7 @@ def test_cancellation_ends_the_run_writes_its_rows_and_is_raised_again(here: boo
     assert rows.with_name("rows.summary.json").exists()
 
 
-@pytest.mark.parametrize("here", [False, True])
+@pytest.mark.parametrize("here", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_an_exception_in_a_function_of_the_caller_ends_the_run_and_is_raised(here: bool) -> None:
     def fail(now: Snapshot) -> None:
         raise KeyError("mine")
@@ -103,7 +101,7 @@ def test_errors_of_the_call_are_raised_here() -> None:
     with pytest.raises(logreplay.LogreplayError, match="no such file"):
         asyncio.run(aio.run("gone.csv", **RUN))
     with pytest.raises(AttributeError, match="no attribute 'fly'"):
-        aio.__getattr__("fly")  # type: ignore[attr-defined]
+        aio.__getattr__("fly")
 
 
 def test_a_server_is_an_asynchronous_context_manager() -> None:
@@ -114,6 +112,7 @@ def test_a_server_is_an_asynchronous_context_manager() -> None:
     assert asyncio.run(main()).startswith("http://127.0.0.1:")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_the_child_ends_with_its_rows_if_the_program_is_interrupted_or_killed(
     number: signal.Signals, tmp_path: Path
