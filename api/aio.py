@@ -14,7 +14,7 @@ from functools import wraps
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
-import logreplay
+from logreplay import functions, readings
 from logreplay.calling.busy import only_run
 from logreplay.calling.child import CANCEL, ChildCall, ChildEnded
 from logreplay.calling.progress_line import ProgressLine
@@ -43,7 +43,7 @@ def asynchronous(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]
     async def call(*given: P.args, **named: P.kwargs) -> R:
         log = given[0] if given else named.get("log")
         here = callable(log) or isinstance(log, Iterator) or callable(named.get("hook"))
-        made: _Background = (_InThread if here else _InChild)(function.__name__, given, named)
+        made: _Background = (_InThread if here else _InChild)(function, given, named)
         with nullcontext() if here or function.__name__ not in _SENDING else only_run(function.__name__):
             return await made.ended()  # type: ignore[no-any-return]  # of `function`
 
@@ -53,7 +53,7 @@ def asynchronous(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]
 @asynccontextmanager
 async def serve(*given: Any, **named: Any) -> "AsyncIterator[Server]":
     """As `logreplay.serve`, as an asynchronous context manager."""
-    server = await asyncio.to_thread(logreplay.serve, *given, **named)
+    server = await asyncio.to_thread(functions.serve, *given, **named)
     with server:
         yield server
 
@@ -61,7 +61,7 @@ async def serve(*given: Any, **named: Any) -> "AsyncIterator[Server]":
 class _Background:
     """A call in another thread, which talks to the caller's loop."""
 
-    def __init__(self, function: str, given: tuple[object, ...], named: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], given: tuple[object, ...], named: dict[str, Any]) -> None:
         stop = named.get("stop") or ()
         stops = (stop,) if isinstance(stop, str) or callable(stop) else tuple(stop)
         self._function, self._given, self._progress = function, given, named.get("progress")
@@ -166,7 +166,7 @@ class _InThread(_Background):
     def _call(self) -> Any:
         named: dict[str, Any] = {"progress": self._see} if self._progress or self._stops else {}
         named |= {"stop": [*self._named.get("stop", ()), lambda _: self._why]} if self._stops else {}
-        return getattr(logreplay, self._function)(*self._given, **(self._named | named))
+        return self._function(*self._given, **(self._named | named))
 
     def _stop(self, why: str) -> None:
         self._why = self._why or why
@@ -189,7 +189,7 @@ class _InChild(_Background):
         scratch = Scratch()
         self._process, connection = start_child("logreplay.calling.child", in_group=True)
         watched = bool(self._progress or self._stops)
-        call = ChildCall(self._function, self._given, self._named, scratch.path, watched, bool(self._stops))
+        call = ChildCall(self._function.__name__, self._given, self._named, scratch.path, watched, bool(self._stops))
         try:
             with self._lock:
                 for message in (call, *self._wishes):
@@ -231,15 +231,16 @@ class _InChild(_Background):
 
 
 if TYPE_CHECKING:
-    run = asynchronous(logreplay.run)
-    duet = asynchronous(logreplay.duet)
-    analyze = asynchronous(logreplay.analyze)
-    capacity = asynchronous(logreplay.capacity)
-    compare = asynchronous(logreplay.compare)
+    run = asynchronous(functions.run)
+    duet = asynchronous(functions.duet)
+    analyze = asynchronous(readings.analyze)
+    capacity = asynchronous(readings.capacity)
+    compare = asynchronous(readings.compare)
 else:
 
     def __getattr__(name: str) -> Any:
-        function = getattr(logreplay, name, None) if name in logreplay.__all__ else None
-        if not isfunction(function):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return asynchronous(function)
+        for module in (functions, readings):
+            function = getattr(module, name, None)
+            if isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_"):
+                return asynchronous(function)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
