@@ -8,7 +8,17 @@ from logreplay.core.lazy_names import lazy_names
 TYPE_CHECKING = False  # for type checkers; `typing` takes 10 ms, in which Ctrl-C would end the command line badly
 if TYPE_CHECKING:
     from logreplay import aio, analysis, parsers
-    from logreplay.core.errors import BusyError, Interrupted, LogError, LogreplayError, TakenError, UsageError
+    from logreplay.conversion import convert
+    from logreplay.convert_result import ConvertResult
+    from logreplay.core.errors import (
+        BusyError,
+        Interrupted,
+        LogError,
+        LogreplayError,
+        TakenError,
+        TooManyRejects,
+        UsageError,
+    )
     from logreplay.duet_result import DuetResult
     from logreplay.folder_results import FindResult, SweepResult
     from logreplay.functions import duet, find, run, serve, sweep
@@ -28,11 +38,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     **dict.fromkeys(
-        ("BusyError", "Interrupted", "LogError", "LogreplayError", "TakenError", "UsageError"), "logreplay.core.errors"
+        ("BusyError", "Interrupted", "LogError", "LogreplayError", "TakenError", "TooManyRejects", "UsageError"),
+        "logreplay.core.errors",
     ),
     "Request": "logreplay.inputs.python_logs",
+    "ConvertResult": "logreplay.convert_result",
     "DuetResult": "logreplay.duet_result",
     **dict.fromkeys(("FindResult", "SweepResult"), "logreplay.folder_results"),
+    "convert": "logreplay.conversion",
     "Result": "logreplay.results",
     "RunResult": "logreplay.results",
     **dict.fromkeys(("analyze", "capacity", "compare"), "logreplay.readings"),
@@ -52,6 +65,7 @@ _HOMES = {
 
 __all__ = [
     "BusyError",
+    "ConvertResult",
     "DuetOptions",
     "DuetResult",
     "FindOptions",
@@ -70,12 +84,14 @@ __all__ = [
     "SweepOptions",
     "SweepResult",
     "TakenError",
+    "TooManyRejects",
     "UsageError",
     "aio",
     "analysis",
     "analyze",
     "capacity",
     "compare",
+    "convert",
     "duet",
     "find",
     "parsers",

@@ -14,7 +14,7 @@ from functools import wraps
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
-from logreplay import functions, readings
+from logreplay import conversion, functions, readings
 from logreplay.calling.busy import only_run
 from logreplay.calling.child import CANCEL, ChildCall, ChildEnded
 from logreplay.calling.progress_line import ProgressLine
@@ -236,10 +236,11 @@ if TYPE_CHECKING:
     analyze = asynchronous(readings.analyze)
     capacity = asynchronous(readings.capacity)
     compare = asynchronous(readings.compare)
+    convert = asynchronous(conversion.convert)
 else:
 
     def __getattr__(name: str) -> Any:
-        for module in (functions, readings):
+        for module in (functions, readings, conversion):
             function = getattr(module, name, None)
             if isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_"):
                 return asynchronous(function)

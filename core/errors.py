@@ -28,6 +28,10 @@ class LogError(LogreplayError):
     """A log, or a row of it, cannot be read."""
 
 
+class TooManyRejects(LogreplayError):
+    """More lines were rejected than the caller allows."""
+
+
 class BusyError(LogreplayError):
     """Another run is under way in this process."""
 

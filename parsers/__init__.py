@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from logreplay.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from logreplay.core.errors import LogreplayError
+    from logreplay.core.errors import LogreplayError, TooManyRejects
     from logreplay.parsers.conversion.dataframe import iter_log, read_log
     from logreplay.parsers.conversion.filters import Filter
-    from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
+    from logreplay.parsers.conversion.ingest import Limit
     from logreplay.parsers.conversion.job import ConvertOptions, convert
     from logreplay.parsers.conversion.report import ConvertReport
 
@@ -20,7 +20,7 @@ _HOMES: Final = {
     "read_log": "logreplay.parsers.conversion.dataframe",
     "Filter": "logreplay.parsers.conversion.filters",
     "Limit": "logreplay.parsers.conversion.ingest",
-    "TooManyRejects": "logreplay.parsers.conversion.ingest",
+    "TooManyRejects": "logreplay.core.errors",
     "ConvertOptions": "logreplay.parsers.conversion.job",
     "convert": "logreplay.parsers.conversion.job",
     "ConvertReport": "logreplay.parsers.conversion.report",

@@ -34,7 +34,8 @@ ORDER = {
     ),
     "api": (
         "options", "inputs", "calling", "calls", "scratch", "result_tables", "result_folder", "results",
-        "folder_results", "duet_result", "runs", "readings", "functions", "aio", "__init__",
+        "folder_results", "duet_result", "convert_result", "runs", "readings", "conversion", "functions", "aio",
+        "__init__",
     ),
     "cli": (
         "exit_codes", "signals", "display", "settings", "options", "running", "commands", "registry", "main", "start",

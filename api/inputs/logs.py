@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -183,7 +183,7 @@ def named(log: object) -> "Log | None":
 
         return python_log(log)
     try:
-        return log_named(str(log))
+        return log_named(fspath(log))
     except ValueError as error:
         raise UsageError(str(error)) from None
 

@@ -2,9 +2,7 @@
 
 import json
 import os
-import shlex
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
@@ -17,16 +15,11 @@ from logreplay.cli.options.cluster import cluster_option
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.cli.settings.share import share_option
 from logreplay.core.masking import masked, terminal_safe
-from logreplay.runs.engines import cluster_executor
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from logreplay.parsers.conversion.ingest import Limit
     from logreplay.parsers.conversion.report import ConvertReport
-
-_FILTERS: Final = ("since", "until", "match", "exclude", "status", "method", "client")
-"""Options that say which rows to keep."""
 
 _M_ARENA_MAX: Final = -8
 """Number of the option in <malloc.h>."""
@@ -107,9 +100,6 @@ _M_ARENA_MAX: Final = -8
 def convert(
     logs: tuple[str, ...],
     output: str | None,
-    cluster: str | None,
-    strict: bool,
-    max_rejects: str | None,
     as_json: bool,
     quiet: bool,
     **given: Any,
@@ -139,40 +129,24 @@ def convert(
     # blocks are parsed side by side, each by one thread; more threads inside each would be in each other's way
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     _use_one_heap()
-    from logreplay.core.errors import LogreplayError
-    from logreplay.parsers.conversion.filters import Filter, time_zone
-    from logreplay.parsers.conversion.ingest import TooManyRejects
-    from logreplay.parsers.conversion.job import ConvertOptions, output_for
-    from logreplay.parsers.conversion.job import convert as convert_logs
-    from logreplay.parsers.conversion.writers import kind_of
+    from logreplay.conversion import ConvertCall, convert_once
+    from logreplay.core.errors import LogreplayError, TooManyRejects
 
-    target = output or str(output_for(logs[0], given["to"] or ""))
-    if as_json and target == "-":
+    call = ConvertCall.of(logs, output, **given)
+    if as_json and call.output == "-":
         raise click.UsageError("--json and -o - exclude each other: both write to standard output")
-    kept = Filter(**{name: given.pop(name) for name in _FILTERS})
     try:
-        kind_of(target, given["to"] or "")
-        if given["timezone"]:
-            time_zone(given["timezone"])
-        kept.condition(given["timezone"] or "")
-    except LogreplayError as error:
-        raise click.UsageError(str(error)) from None
-    said = {name: value for name, value in given.items() if value is not None}
-    options = ConvertOptions(filter=kept, limit=_limit(max_rejects, strict=strict), **said)
-    try:
-        with cluster_executor(cluster) as executor, _Bar(shown=not quiet and on_terminal()) as bar:
-            report = convert_logs(logs, target, options, bar.update, executor)
+        with _Bar(shown=not quiet and on_terminal()) as bar:
+            result = convert_once(call, bar.update)
     except TooManyRejects as error:
         say(f"Error: {masked(terminal_safe(str(error)))}")
         return Exit.CONDITION
     if as_json:
-        click.echo(json.dumps(report.summary()))
+        click.echo(json.dumps(result.summary))
     if not quiet:
-        _tell(report)
-    if not report.converted:
-        filters = " ".join(f"--{name} {shlex.quote(value)}" for name, value in asdict(kept).items() if value)
-        none = f"no request is left after {filters}" if report.filtered else "no line is a request that can be replayed"
-        raise LogreplayError(f"{', '.join(map(str, logs))}: {none}: nothing was converted")
+        _tell(result.report)
+    if result.nothing:
+        raise LogreplayError(result.nothing)
     return Exit.OK
 
 
@@ -182,22 +156,6 @@ def _use_one_heap() -> None:
 
     with suppress(AttributeError, OSError):  # another C library
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
-
-
-def _limit(text: str | None, *, strict: bool) -> "Limit":
-    """How many lines may be rejected.
-
-    Raises:
-        UsageError: neither a number nor a share.
-    """
-    from logreplay.parsers.conversion.ingest import Limit
-
-    try:
-        return Limit(count=0) if strict else Limit.read(text) if text else Limit()
-    except ValueError:
-        raise click.UsageError(
-            f"--max-rejects {text!r}: expected a number of lines such as 10, or a share such as 2% or 0.02"
-        ) from None
 
 
 def _tell(report: "ConvertReport") -> None:

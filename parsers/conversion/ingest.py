@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import TooManyRejects
 from logreplay.parsers.conversion.detect import Detection
 from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, SkippedLine
 from logreplay.parsers.conversion.report import ConvertReport
@@ -32,10 +32,6 @@ Progress = Callable[[int, int, int], None]
 Keep = Callable[[str, int, str, bytes, bool], None]
 """Called with file, line number, reason and the bytes of a line that became no row, and whether these are all bytes. If
 not, it is called again with the next ones, without a reason."""
-
-
-class TooManyRejects(LogreplayError):
-    """More lines were rejected than the user allows."""
 
 
 @dataclass(frozen=True, slots=True)

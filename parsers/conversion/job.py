@@ -14,7 +14,7 @@ from typing import BinaryIO, Final, Literal, get_args
 import polars as pl
 
 from logreplay.core.bodies import REF, beside
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.core.files import (
     FULL,
     NewFile,
@@ -35,7 +35,7 @@ from logreplay.parsers.conversion.captured_input import Captures, captures_among
 from logreplay.parsers.conversion.detect import Detection, detect
 from logreplay.parsers.conversion.external_sort import Sorter
 from logreplay.parsers.conversion.filters import Filter, time_zone
-from logreplay.parsers.conversion.ingest import Limit, LogReader, Progress, TooManyRejects
+from logreplay.parsers.conversion.ingest import Limit, LogReader, Progress
 from logreplay.parsers.conversion.normalized_input import Tables, normalized_among
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource

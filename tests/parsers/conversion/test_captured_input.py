@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from logreplay.core.bodies import StoredBodies, beside, named
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.core.headers import header_pairs
 from logreplay.core.rows import scan
 from logreplay.parsers.conversion.dataframe import read_log
 from logreplay.parsers.conversion.follow import LineParser
-from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
+from logreplay.parsers.conversion.ingest import Limit
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.report import ConvertReport
 from support.captured_requests import HOST, REQUESTS, SAMPLES, gor, har, mitmproxy

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.core.rows import scan
 from logreplay.parsers.conversion.filters import Filter
-from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
+from logreplay.parsers.conversion.ingest import Limit
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"

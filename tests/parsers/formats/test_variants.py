@@ -6,12 +6,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.core.record import start_time
 from logreplay.core.rows import scan
 from logreplay.parsers import iter_log, read_log
 from logreplay.parsers.conversion.filters import Filter
-from logreplay.parsers.conversion.ingest import Limit, TooManyRejects
+from logreplay.parsers.conversion.ingest import Limit
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 
 SAMPLES = Path(__file__).parents[3] / "sample_logs"

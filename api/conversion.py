@@ -1,0 +1,195 @@
+"""Converts logs: from what a caller asks for to the result."""
+
+import shlex
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+from logreplay.convert_result import ConvertResult
+from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.parsers.conversion.filters import Filter, time_zone
+from logreplay.parsers.conversion.ingest import Limit
+from logreplay.parsers.conversion.job import ConvertOptions, output_for
+from logreplay.parsers.conversion.job import convert as convert_logs
+from logreplay.parsers.conversion.writers import kind_of
+from logreplay.runs.engines import cluster_executor
+from logreplay.scratch import Scratch
+
+if TYPE_CHECKING:
+    from logreplay.parsers.conversion.ingest import Progress
+
+Kind = Literal["csv", "parquet", "pias", "vegeta", "k6", "gor", "har"]
+_FILTERS: Final = ("since", "until", "match", "exclude", "status", "method", "client")
+"""Options that say which rows to keep."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertCall:
+    """A conversion, as its caller asked for it.
+
+    Attributes:
+        logs: paths or addresses; ``-`` is standard input.
+        output: the file to make; ``-`` is standard output.
+        options: of the conversion.
+        cluster: a Dask scheduler that parses the blocks; None: threads of this process.
+    """
+
+    logs: tuple[str, ...]
+    output: str
+    options: ConvertOptions
+    cluster: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        logs: tuple[str, ...],
+        output: str | None,
+        *,
+        cluster: str | None = None,
+        strict: bool = False,
+        max_rejects: str | None = None,
+        **given: Any,
+    ) -> Self:
+        """Read options as people write them.
+
+        Args:
+            logs: as of the call.
+            output: likewise; None: named after the first log, in the current folder.
+            cluster: as of the call.
+            strict: no line may be rejected.
+            max_rejects: how many lines may be: a number or a share; None: any number.
+            given: the attributes of `ConvertOptions` and of `Filter`; None: the default.
+
+        Raises:
+            UsageError: a value is wrong.
+        """
+        target = output or str(output_for(logs[0], given["to"] or ""))
+        kept = Filter(**{name: given.pop(name) for name in _FILTERS})
+        try:
+            kind_of(target, given["to"] or "")
+            if given["timezone"]:
+                time_zone(given["timezone"])
+            kept.condition(given["timezone"] or "")
+        except LogreplayError as error:
+            raise UsageError(str(error)) from None
+        said = {name: value for name, value in given.items() if value is not None}
+        return cls(
+            logs=logs,
+            output=target,
+            options=ConvertOptions(filter=kept, limit=_limit(max_rejects, strict=strict), **said),
+            cluster=cluster,
+        )
+
+
+def convert_once(call: ConvertCall, progress: "Progress | None" = None) -> ConvertResult:
+    """Convert logs.
+
+    Args:
+        call: what to convert, and how.
+        progress: called about once a block.
+
+    Raises:
+        LogreplayError: a log cannot be read, or the output not be written.
+        TooManyRejects: more lines were rejected than the call allows.
+    """
+    with cluster_executor(call.cluster) as executor:
+        report = convert_logs(call.logs, call.output, call.options, progress, executor)
+    nothing = ""
+    if not report.converted:
+        kept = asdict(call.options.filter)
+        filters = " ".join(f"--{name} {shlex.quote(value)}" for name, value in kept.items() if value)
+        why = f"no request is left after {filters}" if report.filtered else "no line is a request that can be replayed"
+        nothing = f"{', '.join(call.logs)}: {why}: nothing was converted"
+    return ConvertResult(report=report, log=None if call.output == "-" else Path(call.output), nothing=nothing)
+
+
+def convert(
+    log: str | PathLike[str],
+    *more: str | PathLike[str],
+    output: str | PathLike[str] | None = None,
+    format: str = "auto",
+    to: Kind | None = None,
+    timezone: str = "",
+    time_unit: Literal["s", "ms", "us", "ns"] | None = None,
+    stamped: Literal["start", "end"] | None = None,
+    since: str = "",
+    until: str = "",
+    match: str = "",
+    exclude: str = "",
+    status: str = "",
+    methods: str = "",
+    client: str = "",
+    redact: bool = False,
+    rejects: str | PathLike[str] | None = None,
+    strict: bool = False,
+    max_rejects: float | str | None = None,
+    cluster: str | None = None,
+    force: bool = False,
+) -> ConvertResult:
+    """Convert access logs and captured requests to the normalized CSV that the other functions read.
+
+    Several logs become one in order of time. Prints nothing, and writes only to ``output`` and beside it. Without it
+    the rows lie in a temporary folder that goes with the result.
+
+    Args:
+        log: path or address, plain or compressed.
+        more: further logs.
+        output: the file to make: .csv, .csv.gz, .csv.zst, .parquet, .pias, .gor or .har.
+        format: name, ``log_format`` or ``LogFormat`` string, or ``nginx.conf#name``.
+        to: kind of output; None: by the ending of ``output``.
+        timezone: of times without offset, such as ``Europe/Berlin``; empty: UTC.
+        time_unit: of durations; None: by the format.
+        stamped: meaning of times, start or end of a request; None: by the format.
+        since: keep requests that start at or after this time, ISO 8601.
+        until: keep requests that start before this time.
+        match: keep URLs that contain this regular expression.
+        exclude: drop URLs that contain it.
+        status: keep these statuses: ``"200,3xx,500-504"``.
+        methods: keep these methods: ``"GET,HEAD"``.
+        client: keep these addresses and networks.
+        redact: replace values in URLs, headers and bodies by pseudonyms.
+        rejects: file for lines that became no row; None: beside the output.
+        strict: stop at the first rejected line.
+        max_rejects: most lines that may be rejected, a number, or a share such as ``"2%"``.
+        cluster: a Dask scheduler that parses the log, or ``local:N``.
+        force: replace existing results.
+
+    Raises:
+        UsageError: a parameter is wrong.
+        TooManyRejects: more lines were rejected than ``strict`` and ``max_rejects`` allow.
+        LogreplayError: a log cannot be read, the output not be written, or no line is a request.
+    """
+    logs = (str(log), *map(str, more))
+    scratch = Scratch() if output is None else None
+    try:
+        target = str(scratch.path / output_for(logs[0], to or "").name) if scratch else str(output)
+        call = ConvertCall.of(
+            logs, target, format=format, to=to, timezone=timezone, time_unit=time_unit, stamped=stamped, since=since,
+            until=until, match=match, exclude=exclude, status=status, method=methods, client=client, redact=redact,
+            rejects=None if rejects is None else Path(rejects), strict=strict, cluster=cluster, force=force,
+            max_rejects=None if max_rejects is None else str(max_rejects),
+        )  # fmt: skip
+        result = convert_once(call)
+        if result.nothing:
+            raise LogreplayError(result.nothing)
+    except BaseException:
+        if scratch:
+            scratch.close()
+        raise
+    result.scratch = scratch
+    return result
+
+
+def _limit(text: str | None, *, strict: bool) -> Limit:
+    """How many lines may be rejected.
+
+    Raises:
+        UsageError: neither a number nor a share.
+    """
+    try:
+        return Limit(count=0) if strict else Limit.read(text) if text else Limit()
+    except ValueError:
+        raise UsageError(
+            f"--max-rejects {text!r}: expected a number of lines such as 10, or a share such as 2% or 0.02"
+        ) from None

@@ -1,0 +1,137 @@
+"""What a conversion gives back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from logreplay.analysis.verdict.checks import CheckedAnswer
+from logreplay.core.errors import LogreplayError
+from logreplay.results import frame_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from logreplay.analysis.verdict.checks import Check
+    from logreplay.parsers.conversion.report import ConvertReport
+    from logreplay.scratch import Scratch
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConvertResult(CheckedAnswer):
+    """A log that was converted: a value that stands for its CSV wherever a path does, and can be pickled and shown.
+
+    Attributes:
+        report: the account of every line.
+        log: the CSV, or what was asked for; None: standard output.
+        nothing: why no line became a row; empty if one did.
+        scratch: the temporary folder of the files; None: the caller chose their place.
+    """
+
+    report: "ConvertReport"
+    log: Path | None
+    nothing: str = ""
+    scratch: "Scratch | None" = None
+
+    @property
+    def verdict(self) -> str:
+        """``VALID``, or ``NOTHING`` if no line became a row."""
+        return "NOTHING" if self.nothing else "VALID"
+
+    @property
+    def sentence(self) -> str:  # type: ignore[override]  # computed
+        """The accounting line: each line of the log is in one of its counts."""
+        return self.report.sentence()
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]  # computed
+        """Notes on times, units and sizes."""
+        return tuple(self.report.notes)
+
+    @property
+    def checks(self) -> "tuple[Check, ...]":
+        """None: what is wrong with a log raises."""
+        return ()
+
+    @property
+    def converted(self) -> int:
+        """Lines that became rows."""
+        return self.report.converted
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """The counts, and what is known of the log; as of ``convert --json``."""
+        return self.report.summary()
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the files; None if they go with this result, or are gone."""
+        return self.log.parent if self.log and not self.scratch and self.log.exists() else None
+
+    @cached_property
+    def requests(self) -> "pd.DataFrame":
+        """One row for each request, in order of time: the columns of the normalized CSV. Texts are categories.
+
+        Raises:
+            LogreplayError: the file is gone, or of a kind that is not read.
+        """
+        from logreplay.core.rows import names_in, read_batches, whole
+
+        path = self._file()
+        frames = whole(read_batches(path, names_in(path)), path)
+        import polars as pl
+
+        return frame_of(pl.concat(frames), categories=True)
+
+    @cached_property
+    def rejects(self) -> "pd.DataFrame":
+        """One row for each line that became no row: ``place``, ``reason``, ``line``.
+
+        Raises:
+            LogreplayError: the file is gone.
+        """
+        import polars as pl
+
+        rows = []
+        if self.report.rejects:
+            self._file()
+            for text in Path(self.report.rejects).read_bytes().decode(errors="replace").splitlines():
+                head, _, line = text.partition("\t")
+                place, _, reason = head.partition(" ")
+                rows.append((place, reason, line))
+        return frame_of(pl.DataFrame(rows, dict.fromkeys(("place", "reason", "line"), pl.String), orient="row"))
+
+    def close(self) -> None:
+        """Remove the files, if they go with this result."""
+        if self.scratch:
+            self.scratch.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __fspath__(self) -> str:
+        return str(self._file())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("requests", "rejects")} | {
+            "scratch": None
+        }
+
+    def _file(self) -> Path:
+        """The file that was written.
+
+        Raises:
+            LogreplayError: it is gone, or went to standard output.
+        """
+        if self.log and self.log.exists():
+            return self.log
+        raise LogreplayError(
+            f"no rows: {self.nothing}"
+            if self.nothing
+            else "the rows are gone: they lay in a temporary folder, which went with the result or its process; call "
+            "with output="
+        )

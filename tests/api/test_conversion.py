@@ -1,0 +1,88 @@
+"""`logreplay.convert`, as a program calls it."""
+
+import asyncio
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import logreplay
+
+LINE = '10.0.0.{n} - - [01/Jan/2026:00:00:0{n} +0000] "GET {url} HTTP/1.1" 200 {n}\n'
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """An access log of four requests and one line that is none."""
+    path = tmp_path / "access.log"
+    urls = ("/shop/1", "/", "/shop/2", "/about")
+    path.write_text("".join(LINE.format(n=n, url=url) for n, url in enumerate(urls)) + "no request\n")
+    return path
+
+
+def test_a_conversion_prints_nothing_and_leaves_nothing_behind(
+    log: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.chdir(tmp_path)
+    with logreplay.convert(log) as result:
+        assert (result.converted, len(result.requests)) == (4, 4)
+        assert result.folder is None
+        assert result.rejects.to_dict("records") == [{"place": "5", "reason": "rejected: layout", "line": "no request"}]
+    assert capfd.readouterr() == ("", "")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["access.log", "temporary"]
+
+
+def test_the_requests_of_a_log_are_chosen_and_replayed(log: Path) -> None:
+    """The first lines of the program with requests of one's own."""
+    requests = logreplay.convert(log).requests
+    shop = requests[requests.url.str.startswith("/shop")]
+    with logreplay.serve(log) as server:
+        result = logreplay.run(shop, server.url, tps=50)
+    assert sorted(result.requests["url"]) == ["/shop/1", "/shop/2"]
+
+
+def test_the_result_stands_for_its_log(log: Path, tmp_path: Path) -> None:
+    result = logreplay.convert(log, output=tmp_path / "out.csv")
+    assert result.folder == tmp_path
+    with logreplay.serve(log) as server:
+        assert len(logreplay.run(result, server.url, tps=50).requests) == 4
+    with pytest.raises(logreplay.TakenError):
+        logreplay.convert(log, output=tmp_path / "out.csv")
+    second = tmp_path / "second.log"
+    second.write_text(log.read_text())
+    assert logreplay.convert(log, second, output=tmp_path / "out.csv", force=True, match="^/shop").converted == 4
+
+
+def test_a_conversion_in_a_running_loop_and_in_a_thread(log: Path) -> None:
+    async def main() -> int:
+        return logreplay.convert(log).converted
+
+    assert asyncio.run(main()) == 4
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(logreplay.convert, log).result().converted == 4
+
+
+def test_too_many_rejected_lines_raise(log: Path) -> None:
+    with pytest.raises(logreplay.TooManyRejects, match="line 5"):
+        logreplay.convert(log, strict=True)
+    with pytest.raises(logreplay.TooManyRejects):
+        logreplay.convert(log, max_rejects="10%")
+    assert logreplay.convert(log, max_rejects=1).converted == 4
+
+
+def test_a_log_of_which_no_request_is_left_raises(log: Path) -> None:
+    with pytest.raises(logreplay.LogreplayError, match=r"no request is left after --match nowhere"):
+        logreplay.convert(log, match="nowhere")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [({"max_rejects": "many"}, "max-rejects"), ({"timezone": "Mars/Base"}, "Mars/Base"), ({"status": "9"}, "9")],
+)
+def test_a_wrong_value_is_refused(log: Path, wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(logreplay.UsageError, match=told):
+        logreplay.convert(log, **wrong)

@@ -1,0 +1,36 @@
+"""A conversion as a value."""
+
+import copy
+import pickle
+from pathlib import Path
+
+import pytest
+
+import logreplay
+
+LINE = '10.0.0.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5\n'
+
+
+def test_a_result_is_copied_pickled_and_shown(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    log.write_text(LINE * 3)
+    kept = logreplay.convert(log, output=tmp_path / "out.csv")
+    assert kept.requests["url"].to_list() == ["/"] * 3
+    again = pickle.loads(pickle.dumps(copy.deepcopy(kept)))
+    assert again.sentence == kept.sentence == "3 lines = 3 converted + 0 unreplayable + 0 rejected + 0 blank"
+    assert again.requests.equals(kept.requests)
+    assert again.summary == kept.summary
+    assert repr(kept) == f"<ConvertResult {kept.sentence}>"
+    assert "<p><b>3 lines" in kept._repr_html_()
+    assert (kept.verdict, kept.passed) == ("VALID", True)
+
+
+def test_rows_that_are_gone_are_told_as_such(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    log.write_text(LINE)
+    gone = logreplay.convert(log)
+    gone.close()
+    with pytest.raises(logreplay.LogreplayError, match="the rows are gone"):
+        _ = gone.requests
+    assert gone.rejects.empty
+    assert gone.converted == 1
