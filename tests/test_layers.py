@@ -104,7 +104,10 @@ NOT_YET = {
     "api/calls": {"duet_call", "find_call", "sweep_call"},
     "api/calling": {"audience", "callbacks", "child", "events", "loop_thread", "prompt"},
     "api/inputs": {"lacking", "logs", "streams", "targets"},
-    "api/options": {"conflicts", "kinds", "load", "parameters", "sender_rules", "request_rules", "think"},
+    "api/options": {
+        "conflicts", "kinds", "load", "option", "other_commands", "parameters", "request_rules", "sender_rules",
+        "think",
+    },
     "api/runs": {
         "curve", "demo", "dry_run", "engines", "evaluation", "pair", "pair_result", "rate_search", "result_files",
         "single",

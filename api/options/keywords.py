@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked
 from logreplay.options.clashes import check
-from logreplay.options.table import Option, options_of
+from logreplay.options.option import Option
+from logreplay.options.table import options_of
 
 T = TypeVar("T")
 

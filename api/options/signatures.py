@@ -6,8 +6,9 @@ from functools import wraps
 from typing import Any, Final, TypeVar
 
 from logreplay.options import kinds
+from logreplay.options.option import Option
 from logreplay.options.spelling import respelled, spelled
-from logreplay.options.table import Option, grouped, options_of
+from logreplay.options.table import grouped, options_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 _KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY

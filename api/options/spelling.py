@@ -7,7 +7,8 @@ from typing import Final
 
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.options import kinds
-from logreplay.options.table import Option, options_of
+from logreplay.options.option import Option
+from logreplay.options.table import options_of
 
 _OPTION: Final = re.compile(r"(?<![\w-])(?P<flag>--?[a-z][a-z0-9-]*)(?:(?P<gap> )(?P<value>'[^']*'|[^\s,;)]+))?")
 _PLACEHOLDER: Final = re.compile(r"[A-Z.…,:|]+")

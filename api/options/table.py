@@ -7,61 +7,12 @@ How a command joins: `logreplay.cli.options.from_table.options` gives a command 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from logreplay.options import kinds as k
-from logreplay.options.kinds import Kind, choice, percent, whole
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """An option of some commands, and the parameter of their functions.
-
-    Attributes:
-        commands: that have it.
-        name: of the parameter, and of the value that the command receives.
-        kind: of its values.
-        help: what it does.
-        metavar: the value in the help.
-        flags: on the command line; empty: ``--`` and the name.
-        default: as text; empty: none.
-        repeated: ``many`` values; ``once``: a second one is refused, where the last of other options counts; ``lines``:
-            many, and ``@FILE`` has one in each line.
-        only: ``terminal``: the functions do not have it; ``python``: the command line does not.
-        refused: commands that take it only to say why they refuse it.
-    """
-
-    commands: str
-    name: str
-    kind: Kind
-    help: str
-    metavar: str = ""
-    flags: str = ""
-    default: str = ""
-    repeated: str = ""
-    only: str = ""
-    refused: str = ""
-
-    @property
-    def several(self) -> bool:
-        """Whether it has many values."""
-        return self.repeated in ("many", "lines")
-
-    @property
-    def value(self) -> Any:
-        """What its function receives where it is not given."""
-        if self.several:
-            return ()
-        if self.kind in (k.SWITCH, k.OFF):
-            return self.kind is k.OFF
-        return self.kind.checked(self.default) if self.default else None
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The options of the command line."""
-        return (self.flags or f"--{self.name.replace('_', '-')}").replace("/", " ").split()
-
+from logreplay.options.kinds import choice, percent, whole
+from logreplay.options.option import Option
+from logreplay.options.other_commands import OTHERS
 
 _SENDING: Final = "run sweep find duet"
 _BOUNDS: Final = {
@@ -222,7 +173,7 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
                "Write results here.  [default: a temporary folder, removed with the result]", only="python"),
         Option(_SENDING, "force", k.SWITCH, "Replace an existing result."),
         Option(_SENDING, "share", k.SWITCH, "Let other users read the results.", only="terminal"),
-        Option("run find duet compare", "junit", k.JUNIT, "Write the checks as JUnit XML.", "PATH"),
+        Option("run find duet", "junit", k.JUNIT, "Write the checks as JUnit XML.", "PATH"),
         Option("run duet", "history", k.HISTORY, "Append one row to this CSV, for Apache Otava.", "FILE"),
         Option("sweep", "resume", k.PATH, "Make the steps an interrupted sweep lacks.", "DIR"),
         Option("run", "dry_run", k.SWITCH, "Print what would be sent, and when; send nothing.", only="terminal"),
@@ -261,10 +212,10 @@ MOST_USED: Final[Mapping[str, Sequence[str]]] = {
 def options_of(command: str, *, python: bool = False) -> list[Option]:
     """The options of a command; or the parameters of its function."""
     absent = "terminal" if python else "python"
+    among = OTHERS.get(command) or [option for _, options in TABLE for option in options]
     return [
         option
-        for _, options in TABLE
-        for option in options
+        for option in among
         if command in option.commands.split() and option.only != absent
         if not (python and command in option.refused.split())
     ]

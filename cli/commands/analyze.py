@@ -8,29 +8,16 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.terminal import say, say_finding
-from logreplay.cli.options.cluster import cluster_option
+from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
-from logreplay.cli.settings.share import share_option
 from logreplay.result_folder import place_for
 
 
 @click.command(cls=Configurable)
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write to this folder.  [default: RESULTS if a folder, else analyze-TIME]",
-)
-@click.option("--no-plots", is_flag=True, help="Write tables and summary without pictures.")
-@click.option("--force", is_flag=True, help="Write into an existing folder.")
-@share_option
-@cluster_option
-@click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout instead of tables.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not print progress and the answer on stderr.")
+@options
 def analyze(
-    results: Path, output: Path | None, no_plots: bool, force: bool, cluster: str | None, as_json: bool, quiet: bool
+    results: Path, output: Path | None, plots: bool, force: bool, cluster: str | None, as_json: bool, quiet: bool
 ) -> None:
     """Find the rate at which the target saturates, and say whether the run is valid.
 
@@ -46,7 +33,7 @@ def analyze(
         inside = output is None and results.is_dir()
         folder = output or (results if inside else place_for(None, partial(_made, stack), "analyze"))
         force = force or output is None
-        found = analyze_results(results, output=folder, plots=not no_plots, force=force, cluster=cluster)
+        found = analyze_results(results, output=folder, plots=plots, force=force, cluster=cluster)
     summary = found.summary
     if as_json:
         click.echo(json.dumps(summary, indent=2))

@@ -9,7 +9,7 @@ import click
 
 from logreplay.cli.display.terminal import on_terminal, say
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.options.types import DURATION
+from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ SHORTEST_S = 0.05
 
 
 @click.command(cls=Configurable)
-@click.option("--trial", type=DURATION, default="1s", show_default=True, metavar="D", help="Time for each rate.")
-@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Store the figures, print nothing.")
+@options
 def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
     """Measure the highest rate that this machine can send, and how exactly it sends.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from logreplay.cli.exit_codes import of_checks
-from logreplay.cli.options.types import DURATION, RATE, percent
+from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
 
 if TYPE_CHECKING:
@@ -16,30 +16,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Configurable)
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--tps", "--rate", "tps", type=RATE, required=True, metavar="R", help="Load to carry, requests/s.")
-@click.option(
-    "--within",
-    type=DURATION,
-    required=True,
-    metavar="D",
-    help="Bound on the response time: 300ms, 2s; a bare 2 is seconds.",
-)
-@click.option(
-    "--percentile",
-    type=click.Choice(["mean", "p50", "p90", "p95", "p99", "p999"]),
-    default="p90",
-    show_default=True,
-    help="Percentile (or the mean) that is bounded.",
-)
-@click.option(
-    "--headroom",
-    type=percent(most=0.99),
-    default="0%",
-    show_default=True,
-    metavar="P%",
-    help="Share of each machine to keep free: 20% or 0.2.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+@options
 def capacity(results: Path, tps: float, within: float, percentile: "Percentile", headroom: float, as_json: bool) -> int:
     """Compute how many machines carry a load within a bound, from a sweep of one of them.
 

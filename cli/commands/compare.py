@@ -8,36 +8,14 @@ import click
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import of_checks
 from logreplay.cli.options.from_table import options
-from logreplay.cli.options.types import ParsedType, percent
 from logreplay.cli.settings.configurable import Configurable
-from logreplay.cli.settings.share import share_option
-from logreplay.core.quantities import picture
 
 
 @click.command(cls=Configurable)
 @click.argument("baseline", type=click.Path(path_type=Path))
 @click.argument("candidate", required=False, type=click.Path(path_type=Path), metavar="CANDIDATE")
 @click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[BASELINE CANDIDATE]...")
-@click.option(
-    "--tolerance",
-    type=percent(most=10),
-    metavar="P%",
-    help="Ignore changes up to this.  [default: 2%; 1% in a duet]",
-)
-@click.option(
-    "--fail-above",
-    type=percent(most=10),
-    metavar="P%",
-    help="Exit with 4 if CANDIDATE is slower by more, such as 5%, or if 1% more of its requests failed; with 3 if that "
-    "cannot be judged. Limits --tolerance to P%.",
-)
-@click.option(
-    "-o", "--output", type=ParsedType(picture), metavar="FILE", help="Draw the changes into a PNG or SVG file."
-)
 @options
-@click.option("--force", is_flag=True, help="Replace an existing FILE.")
-@share_option
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 def compare(
     baseline: Path,
     candidate: Path | None,

@@ -6,19 +6,13 @@ import click
 
 from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say
+from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
-from logreplay.cli.settings.share import share_option
 from logreplay.cli.signals import SIGNALS
 
 
 @click.command(cls=Configurable)
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write to this folder.  [default: demo-TIME]"
-)
-@click.option("--http", type=click.Choice(["1.1", "2"]), default="1.1", show_default=True, help="Version of HTTP.")
-@click.option("--force", is_flag=True, help="Replace an existing result.")
-@share_option
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@options
 def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
     """Convert the bundled log, start a target that carries 250 requests/s, and sweep past its saturation.
 

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.display.progress import Terminal
-from logreplay.cli.options.from_table import options, parts
+from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.log_name import LogName
+from logreplay.cli.options.replay import parts
 from logreplay.cli.signals import SIGNALS
 
 if TYPE_CHECKING:

@@ -6,29 +6,13 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.terminal import say
-from logreplay.cli.options.types import DURATION, ParsedType
+from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
-from logreplay.cli.settings.share import share_option
-from logreplay.core.quantities import picture
 
 
 @click.command(cls=Configurable)
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--kind",
-    type=click.Choice(["hockeystick", "achieved", "throughput", "percentiles", "heatmap", "timeline"]),
-    default="hockeystick",
-    show_default=True,
-    help="Picture of one run; several runs are always hockey sticks.",
-)
-@click.option(
-    "-o", "--output", type=ParsedType(picture), metavar="FILE", help="Write this PNG or SVG file.  [default: KIND.png]"
-)
-@click.option("--within", type=DURATION, metavar="D", help="Draw a bound on the response time too: 300ms.")
-@click.option("--linear", is_flag=True, help="Use a linear time axis.  [default: logarithmic]")
-@click.option("--force", is_flag=True, help="Replace an existing FILE.")
-@share_option
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@options
 def plot(
     results: Sequence[Path],
     kind: str,

@@ -6,24 +6,14 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.terminal import say
+from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
-from logreplay.cli.settings.share import share_option
 from logreplay.core.plural import number_of
 
 
 @click.command(cls=Configurable)
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the table to FILE; - is stdout.  [default: -]",
-)
-@click.option("--force", is_flag=True, help="Replace an existing FILE.")
-@share_option
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each second instead of CSV.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@options
 def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quiet: bool) -> None:
     """Print one row for each second of a run, as CSV.
 

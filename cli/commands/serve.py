@@ -6,27 +6,14 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.terminal import say
-from logreplay.cli.options.types import DURATION, Whole
+from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.cli.signals import SIGNALS
 
 
 @click.command(cls=Configurable)
 @click.argument("log", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--port",
-    type=Whole(0, 65535),
-    default=8080,
-    show_default=True,
-    metavar="N",
-    help="Port to listen on; 0: a free one.",
-)
-@click.option("--workers", type=Whole(1), default=4, show_default=True, metavar="N", help="Requests served at once.")
-@click.option(
-    "--service-time", type=DURATION, default="16ms", show_default=True, metavar="D", help="Time to serve one request."
-)
-@click.option("--exponential", is_flag=True, help="Draw service times from an exponential distribution of that mean.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@options
 def serve(log: Path | None, port: int, workers: int, service_time: float, exponential: bool, quiet: bool) -> None:
     """Start a target that responds to each URL as in LOG, and carries WORKERS / SERVICE-TIME requests/s.
 

@@ -8,10 +8,10 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from logreplay.cli.options.from_table import options, parts
+from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.log_name import LogName
-from logreplay.cli.options.replay import ReplayOptions
+from logreplay.cli.options.replay import ReplayOptions, parts
 from logreplay.cli.signals import SIGNALS
 from logreplay.core.quantities import parse_rates
 

@@ -7,26 +7,14 @@ import click
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
+from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
-from logreplay.cli.settings.share import share_option
 from logreplay.core.plural import number_of
 
 
 @click.command(cls=Configurable)
 @click.argument("templates", nargs=-1, required=True, metavar="TEMPLATE...")
-@click.option(
-    "--var",
-    "variables",
-    multiple=True,
-    metavar="NAME=VALUES",
-    help="Values for {NAME}: a,b,c or 1..9 or @FILE with one a line. Repeatable; the last changes fastest.",
-)
-@click.option(
-    "-o", "--output", default="urls.csv", show_default=True, metavar="FILE", help="Write to this CSV; - is stdout."
-)
-@click.option("--force", is_flag=True, help="Replace an existing FILE.")
-@share_option
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@options
 def urls(templates: Sequence[str], variables: Sequence[str], output: str, force: bool, quiet: bool) -> int:
     """Write a request for every combination of values as a normalized CSV that can be replayed.
 

@@ -13,6 +13,10 @@ from logreplay.calling.audience import Telling
 from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say
 from logreplay.inputs.targets import TargetChoice
+from logreplay.options.answer_rules import AnswerRules
+from logreplay.options.clashes import check
+from logreplay.options.keywords import taken
+from logreplay.options.load import Load
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
 
@@ -66,3 +70,26 @@ class ReplayOptions:
     def say(self, text: str) -> None:
         """Tell the user something besides the result, unless ``--quiet`` was given."""
         say(text, quiet=self.quiet)
+
+
+def parts(values: dict[str, Any]) -> dict[str, Any]:
+    """The values of a command that sends, with the frozen values that are made of some of them.
+
+    Raises:
+        UsageError: two options contradict each other; names both.
+    """
+    given = dict(values)
+    made = {"request_rules": taken(RequestRules, values), "telling": taken(Telling, values)}
+    made |= {"sender_rules": taken(SenderRules, values, asked=_asked())}
+    made |= {"load": taken(Load, values)} if "ramp" in values else {}
+    made |= {"answer_rules": taken(AnswerRules, values)} if "ignore" in values else {}
+    check(click.get_current_context().command.name or "", given)
+    return made | {"stop_at": values.pop("stop")} | values
+
+
+def _asked() -> frozenset[str]:
+    """The parameters that stand on the command line."""
+    context = click.get_current_context()
+    return frozenset(
+        name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    )

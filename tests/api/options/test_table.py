@@ -1,14 +1,19 @@
 """The table of options: the command line has its options, and they mean the same as the parameters of the functions."""
 
+import inspect
+from collections.abc import Callable
+
 import click
 import pytest
 
+import logreplay
 from logreplay.cli.main import cli
 from logreplay.options.keywords import read
+from logreplay.options.other_commands import OTHERS
 from logreplay.options.table import GROUPS, MOST_USED, TABLE, grouped, options_of
 
 
-@pytest.mark.parametrize("command", MOST_USED)
+@pytest.mark.parametrize("command", [*MOST_USED, *OTHERS])
 def test_the_command_line_has_the_options_of_the_table_and_no_others(command: str) -> None:
     made = {each.name: each for each in cli.commands[command].params if isinstance(each, click.Option)}
     table = {option.name: option for option in options_of(command)}
@@ -26,6 +31,20 @@ def test_what_is_not_given_is_the_same_on_the_command_line_and_in_a_function(com
     assert {name: received[name] for name in values.keys() - {"progress"}} == {
         name: value for name, value in values.items() if name != "progress"
     }
+
+
+@pytest.mark.parametrize(
+    "function",
+    [logreplay.compare, logreplay.capacity, logreplay.analyze, logreplay.serve],
+    ids=lambda each: each.__name__,
+)
+def test_a_function_that_sends_nothing_has_the_parameters_of_its_command(function: Callable[..., object]) -> None:
+    table = {option.name: option for option in options_of(function.__name__, python=True)}
+    named = inspect.signature(function).parameters
+    assert {each.name for each in named.values() if each.kind is inspect.Parameter.KEYWORD_ONLY} == table.keys()
+    for name, option in table.items():
+        default = None if option.required else option.value
+        assert named[name].default in (default, inspect.Parameter.empty), name
 
 
 @pytest.mark.parametrize("command", MOST_USED)
