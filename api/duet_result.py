@@ -1,13 +1,13 @@
 """What a duet gives back."""
 
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from logreplay.results import Result, frame_of
+from logreplay.folder_results import FolderResult
+from logreplay.results import frame_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DuetResult(Result):
+class DuetResult(FolderResult):
     """Two targets that got the same requests at once. Times in seconds.
 
     It stands for its folder wherever a path does. Tables have the column ``target``: ``baseline``, ``candidate`` or
@@ -33,14 +33,12 @@ class DuetResult(Result):
         health: the verdict on the generator, and on each target; likewise.
         comparison: of the times; None if nothing was sent.
         answers: differences between the answers; None if they were not compared.
-        left_out: which requests were not sent, and what a hook took, in sentences.
     """
 
     outcome: "Outcome | None" = None
     health: "DuetJudgement | None" = None
     comparison: "Comparison | None" = None
     answers: "AnswerDifferences | None" = None
-    left_out: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -81,31 +79,6 @@ class DuetResult(Result):
         from logreplay.analysis import pairs
 
         return pairs(self._rows())
-
-    def save(self, path: str | Path, *, force: bool = False) -> Path:
-        """Copy the files into a folder, which is their place from now on.
-
-        Args:
-            path: a new folder, or an empty one.
-            force: replace what is in it.
-
-        Raises:
-            TakenError: it holds something, and ``force`` was not given.
-            LogreplayError: nothing was measured, the rows are gone, or the folder cannot be written.
-        """
-        from logreplay.core.files import check_absent, unwritable
-
-        source, path = self._rows(), Path(path)
-        if not force and not (path.is_dir() and not any(path.iterdir())):
-            check_absent(path)
-        try:
-            shutil.copytree(source, path, dirs_exist_ok=True)
-        except OSError as error:
-            raise unwritable(path, error) from None
-        self.files = (path, *(path / file.name for file in self.files[1:]))
-        self.close()
-        self.scratch = None
-        return path
 
     def _drawing(self, kind: str | None, slo: float | None, linear: bool) -> "Callable[[Axes], Axes]":
         from logreplay.analysis.output.plots.overlay import changes

@@ -1,39 +1,30 @@
-"""What a sweep and a search give back: results of several rates, in a folder."""
+"""What a sweep and a search give back; and what all results in folders have."""
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from logreplay.core.files import unwritable
+from logreplay.core.files import TakenError, unwritable
 from logreplay.replay.results.verdict import Finding, Severity
 from logreplay.result_folder import ResultFolder
 from logreplay.results import Result
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.axes import Axes
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FolderResult(Result):
-    """Several rates that were measured one after the other. Rates in requests/s, or users.
+    """A measurement whose files fill a folder.
 
     Attributes:
-        by_rule: a condition stopped it.
         left_out: which requests were not sent, and what a hook took, in sentences.
     """
 
-    by_rule: bool = False
     left_out: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        self.findings = tuple(
-            Finding(each["code"], Severity(each["severity"]), each["text"]) for each in self.summary.get("findings", ())
-        )
-
-    @property
-    def sentence(self) -> str:
-        return f"{self.verdict}: {self.summary['answer']}"
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Copy the files into a folder, which is their place from now on.
@@ -47,29 +38,52 @@ class FolderResult(Result):
             LogreplayError: nothing was measured, the rows are gone, or the folder cannot be written.
         """
         rows, path = self._rows(), Path(path)
+        source = rows if rows.is_dir() else rows.parent
+        if not force and path.is_dir() and any(path.iterdir()):
+            raise TakenError(f"{path}: is not empty; name another folder, or replace the result in it with force=True")
         with ResultFolder.new(path, [("the rows", rows)], force=force) as folder:
             try:
-                for file in filter(Path.is_file, rows.parent.iterdir()):
+                for file in filter(Path.is_file, source.iterdir()):
                     shutil.copyfile(file, folder.path / file.name)
             except OSError as error:
                 raise unwritable(path, error) from None
             folder.keep()
-        self.files = tuple(path / file.name for file in self.files)
+        self.files = tuple(path / file.relative_to(source) for file in self.files)
         self.close()
         self.scratch = None
         return path
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SweepResult(FolderResult):
+class RatesResult(FolderResult):
+    """Several rates that were measured one after the other; its findings are those of the summary.
+
+    Attributes:
+        by_rule: a condition stopped it.
+        lost: a worker was lost, and what it measured last with it.
+    """
+
+    by_rule: bool = False
+    lost: bool = False
+
+    def __post_init__(self) -> None:
+        self.findings = tuple(
+            Finding(each["code"], Severity(each["severity"]), each["text"]) for each in self.summary.get("findings", ())
+        )
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.verdict}: {self.summary['answer']}"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SweepResult(RatesResult):
     """A sweep that ended. Rates in requests/s.
 
     Attributes:
-        lost: a worker was lost; what it measured in its last step is missing.
         why_nothing: why nothing was measured, if nothing was.
     """
 
-    lost: bool = False
     why_nothing: str = ""
 
     @property
@@ -97,16 +111,14 @@ class SweepResult(FolderResult):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FindResult(FolderResult):
+class FindResult(RatesResult):
     """A search that ended. Rates in requests/s; users, if those were searched.
 
     Attributes:
         unfinished: why it has no answer, and what is known, if it was ended before it had one.
-        lost: a worker was lost, which ended it.
     """
 
     unfinished: str = ""
-    lost: bool = False
 
     @property
     def sentence(self) -> str:
@@ -126,6 +138,14 @@ class FindResult(FolderResult):
     def high(self) -> float | None:
         """The lowest rate that did not keep the bounds."""
         return self._answer("high")
+
+    def _drawing(self, kind: str | None, slo: float | None, linear: bool) -> "Callable[[Axes], Axes]":
+        facts = self.summary.get("slo", {})
+        if kind not in (None, "search") or not facts.get("trials"):
+            return super()._drawing(kind, slo, linear)
+        from logreplay.analysis.output.plots.search import trace
+
+        return partial(trace, slo=facts)
 
     def _answer(self, name: str) -> float | None:
         value: float | None = self.summary.get("slo", {}).get(name)

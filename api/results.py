@@ -135,8 +135,8 @@ class Result:
         """Draw a picture.
 
         Args:
-            kind: ``hockeystick``, ``achieved``, ``throughput``, ``percentiles``, ``heatmap`` or ``timeline``; None: the
-                hockey stick of several rates, the timeline of one.
+            kind: ``hockeystick``, ``achieved``, ``throughput``, ``percentiles``, ``heatmap`` or ``timeline``; of a
+                search also ``search``, its default; None: the hockey stick of several rates, the timeline of one.
             ax: where to draw; None: on a new figure, which is returned.
             slo: a bound of the response time to draw.
             linear: linear time axis of the hockey stick.

@@ -38,7 +38,7 @@ ORDER = {
         "__init__",
     ),
     "cli": (
-        "exit_codes", "signals", "display", "settings", "options", "running", "commands", "registry", "main", "start",
+        "exit_codes", "signals", "display", "settings", "options", "commands", "registry", "main", "start",
         "__init__",
     ),
 }  # fmt: skip
@@ -76,7 +76,6 @@ ACTING = {
         "replay/results": {"self_monitor"},
         "replay/servers": {"server_process", "target_main"},
         "replay/workers": {"dask_workers", "processes", "worker", "worker_main"},
-        "cli/running": {"run"},
         "api/runs": {"trials", "sweep_steps"},
     },
     "the terminal: tested as a user sees it, and by commands": {
@@ -95,8 +94,6 @@ ACTING = {
     },
 }  # fmt: skip
 """Modules without a test module of their own, since they act: on what, and where they are tested."""
-TWICE_FOR_NOW = {"RunOptions"}
-"""Those of `cli/running` go when the commands call the functions."""
 NOT_YET = {
     "analysis": {"notebook_view"},
     "analysis/verdict": {"checks"},
@@ -246,7 +243,7 @@ def test_a_class_name_stands_for_one_thing() -> None:
         for node in ast.parse(module.read_text(encoding="utf-8")).body
         if isinstance(node, ast.ClassDef)
     )
-    assert not [name for name, times in names.items() if times > 1 and name not in TWICE_FOR_NOW]
+    assert not [name for name, times in names.items() if times > 1]
 
 
 def test_the_installed_package_holds_what_the_tree_holds() -> None:

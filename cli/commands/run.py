@@ -1,14 +1,17 @@
 """``logreplay run``: one replay."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from logreplay.cli.display.outlet import Outlet
+from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.log_name import LogName
-from logreplay.cli.options.replay import parts
-from logreplay.cli.running.run import RunOptions, replay_once
+from logreplay.cli.options.replay import ReplayOptions, parts
+from logreplay.cli.signals import SIGNALS
 
 if TYPE_CHECKING:
     from logreplay.inputs.logs import Log
@@ -33,4 +36,45 @@ def run(log: "Log | None", target: str | None, **given: Any) -> int:
       logreplay run access.log http://127.0.0.1:8080 --tps 100 --for 1m
       logreplay run access.log http://127.0.0.1:8080 --speed 3 --match ^/api --header 'X-Test: 1'
     """
-    return replay_once(RunOptions(log=log, target=target, **parts(given)))
+    from logreplay.cli.display.run import finish, show_run
+    from logreplay.runs.single import RunCall, run_once
+
+    values = parts({**given, "target": target})
+    options = ReplayOptions.taken_from(values)
+    shown = {name: values.pop(name) for name in ("verbose", "debug", "classic", "dry_run", "junit", "history")}
+    terminal, history = options.terminal(), shown["history"]
+    exchanges = Outlet(sys.stdout) if shown["verbose"] and not shown["dry_run"] else None
+    call = RunCall(
+        log=log,
+        show=(lambda text: exchanges.write(f"{text}\n")) if exchanges else None,
+        written={"--junit": shown["junit"], "--history": history},
+        **options.of_call(),
+        **values,
+    )
+    if shown["dry_run"]:
+        from logreplay.cli.display.dry_run import show_dry_run
+        from logreplay.runs.dry_run import dry_run
+
+        show_dry_run(dry_run(call, terminal), as_json=options.as_json, quiet=options.quiet)
+        return Exit.OK
+    if history:
+        from logreplay.analysis.output.history import check, of_run
+
+        check(history, of_run({}))
+    with SIGNALS.hearing():
+        result = run_once(call, terminal)
+    if not result.summary:
+        options.say(f"nothing was sent: {result.outcome.why_nothing}")
+        return Exit.INTERRUPTED if result.outcome.stopped else Exit.FAILED
+    if exchanges:
+        finish(exchanges, result.files[0])
+    return show_run(
+        result,
+        as_json=options.as_json,
+        classic=shown["classic"],
+        debug=shown["debug"],
+        quiet=options.quiet,
+        secrets=options.sender_rules.show_secrets,
+        junit=shown["junit"],
+        history=history,
+    )

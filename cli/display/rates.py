@@ -14,7 +14,7 @@ from logreplay.cli.display.words import print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
 
 if TYPE_CHECKING:
-    from logreplay.folder_results import FindResult, FolderResult, SweepResult
+    from logreplay.folder_results import FindResult, RatesResult, SweepResult
 
 
 def show_sweep(result: "SweepResult", *, as_json: bool = False, quiet: bool = False, again: str = "") -> Exit:
@@ -66,7 +66,7 @@ def show_find(result: "FindResult", *, as_json: bool, quiet: bool, junit: Path |
     return of_checks([held])
 
 
-def _say_findings(result: "FolderResult", answer: str = "", *, quiet: bool) -> None:
+def _say_findings(result: "RatesResult", answer: str = "", *, quiet: bool) -> None:
     for sentence in result.left_out:
         say(sentence, quiet=quiet)
     for finding in result.findings:

@@ -1,1 +1,0 @@
-"""Runs, sweeps and searches driven from the command line."""
