@@ -21,7 +21,7 @@ from logreplay.cli.settings.file import WITHOUT_SETTINGS
 from logreplay.cli.settings.share import keep_private
 from logreplay.cli.signals import SIGNALS
 from logreplay.core.errors import LogreplayError
-from logreplay.core.installation import DISTRIBUTION
+from logreplay.core.installation import DISTRIBUTION, OWN_PROCESS
 
 _HELP: Final = "logreplay.help"
 _OBJECTS: Final = 100_000
@@ -71,6 +71,7 @@ def cli(context: click.Context) -> None:
 
 def main() -> None:
     """Run the command line, and say in one line what went wrong."""
+    OWN_PROCESS.claimed = True
     gc.set_threshold(_OBJECTS)
     warnings.showwarning = _say_warning
     keep_private()

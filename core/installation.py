@@ -56,3 +56,17 @@ def _requirement(extra: str, origin: str | None) -> str:
         return f"'PATH_OF_THE_CLONE[{extra}]'"
     editable = "-e " if told.get("dir_info", {}).get("editable") else ""
     return editable + shlex.quote(f"{path}[{extra}]")
+
+
+class OwnProcess:
+    """Whether this process does nothing else than the work of this package.
+
+    Attributes:
+        claimed: it is the command line's, or a child that this package started; a program that calls the library gets
+            its process back as it was.
+    """
+
+    claimed = False
+
+
+OWN_PROCESS = OwnProcess()

@@ -20,8 +20,8 @@ HEAVY = {
 }  # fmt: skip
 ORDER = {
     "core": (
-        "errors", "lazy_names", "installation", "zstd", "plural", "quantities", "record", "csv_blocks", "rows",
-        "frames", "masking", "files", "stores", "headers", "bodies", "validity", "__init__",
+        "errors", "lazy_names", "installation", "zstd", "plural", "quantities", "record", "csv_blocks",
+        "rows", "frames", "masking", "files", "stores", "headers", "bodies", "validity", "__init__",
     ),
     "parsers": ("fields", "formats", "captures", "redaction", "lines", "conversion", "__init__"),
     "replay": (

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from logreplay.core.errors import LogreplayError
+from logreplay.core.installation import OWN_PROCESS
 from logreplay.replay.child_process import connection_to_parent
 
 _PATIENCE_S: Final = 10.0
@@ -115,6 +116,7 @@ def main() -> None:
     """Make one call."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also if it is ignored here
     parent = connection_to_parent()
+    OWN_PROCESS.claimed = True
     with suppress(EOFError, OSError):  # the caller has ended
         call, caller = parent.recv(), _Caller(parent)
         threading.Thread(target=caller.listen, daemon=True).start()

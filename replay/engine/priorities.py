@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from logreplay.core.installation import OWN_PROCESS
+
 _NICE: Final = 10
 """Steps below the loop's thread."""
 _POLARS: Final = ("polars-", "tokio-rt-", "async-executor-")
@@ -35,9 +37,11 @@ def quick_switching() -> Iterator[None]:
     """While the block runs, the calling thread preempts others soon after it wakes.
 
     The interpreter switches threads every 0.05 ms instead of every 5 ms, and Linux takes the processor from threads
-    with longer time slices. The threads of Polars get a lower priority, and keep it.
+    with longer time slices. In a process of this package the threads of Polars get a lower priority, and keep it, as a
+    user may not raise it again.
     """
-    _put_polars_back()
+    if OWN_PROCESS.claimed:
+        _put_polars_back()
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_S)
     _ask_for_slices(_SLICE_NS)

@@ -1,0 +1,135 @@
+"""Programs that call the library: what they find as it was, and where they may run."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import logreplay
+
+AS_BEFORE = """
+import gc, json, os, signal, sys, threading
+import matplotlib, polars, uvloop  # which a program uses
+from pathlib import Path
+import logreplay
+
+def state():
+    tasks = {}
+    for task in Path("/proc/self/task").iterdir() if sys.platform == "linux" else ():
+        tasks[task.name] = os.getpriority(os.PRIO_PROCESS, int(task.name))
+    return {
+        "handlers": [str(signal.getsignal(number)) for number in signal.valid_signals() if number < 32],
+        "niceness": {str(nice) for name, nice in tasks.items() if name in before},
+        "interval": sys.getswitchinterval(),
+        "collector": [gc.isenabled(), gc.get_threshold(), gc.get_freeze_count() == 0],
+        "backend": matplotlib.rcParams._get_backend_or_none() if "matplotlib" in sys.modules else None,
+        "environment": dict(os.environ),
+        "folder": os.getcwd(),
+        "path": list(sys.path),
+    }
+
+polars.DataFrame({"a": range(200_000)}).group_by("a").len()  # its threads run
+logreplay.run(None, tps=200, requests=5, demo_target=True).close()  # what is loaded once
+before = {task.name for task in Path("/proc/self/task").iterdir()} if sys.platform == "linux" else set()
+was = state()
+with logreplay.run(None, tps=200, duration="500ms", demo_target=True) as result:
+    result._repr_html_()
+    len(result.requests)
+now = state()
+print(sorted(name for name in was if was[name] != now[name]))
+print(sorted(now["niceness"]))
+"""
+LEFT_BEHIND = """
+import logreplay, os, signal, sys
+result = logreplay.run(None, tps=200, requests=5, demo_target=True)
+print(result.files[0], flush=True)
+os.kill(os.getpid(), int(sys.argv[1])) if int(sys.argv[1]) else None
+"""
+INTERRUPTED = """
+import json, logreplay, sys, threading, time, os, signal
+
+def interrupt():
+    time.sleep(float(sys.argv[1]))
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
+began, said = time.monotonic(), {}
+try:
+    result = logreplay.run(None, tps=200, duration=60, demo_target=True, output="rows.csv")
+except logreplay.Interrupted as ended:
+    result = ended.result
+except KeyboardInterrupt:
+    result = None
+if result is not None:
+    said = {"rows": len(result.requests), "sent": result.outcome.scheduled, "shown": len(result._repr_html_())}
+print(json.dumps(said | {"took": time.monotonic() - began - float(sys.argv[1])}))
+"""
+
+
+def output_of(program: str, *given: object, cwd: Path) -> str:
+    """What a program prints."""
+    command = [sys.executable, "-c", program, *map(str, given)]
+    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+    assert ended.stderr == ""
+    return ended.stdout
+
+
+def test_after_a_call_the_process_is_as_it_was(tmp_path: Path) -> None:
+    changed, niceness = output_of(AS_BEFORE, cwd=tmp_path).splitlines()
+    assert changed == "[]"
+    assert niceness == str([str(os.getpriority(os.PRIO_PROCESS, 0))]) or sys.platform != "linux"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("number", [0, signal.SIGKILL])
+def test_no_temporary_folder_stays_after_the_exit_or_the_next_call(number: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LEFT_BEHIND, str(int(number))]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    rows = Path(ended.stdout.strip())
+    assert rows.is_relative_to(tmp_path)
+    if number:
+        assert rows.exists()
+        subprocess.run([*command[:-1], "0"], env=environment, capture_output=True, check=True, timeout=120)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("logreplay")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", range(10))
+def test_ctrl_c_at_any_instant_leaves_whole_rows_and_a_readable_result(moment: int, tmp_path: Path) -> None:
+    said = json.loads(output_of(INTERRUPTED, 0.3 + 0.37 * moment, cwd=tmp_path))
+    rows = tmp_path / "rows.csv"
+    if said.get("rows"):
+        assert said["rows"] == said["sent"]
+        assert said["shown"] > 0
+    if rows.exists():
+        text = rows.read_bytes()
+        assert text.endswith(b"\n")
+        assert len(logreplay.analysis.load(rows)) == said.get("rows", 0) == text.count(b"\n") - 1
+
+
+NOTEBOOK = [
+    "import logreplay\nserver = logreplay.serve(workers=8, service_time=0.004)",
+    "result = logreplay.run(None, server.url, tps=100, duration='500ms', workers=2, progress=True)\nresult",
+    "print(len(result.requests))",
+    "result = await logreplay.aio.run(None, server.url, tps=100, duration='500ms')\nprint(len(result.requests))",
+    "import asyncio, os, signal, threading\n"
+    "threading.Timer(2.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+    "ended = logreplay.run(None, server.url, tps=100, duration=60)",
+    "print(ended.stopped.partition(':')[0], len(ended.requests) > 0)\nserver.close()",
+]
+
+
+@pytest.mark.slow
+def test_a_notebook_runs_with_workers_with_await_and_is_stopped(tmp_path: Path) -> None:
+    nbformat, client = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in NOTEBOOK])
+    client.NotebookClient(book, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    _, shown, rows, awaited, _, stopped = (cell.outputs for cell in book.cells)
+    assert any("offered" in output.get("data", {}).get("text/plain", "") for output in shown)
+    assert any("text/html" in output.get("data", {}) for output in shown)
+    assert [rows[0].text, awaited[0].text, stopped[0].text] == ["50\n", "50\n", "interrupted True\n"]
