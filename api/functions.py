@@ -14,13 +14,13 @@ from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calling.callbacks import Callbacks
 from logreplay.calling.prompt import at_prompt
 from logreplay.core.errors import Interrupted, UsageError
-from logreplay.core.quantities import Seconds, as_seconds
+from logreplay.core.quantities import Seconds
 from logreplay.duet_result import DuetResult
 from logreplay.folder_results import FindResult, SweepResult
 from logreplay.inputs.logs import named
 from logreplay.inputs.targets import TargetChoice
-from logreplay.options.keywords import read, taken
-from logreplay.options.kinds import RATES
+from logreplay.options.keywords import read, taken, value_of
+from logreplay.options.kinds import DURATION, RATES, SWITCH, TEXT, whole
 from logreplay.options.load import Load
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
@@ -63,7 +63,7 @@ def run(
     junit, history = values.pop("junit"), values.pop("history")
     call = RunCall(
         log=named(log),
-        choice=TargetChoice(target, values.pop("demo_target")),
+        choice=TargetChoice(_target(target), values.pop("demo_target")),
         load=taken(Load, values),
         written={"--junit": junit, "--history": history},
         **values,
@@ -108,8 +108,8 @@ def sweep(
     values, listener, output = _read("sweep", options)
     call = SweepCall(
         log=named(log),
-        choice=TargetChoice(target, values.pop("demo_target")),
-        rates=_rates(rates),
+        choice=TargetChoice(_target(target), values.pop("demo_target")),
+        rates=None if rates is None else value_of("rates", RATES, rates),
         plots=values.pop("plots") and output is not None,
         **values,
     )
@@ -119,13 +119,6 @@ def sweep(
         return sweep_once(replace(call, output=output if call.resume else free), listener)
 
     return _answered("sweep", once, listener, place, "sweep")
-
-
-def _rates(rates: "float | str | Sequence[float] | None") -> "Sequence[float] | None":
-    try:
-        return None if rates is None else RATES.checked(rates)
-    except ValueError as error:
-        raise UsageError(f"rates={rates!r}: {error}", ("rates",)) from None
 
 
 @described
@@ -155,7 +148,7 @@ def find(log: "AnyLog | None", target: str | None = None, **options: Unpack["Fin
     junit = values.pop("junit")
     call = FindCall(
         log=named(log),
-        choice=TargetChoice(target, values.pop("demo_target")),
+        choice=TargetChoice(_target(target), values.pop("demo_target")),
         bounds=taken_bounds(values),
         plots=values.pop("plots") and output is not None,
         written={"--junit": junit},
@@ -194,8 +187,8 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
         raise UsageError("log: name a log to send to both targets")
     call = DuetCall(
         log=source,
-        baseline=baseline,
-        candidate=candidate,
+        baseline=value_of("baseline", TEXT, baseline),
+        candidate=value_of("candidate", TEXT, candidate),
         load=taken(Load, values),
         answer_rules=taken(AnswerRules, values),
         written={"--junit": junit, "--history": history},
@@ -239,15 +232,19 @@ def serve(
     from logreplay.replay.servers.known_capacity import ServerCapacity
     from logreplay.replay.servers.target_process import Server
 
-    try:
-        capacity = ServerCapacity(workers, as_seconds(service_time), exponential)
-        if not 0 <= port <= _LAST_PORT:
-            raise ValueError(f"--port {port}: expected a port, 0 to {_LAST_PORT}")
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    capacity = ServerCapacity(
+        value_of("workers", whole(1), workers),
+        value_of("service_time", DURATION, service_time),
+        value_of("exponential", SWITCH, exponential),
+    )
+    port = value_of("port", whole(0, _LAST_PORT), port)
     notes: list[str] = []
     with normalized(named(log), notes.append) as path:
         return Server(path, capacity, port, tuple(notes))
+
+
+def _target(target: str | None) -> str | None:
+    return None if target is None else value_of("target", TEXT, target)
 
 
 def _read(function: str, options: Mapping[str, object]) -> tuple[dict[str, Any], Callbacks, Path | None]:

@@ -292,6 +292,14 @@ def taken(path: Path, option: str = "-o") -> TakenError:
     return TakenError(f"{path}: exists already; {remedy}")
 
 
+def writable(text: str) -> bool:
+    """Whether the system takes this text as a name; it has NUL bytes and lone surrogates from nowhere but Python."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
 def is_stream(path: Path) -> bool:
     """Whether a path is a device or a pipe: it is written to, and never replaced or removed."""
     return path.exists() and not path.is_file() and not path.is_dir()

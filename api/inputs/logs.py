@@ -192,8 +192,12 @@ def log_named(text: str) -> "Log":
     """What a LOG on the command line names.
 
     Raises:
-        ValueError: an address that no log can have.
+        ValueError: a name or an address that no log can have.
     """
+    from logreplay.core.files import writable
+
+    if not writable(text):
+        raise ValueError(f"log {text!r}: no file has such a name; name a log")
     scheme, separator, rest = text.partition("://")
     if text.startswith(("http:/", "https:/", "unix:")):
         if scheme == "unix" or "/" not in rest:
@@ -203,6 +207,10 @@ def log_named(text: str) -> "Log":
 
         return UrlRow.of(text)
     if not separator:
+        try:
+            Path(text).exists()
+        except OSError as error:  # the name is too long, or its folder is closed to this user
+            raise ValueError(f"log {text}: cannot be read: {error.strerror}; name another") from None
         return Path(text)
     from logreplay.core.stores import SCHEMES
     from logreplay.replay.requests.object_store import Stored

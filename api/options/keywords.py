@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, TypeVar
 
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked
 from logreplay.options.clashes import check
+from logreplay.options.kinds import Kind
 from logreplay.options.option import Option
 from logreplay.options.table import options_of
 
@@ -35,6 +37,15 @@ def read(function: str, given: Mapping[str, object]) -> dict[str, Any]:
     return values
 
 
+def value_of(name: str, kind: Kind, value: object) -> Any:
+    """Check the value of one parameter.
+
+    Raises:
+        UsageError: it is not of this kind; names the parameter, and says what to do.
+    """
+    return _named(name, value, kind.checked)
+
+
 def taken(kind: Callable[..., T], values: dict[str, Any], **more: object) -> T:
     """Make a frozen value from those of the values that are its fields, and take them out."""
     fields = kind.__dataclass_fields__  # type: ignore[attr-defined]  # only dataclasses have it
@@ -44,12 +55,15 @@ def taken(kind: Callable[..., T], values: dict[str, Any], **more: object) -> T:
 def _checked(option: Option, value: object) -> Any:
     if value is None:
         return option.value
+    several = partial(option.kind.several, lines=option.repeated == "lines")
+    return _named(option.name, value, several if option.several else option.kind.checked)
+
+
+def _named(name: str, value: object, check: Callable[[object], Any]) -> Any:
     try:
-        if option.several:
-            return option.kind.several(value, lines=option.repeated == "lines")
-        return option.kind.checked(value)
+        return check(value)
     except ValueError as error:
-        raise UsageError(f"{option.name}={masked(repr(value))}: {masked(str(error))}", (option.name,)) from None
+        raise UsageError(f"{name}={masked(repr(value))}: {masked(str(error))}", (name,)) from None
 
 
 def _nearest(function: str, name: str, options: Mapping[str, Option]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Final
 
+from logreplay.core.files import writable
 from logreplay.core.quantities import (
     fraction_of,
     parse_rates,
@@ -68,10 +69,14 @@ class Kind:
         text = self._spelled(value, self.between)
         if not text.strip():
             raise ValueError("is empty: give a value, or None")
+        if not writable(text):
+            raise ValueError("holds a character that no name of a file and no request can have")
         if self.choices and text not in self.choices:
             raise ValueError(f"expected one of {', '.join(self.choices)}")
         try:
             return self.reader(text)
+        except OSError as error:
+            raise ValueError(error.strerror) from None
         except ValueError as error:
             raise ValueError(str(error).removeprefix(f"{text!r}: ")) from None
 
@@ -87,13 +92,13 @@ class Kind:
         """
         if isinstance(value, Mapping):
             value = value.items()
-        values = value if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+        values = value if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
         return tuple(map(self.checked, with_lines(values) if lines else values))
 
     def _spelled(self, value: Any, between: Sequence[str]) -> str:
         if isinstance(value, str):
             return value
-        if between and isinstance(value, Iterable):
+        if between and isinstance(value, Iterable) and not isinstance(value, bytes):
             return between[0].join(self._spelled(part, between[1:]) for part in value)
         if isinstance(value, bool) or not isinstance(value, self.types):
             raise ValueError(f"expected {self.annotation}")

@@ -1,0 +1,61 @@
+"""Every parameter of every function with values that are not of its kind: an error that names it, and no other."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import logreplay
+from logreplay.options.keywords import read
+from logreplay.options.table import options_of
+
+TARGET = "http://127.0.0.1:1"
+LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00,0,0,0,5,/a,200,GET\n"
+NO_VALUE: Any = object()
+WRONG = (
+    NO_VALUE, [], {}, b"x", b"\xff", memoryview(b"x"), 1 + 2j, float("nan"), float("inf"), -1, 10**400, "9" * 5000,
+    [[1]], [None], {1: 2}, {"a": NO_VALUE}, [("a",)], [("a", "b", "c")], {"": ""}, "", " ", "\0", Path("\0"), "\ud800",
+    lambda: 0, type, ..., True, False, iter([1]), range(3), {1, 2}, np.array([1, 2]), np.float64("nan"), np.int64(5),
+    Decimal("NaN"), Decimal("sNaN"), timedelta(days=99_999_999), timedelta(-1),
+    "[", "(?P<", "%", "=", ":", "..", "1..", "@", "@/", "é", "a\nb",
+)  # fmt: skip
+CALLS: dict[str, Callable[[Any], object]] = {
+    "target": lambda value: logreplay.run("log.csv", value, tps=5, duration=0.1),
+    "baseline": lambda value: logreplay.duet("log.csv", value, TARGET, tps=5, duration=0.1),
+    "candidate": lambda value: logreplay.duet("log.csv", TARGET, value, tps=5, duration=0.1),
+    "log": lambda value: logreplay.run(value, TARGET, tps=5, duration=0.1),
+    "rates": lambda value: logreplay.sweep("log.csv", TARGET, value, duration=0.1),
+    "port": lambda value: logreplay.serve("none.csv", port=value),
+    "workers": lambda value: logreplay.serve("none.csv", workers=value),
+    "service_time": lambda value: logreplay.serve("none.csv", service_time=value),
+    "exponential": lambda value: logreplay.serve("none.csv", exponential=value),
+}
+
+
+@pytest.mark.parametrize("function", ["run", "sweep", "find", "duet"])
+def test_each_parameter_refuses_what_it_cannot_take_by_its_name(function: str) -> None:
+    for option in options_of(function, python=True):
+        for value in WRONG:
+            refused = None
+            try:
+                read(function, {option.name: value})
+            except logreplay.UsageError as error:
+                refused = str(error)
+            assert refused is None or option.name in refused
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_each_argument_refuses_what_it_cannot_take(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target that was no text ended in an AttributeError from inside."""
+    monkeypatch.chdir(tmp_path)
+    Path("log.csv").write_text(LOG)
+    for value in WRONG:
+        with pytest.raises(logreplay.LogreplayError) as refused:  # nothing listens there
+            CALLS[name](value)
+        if name != "log" and isinstance(value, list | dict | bytes | complex):
+            assert isinstance(refused.value, logreplay.UsageError)
+            assert str(refused.value).startswith(f"{name}=")
