@@ -145,7 +145,8 @@ def _of_one_step(figures: Mapping[str, Any], *, timed: bool) -> str:
     """Return the answer of a run of one step: it has one rate, so no saturation."""
     counts, times = figures["requests"], figures["response_s"]
     known = [f"{name} {show(times[name], failed=True)}" for name in ("p50", "p99") if times[name] is not None]
-    none = "the response times hold the generator's lag" if times["min"] is not None else "no response as expected"
+    answered = times["count"] > times["failed"]
+    none = "the response times hold the generator's lag" if answered else "no response as expected"
     told = ", ".join(known) or (none if timed else f"{NO_TIMES}; {LOG_TIMES}")
     sentence = f"{figures['rate']['sent']:.4g} requests/s: {told}"
     cancelled, dropped = figures["errors"].get("cancelled", 0), counts["dropped"]
@@ -464,7 +465,7 @@ def _valid_times(ordered: Micros, without_lag: Micros, good: int) -> dict[str, A
     for name, p in LADDER.items():
         if rank(len(ordered), p) > valid and math.isfinite(times[name] or 0.0):
             times[name] = None
-    for name in ("mean", "max"):
+    for name in ("min", "mean", "max"):
         if times[name] is not None and holds_lag(*(np.array(1e6 * each[name]) for each in (times, lagless))):
             times[name] = None
     return {**times, "valid_up_to": valid / len(ordered) if len(ordered) else 1.0}
