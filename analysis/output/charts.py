@@ -141,7 +141,7 @@ def _percentiles(analysis: Analysis, requests: RequestArrays) -> Chart:
 
 def _timeline(analysis: Analysis) -> Chart:
     watched = [name for name in analysis.seconds.columns if name.startswith("watch_")]
-    highest = ("in_flight", "errors", "lag_max", *watched)
+    highest = (*single_run.TIMES_DRAWN, "in_flight", "errors", "lag_max", *watched)
     seconds, width = single_run.thinned(analysis.seconds, ("offered", "completed"), highest)
     at = column(seconds, "second")
 
@@ -161,6 +161,13 @@ def _timeline(analysis: Analysis) -> Chart:
             "requests/s",
             _series("offered", at, column(seconds, "offered"), colour="faint", width=1),
             _series("completed", at, column(seconds, "completed"), width=1),
+        ),
+        row(
+            "time, ms",
+            *(
+                _series(name, at, 1000 * column(seconds, name), colour=colour)
+                for name, colour in zip(single_run.TIMES_DRAWN, ("mark", "saturation"), strict=True)
+            ),
         ),
         row("in flight", _series("in flight", at, column(seconds, "in_flight"))),
         row("errors/s", _series("errors", at, column(seconds, "errors"), colour="bad")),

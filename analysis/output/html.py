@@ -57,7 +57,7 @@ _CAPTIONS: Final = {
         "Brighter: more requests. Shows pauses, drift and several modes.",
     ),
     "timeline": (
-        "Rates, backlog, errors and generator lag over time",
+        "Rates, response times, backlog, errors and generator lag over time",
         "In flight: requests sent and not yet answered at the end of each second.",
     ),
 }
@@ -261,7 +261,7 @@ def _pictures(analysis: Analysis) -> list[tuple[str, str, str, str, Markup]]:
                 what += " Grey dashes join the last stable to the first overloaded step: no rate between was measured."
         drawn = _left_out(analysis) if kind == "percentiles" else ""
         watched = sum(name.startswith("watch_") for name in analysis.seconds.columns)
-        height = 4.6 + watched if kind == "timeline" else 3.9
+        height = 5.6 + watched if kind == "timeline" else 3.9
         size = (5.2, 4.8) if kind in ("achieved", "throughput") and not analysis.users else (5.6, height)
         found.append((kind, name, what, drawn, svg(partial(pictures.draw, analysis=analysis, kind=kind), size, name)))
     return found

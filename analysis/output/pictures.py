@@ -27,6 +27,11 @@ def kinds(analysis: Analysis) -> Sequence[str]:
     return ("hockeystick", "achieved", "throughput", "percentiles", "heatmap", "timeline")
 
 
+def usual_kind(analysis: Analysis) -> str:
+    """The picture of a run for which no kind was asked: a run at one rate has no curve over rates, but a timeline."""
+    return "hockeystick" if analysis.steps["rate"].n_unique() > 1 or analysis.users else kinds(analysis)[-1]
+
+
 def draw(
     ax: "Axes", analysis: Analysis, kind: str, *, slo: float | None = None, linear: bool = False, title: bool = False
 ) -> "Axes":

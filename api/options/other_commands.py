@@ -93,8 +93,8 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
                only="terminal"),
     ),
     "plot": (
-        Option("plot", "kind", choice(*_KINDS), "Picture of one run; several runs are always hockey sticks.",
-               default="hockeystick"),
+        Option("plot", "kind", choice(*_KINDS), "Picture of one run; several runs are always hockey sticks.  "
+               "[default: hockeystick; of one rate: timeline]"),
         Option("plot", "output", k.PICTURE, "Write this PNG or SVG file.  [default: KIND.png]", "FILE", "-o --output"),
         Option("plot", "within", k.DURATION, "Draw a bound on the response time too: 300ms.", "D"),
         Option("plot", "linear", k.SWITCH, "Use a linear time axis.  [default: logarithmic]"),

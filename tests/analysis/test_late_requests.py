@@ -164,4 +164,4 @@ def test_a_run_sent_late_as_a_whole_has_no_shortest_time_either() -> None:
     summary = analyse(run().with_columns(lag=pl.lit(2.0))).summary
     assert [summary["response_s"][name] for name in ("min", "mean", "p50", "max")] == [None] * 4
     assert "the response times hold the generator's lag" in summary["answer"]
-    assert dict((row[0], row[1]) for row in latency_rows(summary))["min"] == "lag"
+    assert {row[0]: row[1] for row in latency_rows(summary)}["min"] == "lag"

@@ -41,6 +41,8 @@ _HEAT: Final = ListedColormap(colormaps["viridis"](np.linspace(0.12, 0.93, 256))
 _HEAT_S: Final = 2
 _HEAT_ROWS: Final = 90
 _HEAT_RATES: Final = 150
+TIMES_DRAWN: Final = ("p50", "p95")
+"""Response times that a timeline shows: more requests than a second has are needed for p99."""
 _MOST_POINTS: Final = 1000
 
 
@@ -183,7 +185,7 @@ def heat_map(ax: "Axes", requests: RequestArrays) -> "Axes":
 
 
 def timeline(ax: "Axes", seconds: "Table") -> "Axes":
-    """Draw over time: rates, requests in flight, errors, generator lag, and each external metric.
+    """Draw over time: rates, response times, requests in flight, errors, generator lag, and each external metric.
 
     Args:
         ax: its place is taken by a row for each; the last of them is returned.
@@ -192,8 +194,9 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
     """
     ax.set_axis_off()
     watched = [name for name in seconds.columns if name.startswith("watch_")]
-    seconds, width = thinned(seconds, ("offered", "completed"), ("in_flight", "errors", "lag_max", *watched))
-    number = 4 + len(watched)
+    highest = (*TIMES_DRAWN, "in_flight", "errors", "lag_max", *watched)
+    seconds, width = thinned(seconds, ("offered", "completed"), highest)
+    number = 5 + len(watched)
     rows = ax.get_subplotspec().subgridspec(number, 1, hspace=0.08)  # type: ignore[union-attr]
     made = ax.figure
     axes = [made.add_subplot(rows[0])]
@@ -202,23 +205,34 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
     axes[0].step(at, column(seconds, "offered"), color=GREY, lw=1, where="post", label="offered")
     axes[0].step(at, column(seconds, "completed"), color=BLUE, lw=1, where="post", label="completed")
     axes[0].legend(loc="upper left", fontsize=7, ncols=2)
-    axes[1].fill_between(at, 0, column(seconds, "in_flight"), color=BLUE, alpha=0.4, lw=0, step="post")
-    axes[2].fill_between(at, 0, column(seconds, "errors"), color=RED, alpha=0.6, lw=0, step="post")
+    for name, color in zip(TIMES_DRAWN, (BLUE, ORANGE), strict=True):
+        times = column(seconds, name) * 1000
+        axes[1].step(at, np.where(np.isfinite(times), times, np.nan), color=color, lw=1, where="post", label=name)
+    axes[1].legend(loc="upper left", fontsize=7, ncols=2)
+    axes[2].fill_between(at, 0, column(seconds, "in_flight"), color=BLUE, alpha=0.4, lw=0, step="post")
+    axes[3].fill_between(at, 0, column(seconds, "errors"), color=RED, alpha=0.6, lw=0, step="post")
     lag = column(seconds, "lag_max") * 1000
-    axes[3].plot(at, lag, color=ORANGE, lw=1)
-    for row, name in zip(axes[4:], watched, strict=True):
+    axes[4].plot(at, lag, color=ORANGE, lw=1)
+    for row, name in zip(axes[5:], watched, strict=True):
         values = column(seconds, name)
         row.plot(at[np.isfinite(values)], values[np.isfinite(values)], color=GREEN, lw=1)
-    labels = ("requests/s", "in flight", "errors/s", "lag, ms", *(name.removeprefix("watch_") for name in watched))
+    labels = (
+        "requests/s",
+        "time, ms",
+        "in flight",
+        "errors/s",
+        "lag, ms",
+        *(name.removeprefix("watch_") for name in watched),
+    )
     for row, label in zip(axes, labels, strict=True):
         row.set_ylabel(label)
         row.grid(alpha=0.25, lw=0.5)
-        row.set_ylim(bottom=0 if row not in axes[4:] else None)
+        row.set_ylim(bottom=0 if row not in axes[5:] else None)
         row.tick_params(labelbottom=row is axes[-1])
     if np.nanmax(lag, initial=0.0) > 0:
-        axes[3].set_ylim(auto=True)
-        axes[3].set_yscale("log")
-    plain_numbers(axes[3].yaxis)
+        axes[4].set_ylim(auto=True)
+        axes[4].set_yscale("log")
+    plain_numbers(axes[4].yaxis)
     each = f" (each point: the mean rate of {width:,} s, or their highest value)" if width > 1 else ""
     axes[-1].set_xlabel(f"seconds since the start of the run{each}")
     axes[-1].ticklabel_format(axis="x", style="plain")

@@ -74,5 +74,5 @@ def test_every_value_fits_json(sweep: Analysis) -> None:
 def test_a_long_run_has_few_points_and_a_row_for_each_external_metric(sweep: Analysis) -> None:
     seconds = pl.concat([sweep.seconds] * 100).with_columns(second=pl.int_range(pl.len()), watch_cpu=pl.lit(50.0))
     rows = charts(Analysis(sweep.requests, seconds, sweep.verdict, sweep.summary))["timeline"]
-    assert [row["y"] for row in rows] == ["requests/s", "in flight", "errors/s", "lag, ms", "cpu"]
+    assert [row["y"] for row in rows] == ["requests/s", "time, ms", "in flight", "errors/s", "lag, ms", "cpu"]
     assert max(len(series["x"]) for row in rows for series in row["series"]) <= 1000

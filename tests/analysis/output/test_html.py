@@ -175,7 +175,7 @@ def test_charts_take_the_place_of_the_pictures_where_javascript_runs(text: str, 
     async def look_on() -> None:
         async with browser() as seen:
             await seen.open((tmp_path / "report.html").as_uri())
-            await seen.until("document.querySelectorAll('.live .uplot').length == 7")
+            await seen.until("document.querySelectorAll('.live .uplot').length == 8")
             visible = "[...document.querySelectorAll('.drawing')].filter(each => each.offsetHeight > 0).length"
             assert await seen.value(visible) == 2
             assert not seen.console
@@ -193,7 +193,7 @@ def test_nothing_is_wider_than_the_page(text: str, tmp_path: Path, width: int) -
             size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
             await seen.call("Emulation.setDeviceMetricsOverride", **size)
             await seen.open((tmp_path / "report.html").as_uri())
-            await seen.until("document.querySelectorAll('.live .uplot').length == 7")
+            await seen.until("document.querySelectorAll('.live .uplot').length == 8")
             wider = (
                 "[...document.querySelectorAll('main *')].filter(each => !each.closest('.scroll, svg') && "
                 "each.getBoundingClientRect().right > innerWidth + 1).map(each => each.outerHTML.slice(0, 80))"

@@ -122,7 +122,7 @@ def test_figures_that_were_watched_have_a_row_each(sweep: Analysis) -> None:
     made = Figure()
     single_run.timeline(made.add_subplot(), seconds)
     labels = [ax.get_ylabel() for ax in made.axes if ax.get_ylabel()]
-    assert labels == ["requests/s", "in flight", "errors/s", "lag, ms", "cpu", "queue"]
+    assert labels == ["requests/s", "time, ms", "in flight", "errors/s", "lag, ms", "cpu", "queue"]
 
 
 def test_a_long_run_is_drawn_with_few_points_that_keep_its_peaks(sweep: Analysis) -> None:

@@ -389,8 +389,20 @@ def test_each_picture_is_drawn(folder: Path, tmp_path: Path, kind: str) -> None:
     picture = tmp_path / f"{kind}.png"
     done = logreplay("plot", folder / "once.csv", "--kind", kind, "-o", picture)
     assert done.exit_code == Exit.OK, done.exception
-    assert done.stderr == f"{picture}\n"
+    assert done.stderr == f"{kind}: {picture}\n"
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_of_a_run_at_one_rate_its_response_times_are_drawn_over_time(folder: Path, tmp_path: Path) -> None:
+    """A hockey stick of one rate was drawn, with one dot."""
+    one = tmp_path / "one.csv"
+    rows = pl.read_csv(folder / "once.csv", infer_schema=False)
+    one.write_bytes(to_csv(rows.filter(pl.col("step") == "0"), header=True))
+    done = logreplay("plot", one, "-o", tmp_path / "one.svg")
+    assert done.stderr == f"timeline: {tmp_path}/one.svg\n"
+    texts = (tmp_path / "one.svg").read_text()
+    assert "time, ms" in texts
+    assert "seconds since the start of the run" in texts
 
 
 def test_several_runs_are_laid_over_each_other(folder: Path, tmp_path: Path) -> None:
