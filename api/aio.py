@@ -232,6 +232,8 @@ class _InChild(_Background):
 
 if TYPE_CHECKING:
     run = asynchronous(functions.run)
+    sweep = asynchronous(functions.sweep)
+    find = asynchronous(functions.find)
     duet = asynchronous(functions.duet)
     analyze = asynchronous(readings.analyze)
     capacity = asynchronous(readings.capacity)

@@ -9,6 +9,7 @@ from logreplay.analysis.search.search import Goal
 from logreplay.analysis.search.slo import Bound
 from logreplay.calling.audience import Telling
 from logreplay.core.errors import UsageError
+from logreplay.inputs.python_logs import made_here
 from logreplay.inputs.targets import TargetChoice
 from logreplay.options.conflicts import reconciled
 from logreplay.options.request_rules import INDEPENDENT, RequestRules
@@ -89,7 +90,9 @@ class FindCall:
             UsageError: two of them exclude each other; names both.
         """
         fewest = {"--start": int(self.goal.start)} if self.vusers else {}
-        sender_rules = reconciled(self.sender_rules, self.request_rules, users=fewest, numbered="find")
+        sender_rules = reconciled(
+            self.sender_rules, self.request_rules, users=fewest, numbered="find", made_here=made_here(self.log)
+        )
         return replace(self, sender_rules=sender_rules)
 
     @property

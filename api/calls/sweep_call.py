@@ -11,6 +11,7 @@ from logreplay.analysis.verdict.saturation import foreseen
 from logreplay.calling.audience import Telling
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
+from logreplay.inputs.python_logs import made_here
 from logreplay.inputs.targets import TargetChoice
 from logreplay.options.conflicts import reconciled
 from logreplay.options.request_rules import INDEPENDENT, RequestRules, arriving
@@ -85,7 +86,11 @@ class SweepCall:
         """
         users = {"--vusers": min(self.vusers)} if self.vusers else {}
         sender_rules = reconciled(
-            self.sender_rules, self.request_rules, users=users, numbered="--settle" if self.settle else ""
+            self.sender_rules,
+            self.request_rules,
+            users=users,
+            numbered="--settle" if self.settle else "",
+            made_here=made_here(self.log),
         )
         if not self.levels:
             raise UsageError("RATES are missing: give rates such as 50..400, or --vusers 1,10,50")

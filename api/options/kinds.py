@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import partial
 from math import inf
 from numbers import Integral, Real
+from operator import attrgetter
 from os import PathLike, fspath
 from pathlib import Path
 from pkgutil import resolve_name
@@ -42,6 +43,7 @@ class Kind:
         types: of Python values other than text.
         between: what stands between the parts of a value that has several; inside of them the next of these.
         marked: the attribute of objects that are taken as they are, such as functions.
+        told: what of such an object is taken in its place; empty: the object itself.
         choices: the only texts; empty: whatever ``read`` accepts.
     """
 
@@ -50,6 +52,7 @@ class Kind:
     types: tuple[type, ...] = ()
     between: tuple[str, ...] = ()
     marked: str = ""
+    told: str = ""
     choices: tuple[str, ...] = ()
 
     @property
@@ -65,7 +68,7 @@ class Kind:
         """
         taken = isinstance(value, bool) and self.annotation.startswith("bool")
         if taken or (self.marked and hasattr(value, self.marked)):
-            return value
+            return attrgetter(self.told)(value) if self.told else value
         text = self._spelled(value, self.between)
         if not text.strip():
             raise ValueError("is empty: give a value, or None")
@@ -234,5 +237,5 @@ STOP: Final = Kind("str | StopFunction", "replay.results.stop_rules:parse", mark
 ADDRESS: Final = Kind("int | str", "replay.monitor.access:parse_address", (Integral,))
 WATCH: Final = Kind("str", "replay.monitor.probes:parse_probe", (), ("=",))
 PLACE: Final = Kind("str", place)
-CLUSTER: Final = Kind("str")
+CLUSTER: Final = Kind("str | Client", marked="scheduler", told="scheduler.address")
 PROGRESS: Final = Kind("bool | ProgressFunction", _no_text, marked="__call__")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from logreplay.core.quantities import Seconds
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from logreplay.replay.monitor.snapshot import Snapshot
     from logreplay.replay.requests.auth.schemes import Scheme
     from logreplay.replay.requests.hook import Hook
@@ -111,7 +113,7 @@ class RunOptions(_CommonOptions, total=False):
     skip_idle: Seconds | None
     seed: int
     crash: bool
-    cluster: str | None
+    cluster: "str | Client | None"
     junit: File | None
     history: File | None
     demo_target: bool
@@ -132,7 +134,7 @@ class SweepOptions(_CommonOptions, total=False):
     seed: int
     restart: bool
     keep_going: bool
-    cluster: str | None
+    cluster: "str | Client | None"
     resume: File | None
     plots: bool
     demo_target: bool
@@ -163,7 +165,7 @@ class FindOptions(_CommonOptions, total=False):
     restart: bool
     trials: int
     budget: Seconds
-    cluster: str | None
+    cluster: "str | Client | None"
     junit: File | None
     plots: bool
     demo_target: bool

@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import inspect
 import signal
 import subprocess
 import sys
@@ -102,6 +103,22 @@ def test_errors_of_the_call_are_raised_here() -> None:
         asyncio.run(aio.run("gone.csv", **RUN))
     with pytest.raises(AttributeError, match="no attribute 'fly'"):
         aio.__getattr__("fly")
+
+
+def test_each_function_of_the_library_is_a_coroutine_function() -> None:
+    names = [name for name in logreplay.__all__ if inspect.isfunction(getattr(logreplay, name))]
+    assert len(names) == 9
+    for name in names:
+        made = getattr(aio, name)
+        assert name == "serve" or inspect.iscoroutinefunction(made)
+        assert name == "serve" or inspect.signature(made) == inspect.signature(getattr(logreplay, name))
+
+
+@pytest.mark.slow
+def test_a_sweep_in_a_child_process_is_a_sweep(tmp_path: Path) -> None:
+    curve = asyncio.run(aio.sweep(None, None, [20, 40], duration=1, demo_target=True))
+    assert [round(rate) for rate in curve.steps["rate"]] == [20, 40]
+    assert (len(curve.requests), curve.folder) == (60, None)
 
 
 def test_a_server_is_an_asynchronous_context_manager() -> None:

@@ -133,3 +133,24 @@ def test_a_notebook_runs_with_workers_with_await_and_is_stopped(tmp_path: Path) 
     assert any("offered" in output.get("data", {}).get("text/plain", "") for output in shown)
     assert any("text/html" in output.get("data", {}) for output in shown)
     assert [rows[0].text, awaited[0].text, stopped[0].text] == ["50\n", "50\n", "interrupted True\n"]
+
+
+DASK = """
+import logreplay
+from distributed import Client, LocalCluster
+
+if __name__ == "__main__":  # of Dask's own
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        with logreplay.serve(workers=50, service_time="1ms") as server:
+            with logreplay.run(None, server.url, tps=100, duration=2, cluster=client, workers=2) as result:
+                print(len(result.requests), result.outcome.lost, client.submit(sum, [1, 2]).result())
+"""
+
+
+@pytest.mark.slow
+def test_a_dask_client_of_the_program_sends_and_stays_open(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    (tmp_path / "program.py").write_text(DASK)
+    command = [sys.executable, "program.py"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=170)
+    assert ended.stdout == "200 () 3\n", ended.stderr

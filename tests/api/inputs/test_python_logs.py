@@ -157,3 +157,15 @@ def test_a_table_gives_the_answers_of_the_built_in_target() -> None:
         assert set(result.requests["rc"]) == {201}
     with logreplay.serve(table) as server:
         assert server.url
+
+
+def test_a_sweep_over_a_table_and_requests_that_a_function_makes(target: RecordingServer) -> None:
+    def orders() -> Iterator[Request]:
+        for number in itertools.count():
+            yield Request(f"/order/{number}")
+
+    for log in (pd.DataFrame({"url": ["/a", "/b"]}), orders):
+        with logreplay.sweep(log, target.url, [20, 40], duration="500ms") as curve:
+            assert len(curve.requests) == 30
+    with pytest.raises(logreplay.UsageError, match="orders: a generator cannot begin anew"):
+        logreplay.sweep(orders(), target.url, [20, 40], duration="500ms")
