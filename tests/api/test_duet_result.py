@@ -112,7 +112,8 @@ def test_a_duet_is_saved_and_read_again(log: Path, urls: Urls, tmp_path: Path) -
     assert again.findings == result.findings
     assert again.requests.equals(result.requests)
     with pytest.raises(logreplay.TakenError):
-        result.save(folder)
+        logreplay.duet(log, urls[0], urls[1], **GIVEN).save(folder)
+    assert len(logreplay.analyze(result.save(folder, force=True)).requests) == 80
 
 
 def test_a_duet_needs_a_log(urls: Urls) -> None:

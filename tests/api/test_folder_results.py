@@ -127,7 +127,7 @@ def test_a_folder_is_saved_once_and_replaced_on_demand(url: str, tmp_path: Path)
         ({"rates": [50], "vusers": 2}, "exclude each other"),
         ({"rates": [50], "vuser": 2}, "did you mean vusers?"),
         ({"rates": [50], "order": "up and down"}, "order='up and down'"),
-        ({"rates": [50], "resume": "gone", "output": "here"}, "resume=.*output="),
+        ({"rates": [50], "resume": "gone", "output": "here"}, "output=.*resume="),
     ],
 )
 def test_what_contradicts_is_refused_before_anything_is_written(
