@@ -56,7 +56,7 @@ def run(
         Interrupted: Ctrl-C ended the run; ``result`` is the result until then.
     """
     from logreplay.analysis.output.history import append, check, of_run
-    from logreplay.analysis.output.junit import write_junit
+    from logreplay.analysis.output.junit import reported
     from logreplay.runs.single import RunCall, run_once
 
     values, listener, output = _read("run", options)
@@ -70,9 +70,9 @@ def run(
     )
     if history:
         check(history, of_run({}))
-    result = _answered("run", lambda place: run_once(replace(call, output=place), listener), listener, output)
-    if junit:
-        write_junit(junit, "run", result.checks)
+    with reported(junit, "run") as report:
+        result = _answered("run", lambda place: run_once(replace(call, output=place), listener), listener, output)
+        report(result.checks, result.stopped)
     if history and result.summary:
         append(history, of_run(result.summary))
     return result
@@ -138,7 +138,7 @@ def find(log: "AnyLog | None", target: str | None = None, **options: Unpack["Fin
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
         Interrupted: Ctrl-C ended the search; ``result`` is the result until then.
     """
-    from logreplay.analysis.output.junit import write_junit
+    from logreplay.analysis.output.junit import reported
     from logreplay.calls.find_call import MOST_SEEDS, FindCall, taken_bounds
     from logreplay.runs.rate_search import find_once
 
@@ -154,9 +154,11 @@ def find(log: "AnyLog | None", target: str | None = None, **options: Unpack["Fin
         written={"--junit": junit},
         **values,
     )
-    result = _answered("find", lambda place: find_once(replace(call, output=place), listener), listener, output, "find")
-    if junit:
-        write_junit(junit, "find", result.checks)
+    with reported(junit, "find") as report:
+        result = _answered(
+            "find", lambda place: find_once(replace(call, output=place), listener), listener, output, "find"
+        )
+        report(result.checks, result.stopped)
     return result
 
 
@@ -176,7 +178,7 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
         Interrupted: Ctrl-C ended the duet; ``result`` is the result until then.
     """
     from logreplay.analysis.output.history import append, check, of_duet
-    from logreplay.analysis.output.junit import write_junit
+    from logreplay.analysis.output.junit import reported
     from logreplay.calls.duet_call import DuetCall
     from logreplay.options.answer_rules import AnswerRules
     from logreplay.runs.pair import duet_once
@@ -196,9 +198,11 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
     )
     if history:
         check(history, of_duet({}))
-    result = _answered("duet", lambda place: duet_once(replace(call, output=place), listener), listener, output, "duet")
-    if junit:
-        write_junit(junit, "duet", result.checks)
+    with reported(junit, "duet") as report:
+        result = _answered(
+            "duet", lambda place: duet_once(replace(call, output=place), listener), listener, output, "duet"
+        )
+        report(result.checks, result.stopped)
     if history and result.summary:
         append(history, of_duet(result.summary))
     return result

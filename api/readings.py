@@ -76,7 +76,7 @@ def compare_once(
     force: bool,
 ) -> "Comparison | Fidelity":
     """`compare` with checked values: shares as fractions."""
-    from logreplay.analysis.output.junit import write_junit
+    from logreplay.analysis.output.junit import reported
     from logreplay.analysis.verdict.compare_log import Fidelity
     from logreplay.analysis.verdict.judged_runs import check_runs, compare_judged
     from logreplay.core.files import check_absent, check_distinct
@@ -89,11 +89,11 @@ def compare_once(
             check_absent(output)
         if check_runs(runs):
             raise UsageError(f"-o and the log {runs[0]} as BASELINE exclude each other: it draws two runs")
-    found = compare_judged(runs, tolerance=tolerance, fail_above=fail_above)
+    with reported(junit, "compare") as report:
+        found = compare_judged(runs, tolerance=tolerance, fail_above=fail_above)
+        report(found.checks, "")
     if output and not isinstance(found, Fidelity):
         _draw(found, output, force=force)
-    if junit:
-        write_junit(junit, "compare", found.checks)
     return found
 
 

@@ -21,7 +21,7 @@ from shutil import rmtree
 from tempfile import gettempdir, mkdtemp
 from typing import BinaryIO, Final, Self
 
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.errors import TakenError as TakenError
 from logreplay.core.masking import masked
 
@@ -313,7 +313,7 @@ def check_distinct(writes: Sequence[tuple[str, Path]], reads: Sequence[tuple[str
         reads: argument or option, and path; ``-`` is standard input.
 
     Raises:
-        LogreplayError: two of the paths are one file.
+        UsageError: two of the paths are one file.
     """
     for at, (role, path) in enumerate(writes):
         for other, read in reads:
@@ -321,10 +321,10 @@ def check_distinct(writes: Sequence[tuple[str, Path]], reads: Sequence[tuple[str
                 name = "standard input" if str(read) == "-" else read
                 option = role if role.startswith("-") else other
                 advice = f"choose another name with {option}"
-                raise LogreplayError(f"{path}: {role} would overwrite {name}, the {other}; {advice}")
+                raise UsageError(f"{path}: {role} would overwrite {name}, the {other}; {advice}")
         for other, written in writes[:at]:
             if _same_file(path, written):
-                raise LogreplayError(f"{path}: {other} and {role} name the same file; choose another name for one")
+                raise UsageError(f"{path}: {other} and {role} name the same file; choose another name for one")
 
 
 def check_named_once(

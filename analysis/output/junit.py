@@ -1,12 +1,50 @@
 """Writes the results of checks as JUnit XML, which pipelines show."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from logreplay.analysis.verdict.checks import Check
+from logreplay.core.errors import Interrupted, LogreplayError, UsageError
 from logreplay.core.files import unwritable, write_atomically
 from logreplay.core.masking import masked, terminal_safe
+
+_ENDED: Final = "the command came to its end"
+
+
+@contextmanager
+def reported(path: Path | None, command: str) -> Iterator[Callable[[Sequence[Check], str], object]]:
+    """Write the checks that the block hands over, with why it stopped; or why there are none: an error, or Ctrl-C.
+
+    Wrong options write nothing: the file may be one that they confuse with another.
+
+    Args:
+        path: of the file; None: none is asked for.
+        command: what runs.
+
+    Raises:
+        LogreplayError: it cannot be written.
+    """
+    cases: list[Check] = []
+
+    def report(checks: Sequence[Check], stopped: str) -> None:
+        cases.extend(checks)
+        if stopped.startswith("interrupted"):
+            cases.append(Check(_ENDED, "unjudged", stopped))
+
+    try:
+        yield report
+    except (Exception, KeyboardInterrupt) as error:
+        if path and not isinstance(error, UsageError):
+            why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+            made = error.result.checks if isinstance(error, Interrupted) and error.result else ()
+            with suppress(LogreplayError):  # the first error is told
+                write_junit(path, command, [*made, Check(_ENDED, "unjudged", why)])
+        raise
+    if path:
+        write_junit(path, command, cases)
 
 
 def write_junit(path: Path, command: str, checks: Iterable[Check]) -> None:

@@ -275,7 +275,8 @@ class _OneRun:
         """The conditions of ``--stop``, and the validity of the run."""
         yield from stop_checks(self.call.stop_at, self.call.stop_asked, self.rule)
         why = "; ".join(finding.text for finding in outcome.health.findings)
-        yield Check("valid run", "passed" if outcome.health.valid else "unjudged", why)
+        nothing = "" if outcome.scheduled else f"nothing was sent: {outcome.why_nothing}"
+        yield Check("valid run", "passed" if outcome.health.valid and not nothing else "unjudged", nothing or why)
 
     def _advising(self, findings: "Sequence[Finding]") -> "list[Finding]":
         """The findings, without the advice to use --crash where it is in use."""

@@ -36,6 +36,7 @@ def run(log: "Log | None", target: str | None, **given: Any) -> int:
       logreplay run access.log http://127.0.0.1:8080 --tps 100 --for 1m
       logreplay run access.log http://127.0.0.1:8080 --speed 3 --match ^/api --header 'X-Test: 1'
     """
+    from logreplay.analysis.output.junit import reported
     from logreplay.cli.display.run import finish, show_run
     from logreplay.runs.single import RunCall, run_once
 
@@ -61,8 +62,9 @@ def run(log: "Log | None", target: str | None, **given: Any) -> int:
         from logreplay.analysis.output.history import check, of_run
 
         check(history, of_run({}))
-    with SIGNALS.hearing():
+    with SIGNALS.hearing(), reported(shown["junit"], "run") as report:
         result = run_once(call, terminal)
+        report(result.checks, result.stopped)
     if not result.summary:
         options.say(f"nothing was sent: {result.outcome.why_nothing}")
         return Exit.INTERRUPTED if result.outcome.stopped else Exit.FAILED
@@ -75,6 +77,5 @@ def run(log: "Log | None", target: str | None, **given: Any) -> int:
         debug=shown["debug"],
         quiet=options.quiet,
         secrets=options.sender_rules.show_secrets,
-        junit=shown["junit"],
         history=history,
     )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from logreplay.analysis.output.history import append, of_duet
-from logreplay.analysis.output.junit import write_junit
 from logreplay.cli.display.comparison import print_comparison, say_gates
 from logreplay.cli.display.differences import print_differences
 from logreplay.cli.display.terminal import say, say_finding
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
     from logreplay.duet_result import DuetResult
 
 
-def show_duet(
-    result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bool, junit: Path | None, history: Path | None
-) -> Exit:
+def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bool, history: Path | None) -> Exit:
     """Print what differs and the findings; return the exit code."""
     found, summary = result.comparison, result.summary
     if not (found and result.health):
@@ -45,8 +42,6 @@ def show_duet(
     of = f" ({' and '.join(result.health.failing)})" if result.verdict == "TARGET_FAILING" else ""
     say(f"verdict: {result.verdict}{of}\nresults: {result.files[0]}", quiet=quiet)
     say_gates(result.checks)
-    if junit:
-        write_junit(junit, "duet", result.checks)
     if history:
         append(history, of_duet(summary))
     if result.stopped:

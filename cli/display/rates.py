@@ -1,13 +1,11 @@
 """Shows what a sweep or a search found: its tables on stdout, its answer and findings on stderr."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import polars as pl
 
-from logreplay.analysis.output.junit import write_junit
 from logreplay.cli.display.tables import print_summary
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.display.words import print_arrivals
@@ -44,7 +42,7 @@ def show_sweep(result: "SweepResult", *, as_json: bool = False, quiet: bool = Fa
     return Exit.OK if result.valid else Exit.INVALID
 
 
-def show_find(result: "FindResult", *, as_json: bool, quiet: bool, junit: Path | None) -> Exit:
+def show_find(result: "FindResult", *, as_json: bool, quiet: bool) -> Exit:
     """Show a search; return the exit code."""
     summary, held = result.summary, result.checks[0]
     if result.unfinished:
@@ -61,8 +59,6 @@ def show_find(result: "FindResult", *, as_json: bool, quiet: bool, junit: Path |
             seed = summary["options"]["seed"]
             click.echo(f"seed: {seed}; --seed {seed} repeats the same random choices")
     _say_findings(result, quiet=quiet)
-    if junit:
-        write_junit(junit, "find", [held])
     return of_checks([held])
 
 

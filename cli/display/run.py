@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from logreplay.analysis.output.history import append, of_run
-from logreplay.analysis.output.junit import write_junit
 from logreplay.cli.display.outlet import Outlet
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.display.words import print_arrivals
@@ -32,7 +31,6 @@ def show_run(
     debug: bool,
     quiet: bool,
     secrets: bool,
-    junit: Path | None,
     history: Path | None,
 ) -> Exit:
     """Print the summary and the findings; return the exit code."""
@@ -58,8 +56,6 @@ def show_run(
     invalid = "" if result.valid else "; invalid run: its response times do not describe the target"
     say(f"verdict: {result.verdict}{invalid}", quiet=quiet)
     say(f"results: {', '.join(map(str, result.files))}", quiet=quiet)
-    if junit:
-        write_junit(junit, "run", result.checks)
     if history:
         append(history, of_run(summary))
     if result.culprit or result.by_rule:

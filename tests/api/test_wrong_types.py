@@ -45,7 +45,7 @@ def test_each_parameter_refuses_what_it_cannot_take_by_its_name(function: str) -
                 read(function, {option.name: value})
             except logreplay.UsageError as error:
                 refused = str(error)
-            assert refused is None or option.name in refused
+            assert refused is None or option.name in refused.replace("-", "_")
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -56,6 +56,6 @@ def test_each_argument_refuses_what_it_cannot_take(name: str, tmp_path: Path, mo
     for value in WRONG:
         with pytest.raises(logreplay.LogreplayError) as refused:  # nothing listens there
             CALLS[name](value)
-        if name != "log" and isinstance(value, list | dict | bytes | complex):
+        if name != "log" and isinstance(value, list | bytes | complex):
             assert isinstance(refused.value, logreplay.UsageError)
             assert str(refused.value).startswith(f"{name}=")

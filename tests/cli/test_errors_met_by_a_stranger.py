@@ -8,12 +8,13 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from logreplay.cli.main import run
 from support.background_server import beside
-from support.command_line import COMMAND, PATIENCE
+from support.command_line import COMMAND, PATIENCE, wait_for_rows
 from support.raw_server import raw_server
 
 TARGET = "http://127.0.0.1:1"
@@ -122,6 +123,39 @@ def test_checks_are_not_written_over_the_results_of_the_same_run(
     Path(junit).parent.mkdir(exist_ok=True)
     said = failed(capsys, command[0], "access.csv", TARGET, *command[1:], "-o", output, "--junit", junit, "--force")
     assert said == f"{junit}: --junit and -o name the same file; choose another name for one"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (f"find access.csv {TARGET} --p99 1s", "connection refused"),
+        (f"run access.csv {TARGET} --tps 5", "connection refused"),
+        (f"duet access.csv {TARGET} http://127.0.0.1:2 --tps 5", "connection refused"),
+        (f"find none.log {TARGET} --p99 1s", "none.log: no such file"),
+        ("compare none.csv access.csv", "none.csv: no such file"),
+        ("run access.csv {url} --tps 0.01 --for 50ms", "nothing was sent: the schedule holds no request"),
+    ],
+)
+def test_a_command_without_checks_writes_why_to_junit(words: str, reason: str) -> None:
+    """There was no file, or an earlier one in which all was well."""
+    Path("j.xml").write_text("<testsuite/>")
+    with beside(raw_server) as server:
+        assert run([*words.format(url=server.url).split(), "--junit", "j.xml"]) == 1
+    suite = ElementTree.parse("j.xml").getroot()
+    assert (suite.attrib["tests"], suite.attrib["errors"]) == ("1", "1")
+    assert reason in suite[0][0].attrib["message"]
+
+
+def test_an_interrupted_search_writes_so_to_junit() -> None:
+    with beside(raw_server) as server:
+        words = ["find", "access.csv", server.url, "--p99", "1s", "--trial", "20s", "-o", "f", "--junit", "j.xml"]
+        with subprocess.Popen([*COMMAND, *words], stdout=subprocess.DEVNULL) as process:
+            wait_for_rows(Path("f/results.csv"))
+            process.send_signal(signal.SIGINT)
+            assert process.wait(PATIENCE) == 130
+    suite = ElementTree.parse("j.xml").getroot()
+    assert int(suite.attrib["errors"]) > 0
+    assert "interrupted" in suite[0][0].attrib["message"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
