@@ -2,8 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Self, TypeVar
+
+from logreplay.analysis.output.file_names import ANSWERS, DUET, FIGURES, OF_COMMANDS, belonging
+from logreplay.core.errors import LogreplayError
+from logreplay.core.files import Lock, TakenError, check_distinct, remove_left_behind, unwritable
+from logreplay.core.rows import check_name
+from logreplay.replay.senders.pair_keeper import FILES
+from logreplay.replay.sweeps.manifest import NAME
+from logreplay.replay.sweeps.step_log import ASIDE, JUDGED
 
 Place = TypeVar("Place")
 Named = Sequence[tuple[str, Path]]
@@ -25,9 +34,6 @@ def place_for(named: Path | None, take: Callable[[Path], Place], stem: str, endi
     Raises:
         LogreplayError: the place cannot be taken.
     """
-    from datetime import datetime
-
-    from logreplay.core.files import TakenError
 
     if named:
         return take(named)
@@ -63,10 +69,6 @@ class ResultFolder:
             LogreplayError: it holds something and ``force`` was not given, another process writes it, it cannot be
                 written, or holds an input.
         """
-        from logreplay.core.errors import LogreplayError
-        from logreplay.core.files import Lock, TakenError, check_distinct, remove_left_behind, unwritable
-        from logreplay.core.rows import check_name
-
         check_name(folder)
         check_distinct([*others, *(("-o", folder / name) for name in _names())], reads)
         with ExitStack() as locks:
@@ -113,9 +115,6 @@ class ResultFolder:
         Raises:
             LogreplayError: another process writes it, it holds an input, or a sweep that was to replace it was killed.
         """
-        from logreplay.core.errors import LogreplayError
-        from logreplay.core.files import Lock, check_distinct
-
         kept = folder.absolute().parent if replaces else folder
         folders = dict.fromkeys((kept, folder))
         check_distinct([("--resume", each / name) for each in folders for name in _names()], reads)
@@ -138,9 +137,6 @@ class ResultFolder:
     @property
     def measured(self) -> bool:
         """Whether there are rows to judge."""
-        from logreplay.analysis.output.file_names import DUET
-        from logreplay.replay.sweeps.step_log import JUDGED
-
         return any((self.path / name).exists() for name in (JUDGED, *DUET))
 
     def keep(self) -> Path:
@@ -149,8 +145,6 @@ class ResultFolder:
         Raises:
             LogreplayError: the files cannot be moved.
         """
-        from logreplay.core.files import unwritable
-
         if self.replaces:
             try:
                 _clear(self._folder)
@@ -173,8 +167,6 @@ class ResultFolder:
 
         That is the pairs of a duet that ended early, and a folder that was made and holds no rows to judge.
         """
-        from logreplay.replay.senders.pair_keeper import FILES
-
         with self._locks, suppress(OSError):
             for pairs in self.path.glob(FILES):
                 pairs.unlink()
@@ -185,10 +177,6 @@ class ResultFolder:
 
 def _names() -> Sequence[str]:
     """The files of a sweep, a search or a duet."""
-    from logreplay.analysis.output.file_names import ANSWERS, DUET, FIGURES, OF_COMMANDS, belonging
-    from logreplay.replay.sweeps.manifest import NAME
-    from logreplay.replay.sweeps.step_log import ASIDE, JUDGED
-
     rows = [JUDGED, *(f"{JUDGED}{ending}" for ending in (".gz", ".zst")), str(Path(JUDGED).with_suffix(".parquet"))]
     beside = [path.name for log in (JUDGED, *DUET) for path in belonging(Path(log))]
     return list(dict.fromkeys([NAME, ASIDE, *rows, *DUET, *beside, *FIGURES, *OF_COMMANDS, *ANSWERS]))
@@ -196,7 +184,5 @@ def _names() -> Sequence[str]:
 
 def _clear(folder: Path) -> None:
     """Remove the files of a sweep, a search or a duet, and nothing else."""
-    from logreplay.replay.senders.pair_keeper import FILES
-
     for path in (*(folder / name for name in _names()), *folder.glob(FILES)):
         path.unlink(missing_ok=True)

@@ -115,7 +115,7 @@ NOT_YET = {
     "replay": {"clock"},
     "replay/senders": {"contract"},
     "cli": {"exit_codes", "registry"},
-    "cli/display": {"comparison", "differences", "dry_run", "duet", "left_out", "progress", "rates", "run", "words"},
+    "cli/display": {"comparison", "differences", "dry_run", "duet", "progress", "rates", "run", "words"},
     "cli/options": {"cluster", "from_table", "log_name", "replay"},
     "cli/settings": {"configurable"},
 }  # fmt: skip

@@ -97,7 +97,6 @@ def sweep_to(
             each="step", bundled=call.log is None, tell=mailbox.note,
         )  # fmt: skip
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
-    limit = next((outcome.health.limit for outcome in outcomes), "")
     lost = any(outcome.lost for outcome in outcomes)
     half = not rule.hit and (bool(stopped) or lost)
     place, summary = folder.path, {}
@@ -127,7 +126,7 @@ def sweep_to(
         by_rule=bool(rule.hit),
         lost=lost,
         left_out=left_out(stream),
-        why_nothing=stopped or limit or "the log holds nothing to replay",
+        why_nothing=stopped or next((outcome.why_nothing for outcome in outcomes), "all steps were made before"),
     )
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from logreplay.calling.stopping import warn_beyond_timeout
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked
+from logreplay.inputs.streams import left_out
 from logreplay.replay.requests.preview import Preview, preview
 from logreplay.runs.repeated_urls import changed_routes
 from logreplay.runs.single import RunCall, plan_of, sources
 
 if TYPE_CHECKING:
     from logreplay.calling.events import CallListener
-    from logreplay.replay.requests.plan import RequestStream
 
 Routes = list[tuple[str, str, int]]
 """Method, route and number of requests."""
@@ -29,7 +29,8 @@ class DryRun:
         head: when each of the first requests is due, its method and URL, secrets masked.
         changes: requests that may change data on the target.
         logins: requests of logins; None: there are none.
-        stream: says what is left out.
+        left_out: requests that would not be sent, by the reason.
+        notes: the same in sentences.
     """
 
     call: RunCall
@@ -37,7 +38,8 @@ class DryRun:
     head: list[tuple[float, str, str]]
     changes: Routes
     logins: Routes | None
-    stream: "RequestStream"
+    left_out: dict[str, int]
+    notes: tuple[str, ...]
 
 
 def dry_run(call: RunCall, listener: "CallListener") -> DryRun:
@@ -59,4 +61,6 @@ def dry_run(call: RunCall, listener: "CallListener") -> DryRun:
         seen = preview(plan, clients=bool(logins))
         head = [(due, op, url if call.sender_rules.show_secrets else masked(url)) for due, op, url in seen.head]
         sent = changed_routes(logins.sent_by(seen.clients)) if logins else None
-        return DryRun(call, seen, head, changed_routes(seen.changes), sent, plan.requests)
+        return DryRun(
+            call, seen, head, changed_routes(seen.changes), sent, dict(plan.requests.left_out), left_out(plan.requests)
+        )

@@ -6,8 +6,11 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from logreplay.analysis.output.folder import write_beside, write_folder
 from logreplay.analysis.verdict.checks import Check
 from logreplay.core.errors import LogreplayError
+from logreplay.replay.results.session_findings import session_findings
+from logreplay.replay.results.verdict import Finding, RunVerdict, Severity
 
 if TYPE_CHECKING:
     from logreplay.analysis.summary import About
@@ -25,8 +28,6 @@ def report_sessions(engine: "Replayer", *, answers: int, told: "Sequence[Finding
         answers: that came, if clients were to keep cookies; otherwise 0.
         told: findings that are reported besides.
     """
-    from logreplay.replay.results.session_findings import session_findings
-
     if engine.sessions is None:
         return []
     waits_told = any(finding.code == "by_client" for finding in told)
@@ -71,9 +72,6 @@ async def summarising_part(logs: "Sequence[Written]", about: Describe, listener:
         about: describes each.
         listener: is told which summary cannot be written.
     """
-    from logreplay.analysis.output.folder import write_beside
-    from logreplay.replay.results.verdict import Finding, RunVerdict, Severity
-
     try:
         yield
     except Exception as error:
@@ -102,8 +100,6 @@ def evaluating(folder: Path, listener: "CallListener") -> Iterator[None]:
 
 def write_results(folder: Path, about: "About", listener: "CallListener", *, plots: bool) -> dict[str, Any]:
     """Analyse the ``results.csv`` of a folder, write what shows it, and return the contents of ``summary.json``."""
-    from logreplay.analysis.output.folder import write_folder
-
     with evaluating(folder, listener):
         summary, _ = write_folder(folder / "results.csv", folder, about, plots=plots)
     return summary

@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from logreplay.analysis.input.external_metrics import stem
+from logreplay.analysis.output.file_names import belonging
+from logreplay.core.files import check_distinct, lock_beside, unwritable
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
+from logreplay.replay.requests.bodies import BodyFrom
+from logreplay.replay.results.result_log import check_new, grows_at
 from logreplay.result_folder import Named
 
 
 def inputs(log: object, request_rules: RequestRules, sender_rules: SenderRules) -> list[tuple[str, Path]]:
     """The files that a run reads, each after the argument or option that names it."""
-    from logreplay.replay.requests.bodies import BodyFrom
-
     read = [("LOG", Path(log))] if isinstance(log, Path | str) else []
     read += [("--cacert", sender_rules.cacert)] if sender_rules.cacert else []
     read += [("--login", sender_rules.login.path)] if sender_rules.login else []
@@ -29,8 +32,6 @@ def further_files(written: Mapping[str, Path | None], reads: Named) -> Named:
     Raises:
         LogreplayError: one is an input, or cannot be written.
     """
-    from logreplay.core.files import check_distinct, unwritable
-
     named = [(option, path) for option, path in written.items() if path is not None]
     check_distinct(named, reads)
     for option, path in named:
@@ -55,11 +56,6 @@ def claim(path: Path, reads: Named, locks: ExitStack, *, force: bool, others: Na
         LogreplayError: one of them exists and ``force`` was not given, another process writes them, they cannot be
             written, or one of them is an input or written besides.
     """
-    from logreplay.analysis.input.external_metrics import stem
-    from logreplay.analysis.output.file_names import belonging
-    from logreplay.core.files import check_distinct, lock_beside
-    from logreplay.replay.results.result_log import check_new, grows_at
-
     check_new(path, force=True)
     written = dict.fromkeys((path, grows_at(path, belonging), *belonging(path)))
     check_distinct([*others, *(("-o", each) for each in written)], reads)

@@ -10,7 +10,6 @@ import click
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
-from logreplay.result_folder import place_for
 
 
 @click.command(cls=Configurable)
@@ -28,6 +27,7 @@ def analyze(
     """
     from logreplay.cli.display.tables import print_summary, steps_of
     from logreplay.readings import analyze as analyze_results
+    from logreplay.result_folder import place_for
 
     with ExitStack() as stack:
         inside = output is None and results.is_dir()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.cli.display.left_out import report_left_out
+from logreplay.cli.display.terminal import say
 from logreplay.core.plural import number_of
 from logreplay.replay.senders.trace import printable
 
@@ -24,7 +24,7 @@ def show_dry_run(found: "DryRun", *, as_json: bool, quiet: bool) -> None:
             [{"op": op, "route": route, "requests": count} for op, route, count in rows]
             for rows in (found.changes, found.logins or [])
         )
-        left_out = dict(found.stream.left_out)
+        left_out = found.left_out
         may_change = {"changes": changes, "logins": login_requests}
         click.echo(json.dumps({**figures, "head": head, **may_change, "left_out": left_out}, indent=2))
         return
@@ -46,7 +46,8 @@ def show_dry_run(found: "DryRun", *, as_json: bool, quiet: bool) -> None:
             f"{number_of(len(seen.clients), 'client')}"
         )
         _show_routes(found.logins)
-    report_left_out(found.stream, quiet=quiet)
+    for sentence in found.notes:
+        say(sentence, quiet=quiet)
 
 
 def _show_routes(routes: Sequence[tuple[str, str, int]]) -> None:

@@ -4,9 +4,8 @@ import json
 from typing import TYPE_CHECKING
 
 import click
-import polars as pl
 
-from logreplay.cli.display.tables import print_summary
+from logreplay.cli.display.tables import print_summary, steps_of
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.display.words import print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
@@ -32,7 +31,7 @@ def show_sweep(result: "SweepResult", *, as_json: bool = False, quiet: bool = Fa
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:
         print_arrivals(summary["options"])
-        print_summary(summary, pl.DataFrame(summary.get("steps", ()), infer_schema_length=None))
+        print_summary(summary, steps_of(summary))
     _say_findings(result, f"{summary['answer']}\n", quiet=quiet)
     if result.lost:
         say(f"a worker was lost: repeat its step with --resume {result.files[0].parent}", quiet=quiet)

@@ -156,7 +156,7 @@ def test_a_function_ends_a_sweep_and_its_steps_stay(url: str) -> None:
 def test_a_sweep_of_which_no_request_was_due_is_empty(url: str, tmp_path: Path) -> None:
     result = logreplay.sweep(None, url, [0.01, 0.02], duration="100ms")
     assert not result.valid
-    assert result.sentence == "no judged request was sent: the log holds nothing to replay"
+    assert result.sentence == "no judged request was sent: the schedule holds no request"
     assert repr(result) == f"<SweepResult {result.sentence}>"
     for made in (result, copy.copy(result), pickle.loads(pickle.dumps(result))):
         assert made.requests.empty
