@@ -25,13 +25,16 @@ ERROR_WORDS: Final = (*ERRORS, "no_status", "other")
 CANCELLED: Final = FIRST_ERROR + ERROR_WORDS.index("cancelled")
 """The kind of requests that the run cancelled as it stopped: neither failed nor answered; their times are cut off."""
 
+DROPPED_KIND: Final = FIRST_ERROR + ERROR_WORDS.index("dropped")
+"""The kind of requests that were never sent: they failed, but say nothing of the target."""
+
 _KEPT: Final = ("row", "seq", REASON)
 _NO_TIME: Final = "no time can be read"
 
 OUTCOMES: Final = np.full(FIRST_ERROR + len(ERROR_WORDS), NET_ERROR, np.uint8)
 OUTCOMES[1:400] = OK
 OUTCOMES[400:FIRST_ERROR] = HTTP_ERROR
-OUTCOMES[FIRST_ERROR + ERROR_WORDS.index("dropped")] = DROPPED
+OUTCOMES[DROPPED_KIND] = DROPPED
 
 
 def _micros(seconds: pl.Expr) -> pl.Expr:

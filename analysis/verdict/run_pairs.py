@@ -13,7 +13,7 @@ import polars as pl
 
 from logreplay.analysis.input import arrays, sources
 from logreplay.analysis.input.closed_loop import limited_steps
-from logreplay.analysis.input.compact import CANCELLED, compact, is_readable, unreadable
+from logreplay.analysis.input.compact import CANCELLED, DROPPED_KIND, compact, is_readable, unreadable
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics import bootstrap, estimates
@@ -31,6 +31,8 @@ from logreplay.analysis.verdict.change import (
     shared_change,
 )
 from logreplay.analysis.verdict.shares import Hits, hits
+from logreplay.core.errors import LogreplayError
+from logreplay.core.plural import number_of
 from logreplay.core.record import SCHEMA
 from logreplay.core.rows import left_out
 from logreplay.core.validity import LAG_US, percentile, valid_up_to
@@ -199,7 +201,11 @@ def rows(source: Source, notes: list[str], *, at_once: bool = False) -> pl.DataF
 
 
 def readable(source: Source, notes: list[str], *names: str, **columns: pl.Expr) -> pl.DataFrame:
-    """Load the requests that have times: ``row``, ``what``, times, outcome, and further columns; note the others."""
+    """Load the requests that were sent: ``row``, ``what``, times, outcome, and further columns; note the others.
+
+    Raises:
+        LogreplayError: there are none.
+    """
     kept: dict[str, pl.Expr] = {
         **{name: pl.col(name) for name in ("good", "kind", "bytes", *names)},
         "failed": ~pl.col("good") & (pl.col("kind") != CANCELLED),
@@ -210,15 +216,25 @@ def readable(source: Source, notes: list[str], *names: str, **columns: pl.Expr) 
         **columns,
     }
     none = pl.DataFrame(schema={name: SCHEMA[name] for name in (*sources.COLUMNS, "row", "seq")})
-    parts, position, refused = list[pl.DataFrame](), 0, Counter[str]()
+    parts, position, refused, dropped = list[pl.DataFrame](), 0, Counter[str](), 0
     for batch in chain((none,), sources.batches(source, "row", "seq", size=_BATCH)):
         reduced = compact(batch.lazy()).with_row_index("position", position).collect()
         refused += unreadable(reduced)
-        parts.append(reduced.filter(is_readable()).select(**kept))
+        read, sent = reduced.filter(is_readable()), pl.col("kind") != DROPPED_KIND
+        dropped += read.select((~sent).sum()).item()
+        parts.append(read.filter(sent).select(**kept))
         position += batch.height
     if refused:
         notes.append(f"{sources.name_of(source)}: {left_out(refused)}")
-    return pl.concat(parts)
+    if dropped:
+        was = number_of(dropped, "request was", "requests were")
+        notes.append(
+            f"{sources.name_of(source)}: {was} not sent (dropped), and {'is' if dropped == 1 else 'are'} left out"
+        )
+    found = pl.concat(parts)
+    if found.is_empty():
+        raise LogreplayError(f"{sources.name_of(source)}: no request in it was sent: nothing to compare")
+    return found
 
 
 def _comparable(

@@ -112,13 +112,14 @@ def evidence(
         | (clearly_rises(means) & (growth > SLOW_GROWTH) & (theil_sen(means, spacing) > SLOW_GROWTH))
         | ((more > rate * patience) & (4 * more_by_middle > more))  # what came at its end only is a stall
     )
-    errors, found = table["errors"].to_numpy(), outages(requests)
+    dropped = table["dropped"].to_numpy()  # the target had no part in them
+    errors, count, found = table["errors"].to_numpy() - dropped, windows.count - dropped, outages(requests)
     dead = np.isin(np.arange(number), [step for outage in found for step in outage.steps])
     threshold = np.maximum(LATE_S, LATE * np.nan_to_num(service))
     generator = (lag > threshold) & ((table["sent"].to_numpy() < SENT_ENOUGH * rate) | (lag_p50 > threshold))
     generator |= np.isin(requests.labels, list(limited))
     measured = ~dead & ~generator & requests.is_step
-    failing, base = more_errors(table["rate"].to_numpy(), errors, windows.count, measured)
+    failing, base = more_errors(table["rate"].to_numpy(), errors, count, measured)
     excused = _excused(found, table["rate"].to_numpy(), over, failing | dead)
     out = np.array([index in excused for index in range(number)], dtype=np.bool_)
     over, failing = over & ~out, failing & ~out
@@ -132,7 +133,7 @@ def evidence(
             "trend_z": z,
             "drift": drift,
             "slope": slope,
-            "error_low": least_error_share(errors, windows.count),
+            "error_low": least_error_share(errors, count),
             "error_base": np.full(number, base),
             "failed_p50": _failed_p50(requests, number),
             "over": over,
@@ -179,7 +180,7 @@ def _excused(found: list[Outage], rate: Floats, over: Flags, failing: Flags) -> 
 
 
 def _failure(requests: RequestArrays, step: int) -> str:
-    kinds = name_kinds(requests.kind[(requests.step == step) & requests.failed])
+    kinds = name_kinds(requests.kind[(requests.step == step) & requests.failed & requests.sent])
     name, count = kinds.most_common(1)[0]
     return f"{name}: {100 * count / kinds.total():.0f} %"
 

@@ -10,6 +10,7 @@ import simulate
 from logreplay.analysis.verdict import run_pairs
 from logreplay.analysis.verdict.change import NO_DIFFERENCE, Change
 from logreplay.analysis.verdict.comparison import Comparison, compare, compare_duet
+from logreplay.core.errors import LogreplayError
 
 
 def run(seed: int, *, slower: float = 1.0, rates: list[float] | None = None, seconds: float = 60) -> pl.DataFrame:
@@ -83,6 +84,25 @@ def test_statuses_and_sizes_that_changed_are_counted() -> None:
 
 def test_too_little_is_not_compared() -> None:
     assert compare(run(1, seconds=0.2), run(1, seconds=0.2)).change is None
+
+
+@pytest.mark.parametrize("empty", [0, 1])
+def test_a_run_without_a_request_is_not_compared(empty: int) -> None:
+    """It was compared, found no difference, and the command ended with 0."""
+    runs = [run(1, seconds=2), run(2, seconds=2)]
+    runs[empty] = runs[empty].clear()
+    with pytest.raises(LogreplayError, match="results: no request in it was sent: nothing to compare"):
+        compare(*runs)
+
+
+def test_requests_that_were_never_sent_do_not_count_against_a_candidate() -> None:
+    """One in ten was dropped by the generator."""
+    dropped = pl.col("row") % 10 == 0
+    never = {"error": pl.when(dropped).then(pl.lit("dropped")), "rc": pl.when(dropped).then(0).otherwise(200)}
+    found = compare(run(1), run(2).with_columns(**never))
+    assert found.failed == (0.0, 0.0)
+    assert found.verdict == "no difference detected"
+    assert any(note.endswith("requests were not sent (dropped), and are left out") for note in found.notes)
 
 
 def test_the_pairs_of_a_looped_log_are_its_turns() -> None:

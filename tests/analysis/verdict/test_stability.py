@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -164,3 +165,14 @@ def test_a_limiter_below_the_lowest_rate_is_found_by_chance_counts_of_short_step
 def test_errors_so_few_that_they_may_be_chance_are_no_share() -> None:
     assert failing_from([10, 20, 30, 40, 50], [0.01, 0.005, 0, 0, 0]) == (None, 0.0)
     assert failing_from([100, 200, 300, 400, 500], [0.01, 0.01, 0.01, 0.01, 0.01])[1] == pytest.approx(0.01)
+
+
+def test_requests_that_were_never_sent_are_no_errors_of_the_target() -> None:
+    """One in ten was dropped by the generator: they are counted, and speak neither for nor against the target."""
+    rng = np.random.default_rng(1)
+    rows = simulate.serve(simulate.sweep([150], 20, rng), QUEUE, rng)
+    dropped = pl.int_range(pl.len()) % 10 == 0
+    never = {"error": pl.when(dropped).then(pl.lit("dropped")), "rc": pl.when(dropped).then(0).otherwise("rc")}
+    found = judged_steps(arrays.read(rows.with_columns(**never))).row(0, named=True)
+    assert found["dropped"] > 0
+    assert (found["verdict"], found["failing"], found["failure"]) == ("stable", False, None)
