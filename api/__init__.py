@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from logreplay.readings import analyze, capacity, compare
     from logreplay.results import Result, RunResult
+    from logreplay.settings_files.reading import settings
 
 _HOMES = {
     **dict.fromkeys(
@@ -53,6 +54,7 @@ _HOMES = {
     "analysis": "logreplay.analysis",
     "parsers": "logreplay.parsers",
     **dict.fromkeys(("duet", "find", "run", "serve", "sweep"), "logreplay.functions"),
+    "settings": "logreplay.settings_files.reading",
     **dict.fromkeys(
         (
             *("RunOptions", "SweepOptions", "FindOptions", "DuetOptions"),
@@ -97,6 +99,7 @@ __all__ = [
     "parsers",
     "run",
     "serve",
+    "settings",
     "sweep",
 ]
 

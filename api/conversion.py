@@ -65,7 +65,7 @@ class ConvertCall:
             UsageError: a value is wrong.
         """
         target = output or str(output_for(logs[0], given["to"] or ""))
-        kept = Filter(**{name: given.pop(name) for name in _FILTERS})
+        kept = Filter(**{name: given.pop(name) or "" for name in _FILTERS})
         try:
             kind_of(target, given["to"] or "")
             if given["timezone"]:

@@ -33,9 +33,9 @@ ORDER = {
         "analyze", "output", "api", "__init__",
     ),
     "api": (
-        "options", "inputs", "calling", "calls", "scratch", "result_tables", "result_folder", "results",
-        "folder_results", "duet_result", "convert_result", "runs", "readings", "conversion", "functions", "aio",
-        "__init__",
+        "options", "settings_files", "inputs", "calling", "calls", "scratch", "result_tables", "result_folder",
+        "results", "folder_results", "duet_result", "convert_result", "runs", "readings", "conversion", "functions",
+        "aio", "__init__",
     ),
     "cli": (
         "exit_codes", "signals", "display", "settings", "options", "commands", "registry", "main", "start",
@@ -62,6 +62,7 @@ ACTING = {
         "replay/requests": {"object_store"},
         "replay/sweeps": {"step_log"},
         "cli/settings": {"file"},
+        "api/settings_files": {"rules"},
     },
     "sockets: tested with real servers and clients": {
         "replay/monitor": {"live_page"},
@@ -116,7 +117,7 @@ NOT_YET = {
     "replay/senders": {"contract"},
     "cli": {"exit_codes", "registry"},
     "cli/display": {"comparison", "differences", "dry_run", "duet", "progress", "rates", "run", "words"},
-    "cli/options": {"cluster", "from_table", "log_name", "replay"},
+    "cli/options": {"from_table", "log_name", "replay"},
     "cli/settings": {"configurable"},
 }  # fmt: skip
 """Modules whose test module is still to be written."""

@@ -44,7 +44,7 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
         _kept("match", "Keep URLs that contain REGEX.", "REGEX"),
         _kept("exclude", "Drop URLs that contain REGEX.", "REGEX"),
         _kept("status", "Keep these statuses: 200,3xx,500-504.", "SET"),
-        _kept("method", "Keep these methods: GET,HEAD.", "LIST", "--method --methods"),
+        _kept("methods", "Keep these methods: GET,HEAD.", "LIST", "--method --methods"),
         _kept("client", "Keep these addresses and networks: 10.0.0.7,10.1.0.0/16.", "LIST"),
         Option("convert", "redact", k.SWITCH,
                "Replace values in URLs, headers and bodies by pseudonyms: equal by equal, of the same length."),

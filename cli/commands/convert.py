@@ -3,7 +3,6 @@
 import json
 import os
 from contextlib import suppress
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,9 +10,8 @@ import click
 
 from logreplay.cli.display.terminal import on_terminal, say
 from logreplay.cli.exit_codes import Exit
-from logreplay.cli.options.cluster import cluster_option
+from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
-from logreplay.cli.settings.share import share_option
 from logreplay.core.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
@@ -27,76 +25,7 @@ _M_ARENA_MAX: Final = -8
 
 @click.command(cls=Configurable)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@click.option(
-    "-o",
-    "--output",
-    metavar="CSV",
-    help="Write to this file (.csv, .csv.gz, .csv.zst, .parquet, .pias, .gor or .har); - is stdout.  "
-    "[default: LOG with .csv, in the current folder]",
-)
-@click.option(
-    "-f",
-    "--format",
-    default="auto",
-    show_default=True,
-    metavar="FORMAT",
-    help="Format of LOG: a name (see above), a log_format or LogFormat string, or nginx.conf#name.",
-)
-@click.option(
-    "--to",
-    type=click.Choice(["csv", "parquet", "pias", "vegeta", "k6", "gor", "har"]),
-    help="Kind of output.  [default: by the ending of -o]",
-)
-@click.option(
-    "--timezone",
-    default="",
-    metavar="ZONE",
-    help="Time zone of times without offset, such as Europe/Berlin.  [default: UTC]",
-)
-@click.option(
-    "--time-unit",
-    type=click.Choice(["s", "ms", "us", "ns"]),
-    help="Unit of the durations in LOG.  [default: by the format]",
-)
-@click.option(
-    "--stamped",
-    type=click.Choice(["start", "end"]),
-    help="Meaning of the times in LOG: start or end of a request.  [default: by the format]",
-)
-@click.option(
-    "--since",
-    "--from",
-    "since",
-    default="",
-    metavar="TIME",
-    help="Keep requests that start at or after TIME (ISO 8601).",
-)
-@click.option("--until", default="", metavar="TIME", help="Keep requests that start before TIME (ISO 8601).")
-@click.option("--match", default="", metavar="REGEX", help="Keep URLs that contain REGEX.")
-@click.option("--exclude", default="", metavar="REGEX", help="Drop URLs that contain REGEX.")
-@click.option("--status", default="", metavar="SET", help="Keep these statuses: 200,3xx,500-504.")
-@click.option("--method", "--methods", "method", default="", metavar="LIST", help="Keep these methods: GET,HEAD.")
-@click.option("--client", default="", metavar="LIST", help="Keep these addresses and networks: 10.0.0.7,10.1.0.0/16.")
-@click.option(
-    "--redact",
-    is_flag=True,
-    help="Replace values in URLs, headers and bodies by pseudonyms: equal by equal, of the same length.",
-)
-@click.option(
-    "--rejects",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Write lines that became no row to this file.  [default: OUTPUT.rejects]",
-)
-@click.option("--strict", is_flag=True, help="Stop at the first rejected line.")
-@click.option(
-    "--max-rejects", metavar="N|P%", help="Fail if more lines are rejected: a number, or a share (2% or 0.02)."
-)
-@cluster_option
-@click.option("--force", is_flag=True, help="Replace existing results.")
-@share_option
-@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON on stdout.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@options
 def convert(
     logs: tuple[str, ...],
     output: str | None,
@@ -132,7 +61,7 @@ def convert(
     from logreplay.conversion import ConvertCall, convert_once
     from logreplay.core.errors import LogreplayError, TooManyRejects
 
-    call = ConvertCall.of(logs, output, **given)
+    call = ConvertCall.of(logs, output, method=given.pop("methods"), **given)
     if as_json and call.output == "-":
         raise click.UsageError("--json and -o - exclude each other: both write to standard output")
     try:

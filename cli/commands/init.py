@@ -12,11 +12,12 @@ from logreplay.calling.loop_thread import run_until_stopped
 from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.settings.empty_values import Checked
-from logreplay.cli.settings.file import FILE, REFUSED, shared
+from logreplay.cli.settings.file import shared
 from logreplay.cli.settings.option_names import key_of
 from logreplay.cli.signals import SIGNALS
 from logreplay.inputs.logs import normalized
 from logreplay.options.sender_rules import SenderRules
+from logreplay.settings_files.rules import FILE, REFUSED
 
 _COMMANDS = ("run", "sweep", "find", "convert")
 _EXAMPLES = {"duration": "10s", "rate": 100, "percent": "5%", "integer range": 1, "path": "FILE"}

@@ -1,13 +1,12 @@
 """Types of options: text that a function reads, whole numbers, options that stand once."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pkgutil import resolve_name
 from typing import Any, Final
 
 import click
 
-from logreplay.core.quantities import fraction_of, pause_of, positive_rate, seconds_of
+from logreplay.core.quantities import positive_rate, seconds_of
 from logreplay.options.kinds import with_lines
 
 
@@ -75,28 +74,7 @@ class LinesOfFiles(click.Option):
             raise click.BadParameter(str(error), ctx, self) from None
 
 
-class Whole(click.IntRange):
-    """A whole number in a range. The help shows neither type nor range; a refusal names the range."""
-
-    def _describe_range(self) -> str:
-        return ""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            limits = f"{self.min} to {self.max}" if self.max is not None else f"{self.min} or more"
-            self.fail(f"{value!r}: expected a whole number, {limits}", param, ctx)
-
-
 DURATION: Final = ParsedType(seconds_of, "duration")
 """``300ms``, ``10``, ``10s``, ``5m`` → seconds, above 0."""
-PAUSE: Final = ParsedType(pause_of, "duration")
-"""As `DURATION`, or 0 for none."""
 RATE: Final = ParsedType(positive_rate, "rate")
 """Requests per second, fractions allowed, above 0."""
-
-
-def percent(most: float = 1.0) -> ParsedType:
-    """``20%``, ``2.5 %`` or ``0.2`` → a fraction, at most ``most``."""
-    return ParsedType(partial(fraction_of, most=most), "percent")

@@ -11,14 +11,15 @@ from click.core import ParameterSource
 
 from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.empty_values import Checked
-from logreplay.cli.settings.file import FILE, WIDENING, permission, read_settings
-from logreplay.cli.settings.option_names import key_of, opposite
-from logreplay.cli.settings.places import DESTINATIONS, check_destination, check_places, is_from_user
+from logreplay.cli.settings.file import read_settings
+from logreplay.cli.settings.option_names import key_of
 from logreplay.cli.settings.precedence import Names, Setting, applicable
 from logreplay.cli.settings.share import SHARE, share
 from logreplay.cli.settings.variables import read_variables, variable_of
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked, terminal_safe
+from logreplay.settings_files.places import DESTINATIONS, check_destination, check_places, is_from_user
+from logreplay.settings_files.rules import FILE, WIDENING, opposite, permission
 
 _FOUND: Final = "logreplay.settings"
 _APPLIED: Final = "logreplay.settings.applied"

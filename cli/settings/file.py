@@ -1,12 +1,5 @@
-"""Options from ``logreplay.toml``.
+"""Options from ``logreplay.toml``."""
 
-A file in the current folder may come from whoever made the folder, so it cannot do all that its user can: see
-`REFUSED` and `permission`.
-"""
-
-import os
-import re
-import stat
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,22 +7,12 @@ from typing import Any, Final
 
 import click
 
-from logreplay.cli.settings.option_names import is_switch, nearest, opposite, settable, switched, takes_several
+from logreplay.cli.settings.option_names import is_switch, nearest, settable, switched, takes_several
 from logreplay.cli.settings.precedence import Rank, Setting
+from logreplay.settings_files.rules import FILE, check_allowed, line_of
 
-FILE: Final = "logreplay.toml"
 WITHOUT_SETTINGS: Final = ("init", "completion", "man")
 """Commands that take no settings."""
-REFUSED: Final = {
-    "hook": "it runs code",
-    "cluster": "code is sent there",
-    "force": "it overwrites results",
-}
-"""Options that a file may not set, and why."""
-WIDENING: Final = (
-    *("allow-target", "methods", "insecure", "cacert", "auth", "watch", "live", "metrics", "share", "show-secrets"),
-)
-"""Options by which more may be done than without: only from a file of one's own, and said at every run."""
 _SENDING: Final = ("run", "sweep", "find")
 
 
@@ -54,8 +37,8 @@ def read_settings(group: click.Group, path: Path) -> dict[str, dict[str, Setting
     values: dict[str, dict[str, Setting]] = {name: {} for name in known}
     top = {key: value for key, value in found.items() if not isinstance(value, dict)}
     for key, value in top.items():
-        where = f"{path}, line {_line(text, '', key)}"
-        _check_allowed(where, path, key, value)
+        where = f"{path}, line {line_of(text, '', key)}"
+        check_allowed(where, path, key, value)
         if key not in everywhere:
             some = [name for name, options in known.items() if key in options]
             why = f"; it is not the same in all commands, so put it into {' or '.join(f'[{name}]' for name in some)}"
@@ -68,13 +51,13 @@ def read_settings(group: click.Group, path: Path) -> dict[str, dict[str, Setting
                 values[name][options[key].name or ""] = Setting(typed, Rank.FILE, FILE)
     for section in [name for name in found if name not in top]:
         if section not in known:
-            where = f"{path}, line {_line(text, section, '')}"
+            where = f"{path}, line {line_of(text, section, '')}"
             raise click.ClickException(f"{where}: there is no command {section!r}{_meant(section, known)}")
         for key, value in found[section].items():
-            where = f"{path}, line {_line(text, section, key)}"
+            where = f"{path}, line {line_of(text, section, key)}"
             if key not in known[section]:
                 raise click.ClickException(f"{where}: {section} has no option {key!r}{_meant(key, known[section])}")
-            _check_allowed(where, path, key, value)
+            check_allowed(where, path, key, value)
             parameter = known[section][key]
             typed = _as_typed(where, key, parameter, value)
             values[section][parameter.name or ""] = Setting(typed, Rank.FILE_SECTION, FILE)
@@ -109,41 +92,6 @@ def _kind(parameter: click.Parameter) -> object:
     return parameter.is_flag, parameter.multiple, parameter.help
 
 
-def permission(target: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-    """What a file's ``allow-target`` permits, if the file also names the target: not that target.
-
-    Otherwise entering a stranger's folder and typing ``logreplay run`` would load whomever the stranger likes.
-
-    Raises:
-        ClickException: the file names a target and permits it.
-    """
-    host = re.sub(r":\d+$", "", re.sub(r"^\w+://", "", target).partition("/")[0]).strip("[]").lower()
-    if host in {name.lower().strip("[]") for name in allowed}:
-        raise click.ClickException(
-            f"{FILE} names the target {target} and permits it itself; one of the two must come from you: "
-            f"write the target, or --allow-target {host}, or set LOGREPLAY_ALLOW_TARGET={host}"
-        )
-    return allowed
-
-
-def _check_allowed(where: str, path: Path, key: str, value: object) -> None:
-    undone = opposite(key)
-    if undone in REFUSED or undone in WIDENING:  # no-force = false is force = true
-        key, value = undone, not value
-    why = REFUSED.get(key, "")
-    if key == "watch" and any("=!" in str(item) for item in (value if isinstance(value, list) else [value])):
-        why = "it runs a command"
-    if why and value is not False:
-        raise click.ClickException(f"{where}: {key!r} cannot be set in a file: {why}; give it on the command line")
-    if key in WIDENING:
-        status = path.stat()
-        if status.st_uid not in (os.geteuid(), 0) or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise click.ClickException(
-                f"{where}: {key!r} counts only in a file that is yours and that nobody else can write to; "
-                f"chmod go-w {path}, or give it on the command line"
-            )
-
-
 def _as_typed(where: str, key: str, parameter: click.Parameter, value: Any) -> Any:
     """A value of the file as it would have come from the command line."""
     if is_switch(parameter):
@@ -165,16 +113,3 @@ def _as_typed(where: str, key: str, parameter: click.Parameter, value: Any) -> A
 
 def _meant(name: str, known: Iterable[str]) -> str:
     return nearest(name.replace("_", "-"), known)
-
-
-def _line(text: str, section: str, key: str) -> int | str:
-    """The line on which a key stands, or a section begins; ``?`` if it is written in an unusual way."""
-    at = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := re.match(r"\s*\[\s*[\"']?([^\]\"']+?)[\"']?\s*\]", line):
-            at = header[1]
-            if not key and at == section:
-                return number
-        elif key and at == section and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
-            return number
-    return "?"

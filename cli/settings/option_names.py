@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from logreplay.settings_files.rules import opposite
+
 
 def settable(command: click.Command) -> Iterator[tuple[str, click.Parameter]]:
     """List the name of each option of a command without ``--``, that which undoes it, and its arguments.
@@ -24,11 +26,6 @@ def settable(command: click.Command) -> Iterator[tuple[str, click.Parameter]]:
 def key_of(parameter: click.Parameter) -> str:
     """Return the name by which a parameter is set."""
     return next((name[2:] for name in parameter.opts if name.startswith("--")), parameter.name or "")
-
-
-def opposite(key: str) -> str:
-    """Return the name of the option that undoes another one: ``tps`` and ``no-tps``, ``no-cache`` and ``cache``."""
-    return key.removeprefix("no-") if key.startswith("no-") else f"no-{key}"
 
 
 def is_switch(parameter: click.Parameter) -> bool:

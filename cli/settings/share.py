@@ -3,15 +3,10 @@
 import os
 from typing import Final
 
-import click
-
 SHARE: Final = "share"
 """The parameter; `logreplay.cli.settings.configurable.Configurable` obeys it, and commands do not receive it."""
 _USUAL: Final[list[int]] = []
 """The umask that the program was started with."""
-
-share_option: Final = click.option("--share", SHARE, is_flag=True, help="Let other users read the results.")
-"""Gives a command ``--share``."""
 
 
 def keep_private() -> None:

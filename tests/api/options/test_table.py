@@ -35,7 +35,7 @@ def test_what_is_not_given_is_the_same_on_the_command_line_and_in_a_function(com
 
 @pytest.mark.parametrize(
     "function",
-    [logreplay.compare, logreplay.capacity, logreplay.analyze, logreplay.serve],
+    [logreplay.convert, logreplay.compare, logreplay.capacity, logreplay.analyze, logreplay.serve],
     ids=lambda each: each.__name__,
 )
 def test_a_function_that_sends_nothing_has_the_parameters_of_its_command(function: Callable[..., object]) -> None:
@@ -43,8 +43,8 @@ def test_a_function_that_sends_nothing_has_the_parameters_of_its_command(functio
     named = inspect.signature(function).parameters
     assert {each.name for each in named.values() if each.kind is inspect.Parameter.KEYWORD_ONLY} == table.keys()
     for name, option in table.items():
-        default = None if option.required else option.value
-        assert named[name].default in (default, inspect.Parameter.empty), name
+        left_out = inspect.Parameter.empty if option.required else option.value
+        assert named[name].default in ((None, "") if left_out is None else (left_out,)), name
 
 
 @pytest.mark.parametrize("command", MOST_USED)

@@ -64,7 +64,7 @@ def test_the_help_of_run_says_what_it_needs() -> None:
         ("run", "-k", "insecure"),
         ("run", "--fail-fast", "crash"),
         ("run", "--method", "methods"),
-        ("convert", "--methods", "method"),
+        ("convert", "--methods", "methods"),
         ("convert", "--from", "since"),
         ("run", "--since", "since"),
         ("find", "--rate", "tps"),

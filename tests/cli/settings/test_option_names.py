@@ -10,11 +10,11 @@ from logreplay.cli.settings.option_names import (
     is_switch,
     key_of,
     nearest,
-    opposite,
     settable,
     switched,
     takes_several,
 )
+from logreplay.settings_files.rules import opposite
 
 COMMAND = click.Command(
     "made",

@@ -15,9 +15,10 @@ import pytest
 from logreplay.cli.commands.init import settings_text
 from logreplay.cli.main import cli, run
 from logreplay.cli.settings.configurable import Configurable, find_settings
-from logreplay.cli.settings.file import REFUSED, read_settings
+from logreplay.cli.settings.file import read_settings
 from logreplay.cli.settings.option_names import key_of
 from logreplay.replay.requests.headers import FixedHeader
+from logreplay.settings_files.rules import REFUSED
 
 SAMPLE = Path(__file__).parents[3] / "sample_logs" / "nginx_combined.log"
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00,0,0,0,5,/ok,200,GET\n"

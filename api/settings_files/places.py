@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import click
-
+from logreplay.core.errors import LogreplayError
 from logreplay.core.masking import terminal_safe
 
 DESTINATIONS: Final = ("target", "baseline", "candidate", "noise")
@@ -47,11 +46,11 @@ def check_places(file: str, taken: Mapping[str, Any]) -> None:
         taken: the values by key, as text or several texts.
 
     Raises:
-        ClickException: one names a place that it may not.
+        LogreplayError: one names a place that it may not.
     """
     for key, text in _texts(taken):
         if why := _refused(key, text):
-            raise click.ClickException(f"{file}: {key} {terminal_safe(text)}: {why}; give it on the command line")
+            raise LogreplayError(f"{file}: {key} {terminal_safe(text)}: {why}; give it on the command line")
 
 
 def check_destination(file: str, taken: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
@@ -63,13 +62,13 @@ def check_destination(file: str, taken: Mapping[str, Any], parameters: Mapping[s
         parameters: all values of the command, by parameter.
 
     Raises:
-        ClickException: it does.
+        LogreplayError: it does.
     """
     if _SENDS not in parameters or is_from_user(taken, parameters):
         return
     for key in NEEDS_TYPED_DESTINATION:
         if key in taken and not (parameters.get("demo_target") or parameters.get("dry_run")):
-            raise click.ClickException(
+            raise LogreplayError(
                 f"{file} sets {key}, and no target comes from you; a file cannot do both: write the target, or give "
                 f"--{key} on the command line"
             )

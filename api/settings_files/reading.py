@@ -1,0 +1,140 @@
+"""Parameters of a function from a settings file."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.options import kinds
+from logreplay.options.option import Option
+from logreplay.options.other_commands import OTHERS
+from logreplay.options.table import MOST_USED, options_of
+from logreplay.settings_files.places import DESTINATIONS, NEEDS_TYPED_DESTINATION, check_places
+from logreplay.settings_files.rules import check_allowed, line_of, opposite
+
+_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{"run": ("log", "target"), "sweep": ("rates", "log", "target"), "find": ("log", "target")},
+    **{"duet": ("log", "baseline", "candidate"), "compare": ("baseline", "candidate"), "serve": ("log",)},
+    **{"capacity": ("results",), "analyze": ("results",), "convert": ("logs",)},
+}
+"""The parameters of a function that stand before its keywords."""
+_SWITCHES: Final = (kinds.SWITCH, kinds.OFF, kinds.EITHER)
+_Key = tuple[str, Option | None, bool]
+"""The parameter that a key sets; its row in the table, None for an argument; whether ``true`` is what the row says."""
+
+
+def settings(function: str, path: str | PathLike[str] = "logreplay.toml") -> dict[str, Any]:
+    """Read the parameters of a function from a settings file, for ``**``.
+
+    The file is that of the command line, with the same limits: see `docs/settings.md`. Options of the terminal are
+    left out, and ``allow-target``, too: permission comes from the program.
+
+    Args:
+        function: its name, such as ``"run"``.
+        path: the file; options at its top are for every function that has them, ``[run]`` is for `run`.
+
+    Raises:
+        UsageError: there is no such function.
+        LogreplayError: the file cannot be read, has an unknown name or a value of the wrong kind, or sets what it
+            may not.
+    """
+    path, commands = Path(path), [*MOST_USED, *OTHERS]
+    if function not in _ARGUMENTS:
+        raise UsageError(f"{function!r} is not a function{_near(function, _ARGUMENTS)}")
+    try:
+        text = path.read_text(encoding="utf-8")
+        found = tomllib.loads(text)
+    except OSError as error:
+        raise LogreplayError(f"{path}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise LogreplayError(f"{path}: is not TOML: {error}; mend it, or delete it") from None
+    for section in [name for name, value in found.items() if isinstance(value, dict)]:
+        if section not in commands:
+            where = f"{path}, line {line_of(text, section, '')}"
+            raise LogreplayError(f"{where}: there is no command {section!r}{_near(section, commands)}")
+    top, keys, taken = _shared(), _keys(function), dict[str, Any]()
+    for section, names in (("", top), (function, keys)):
+        for key, value in (found.get(section, {}) if section else found).items():
+            where = f"{path}, line {line_of(text, section, key)}"
+            if not section and isinstance(value, dict):
+                continue
+            if key not in names:
+                raise LogreplayError(f"{where}: there is no option {key!r}{_instead(key, names, section)}")
+            check_allowed(where, path, key, value)
+            if key in keys and (section or _meaning(keys[key]) == top[key]):
+                taken[key] = _typed(where, key, keys[key], value)
+    check_places(str(path), taken)
+    if taken.keys() & {*DESTINATIONS} and (both := taken.keys() & {*NEEDS_TYPED_DESTINATION}):
+        raise LogreplayError(f"{path} sets {min(both)} and the target; a file cannot do both: give one in the program")
+    parameters = {option.name for option in options_of(function, python=True)} - {"allow_target"}
+    given = {keys[key][0]: value for key, value in taken.items()}
+    return {name: value for name, value in given.items() if name in {*parameters, *_ARGUMENTS[function]}}
+
+
+@cache
+def _shared() -> Mapping[str, object]:
+    """The keys at the top of a file, and their meaning there: what run, sweep and find agree on, then all commands."""
+    meanings: dict[str, list[object]] = {}
+    for among in (("run", "sweep", "find"), (*MOST_USED, *OTHERS)):
+        found: dict[str, list[object]] = {}
+        for command in among:
+            for key, meant in _keys(command).items():
+                found.setdefault(key, []).append(_meaning(meant))
+        meanings = {**found, **meanings}
+    return {key: one for key, (one, *others) in meanings.items() if all(other == one for other in others)}
+
+
+def _meaning(meant: _Key) -> object:
+    _, option, _ = meant
+    return (option.kind in _SWITCHES, option.several, option.help) if option else "argument"
+
+
+def _instead(key: str, names: Iterable[str], section: str) -> str:
+    """The end of a refusal of a key: the sections that have it, or the keys near to it."""
+    some = [command for command in (*MOST_USED, *OTHERS) if not section and key in _keys(command)]
+    where = " or ".join(f"[{command}]" for command in some)
+    return f"; it is not the same in all commands, so put it into {where}" if some else _near(key, names)
+
+
+def _keys(command: str) -> dict[str, _Key]:
+    """The keys of a command, each with what it sets."""
+    keys: dict[str, _Key] = {name: (name, None, True) for name in _ARGUMENTS.get(command, ())}
+    for option in options_of(command):
+        names = [flag[2:] for flag in option.names if flag.startswith("--")]
+        if option.kind not in _SWITCHES:
+            keys[names[0]] = (option.name, option, True)
+            continue
+        on = option.kind is not kinds.OFF
+        keys[names[0]] = (option.name, option, on)
+        keys[opposite(names[0])] = (option.name, option, not on)
+    return keys
+
+
+def _typed(where: str, key: str, meant: _Key, value: Any) -> Any:
+    """A value of the file as a program would write it.
+
+    Raises:
+        LogreplayError: it is not of the kind of the option.
+    """
+    _, option, on = meant
+    if option and option.kind in _SWITCHES:
+        if not isinstance(value, bool):
+            raise LogreplayError(f"{where}: {key!r} is a switch: write true or false, not {value!r}")
+        return value is on
+    if isinstance(value, bool | dict) and not (value is True and key == "live"):
+        raise LogreplayError(f"{where}: {key!r} needs a value, not {str(value).lower()}")
+    texts = ["0"] if value is True else [str(item) for item in (value if isinstance(value, list) else [value])]
+    if not all(text.strip() and "\0" not in text for text in texts):
+        raise LogreplayError(f"{where}: {key!r} is empty, or holds the character U+0000: give a value, or leave it out")
+    if option and option.several:
+        return texts
+    return option.kind.checked(texts[0]) if option and option.commands in OTHERS else ",".join(texts)
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name.replace("_", "-"), sorted(set(known)), n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(sorted(set(known)))}"

@@ -1,0 +1,101 @@
+"""Parameters from a settings file: those of the command line with its limits, and no permission."""
+
+from pathlib import Path
+
+import pytest
+
+import logreplay
+from logreplay.cli.main import cli
+from logreplay.cli.settings.file import configurable, shared
+from logreplay.options.keywords import read
+from logreplay.settings_files.reading import _keys, _shared
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "logreplay.toml"
+
+
+def test_the_keys_are_those_of_the_command_line() -> None:
+    for command, parameters in configurable(cli).items():
+        arguments = {"more", "templates"} | ({"results"} if command in ("plot", "seconds") else set())
+        assert _keys(command).keys() == parameters.keys() - arguments, command
+    elsewhere = {"templates", "more", "shell", "command", "check", "no-check"}  # of commands without settings, too
+    assert _shared().keys() - elsewhere == shared(cli).keys() - elsewhere
+
+
+def test_options_of_the_top_and_of_the_section_become_parameters(file: Path) -> None:
+    file.write_text(
+        'log = "a.csv"\ntimeout = "10s"\nheader = ["X-A: 1", "X-B: 2"]\nno-keep-alive = true\nquiet = true\n'
+        '[run]\ntps = 100\nfor = "1m"\nfrom = 5\nloop = false\nmax-in-flight = 7\n[sweep]\nrates = "1,2"\n'
+    )
+    given = logreplay.settings("run")
+    assert given == {
+        "log": "a.csv", "timeout": "10s", "header": ["X-A: 1", "X-B: 2"], "keep_alive": False, "tps": "100",
+        "duration": "1m", "since": "5", "loop": False, "max_in_flight": "7",
+    }  # fmt: skip
+    values = read("run", {name: value for name, value in given.items() if name != "log"})
+    assert (values["tps"], values["duration"], values["keep_alive"]) == (100, 60, False)
+    assert logreplay.settings("sweep", file)["rates"] == "1,2"
+
+
+def test_numbers_of_functions_that_send_nothing_are_read(file: Path) -> None:
+    file.write_text('[serve]\nport = 8081\nservice-time = "20ms"\n[capacity]\ntps = 200\nwithin = "300ms"\n')
+    assert logreplay.settings("serve") == {"port": 8081, "service_time": 0.02}
+    assert logreplay.settings("capacity") == {"tps": 200, "within": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("timeuot = 5", "line 1: there is no option 'timeuot'; did you mean timeout"),
+        ("tps = 5", r"line 1: there is no option 'tps'; it is not the same in all commands, so put it into \[run\]"),
+        ("[run]\ntpz = 5", "line 2: there is no option 'tpz'; did you mean tps"),
+        ("[rum]\ntps = 5", "line 1: there is no command 'rum'; did you mean run"),
+        ("[run]\nloop = 1", "line 2: 'loop' is a switch: write true or false, not 1"),
+        ("[run]\ntps = true", "line 2: 'tps' needs a value, not true"),
+        ("[run]\nhost = ' '", "line 2: 'host' is empty"),
+        ("tps =", "is not TOML"),
+        ("[run]\nhook = 'm:f'", "line 2: 'hook' cannot be set in a file: it runs code"),
+        ("[run]\nno-force = false", "line 2: 'force' cannot be set in a file: it overwrites results"),
+        ("[run]\ncluster = 'tcp://h:1'", "line 2: 'cluster' cannot be set in a file"),
+        ("[run]\nwatch = ['x=!id']", "line 2: 'watch' cannot be set in a file: it runs a command"),
+        ("target = 'unix:/run/docker.sock'", "a file cannot name the socket of another program"),
+        ("[run]\noutput = '../rows.csv'", "a file cannot name a path outside of its folder"),
+        ("[run]\nlive = '0.0.0.0:80'", "a file cannot open a port to other machines"),
+        ("log = 's3://bucket/key'", "a file cannot have a store read with your credentials"),
+        ("target = 'http://a'\nmethods = 'DELETE'", "sets methods and the target; a file cannot do both"),
+        ("target = 'http://a'\nauth = 'bearer:token'", "sets auth and the target; a file cannot do both"),
+    ],
+)
+def test_what_the_command_line_refuses_is_refused(file: Path, text: str, said: str) -> None:
+    file.write_text(text)
+    with pytest.raises(logreplay.LogreplayError, match=said):
+        logreplay.settings("run", "logreplay.toml")
+
+
+def test_a_file_gives_no_permission(file: Path) -> None:
+    file.write_text('target = "http://192.0.2.1"\nallow-target = ["192.0.2.1"]\n[run]\ntps = 1\n')
+    given = logreplay.settings("run", file)
+    assert given == {"target": "http://192.0.2.1", "tps": "1"}
+    (file.parent / "a.csv").write_text(
+        "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00,0,0,0,5,/,200,GET\n"
+    )
+    with pytest.raises(logreplay.LogreplayError, match="allow_target"):
+        logreplay.run("a.csv", target=given["target"], tps=1)
+
+
+def test_what_widens_counts_only_in_a_file_that_nobody_else_can_write(file: Path) -> None:
+    file.write_text('methods = "POST"\n')
+    assert logreplay.settings("run") == {"methods": "POST"}
+    file.chmod(0o666)
+    with pytest.raises(logreplay.LogreplayError, match="counts only in a file that is yours"):
+        logreplay.settings("run")
+
+
+def test_a_function_or_a_file_that_is_not_there_is_named(file: Path) -> None:
+    with pytest.raises(logreplay.UsageError, match="'rum' is not a function; did you mean run"):
+        logreplay.settings("rum")
+    with pytest.raises(logreplay.LogreplayError, match=r"logreplay\.toml: cannot be read: No such file"):
+        logreplay.settings("run")
