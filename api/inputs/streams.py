@@ -108,7 +108,7 @@ def request_stream(
     return stream
 
 
-def aim(request_rules: RequestRules, target: str) -> None:
+def bind_target(request_rules: RequestRules, target: str) -> None:
     """Tell a scheme that signs requests which target they go to."""
     from logreplay.replay.senders.endpoint import parse_target
 

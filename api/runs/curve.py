@@ -14,12 +14,12 @@ from logreplay.calls.sweep_call import SweepCall
 from logreplay.core.errors import LogreplayError
 from logreplay.folder_results import SweepResult
 from logreplay.inputs.logs import BUNDLED, replayable
-from logreplay.inputs.streams import aim, left_out, request_stream
+from logreplay.inputs.streams import bind_target, left_out, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
 from logreplay.replay.results.verdict import RunVerdict, held_back_in_steps
 from logreplay.replay.sweeps.manifest import Manifest, fingerprint
 from logreplay.replay.sweeps.step_log import JUDGED
-from logreplay.replay.sweeps.steps import of_the_generator
+from logreplay.replay.sweeps.steps import generator_findings
 from logreplay.result_folder import ResultFolder
 from logreplay.runs.evaluation import stop_checks, write_results
 from logreplay.runs.repeated_urls import repeated_urls
@@ -89,7 +89,7 @@ def sweep_to(
             in_time=call.arrivals == "log",
             ahead=bool(call.vusers),
         )
-        aim(call.request_rules, url)
+        bind_target(call.request_rules, url)
         rule = stop_rule(call.stop_at, call.stop_asked or str)
         outcomes, findings = sweep_into(call, manifest, stream, url, rule, mailbox)
         urls, repeated = repeated_urls(
@@ -188,6 +188,6 @@ def warnings_of_steps(manifest: Manifest, outcomes: "Sequence[Outcome]") -> "lis
     """
     done = {each.step.index for each in manifest.done}
     others = [outcome for outcome in outcomes if outcome.step not in done]
-    spoilt = [finding for each in manifest.done for finding in each.warnings] + list(of_the_generator(others))
+    spoilt = [finding for each in manifest.done for finding in each.warnings] + list(generator_findings(others))
     waits = [each.waits for each in manifest.done] + [outcome.evidence.waits for outcome in others]
     return spoilt + held_back_in_steps(waits)

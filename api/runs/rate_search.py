@@ -23,7 +23,7 @@ from logreplay.core.files import atomic_path
 from logreplay.core.plural import number_of
 from logreplay.folder_results import FindResult
 from logreplay.inputs.logs import BUNDLED, replayable
-from logreplay.inputs.streams import aim, left_out, request_stream
+from logreplay.inputs.streams import bind_target, left_out, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
 from logreplay.options.think import thinking
 from logreplay.replay.checks.cpu_contention import cpu_contention
@@ -81,7 +81,7 @@ def find_once(call: FindCall, listener: "CallListener") -> FindResult:
         requests = request_stream(
             call.request_rules, call.sender_rules, log, stack, mailbox.note, loop=True, ahead=call.vusers
         )
-        aim(call.request_rules, url)
+        bind_target(call.request_rules, url)
         rule = stop_rule(call.stop_at, call.stop_asked or str)
         return _RateSearch(call, Search(call.goal), place, requests, url, rule, mailbox).result()
 

@@ -22,7 +22,7 @@ from logreplay.core.plural import number_of
 from logreplay.inputs.lacking import tell_lacking
 from logreplay.inputs.logs import followed, replayable
 from logreplay.inputs.python_logs import made_here
-from logreplay.inputs.streams import aim, left_out, request_stream
+from logreplay.inputs.streams import bind_target, left_out, request_stream
 from logreplay.inputs.targets import TargetChoice, expect_target, target_or_builtin
 from logreplay.options.conflicts import reconciled
 from logreplay.options.load import Load, log_report
@@ -125,7 +125,7 @@ def run_once(call: RunCall, listener: "CallListener") -> RunResult:
         url = stack.enter_context(
             target_or_builtin(call.choice, log, listener.note, given=call.log is not None, announce=call.announce)
         )
-        aim(call.request_rules, url)
+        bind_target(call.request_rules, url)
         watch = Watch(call.crash, call.show, secrets=sender_rules.show_secrets)
         rule = stop_rule(call.stop_at, call.stop_asked or str)
         return _OneRun(call, path, plan, url, watch, rule, Mailbox(listener)).replay()

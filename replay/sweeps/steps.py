@@ -148,7 +148,7 @@ def finished(step: Step, outcome: Outcome, midway: int, done: Sequence[FinishedS
     more = _more_failed(failed, sent, sum(each.failed for each in lower), sum(each.sent for each in lower))
     grew = backlog > max(outcome.offered, 1) and (backlog - midway > 3 * sqrt(backlog) or outcome.evidence.limited > 0)
     carried = not grew and failed <= FAILING * sent and more <= MORE_FAILED
-    warnings, waits = tuple(of_the_generator([outcome])), outcome.evidence.waits
+    warnings, waits = tuple(generator_findings([outcome])), outcome.evidence.waits
     return FinishedStep(step, carried, failed, sent, outcome.health.limit, warnings, waits)
 
 
@@ -170,7 +170,7 @@ def _wilson(share: float, number: int, z: float) -> float:
     return (share + square / 2 + z * sqrt(share * (1 - share) / number + square / (4 * number))) / (1 + square)
 
 
-def of_the_generator(outcomes: Sequence[Outcome]) -> Iterator[Finding]:
+def generator_findings(outcomes: Sequence[Outcome]) -> Iterator[Finding]:
     """What spoils single steps and lies with us, not with the target: who was too slow, or was lost.
 
     The verdict of a sweep rests on the other steps, so such a finding is a warning.

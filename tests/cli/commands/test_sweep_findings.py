@@ -15,7 +15,7 @@ from logreplay.replay.results.verdict import Finding, Judgement, RunVerdict, Sev
 from logreplay.replay.servers.minimal import responding
 from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.replay.sweeps.step_log import Mark
-from logreplay.replay.sweeps.steps import FinishedStep, Step, of_the_generator
+from logreplay.replay.sweeps.steps import FinishedStep, Step, generator_findings
 from logreplay.runs.curve import limited_steps, warnings_of_steps
 
 LATE = Finding("lag", Severity.VOID, "requests were started late: lag p95 142 ms")
@@ -30,7 +30,7 @@ def outcome(offered: float, verdict: RunVerdict, *findings: Finding) -> Outcome:
 def test_a_late_step_is_a_warning_that_names_it_and_does_not_call_the_sweep_invalid() -> None:
     slow_disk = Finding("slow_disk", Severity.WARNING, "rows were written late")
     failing = Finding("target_failing", Severity.VOID, "100% of the requests failed")
-    found = of_the_generator(
+    found = generator_findings(
         [
             outcome(20, RunVerdict.GENERATOR_BOUND, LATE, slow_disk),
             outcome(40, RunVerdict.VALID, slow_disk),
@@ -62,7 +62,7 @@ def test_warnings_about_finished_steps_are_told_again_when_the_sweep_is_resumed(
     made = [outcome(60, RunVerdict.GENERATOR_BOUND, LATE), outcome(80, RunVerdict.GENERATOR_BOUND, LATE)]
     manifest = Manifest(tmp_path, {})
     for index, each in ((2, made[0]), (3, made[1])):
-        warnings = tuple(of_the_generator([each]))
+        warnings = tuple(generator_findings([each]))
         manifest.finish(FinishedStep(Step(index, each.offered, 5.0), True, warnings=warnings), Mark())
     first = warnings_of_steps(manifest, made)
     again = warnings_of_steps(Manifest.read(tmp_path), [])

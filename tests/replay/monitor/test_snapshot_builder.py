@@ -110,7 +110,7 @@ def test_a_stage_in_which_nothing_was_sent_is_no_point() -> None:
     assert builder.end(outcome(Counters()), NOW).curve == ()
 
 
-def test_a_point_has_no_p99_that_holds_the_lag_of_the_generator() -> None:
+def test_a_point_has_no_p99_that_holds_the_lag_generator_findings() -> None:
     builder = SnapshotBuilder("sweep")
     builder.begin(Stage("step 1", 10.0, level=10.0))
     late = counted(counted(Counters(), [20.0] * 95), [20.0] * 5, lag_ms=100)
