@@ -167,9 +167,10 @@ def _manifest(call: SweepCall, log: "Replayable", folder: ResultFolder, tell: "T
     if call.request_rules.files:
         what["files"] = {str(path): fingerprint(path) for path in call.request_rules.files}
     if not call.resume:
-        return Manifest(folder.path, what, replaces=str(folder.path.resolve().parent) if folder.replaces else "")
+        replaces = str(folder.path.resolve().parent) if folder.replaces else ""
+        return Manifest(folder.path, what, replaces=replaces, log=str(call.log or BUNDLED))
     manifest = Manifest.read(call.resume)
-    manifest.check(what)
+    manifest.check(what, str(call.log or BUNDLED))
     tell(f"{call.resume}: {len(manifest.done)} of {len(call.course.steps())} steps already done; resuming")
     return manifest
 

@@ -35,6 +35,9 @@ class LoggedBody:
 
     columns: ClassVar[Sequence[str]] = ("body", REF, HEADERS)
 
+    def __str__(self) -> str:
+        return "log"
+
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         if frame["body"].null_count() == frame[REF].null_count() == frame.height:
             return frame
@@ -58,6 +61,9 @@ class SizedBody:
     """
 
     columns: ClassVar[Sequence[str]] = ("request_bytes",)
+
+    def __str__(self) -> str:
+        return "size"
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         sizes = frame.select(pl.when(_HAS_BODY).then(pl.col("request_bytes").clip(0, LARGEST)).alias("size"))["size"]
@@ -84,6 +90,9 @@ class BodyFrom:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_bodies", _read(self.table, self.key))
+
+    def __str__(self) -> str:
+        return f"{self.table}:{self.key}"
 
     @property
     def columns(self) -> Sequence[str]:

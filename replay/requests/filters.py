@@ -89,6 +89,9 @@ class StatusIn:
     ranges: Sequence[tuple[int, int]]
     columns: ClassVar[Sequence[str]] = ()
 
+    def __str__(self) -> str:
+        return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.ranges)
+
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         status = pl.col("expected_rc")
         wanted = pl.any_horizontal(status.is_between(first, last) for first, last in self.ranges)
@@ -101,6 +104,9 @@ class FromRow:
 
     row: int
     columns: ClassVar[Sequence[str]] = ()
+
+    def __str__(self) -> str:
+        return str(self.row)
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         return leave_out(frame, pl.col("row") < self.row, "before the beginning")
@@ -116,6 +122,9 @@ class FromTime:
 
     instant: datetime
     columns: ClassVar[Sequence[str]] = ()
+
+    def __str__(self) -> str:
+        return self.instant.isoformat()
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         instant = self.instant
@@ -172,6 +181,9 @@ class Rewritten:
     replacement: str
     everywhere: bool = False
     columns: ClassVar[Sequence[str]] = ()
+
+    def __str__(self) -> str:
+        return f"s|{self.pattern}|{self.replacement}|{'g' * self.everywhere}"
 
     def __post_init__(self) -> None:
         check_patterns((self.pattern,))

@@ -40,6 +40,7 @@ class Manifest:
         refined: rates of the smaller steps that follow the others.
         replaces: the folder above, absolute, if the finished sweep takes the place of the result there; else empty.
             Once it has taken it, or was moved elsewhere, the folder above is another one.
+        log: the name of the log; the same log may have another.
     """
 
     folder: Path
@@ -48,6 +49,7 @@ class Manifest:
     mark: Mark = field(default_factory=Mark)
     refined: list[float] = field(default_factory=list)
     replaces: str = ""
+    log: str = ""
 
     def finish(self, step: FinishedStep, mark: Mark) -> None:
         """Note a finished step. Even after a crash the file holds this state or the one before.
@@ -80,6 +82,7 @@ class Manifest:
             "mark": asdict(self.mark),
             "refined": self.refined,
             "replaces": self.replaces,
+            "log": self.log,
         }
         path = self.folder / NAME
         try:
@@ -120,7 +123,8 @@ class Manifest:
             mark = Mark(*(_of(int, value["mark"][item.name]) for item in fields(Mark)))
             refined = [_of(float, rate) for rate in _of(list, value["refined"])]
             replaces = _of(str, value.get("replaces", ""))
-            return cls(folder, _of(dict, value["what"]), done, mark, refined, replaces)
+            log = _of(str, value.get("log", ""))
+            return cls(folder, _of(dict, value["what"]), done, mark, refined, replaces, log)
         except OSError:
             raise LogreplayError(f"{folder}: holds no sweep that could be resumed: there is no {NAME}") from None
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -128,15 +132,22 @@ class Manifest:
                 f"{path}: is not a manifest of a sweep, or is damaged; start the sweep again"
             ) from None
 
-    def check(self, what: Mapping[str, Any]) -> None:
+    def check(self, what: Mapping[str, Any], log: str = "") -> None:
         """Check that this sweep has the present settings.
+
+        Args:
+            what: the present settings.
+            log: the name of the present log.
 
         Raises:
             LogreplayError: it has others; lists all differences.
         """
         now = json.loads(json.dumps(what))
         pairs = {name: (self.what.get(name), now.get(name)) for name in {**self.what, **now}}
-        changed = [text for name, (before, after) in pairs.items() for text in _changed(name, before, after)]
+        differ = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+        if "log" in differ:
+            differ["log"] = (self.log, log)
+        changed = [text for name, (before, after) in differ.items() for text in _changed(name, before, after)]
         if changed:
             raise LogreplayError(
                 f"{self.folder}: was another sweep: {', '.join(changed)}; "
@@ -167,10 +178,9 @@ def _of(kind: type, value: Any) -> Any:
 
 def _changed(name: str, before: Any, after: Any) -> Iterator[str]:
     """What differs in a setting of a sweep, in words."""
-    if before == after:
-        return
     if name == "log":
-        yield "the log has other content"
+        named = f"was {before}, is now {after}, which" if before and before != after else after
+        yield " ".join(filter(None, ("the log", named, "has other content")))
     elif name == "files":
         before, after = before or {}, after or {}
         for path in {**before, **after}:

@@ -102,3 +102,19 @@ def test_a_frozen_value_takes_its_fields_and_leaves_the_others() -> None:
     assert taken(Load, values) == Load(tps=100)
     assert "tps" not in values
     assert values["timeout"] == 2
+
+
+def test_what_was_said_of_requests_has_the_form_of_the_command_line(tmp_path: Path) -> None:
+    """Summaries, and the refusals of --resume, held ``StatusIn(ranges=((200, 299),))``."""
+    from logreplay.options.request_rules import RequestRules
+
+    (tmp_path / "bodies.csv").write_text("url,body\n/a,x\n")
+    body = f"{tmp_path / 'bodies.csv'}:url"
+    given = {"status": "200-299,404", "since": 5, "body": "log", "rewrite": "s|a|b|g"}
+    others = {"since": "2026-01-01T00:00:00", "body": "size", "rewrite": "s|a|b|", "status": 404}
+    first, second, third = (
+        taken(RequestRules, read("sweep", options)).said() for options in (given, others, {"body": body})
+    )
+    assert first == {"status": "200-299,404", "beginning": "5", "body": "log", "rewrite": ["s|a|b|g"]}
+    assert second == {"status": "404", "beginning": "2026-01-01T00:00:00", "body": "size", "rewrite": ["s|a|b|"]}
+    assert third == {"body": body}

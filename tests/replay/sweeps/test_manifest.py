@@ -90,6 +90,21 @@ def test_differences_are_told_by_their_options_and_never_by_hashes() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        ("a.csv", "b.csv", "the log was a.csv, is now b.csv, which has other content;"),
+        ("a.csv", "a.csv", "the log a.csv has other content;"),
+        ("", "a.csv", "the log a.csv has other content;"),
+    ],
+)
+def test_another_log_is_told_by_both_names(then: str, now: str, said: str) -> None:
+    with pytest.raises(LogreplayError) as told:
+        Manifest(Path("sweep"), {"log": "a"}, log=then).check({"log": "d"}, now)
+    assert str(told.value).startswith(f"sweep: was another sweep: {said}")
+    Manifest(Path("sweep"), {"log": "a"}, log="a.csv").check({"log": "a"}, "renamed.csv")
+
+
 WRONG: tuple[object, ...] = (None, 5, "x", ["x"], [{}])
 WHOLE: dict[str, Any] = {
     "schema": "logreplay-sweep/2",
