@@ -56,8 +56,14 @@ def _column(name: str, column: "pd.Series[Any]") -> pl.Series:
         categories = pl.Series(name, kind.categories.to_list())
         return categories.gather(at.replace(-1, None))
     if isinstance(kind, pd.DatetimeTZDtype):
-        return pl.Series(name, column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()).dt.replace_time_zone("UTC")
+        return _values(name, column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()).dt.replace_time_zone("UTC")
     if isinstance(kind, np.dtype) and kind.kind != "O":
-        return pl.Series(name, column.to_numpy(), nan_to_null=True)
+        return _values(name, column.to_numpy())
     missing = column.isna().to_numpy()
     return pl.Series(name, [None if gone else value for value, gone in zip(column, missing, strict=True)], strict=False)
+
+
+def _values(name: str, values: "np.ndarray[Any, Any]") -> pl.Series:
+    """A column of numbers, truth values or times; Polars has no times in whole seconds."""
+    times = values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] not in ("ms", "us", "ns")
+    return pl.Series(name, values.astype(f"{values.dtype.kind}8[us]") if times else values, nan_to_null=True)

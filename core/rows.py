@@ -99,7 +99,11 @@ def scan(path: str | Path) -> pl.LazyFrame:
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
         for frame in whole(read_batches(path, columns or names), path):
+            frame = frame if rows is None else frame.head(rows)
+            rows = None if rows is None else rows - frame.height
             yield frame if predicate is None else frame.filter(predicate)
+            if rows == 0:
+                return
 
     return register_io_source(batches, schema=schema_of(names))
 
@@ -198,7 +202,7 @@ def read_texts(path: str | Path, rows: int = _ROWS) -> Iterator[tuple[pl.DataFra
 
 
 def read_table(path: Path, types: Types) -> pl.DataFrame:
-    """Read columns of a CSV that holds something other than requests.
+    """Read columns of a CSV that holds something other than requests; blank lines are no rows.
 
     Args:
         path: with a header line.
@@ -207,16 +211,17 @@ def read_table(path: Path, types: Types) -> pl.DataFrame:
     Raises:
         LogreplayError: it cannot be read, lacks a column, or a row cannot be read.
     """
-    columns, frames = list(types), [pl.DataFrame(schema=dict(types))]
+    frames = [pl.DataFrame(schema=dict(types))]
     with _named_in_errors(path), path.open("rb") as file:
         names, line = _first_row(file)
-        if missing := {*columns} - {*names}:
-            raise LogreplayError(f"no column {', '.join(sorted(missing))}; it needs {','.join(columns)}")
+        if missing := {*types} - {*names}:
+            raise LogreplayError(f"no column {', '.join(sorted(missing))}; it needs {','.join(types)}")
+        names = _each_once(names)
         for block in blocks(file, len(names), line + 1, _ROWS * _ROW_BYTES):
-            frame, refused = typed(block, _each_once(names), columns, types)
+            frame, refused = typed(block, names, names, types)
             for row in refused.is_not_null().arg_true():
                 raise LogreplayError(f"line {block.line_of(row):,}: {refused[row]}; correct the line, or delete it")
-            frames.append(frame)
+            frames.append(frame.filter(pl.any_horizontal(pl.all().is_not_null())).select(list(types)))
     return pl.concat(frames)
 
 

@@ -86,3 +86,12 @@ def test_a_category_holds_each_text_once(categories: bool) -> None:
 def test_a_table_needs_no_pyarrow() -> None:
     made = subprocess.run([sys.executable, "-c", WITHOUT_PYARROW], capture_output=True, text=True, check=True)
     assert made.stdout == "{'/a': 4} 1\n[('/a', 1), (None, 2), ('/a', 3)]\n"
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_of_any_resolution_are_read(unit: str) -> None:
+    """Whole seconds, as pandas makes of texts, were refused."""
+    when = pd.Series([datetime(2026, 3, 1, 12), None]).astype(f"datetime64[{unit}]")
+    spans = pd.Series([timedelta(seconds=2), None]).astype(f"timedelta64[{unit}]")
+    table = from_pandas(pd.DataFrame({"at": when, "zoned": when.dt.tz_localize("UTC"), "took": spans}))
+    assert table.rows() == [(datetime(2026, 3, 1, 12), WHEN, timedelta(seconds=2)), (None, None, None)]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.core.errors import LogreplayError
-from logreplay.core.record import REASON
-from logreplay.core.rows import names_in, read_batches, scan
+from logreplay.core.record import CORE_COLUMNS, REASON
+from logreplay.core.rows import names_in, read_batches, read_table, scan
 from logreplay.core.zstd import zstd
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,agent\n"
@@ -181,3 +181,22 @@ def test_a_file_without_rows_yields_none(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text(HEADER)
     assert sum(frame.height for frame in read_batches(path, ("url",))) == 0
+
+
+def test_the_first_rows_of_a_file_are_as_many_as_were_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(",".join(CORE_COLUMNS) + "\n" + "2026-01-01,00:00:00.0,0,0,0,0,/,200,GET\n" * 5)
+    assert scan(path).head(2).collect().height == 2
+    assert scan(path).filter(pl.col("rc") == 200).head(3).collect().height == 3
+    assert scan(path).slice(4, 3).collect().height == 1
+    assert scan(path).collect().height == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"), [("a,b\n1,2\n\n3,\n \n", [(1, 2), (3, None)]), ("a\n1\n\n3\n", [(1,), (3,)])]
+)
+def test_a_blank_line_is_no_row_of_a_table(tmp_path: Path, text: str, rows: list[tuple[int | None, ...]]) -> None:
+    (tmp_path / "table.csv").write_text(text)
+    assert (
+        read_table(tmp_path / "table.csv", dict.fromkeys(text.partition("\n")[0].split(","), pl.Int64)).rows() == rows
+    )
