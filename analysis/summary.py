@@ -151,7 +151,7 @@ def _of_one_step(figures: Mapping[str, Any], *, timed: bool) -> str:
     sentence = f"{figures['rate']['sent']:.4g} requests/s: {told}"
     cancelled, dropped = figures["errors"].get("cancelled", 0), counts["dropped"]
     if failed := counts["unexpected"] - dropped:
-        sentence += f"; {100 * failed / counts['sent']:.2g} % of the requests failed"
+        sentence += f"; {100 * failed / counts['sent']:.3g} % of the requests failed"
     if dropped:
         sentence += f"; {dropped:,} of {number_of(counts['scheduled'], 'request')} were not sent (dropped)"
     return f"{sentence}; {cancelled} cancelled" if cancelled else sentence

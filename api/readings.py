@@ -161,7 +161,7 @@ def analyze(
         return _duet(given)
     path = sources.locate(given)
     if output is not None and not force:
-        free_folder(Path(output))
+        _free_folder(Path(output))
     with cluster_executor(cluster) as executor:
         if output is None:
             tables = tables_of(path, executor)
@@ -186,7 +186,7 @@ def result_log(results: str | PathLike[str]) -> Path:
     return path
 
 
-def free_folder(folder: Path) -> Path:
+def _free_folder(folder: Path) -> Path:
     """Return a folder that is empty or not there.
 
     Raises:
