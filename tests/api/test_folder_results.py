@@ -153,6 +153,17 @@ def test_a_function_ends_a_sweep_and_its_steps_stay(url: str) -> None:
     assert "step 1 of 3" in seen
 
 
+def test_the_missing_steps_of_a_sweep_are_made_later(url: str, tmp_path: Path) -> None:
+    def second(now: Any) -> str | bool:
+        return now.stage.name.startswith("step 2") and "enough"
+
+    half = logreplay.sweep(None, url, [20, 30, 40], duration=2, stop=second, output=tmp_path / "sweep")
+    whole = logreplay.sweep(None, url, [20, 30, 40], duration=2, resume=half.folder)
+    assert list(whole.steps.rate) == [20, 30, 40]
+    assert whole.folder == half.folder == tmp_path / "sweep"
+    assert any("1 of 3 steps already done; resuming" in note for note in whole.notes)
+
+
 def test_a_sweep_of_which_no_request_was_due_is_empty(url: str, tmp_path: Path) -> None:
     result = logreplay.sweep(None, url, [0.01, 0.02], duration="100ms")
     assert not result.valid
