@@ -6,11 +6,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from logreplay.analysis.search.search import Trial, TrialOutcome
+from logreplay.analysis.search.slo import observe
+from logreplay.replay.requests.plan import Plan
+from logreplay.replay.results.verdict import RunVerdict
+from logreplay.replay.schedules.arrivals import independent
+from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.schedules.users import UniformThink, Users
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-    from logreplay.analysis.search.search import Judged, Search, Trial
+    from logreplay.analysis.search.search import Judged, Search
     from logreplay.analysis.search.slo import BoundEvidence
     from logreplay.replay.engine.engine import Replayer
     from logreplay.replay.requests.plan import RequestStream
@@ -18,7 +27,6 @@ if TYPE_CHECKING:
     from logreplay.replay.results.outcome import Outcome as Ran
     from logreplay.replay.results.outcome import Progress
     from logreplay.replay.schedules.rates import Schedule
-    from logreplay.replay.schedules.users import UniformThink
 
 
 _OffLoop = Callable[..., Awaitable[Any]]
@@ -63,9 +71,6 @@ async def drive(
     Raises:
         LogreplayError: as `Engine.run`.
     """
-    from logreplay.analysis.search.search import Trial, TrialOutcome
-    from logreplay.replay.requests.plan import Plan
-
     off_loop: _OffLoop = asyncio.to_thread if threaded else _at_once
     clock, first, position = asyncio.get_running_loop().time, 0, 0
     while isinstance(search.next, Trial):
@@ -98,8 +103,6 @@ async def drive(
 
 def by_chance(seed: int) -> "Callable[[Trial], Schedule]":
     """Requests of independent visitors, differently in each trial and with each seed, but as many as its rate says."""
-    from logreplay.replay.schedules.arrivals import independent
-    from logreplay.replay.schedules.rates import Constant
 
     def schedule(trial: "Trial") -> "Schedule":
         return independent(Constant(trial.rate, trial.seconds), seed=_of_trial(seed, trial))
@@ -114,14 +117,11 @@ def _of_trial(seed: int, trial: "Trial") -> int:
 
 def evenly(trial: "Trial") -> "Schedule":
     """Requests are evenly spaced."""
-    from logreplay.replay.schedules.rates import Constant
-
     return Constant(trial.rate, trial.seconds)
 
 
 def users(think: "float | UniformThink") -> "Callable[[Trial], Schedule]":
     """Users who think after each response, differently in each trial if at random; their number is searched."""
-    from logreplay.replay.schedules.users import UniformThink, Users
 
     def schedule(trial: "Trial") -> "Schedule":
         drawn = replace(think, seed=_of_trial(think.seed, trial)) if isinstance(think, UniformThink) else think
@@ -141,8 +141,6 @@ class _Look:
         responses: "RecentRequests",
         first: int,
     ) -> None:
-        import numpy as np
-
         self._search, self._trial, self._responses = search, trial, responses
         self._first = first
         self._due = np.zeros(0)
@@ -158,10 +156,6 @@ class _Look:
 
         Only what ended up to ``known_by`` seconds is taken to have ended.
         """
-        import numpy as np
-
-        from logreplay.analysis.search.slo import observe
-
         seen = self._responses.ended
         if self._search.goal.users:  # when a request was due is known once it has ended; plans begin on whole seconds
             due = seen.scheduled - np.floor(seen.scheduled.min(initial=np.inf))
@@ -189,8 +183,6 @@ class _Look:
             taken_up: how many were taken up.
             known: how many of these had surely ended by then.
         """
-        import numpy as np
-
         if self._search.goal.users:
             return self._due
         waiting = np.setdiff1d(np.arange(taken_up), ended - self._first)
@@ -250,8 +242,6 @@ def _answers_fail(ran: "Ran") -> bool:
 
 def _void(ran: "Ran") -> str:
     """Why a trial says nothing of the target; empty if it does."""
-    from logreplay.replay.results.verdict import RunVerdict
-
     if ran.health.verdict not in (RunVerdict.GENERATOR_BOUND, RunVerdict.RATE_MISSED):
         return ""
     return next(finding.text for finding in ran.health.findings if finding.severity == "void")
