@@ -113,14 +113,22 @@ def test_ctrl_c_at_any_instant_leaves_whole_rows_and_a_readable_result(moment: i
 
 
 NOTEBOOK = [
-    "import logreplay\nserver = logreplay.serve(workers=8, service_time=0.004)",
+    """import asyncio, logreplay, os, signal, threading, time
+server = logreplay.serve(workers=8, service_time=0.004)
+long = dict(tps=100, duration=60)
+def interrupt_when_there_are_rows(path):
+    while not (os.path.exists(path) and os.path.getsize(path) > 500):
+        time.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGINT)
+def begin(path):
+    threading.Thread(target=interrupt_when_there_are_rows, args=(path,), daemon=True).start()""",
     "result = logreplay.run(None, server.url, tps=100, duration='500ms', workers=2, progress=True)\nresult",
     "print(len(result.requests))",
     "result = await logreplay.aio.run(None, server.url, tps=100, duration='500ms')\nprint(len(result.requests))",
-    "import asyncio, os, signal, threading\n"
-    "threading.Timer(2.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
-    "ended = logreplay.run(None, server.url, tps=100, duration=60)",
-    "print(ended.stopped.partition(':')[0], len(ended.requests) > 0)\nserver.close()",
+    "begin('a.csv')\nended = logreplay.run(None, server.url, output='a.csv', **long)",
+    "print(ended.stopped.partition(':')[0], len(ended.requests) > 0)",
+    "begin('b.csv')\nended = await logreplay.aio.run(None, server.url, output='b.csv', **long)",
+    "print(os.path.exists('b.summary.json'))\nserver.close()",
 ]
 
 
@@ -128,11 +136,14 @@ NOTEBOOK = [
 def test_a_notebook_runs_with_workers_with_await_and_is_stopped(tmp_path: Path) -> None:
     nbformat, client = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in NOTEBOOK])
-    client.NotebookClient(book, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    _, shown, rows, awaited, _, stopped = (cell.outputs for cell in book.cells)
+    client.NotebookClient(
+        book, timeout=120, allow_errors=True, resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
+    _, shown, rows, awaited, _, stopped, cancelled, kept = (cell.outputs for cell in book.cells)
     assert any("offered" in output.get("data", {}).get("text/plain", "") for output in shown)
     assert any("text/html" in output.get("data", {}) for output in shown)
     assert [rows[0].text, awaited[0].text, stopped[0].text] == ["50\n", "50\n", "interrupted True\n"]
+    assert [cancelled[0].ename, kept[0].text] == ["CancelledError", "True\n"]
 
 
 DASK = """
