@@ -29,11 +29,6 @@ class AnswerRules:
         return KEPT if self.keep is None else self.keep
 
     @property
-    def given(self) -> str:
-        """An option that the user gave; empty for none."""
-        return "--ignore" if self.ignore else "--keep" if self.keep is not None else ""
-
-    @property
     def rules(self) -> "Rules":
         """The rules of ``--ignore``."""
         from logreplay.analysis.answers.rules import Rules

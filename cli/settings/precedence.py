@@ -35,11 +35,6 @@ class Setting:
     origin: str
 
 
-def exclusive(*names: str) -> dict[str, set[str]]:
-    """Return parameters of which only one can be given, each with all the others."""
-    return {name: set(names) - {name} for name in names}
-
-
 def applicable(
     settings: Mapping[str, Setting],
     typed: Mapping[str, Any],

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.cli.settings.precedence import Rank, Setting, applicable, exclusive
+from logreplay.cli.settings.precedence import Rank, Setting, applicable
 
 RANKS = st.sampled_from([Rank.FILE, Rank.FILE_SECTION, Rank.VARIABLE, Rank.COMMAND_VARIABLE])
 NAMES = "abcd"
@@ -14,6 +14,7 @@ SETTINGS = st.dictionaries(
     st.sampled_from(NAMES), st.builds(Setting, st.sampled_from(["x", "y", False]), RANKS, st.just("somewhere"))
 )
 LABELS = [*NAMES, *(f"{name}=x" for name in NAMES)]
+EXCLUSIVE = {name: set(NAMES) - {name} for name in NAMES}
 RELATIONS = st.dictionaries(st.sampled_from(LABELS), st.sets(st.sampled_from(LABELS), max_size=2), max_size=4)
 
 
@@ -42,7 +43,7 @@ def test_settings_that_count_count_as_they_are_and_once_more(
 def test_of_settings_that_exclude_each_other_only_those_of_the_highest_rank_are_left(
     settings: dict[str, Setting],
 ) -> None:
-    kept = applicable(settings, {}, yields_to=exclusive(*NAMES))
+    kept = applicable(settings, {}, yields_to=EXCLUSIVE)
     highest = max((setting.rank for setting in settings.values() if setting.value is not False), default=Rank.NONE)
     assert {setting.rank for setting in kept.values() if setting.value is not False} <= {highest}
     most = max(setting.rank for setting in settings.values())
@@ -51,7 +52,7 @@ def test_of_settings_that_exclude_each_other_only_those_of_the_highest_rank_are_
 
 def test_two_of_one_rank_are_both_left_for_the_command_to_refuse() -> None:
     both = {"a": made(), "b": made()}
-    assert applicable(both, {}, yields_to=exclusive("a", "b")) == both
+    assert applicable(both, {}, yields_to={"a": {"b"}, "b": {"a"}}) == both
 
 
 @pytest.mark.parametrize(
