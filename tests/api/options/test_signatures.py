@@ -12,7 +12,7 @@ from logreplay.options import parameters
 from logreplay.options.signatures import annotation, default_of
 from logreplay.options.table import MOST_USED, options_of
 
-FUNCTIONS = [logreplay.run, logreplay.sweep, logreplay.find]
+FUNCTIONS = [logreplay.run, logreplay.sweep, logreplay.find, logreplay.duet]
 SOURCE = ast.parse(Path(parameters.__file__).read_text(encoding="utf-8"))
 CLASSES = {node.name: node for node in SOURCE.body if isinstance(node, ast.ClassDef)}
 
