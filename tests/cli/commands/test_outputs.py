@@ -39,7 +39,7 @@ def test_no_command_writes_over_what_it_reads(
     for name in ("r.csv", "r.png"):
         Path(name).write_text(RESULTS)
     Path("link.csv").symlink_to("r.csv")
-    assert logreplay(list(command)) == 1
+    assert logreplay(list(command)) == 2
     assert "-o would overwrite" in capsys.readouterr().err
     assert Path("r.csv").read_text() == Path("r.png").read_text() == RESULTS
     assert Path("link.csv").is_symlink()
