@@ -77,3 +77,9 @@ def test_a_mean_within_its_bound_is_not_rejected_for_a_few_slow_requests(law: st
     assert {searched(server, seed, 10, 40)[1].why for seed in range(25)} == {"at-least"}
     slow = replace(server, queue=SimulatedQueue(40, 0.075, law))  # type: ignore[arg-type]
     assert not any(searched(slow, seed, 10, 40)[1].holds for seed in range(25))
+
+
+def test_more_constant_failures_than_allowed_are_seldom_promised_though_they_come_in_bursts() -> None:
+    """Of 20 searches at 2 % in bursts of 5, 14 promised at most 1 % of failures; at 3 % in bursts of 20, 15."""
+    for server in (replace(MM4, fails=0.02, burst=5), replace(MM4, fails=0.03, burst=20)):
+        assert sum(searched(server, seed, 50)[1].holds for seed in range(100, 110)) <= 5

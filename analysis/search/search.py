@@ -46,7 +46,7 @@ from logreplay.analysis.search.trials import (
     Verdict,
     Why,
 )
-from logreplay.analysis.statistics.failures import Series, fails_at_any_rate, fails_more, share_failed
+from logreplay.analysis.statistics.failures import Series, fails_above, fails_at_any_rate, fails_more, share_failed
 from logreplay.analysis.statistics.quantiles import Ints
 
 __all__ = ["Answer", "Goal", "Judged", "Search", "Trial", "TrialOutcome"]
@@ -316,7 +316,7 @@ class Search:
         verdict: Verdict = "pass"
         if outcome.void:
             verdict = "fail" if trial.rate > self.completed else "void"
-        elif outcome.cut or grows or not self._kept(outcome.evidence, trial):
+        elif outcome.cut or grows or not self._kept(outcome.evidence, trial) or self._fails_together(outcome, trial):
             verdict = "fail"
         if grows and (verdict == "fail" or outcome.contended):
             completed = outcome.evidence.completed(trial.settle_s)
@@ -335,6 +335,16 @@ class Search:
             more = not finding.kept and fails_more([evidence.failures], self._base(trial.rate))
             return more or finding.surely_missed
         return not finding.kept if finding.enough or trial.phase == "confirm" else finding.surely_missed
+
+    def _fails_together(self, outcome: TrialOutcome, trial: Trial) -> bool:
+        """Whether a confirmation and the trials up to its rate together fail more than may fail.
+
+        In bursts, failures are few events, and one trial alone hardly ever surely has too many of them.
+        """
+        valid = [e.outcome for e in self.judged if e.verdict != "void" and e.trial.rate <= trial.rate]
+        trials = [each.evidence.failures for each in (*valid, outcome)]
+        allowed = [each.allowance for each in self.goal.bounds if each.statistic == "errors"]
+        return trial.phase == "confirm" and any(fails_above(trials, each) for each in allowed)
 
     def _base(self, rate: float) -> list[Series]:
         """The requests and failures of the trials at up to half of a rate."""

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from logreplay.analysis.statistics.intervals import cluster_size, newcombe, wilson
+from logreplay.analysis.statistics.intervals import cluster_size, expected_hits, newcombe, wilson
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 
@@ -29,6 +29,8 @@ _GROWS_Z: Final = 2.3
 """One-sided 99 %."""
 SURE_Z: Final = 3.1
 """One-sided 99.9 %: a search looks at many trials."""
+_LIKELY_Z: Final = 1.64
+"""One-sided 95 %."""
 ODDS: Final = 3.0
 
 
@@ -114,6 +116,18 @@ def fails_more(trials: Sequence[Series], base: Sequence[Series]) -> bool:
     some = shares > 0
     clusters = (requests * shares / size)[some]
     return bool(2 * np.sum(clusters * np.log(shares[some] / expected)) > SURE_Z**2)
+
+
+def fails_above(trials: Sequence[Series], allowed: float) -> bool:
+    """Whether trials together fail more than may fail, and that is likely.
+
+    Args:
+        trials: requests and failures of each second of each trial.
+        allowed: share of the requests that may fail.
+    """
+    size, number = cluster_size(*trials), sum(int(counts.sum()) for counts, _ in trials)
+    clusters = share_failed(trials) * number / size
+    return bool(number) and expected_hits(clusters, _LIKELY_Z)[0] > allowed * number / size
 
 
 def fails_at_any_rate(rate: Floats, trials: Sequence[Series], allowed: float) -> bool:
