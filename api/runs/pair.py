@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from logreplay.replay.requests.object_store import Stored
     from logreplay.replay.requests.sources import RequestSource
     from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.results.stop_rules import StopRule
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.contract import Sender
     from logreplay.replay.senders.pair_keeper import SamplingConfig
@@ -156,8 +157,8 @@ class _OneDuet:
     plan: Plan
     mailbox: Mailbox
 
-    def replay(self) -> "tuple[Outcome, DuetJudgement, list[Finding]]":
-        """Run the plan, and tell how it goes; what became of it, the verdict, and the findings besides."""
+    def replay(self) -> "tuple[Outcome, DuetJudgement, list[Finding], StopRule]":
+        """Run the plan, and tell how it goes; return what became of it, the verdict, findings besides, the stop rule."""
         call, schedule, load = self.call, self.plan.schedule, self.call.load
         sender_rules, together = call.sender_rules, self.stream.together
         paths = [self.folder / f"{name}.csv" for name in call.targets]
@@ -167,7 +168,7 @@ class _OneDuet:
         keeping = keep if call.compares_answers else None
         levels = [(rate * share, seconds) for rate, seconds in load.steps or ()]
 
-        async def main(stop: asyncio.Event) -> "tuple[Outcome, DuetJudgement, list[Finding]]":
+        async def main(stop: asyncio.Event) -> "tuple[Outcome, DuetJudgement, list[Finding], StopRule]":
             # all permissions before the first request
             endpoints = [await unless_stopped(stop, sender_rules.endpoint(url)) for url in call.targets.values()]
             for (name, one), (other, another) in combinations(zip(_GIVEN_AS, endpoints, strict=False), 2):
@@ -201,7 +202,7 @@ class _OneDuet:
                     audience.end(outcome)
             answers = outcome.counters.completed * sender_rules.cookies
             told = report_sessions(engine, answers=answers, told=outcome.health.findings)
-            return outcome, health, [*findings.values(), *audience.findings, *told, *rule.findings()]
+            return outcome, health, [*findings.values(), *audience.findings, *told, *rule.findings()], rule
 
         grows, where = grows_at(paths[0], belonging), " and ".join(call.targets.values())
         with call.telling.audience("duet", where, grows, self.mailbox) as audience:

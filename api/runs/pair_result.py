@@ -21,15 +21,16 @@ from logreplay.options.load import log_report
 from logreplay.replay.requests.combine import ForTargets
 from logreplay.replay.requests.plan import Plan
 from logreplay.replay.results.by_target import DuetJudgement
-from logreplay.replay.results.stop_rules import STOP_REFUSED
 from logreplay.replay.results.verdict import Severity
 from logreplay.replay.schedules.rates import Together
 from logreplay.runs import pair_answers
+from logreplay.runs.evaluation import stop_checks
 
 if TYPE_CHECKING:
     from logreplay.analysis.answers.tally import AnswerDifferences
     from logreplay.analysis.verdict.comparison import Comparison
     from logreplay.replay.results.outcome import Outcome
+    from logreplay.replay.results.stop_rules import StopRule
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.schedules.rates import Schedule
 
@@ -46,6 +47,7 @@ class EndedDuet:
         stream, plan: the requests, and when they were due.
         outcome, health: what became of them, and the verdict.
         findings: besides those of the outcome.
+        rule: watched for the conditions that end it.
     """
 
     call: DuetCall
@@ -54,6 +56,7 @@ class EndedDuet:
     outcome: "Outcome"
     health: DuetJudgement
     findings: "Sequence[Finding]"
+    rule: "StopRule"
 
     def result(self, folder: Path) -> DuetResult:
         """Compare the rows in a folder, and write what differs."""
@@ -87,13 +90,13 @@ class EndedDuet:
         return [*self.findings, *self.outcome.health.findings]
 
     def _checks(self, found: "Comparison", differences: "AnswerDifferences | None") -> Iterator[Check]:
-        """The validity of the duet, conditions of --stop that were refused, its times, failures and answers."""
+        """The validity of the duet, the conditions of --stop, its times, failures and answers."""
         call, health = self.call, self.health
         why = "; ".join(finding.text for finding in health.whole.findings)
         yield Check("valid duet", "passed" if health.valid else "unjudged", why)
         own = "; ".join(each.text for each in health.targets["candidate"])
         yield check_candidate(own, failing="candidate" in health.failing)
-        yield from (Check("--stop", "unjudged", each.text) for each in self.findings if each.code == STOP_REFUSED)
+        yield from stop_checks(call.stop_at, call.stop_asked, self.rule)
         if call.fail_above is None:
             yield Check("times", text=found.sentence)
         else:

@@ -119,3 +119,12 @@ def test_a_duet_is_saved_and_read_again(log: Path, urls: Urls, tmp_path: Path) -
 def test_a_duet_needs_a_log(urls: Urls) -> None:
     with pytest.raises(logreplay.UsageError, match="name a log"):
         logreplay.duet(None, urls[0], urls[1], tps=1)  # type: ignore[arg-type]
+
+
+def test_a_duet_that_a_condition_stops_does_not_pass(log: Path, urls: Urls) -> None:
+    result = logreplay.duet(log, urls[0], urls[2], stop="errors>5%/1s", tps=80, duration="30s")
+    assert result.stopped.startswith("errors>5%/1s")
+    assert {check.name: check.state for check in result.checks}["--stop errors>5%/1s"] == "failed"
+    by_function = logreplay.duet(log, urls[0], urls[1], stop=lambda now: "enough", tps=80, duration="30s")
+    assert by_function.stopped == "enough"
+    assert not by_function.passed
