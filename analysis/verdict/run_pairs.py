@@ -194,14 +194,21 @@ def rows(source: Source, notes: list[str], *, at_once: bool = False) -> pl.DataF
         "rate": pl.col("offered").fill_nan(0.0),
         "seq": pl.coalesce("seq", "position"),
     }
-    found = readable(source, notes, "step", "lag", **columns)
+    found = readable(source, notes, "step", "lag", empty=at_once, **columns)
     if at_once:
         return found.drop("row")
     return found.sort("seq").with_columns(turn=pl.int_range(pl.len()).over("rate", "row"))
 
 
-def readable(source: Source, notes: list[str], *names: str, **columns: pl.Expr) -> pl.DataFrame:
+def readable(source: Source, notes: list[str], *names: str, empty: bool = False, **columns: pl.Expr) -> pl.DataFrame:
     """Load the requests that were sent: ``row``, ``what``, times, outcome, and further columns; note the others.
+
+    Args:
+        source: result log.
+        notes: takes the notes.
+        names: further columns, unchanged.
+        empty: accept a result log without requests, as a short duet may leave.
+        columns: further columns by name, computed.
 
     Raises:
         LogreplayError: there are none.
@@ -232,7 +239,7 @@ def readable(source: Source, notes: list[str], *names: str, **columns: pl.Expr) 
             f"{sources.name_of(source)}: {was} not sent (dropped), and {'is' if dropped == 1 else 'are'} left out"
         )
     found = pl.concat(parts)
-    if found.is_empty():
+    if found.is_empty() and not empty:
         raise LogreplayError(f"{sources.name_of(source)}: no request in it was sent: nothing to compare")
     return found
 

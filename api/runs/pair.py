@@ -158,7 +158,7 @@ class _OneDuet:
     mailbox: Mailbox
 
     def replay(self) -> "tuple[Outcome, DuetJudgement, list[Finding], StopRule]":
-        """Run the plan, and tell how it goes; return what became of it, the verdict, findings besides, the stop rule."""
+        """Run the plan, and tell how it goes; return its outcome, the verdict, findings besides, and the stop rule."""
         call, schedule, load = self.call, self.plan.schedule, self.call.load
         sender_rules, together = call.sender_rules, self.stream.together
         paths = [self.folder / f"{name}.csv" for name in call.targets]
