@@ -50,8 +50,13 @@ class Server:
         self.notes = (*notes, *([f"warning: {log}: {left_out(refused)}"] if refused else []))
 
     def wait(self) -> None:
-        """Wait until the process ends, which it does not do by itself."""
-        self._process.wait()
+        """Wait until somebody ends the process.
+
+        Raises:
+            LogreplayError: this process did not.
+        """
+        if self._process.wait() and not self._connection.closed:
+            raise LogreplayError("the server was killed, or crashed; start it again")
 
     def close(self) -> None:
         """End the server; once more does nothing."""

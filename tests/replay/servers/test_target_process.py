@@ -1,5 +1,7 @@
 """The target of known capacity as a child process."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import logreplay
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.servers.known_capacity import ServerCapacity
 from logreplay.replay.servers.target_process import Server
+from support.command_line import children
 
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00,0,0,0,77,/a,200,GET\n"
 PARENT = """
@@ -67,8 +70,20 @@ def test_a_server_that_cannot_start_says_why_in_an_error_alone(
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
-    [({"workers": 0}, "at least 1 worker"), ({"service_time": 0}, "above 0"), ({"port": 65536}, "expected a port")],
+    [({"workers": 0}, "workers=0"), ({"service_time": 0}, "service_time=0"), ({"port": 65536}, "port=65536")],
 )
 def test_a_server_that_nobody_could_mean_is_refused(wrong: dict[str, Any], said: str, log: Path) -> None:
     with pytest.raises(logreplay.UsageError, match=said):
         logreplay.serve(log, **wrong)
+
+
+def test_the_command_ends_with_an_error_if_its_server_was_killed(log: Path) -> None:
+    program = "from logreplay.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "serve", str(log), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        assert "carries" in process.stderr.readline()
+        (server,) = children(process.pid)
+        os.kill(server, signal.SIGKILL)
+        assert "the server was killed, or crashed" in process.stderr.read()
+        assert process.wait(30) == 1
