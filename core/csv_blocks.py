@@ -11,7 +11,6 @@ no line is looked at more than a few times, whatever the file holds.
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
@@ -206,8 +205,7 @@ def _mended(text: bytes, columns: int, line: int, *, whole: bool) -> tuple[RowBl
         whole: no more can come that closes the last quote.
     """
     *lines, _ = text.split(b"\n")
-    written, refused = StringIO(), list[Refused]()
-    write = csv.writer(written, lineterminator="\r\n").writerow  # quotes both of them in values
+    written, refused = list[str](), list[Refused]()
     at = alone = rows = 0  # lines before `alone` are read one by one: a quote before them was not closed
     while at < len(lines):
         stop = at + 1 if at < alone else len(lines)
@@ -217,12 +215,29 @@ def _mended(text: bytes, columns: int, line: int, *, whole: bool) -> tuple[RowBl
         if why:
             refused.append(Refused(rows, why, lines[at]))
             at, alone = at + 1, max(alone, at + taken)
+            written.append("," * (columns - 1))
         else:
+            row = b"\n".join(lines[at : at + taken]).decode("utf-8", "replace")
+            written.append(_written(values, row) if values else "," * (columns - 1))
             at += taken
-        write(values or [""] * columns)
         rows += 1
     used = sum(map(len, lines[:at])) + at
-    return RowBlock(written.getvalue().encode(), rows, line, refused), used
+    return RowBlock("".join(f"{row}\n" for row in written).encode(), rows, line, refused), used
+
+
+def _written(values: Sequence[str], row: str) -> str:
+    """Write the values of a row so that the block is clean; of the empty ones those stay quoted that were.
+
+    Args:
+        values: of the row, as the csv module read them: it does not say which were quoted.
+        row: their text.
+    """
+    parts, at, texts = row.split(","), 0, list[str]()
+    for value in values:
+        quoted = any(letter in value for letter in ',"\r\n') or (not value and parts[at].startswith('"'))
+        texts.append('"' + value.replace('"', '""') + '"' if quoted else value)
+        at += 1 + value.count(",")  # a value without quotes has no comma
+    return ",".join(texts)
 
 
 def _row(lines: Sequence[bytes], at: int, stop: int, columns: int) -> tuple[list[str], int, str]:

@@ -73,6 +73,13 @@ def test_a_row_that_cannot_be_read_is_refused_with_its_line_and_costs_no_other(l
     assert refused == [(22, why)]
 
 
+@pytest.mark.parametrize("beside", ["", "1,2\n", 'x,Mozilla 5"0,y\n'])
+def test_a_quoted_empty_value_is_an_empty_text_whatever_is_beside_it(beside: str) -> None:
+    """In a block with a line that is not clean it was null."""
+    read, _ = rows_of(f'"",2,\n"a, ""b""",,""\r\n{beside}', 1 << 20)
+    assert read[:2] == [("", "2", None), ('a, "b"', None, "")]
+
+
 def test_a_line_that_a_quote_would_swallow_is_read_by_itself() -> None:
     lines = "".join(f"{number},x,\n" for number in range(1000))
     read, refused = rows_of('0,"Mozilla 5.0,\n' + lines)
