@@ -16,7 +16,7 @@ from logreplay.core.bodies import REF
 from logreplay.core.errors import LogError, UsageError
 from logreplay.core.files import unwritable
 from logreplay.core.plural import number_of
-from logreplay.replay.requests.header_columns import PAYLOAD, check_header, header_column
+from logreplay.replay.requests.header_columns import CONTROLS, PAYLOAD, check_header, header_column, header_name
 from logreplay.replay.requests.plan import CHUNK_ROWS
 
 _TOGETHER: Final = 64
@@ -225,7 +225,11 @@ def _checked(name: str, table: pl.DataFrame) -> pl.DataFrame:
             f"{name}: column {REF} points into a file beside a CSV, which a table does not know; give the path of the "
             "CSV, or a column body"
         )
-    made = {each.name: _typed(name, each) for each in table if each.name not in (*_INSTANT, "start", "body", REF)}
+    made_of_others = (*_INSTANT, "start", "body", REF, PAYLOAD)
+    made = {each.name: _typed(name, each) for each in table if each.name not in made_of_others}
+    for column in table.columns:
+        if header := header_name(column):
+            _check_headers(name, header, made[column])
     made["op"] = made.get("op", pl.repeat("GET", table.height, eager=True))
     for column in ("url", "op"):
         if made[column].null_count():
@@ -235,6 +239,20 @@ def _checked(name: str, table: pl.DataFrame) -> pl.DataFrame:
         body = table["body"]
         made[PAYLOAD] = body if body.dtype == pl.Binary else _text(name, body).cast(pl.Binary)
     return pl.DataFrame({**made, **_times(name, table)}) if table.height else pl.DataFrame(made)
+
+
+def _check_headers(name: str, header: str, values: pl.Series) -> None:
+    """Check the column of a header.
+
+    Raises:
+        LogError: it cannot be set; names the first row with a wrong value.
+    """
+    wrong = values.fill_null("").str.contains(CONTROLS).arg_true()
+    for row in [*wrong.head(1), 0][: len(values)]:
+        try:
+            check_header(header, values[row] or "")
+        except ValueError as error:
+            raise LogError(f"{name}: row {row}, column {values.name}: {error}") from None
 
 
 def _times(name: str, table: pl.DataFrame) -> dict[str, pl.Series]:

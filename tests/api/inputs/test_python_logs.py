@@ -81,6 +81,11 @@ def test_requests_become_rows_with_their_headers_and_bodies() -> None:
         (pl.DataFrame({"url": [1]}), "row 0, column url: 1: expected a text"),
         (pl.DataFrame({"url": ["/a"], "rc": ["ok"]}), "row 0, column rc: 'ok': expected a number"),
         (pl.DataFrame({"url": ["/a"], "body_ref": ["1-2"]}), "column body_ref points into a file"),
+        (pl.DataFrame({"url": ["/a"], "header:Content-Length": ["5"]}), "'Content-Length' is written by the sender"),
+        (
+            pl.DataFrame({"url": ["/a", "/b"], "header:A": ["x", "x\r\ny"]}),
+            "row 1, column header:A: the value of header",
+        ),
         ([Request("/a"), "/b"], "list of 2 requests: request 1: expected logreplay.Request, got str"),
         ([Request("/a", body=7)], "request 0: body=7: expected bytes"),  # type: ignore[arg-type]
         ([Request("/a", headers={"Bad name": "x"})], "request 0: 'Bad name' is not the name of a header"),
