@@ -67,12 +67,12 @@ def settings(function: str, path: str | PathLike[str] = "logreplay.toml") -> dic
             check_allowed(where, path, key, value)
             if key in keys and (section or _meaning(keys[key]) == top[key]):
                 taken[key] = _typed(where, key, keys[key], value)
+                _check_sent(where, function, key, keys[key], taken[key])
     check_places(str(path), taken)
     if taken.keys() & {*DESTINATIONS} and (both := taken.keys() & {*NEEDS_TYPED_DESTINATION}):
         raise LogreplayError(f"{path} sets {min(both)} and the target; a file cannot do both: give one in the program")
-    parameters = {option.name for option in options_of(function, python=True)} - {"allow_target"}
-    given = {keys[key][0]: value for key, value in taken.items()}
-    return {name: value for name, value in given.items() if name in {*parameters, *_ARGUMENTS[function]}}
+    given = {keys[key][0]: value for key, value in taken.items() if _is_parameter(function, keys[key])}
+    return {name: value for name, value in given.items() if name != "allow_target"}
 
 
 @cache
@@ -133,6 +133,29 @@ def _typed(where: str, key: str, meant: _Key, value: Any) -> Any:
     if option and option.several:
         return texts
     return option.kind.checked(texts[0]) if option and option.commands in OTHERS else ",".join(texts)
+
+
+def _check_sent(where: str, function: str, key: str, meant: _Key, value: object) -> None:
+    """Check that a function would not send what the command line does not.
+
+    Raises:
+        LogreplayError: the option keeps the command from sending, and the function does not have it.
+    """
+    name, option, _ = meant
+    if name == "dry_run" and value is True:
+        raise LogreplayError(
+            f"{where}: {function}() would send what {key!r} on the command line only prints: leave it out of the file, "
+            "and use logreplay run --dry-run"
+        )
+    if option and function in option.refused.split():
+        raise LogreplayError(f"{where}: {function} has no option {key!r}: leave it out")
+
+
+def _is_parameter(function: str, meant: _Key) -> bool:
+    """Whether a function takes the values of a key; those of ``progress`` are of the terminal."""
+    name, option, _ = meant
+    among = {one.name: one.kind.annotation for one in options_of(function, python=True)}
+    return option is None or among.get(name) == option.kind.annotation
 
 
 def _near(name: str, known: Iterable[str]) -> str:

@@ -63,6 +63,8 @@ def test_numbers_of_functions_that_send_nothing_are_read(file: Path) -> None:
         ("[run]\nwatch = ['x=!id']", "line 2: 'watch' cannot be set in a file: it runs a command"),
         ("target = 'unix:/run/docker.sock'", "a file cannot name the socket of another program"),
         ("[run]\noutput = '../rows.csv'", "a file cannot name a path outside of its folder"),
+        ("dry-run = true", "line 1: run.. would send what 'dry-run' on the command line only prints"),
+        ("[run]\nno-dry-run = false", "line 2: run.. would send what 'no-dry-run'"),
         ("[run]\nlive = '0.0.0.0:80'", "a file cannot open a port to other machines"),
         ("log = 's3://bucket/key'", "a file cannot have a store read with your credentials"),
         ("target = 'http://a'\nmethods = 'DELETE'", "sets methods and the target; a file cannot do both"),
@@ -73,6 +75,27 @@ def test_what_the_command_line_refuses_is_refused(file: Path, text: str, said: s
     file.write_text(text)
     with pytest.raises(logreplay.LogreplayError, match=said):
         logreplay.settings("run", "logreplay.toml")
+
+
+@pytest.mark.parametrize("key", ["vusers = 5", "think = '1s'"])
+def test_an_option_that_a_duet_refuses_on_the_command_line_is_refused_in_its_section(file: Path, key: str) -> None:
+    file.write_text(f"[duet]\n{key}\n")
+    with pytest.raises(logreplay.LogreplayError, match=f"line 2: duet has no option '{key.split()[0]}'"):
+        logreplay.settings("duet")
+
+
+def test_a_dry_run_that_is_off_or_of_another_function_changes_nothing(file: Path) -> None:
+    file.write_text("[run]\ndry-run = false\n")
+    assert logreplay.settings("run") == {}
+    file.write_text("dry-run = true\n")
+    assert logreplay.settings("sweep") == {}
+
+
+@pytest.mark.parametrize("how", ["auto", "json", "none"])
+def test_options_whose_values_only_the_terminal_has_are_left_out(file: Path, how: str) -> None:
+    file.write_text(f"progress = '{how}'\nquiet = true\n[run]\nverbose = true\noutput = 'rows.csv'\n")
+    assert logreplay.settings("run") == {"output": "rows.csv"}
+    read("run", logreplay.settings("run"))
 
 
 def test_a_file_gives_no_permission(file: Path) -> None:
