@@ -2,12 +2,13 @@
 
 import shlex
 from dataclasses import asdict, dataclass
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from logreplay.convert_result import ConvertResult
 from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.options.keywords import read
 from logreplay.parsers.conversion.filters import Filter, time_zone
 from logreplay.parsers.conversion.ingest import Limit
 from logreplay.parsers.conversion.job import ConvertOptions, output_for
@@ -117,7 +118,7 @@ def convert(
     until: str = "",
     match: str = "",
     exclude: str = "",
-    status: str = "",
+    status: int | str = "",
     methods: str = "",
     client: str = "",
     redact: bool = False,
@@ -160,17 +161,20 @@ def convert(
         TooManyRejects: more lines were rejected than ``strict`` and ``max_rejects`` allow.
         LogreplayError: a log cannot be read, the output not be written, or no line is a request.
     """
-    logs = (str(log), *map(str, more))
-    scratch = Scratch() if output is None else None
+    given = {
+        "format": format, "to": to, "timezone": timezone, "time_unit": time_unit, "stamped": stamped, "since": since,
+        "until": until, "match": match, "exclude": exclude, "status": _text(status), "methods": methods,
+        "client": client, "redact": redact, "rejects": rejects, "strict": strict, "cluster": cluster, "force": force,
+        "max_rejects": _text(max_rejects), "output": None if output is None else fspath(output),
+    }  # fmt: skip
+    values = read("convert", {name: value for name, value in given.items() if value != ""})
+    logs = tuple(fspath(each) for each in (log, *more))
+    if (place := values.pop("output")) == "-":
+        raise UsageError("output='-': a function prints nothing; name a file")
+    scratch = Scratch() if place is None else None
     try:
-        target = str(scratch.path / output_for(logs[0], to or "").name) if scratch else str(output)
-        call = ConvertCall.of(
-            logs, target, format=format, to=to, timezone=timezone, time_unit=time_unit, stamped=stamped, since=since,
-            until=until, match=match, exclude=exclude, status=status, method=methods, client=client, redact=redact,
-            rejects=None if rejects is None else Path(rejects), strict=strict, cluster=cluster, force=force,
-            max_rejects=None if max_rejects is None else str(max_rejects),
-        )  # fmt: skip
-        result = convert_once(call)
+        target = str(scratch.path / output_for(logs[0], to or "").name) if scratch else place
+        result = convert_once(ConvertCall.of(logs, target, method=values.pop("methods"), **values))
         if result.nothing:
             raise LogreplayError(result.nothing)
     except BaseException:
@@ -179,6 +183,11 @@ def convert(
         raise
     result.scratch = scratch
     return result
+
+
+def _text(value: float | str | None) -> str | None:
+    """A number, or a text, as the command line would have it."""
+    return None if value is None else str(value)
 
 
 def _limit(text: str | None, *, strict: bool) -> Limit:

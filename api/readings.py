@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from logreplay.analysis.verdict.checks import Check
 from logreplay.core.errors import LogreplayError, UsageError
-from logreplay.core.quantities import Seconds, as_seconds, fraction_of
+from logreplay.core.quantities import Seconds
+from logreplay.options.keywords import read
 from logreplay.results import Result
 
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
     Results = Source | PathLike[str]
     Percentile = Literal["mean", "p50", "p90", "p95", "p99", "p999"]
-
-_MOST: Final = 10.0
-"""Largest limit of a change, a fraction."""
 
 
 def compare(
@@ -56,14 +54,8 @@ def compare(
         UsageError: a run has no candidate, is named twice, or is a log in the place of a run; or a value is wrong.
         LogreplayError: a run cannot be read, or is a copy of another, or a file cannot be written.
     """
-    return compare_once(
-        [_named(run) for run in (baseline, candidate, *more)],
-        tolerance=_share(tolerance),
-        fail_above=_share(fail_above),
-        output=None if output is None else Path(output),
-        junit=None if junit is None else Path(junit),
-        force=force,
-    )
+    given = {"tolerance": tolerance, "fail_above": fail_above, "output": output, "junit": junit, "force": force}
+    return compare_once([_named(run) for run in (baseline, candidate, *more)], **read("compare", given))
 
 
 def compare_once(
@@ -120,11 +112,8 @@ def capacity(
     """
     from logreplay.analysis.api import capacity as machines
 
-    try:
-        bound, spare = as_seconds(within), _share(headroom, most=0.99) or 0.0
-        return machines(_named(results), tps=tps, within=bound, percentile=percentile, headroom=spare)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    given = {"tps": tps, "within": within, "percentile": percentile, "headroom": headroom}
+    return machines(_named(results), **read("capacity", given))
 
 
 def analyze(
@@ -157,7 +146,7 @@ def analyze(
     from logreplay.runs.engines import cluster_executor
 
     given = Path(results)
-    if output is None and given.is_dir() and sources.results_in(given, "baseline"):
+    if output is None and all(given.is_dir() and sources.results_in(given, name) for name in ("baseline", "candidate")):
         return _duet(given)
     path = sources.locate(given)
     if output is not None and not force:
@@ -202,18 +191,6 @@ def _free_folder(folder: Path) -> Path:
 def _named(results: "Results") -> "Source":
     """A result stands for its files."""
     return Path(results) if isinstance(results, PathLike) else results
-
-
-def _share(value: float | str | None, most: float = _MOST) -> float | None:
-    """A share, ``"5%"`` or 0.05.
-
-    Raises:
-        UsageError: it is not.
-    """
-    try:
-        return None if value is None else fraction_of(str(value), most=most)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def _draw(found: "Comparison", output: Path, *, force: bool) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from logreplay.result_tables import ResultTables
     from logreplay.scratch import Scratch
 
-_LAZY: Final = ("requests", "seconds", "steps", "routes")
+_LAZY: Final = ("requests", "seconds", "steps", "routes", "pairs")
 """Data frames that are not pickled: they are made again from the small tables and the rows."""
 
 

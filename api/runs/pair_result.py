@@ -95,7 +95,8 @@ class EndedDuet:
         why = "; ".join(finding.text for finding in health.whole.findings)
         yield Check("valid duet", "passed" if health.valid else "unjudged", why)
         own = "; ".join(each.text for each in health.targets["candidate"])
-        yield check_candidate(own, failing="candidate" in health.failing)
+        if health.generator.valid:  # or its requests may have failed on this machine
+            yield check_candidate(own, failing="candidate" in health.failing)
         yield from stop_checks(call.stop_at, call.stop_asked, self.rule)
         if call.fail_above is None:
             yield Check("times", text=found.sentence)

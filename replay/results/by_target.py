@@ -67,10 +67,11 @@ class DuetJudgement:
             counters: of the targets, in that order.
         """
         shared = Judgement.of(each for each in pooled.findings if each.code != "target_failing")
+        judged = shared.valid  # or they may have failed on this machine
         return cls(
             shared,
             {
-                name: [replace(each, text=f"{name} {url}: {each.text}") for each in failures(own)]
+                name: [replace(each, text=f"{name} {url}: {each.text}") for each in failures(own) if judged]
                 for (name, url), own in zip(urls.items(), counters, strict=True)
             },
         )

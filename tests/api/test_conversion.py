@@ -1,6 +1,7 @@
 """`logreplay.convert`, as a program calls it."""
 
 import asyncio
+import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -81,8 +82,23 @@ def test_a_log_of_which_no_request_is_left_raises(log: Path) -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "told"),
-    [({"max_rejects": "many"}, "max-rejects"), ({"timezone": "Mars/Base"}, "Mars/Base"), ({"status": "9"}, "9")],
+    [
+        ({"to": "zzz"}, "zzz"),
+        ({"time_unit": "zzz"}, "zzz"),
+        ({"output": "-"}, "prints nothing"),
+        ({"max_rejects": "many"}, "max-rejects"),
+        ({"timezone": "Mars/Base"}, "Mars/Base"),
+        ({"status": "9"}, "9"),
+    ],
 )
 def test_a_wrong_value_is_refused(log: Path, wrong: dict[str, Any], told: str) -> None:
     with pytest.raises(logreplay.UsageError, match=told):
         logreplay.convert(log, **wrong)
+
+
+def test_logs_are_named_by_paths_of_any_kind(log: Path, tmp_path: Path) -> None:
+    first = logreplay.convert(log, output=tmp_path / "first.csv", status=200)
+    assert logreplay.convert(first).converted == 4
+    with os.scandir(tmp_path) as entries:
+        entry = next(each for each in entries if each.name == "access.log")
+    assert logreplay.convert(entry).converted == 4

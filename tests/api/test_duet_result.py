@@ -95,7 +95,9 @@ def test_a_result_is_copied_pickled_and_shown_also_if_invalid_or_empty(
     for result in (versions, empty):
         assert result.sentence in repr(result)
         assert "<p><b>" in result._repr_html_()
+        _ = result.pairs if result.summary else None
         again = pickle.loads(pickle.dumps(copy.deepcopy(result)))
+        assert "pairs" not in vars(again)
         assert (again.sentence, again.checks) == (result.sentence, result.checks)
         assert again.seconds.equals(result.seconds)
         assert list(again.differences.columns) == list(result.differences.columns)

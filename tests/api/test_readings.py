@@ -69,6 +69,22 @@ def test_a_comparison_writes_a_picture_and_its_checks(sweep: Path, slower: Path,
         logreplay.compare(sweep, slower, output=picture)
 
 
+def test_files_are_checked_as_those_of_the_command_line_are(sweep: Path, slower: Path, tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("kept")
+    with pytest.raises(logreplay.UsageError, match="not JUnit XML"):
+        logreplay.compare(sweep, slower, junit=other)
+    with pytest.raises(logreplay.UsageError, match="png"):
+        logreplay.compare(sweep, slower, output=tmp_path / "changes.gif")
+    assert other.read_text() == "kept"
+
+
+def test_a_folder_with_one_side_of_a_duet_is_refused(sweep: Path, tmp_path: Path) -> None:
+    (tmp_path / "baseline.csv").write_bytes((sweep / "results.csv").read_bytes())
+    with pytest.raises(logreplay.LogreplayError, match=r"no results\.csv in this folder"):
+        logreplay.analyze(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [({"tolerance": 5}, "ambiguous"), ({"fail_above": "much"}, "expected a share"), ({"tolerance": "1001%"}, "1000%")],
@@ -85,7 +101,7 @@ def test_machines_for_a_load(sweep: Path) -> None:
     assert found.passed
     none = logreplay.capacity(sweep, tps=2000, within="1ms")
     assert (none.machines, none.verdict, none.checks[0].state) == (None, "NO_ANSWER", "failed")
-    with pytest.raises(logreplay.UsageError, match="must be one of"):
+    with pytest.raises(logreplay.UsageError, match="expected one of"):
         logreplay.capacity(sweep, tps=2000, within=0.3, percentile="p42")  # type: ignore[arg-type]
 
 

@@ -1,6 +1,9 @@
 """Duets with a target that fails: each target is judged by itself, and named."""
 
 import json
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, ExitStack
 from dataclasses import dataclass
@@ -169,3 +172,22 @@ def test_analyze_repeats_the_verdict_on_a_target(tmp_path: Path, capsys: pytest.
         assert json.loads((tmp_path / name / "summary.json").read_text())["verdict"] == word
         said = capsys.readouterr().err
         assert (ended.urls[1] in said) == ("; 100 % of the requests failed" in said) == (name == "candidate")
+
+
+def test_what_this_machine_could_not_open_is_no_failure_of_a_target(tmp_path: Path) -> None:
+    """Connections for which descriptors lacked were told as failures of both targets."""
+    log = tmp_path / "access.csv"
+    rows = "".join(f"2026-01-01,00:00:00.{at:06},0,0,0,5,/stall,200,GET\n" for at in range(200))
+    log.write_text(f"date,time,latency,xfertime,thinktime,bytes,url,rc,op\n{rows}")
+    with beside(raw_server) as one, beside(raw_server) as other:
+        words = [one.url, other.url, "--tps", "200", "-n", "200", "--timeout", "2", "-o", "out", "--fail-above", "5%"]
+        limited = (
+            f"ulimit -n 70; exec {shlex.join([sys.executable, '-m', 'logreplay.cli.main', 'duet', str(log), *words])}"
+        )
+        ended = subprocess.run(["bash", "-c", limited], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert ended.returncode == 3, ended.stderr
+    assert summary["verdict"] == "GENERATOR_BOUND"
+    codes = {each["code"] for each in summary["findings"]}
+    assert "emfile" in codes
+    assert "target_failing" not in codes
