@@ -51,8 +51,8 @@ def outages(requests: RequestArrays) -> list[Outage]:
     for rows in slices(len(requests)):
         part = requests.take(rows)
         second = part.scheduled // SECOND
-        counts += np.bincount(second, minlength=number)
-        failed += np.bincount(second[part.failed], minlength=number)
+        counts += np.bincount(second[part.sent], minlength=number)
+        failed += np.bincount(second[part.sent & part.failed], minlength=number)
     used = np.flatnonzero(counts)  # a pause between steps divides no outage
     dead = failed[used] >= DEAD * counts[used]
     edges = np.flatnonzero(np.diff(np.concatenate(([False], dead, [False])).astype(np.int8)))
@@ -67,7 +67,7 @@ def _outage(requests: RequestArrays, span: Ints, last_good: int) -> Outage:
     """The outage that fills some seconds, and parts of the ones beside them; the four are its span."""
     left, first, last, right = (span * SECOND).tolist()
     near = np.flatnonzero((requests.scheduled >= left) & (requests.scheduled < right + SECOND))
-    at, good, bad = requests.scheduled[near], requests.good[near], requests.take(near).failed
+    at, good, bad = requests.scheduled[near], requests.good[near], (requests.failed & requests.sent)[near]
     before, after = at[good & (at < first)], at[good & (at >= last + SECOND)]
     inside = bad & (at > before.max(initial=-1)) & (at < after.min(initial=np.iinfo(np.int64).max))
     start, stop = int(at[inside].min()), int(at[inside].max())

@@ -80,6 +80,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
         offered="rate",
         **dict.fromkeys(unknown, pl.lit(None, pl.Float64)),
         net_errors=pl.lit(0),
+        dropped=pl.lit(0),
         growth=pl.Series(growth),
         trend_z=pl.Series(z),
         drift=pl.Series(drift),

@@ -44,7 +44,6 @@ NEAR: Final = 0.075
 _OTHERS: Final = {
     "tls": "which are failures of TLS",
     "protocol": "which violate HTTP",
-    "dropped": "which were never sent",
     "other": "for which the log has a word of its own",
 }
 """What the other kinds of errors say."""
@@ -104,11 +103,14 @@ class SaturationVerdict:
 def judge(table: pl.DataFrame, asked: Collection[float] = ()) -> SaturationVerdict:
     """Find onset and saturation in the steps of a run, or say why there is none.
 
+    Requests that the generator dropped count neither as sent nor as failures of the target.
+
     Args:
         table: steps with their evidence, of `stability.judged_steps`. Those that are ``cut`` do not count.
         asked: the rates of a sweep that ended by itself, also those that it left out.
     """
-    found, cut = _judge(table.filter(pl.col("verdict") != CUT), asked), table.filter(pl.col("verdict") == CUT)["rate"]
+    sent = table.with_columns(pl.col("scheduled", "errors") - pl.col("dropped"))
+    found, cut = _judge(sent.filter(pl.col("verdict") != CUT), asked), table.filter(pl.col("verdict") == CUT)["rate"]
     return replace(found, sentence=found.sentence + not_counted(f"at {rate:g}/s" for rate in cut), steps=table)
 
 

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
+import simulate
+from logreplay.analysis.analyze import analyse
 from logreplay.analysis.output.folder import write_beside
 from logreplay.analysis.summary import latency_rows
 from support.simulated_results import write_results
@@ -69,3 +72,17 @@ def test_requests_that_were_not_sent_are_no_failed_ones(tmp_path: Path) -> None:
     number = -(-step.height // 3)
     assert "failed" not in answer.partition("; ")[2]
     assert answer.endswith(f"; {number} of {step.height} requests were not sent (dropped)")
+
+
+def test_a_sweep_of_which_most_requests_were_dropped_does_not_blame_the_target() -> None:
+    """It was TARGET_FAILING, or the analysis crashed."""
+    rng = np.random.default_rng(1)
+    rows = simulate.serve(simulate.sweep([40, 60, 80, 100, 120], 10, rng), simulate.SimulatedQueue(4, 0.016), rng)
+    kept = pl.int_range(pl.len()) % 8 == 0
+    rows = rows.with_columns(
+        error=pl.when(~kept).then(pl.lit("dropped")), rc=pl.when(kept).then("rc").otherwise(pl.lit(0))
+    )
+    summary = analyse(rows).summary
+    assert summary["requests"]["dropped"] > 3000
+    assert summary["verdict"] == "VALID"
+    assert not {"target_failing", "outage"} & {finding["code"] for finding in summary["findings"]}

@@ -46,3 +46,7 @@ def test_a_target_that_never_answers_or_always_or_misses_a_moment_has_no_outage(
 
 def test_a_few_failures_in_a_row_are_no_outage() -> None:
     assert seen((3.0, 6.0), rates=(5, 5), rc=502) == []
+
+
+def test_seconds_in_which_the_generator_dropped_all_requests_are_no_outage_of_the_target() -> None:
+    assert seen((3.4, 8.6), error="dropped", rc=0) == []

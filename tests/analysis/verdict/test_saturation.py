@@ -21,7 +21,15 @@ RATES = tuple(float(rate) for rate in range(50, 401, 50))
 
 def step(rate: float, **seen: Any) -> dict[str, Any]:
     """A step of ten seconds that its target carried, but for what was seen."""
-    good = {"scheduled": int(10 * rate), "errors": 0, "net_errors": 0, "failure": None, "slope": 0.0, "lag_p95": 0.001}
+    good = {
+        "scheduled": int(10 * rate),
+        "dropped": 0,
+        "errors": 0,
+        "net_errors": 0,
+        "failure": None,
+        "slope": 0.0,
+        "lag_p95": 0.001,
+    }
     good |= {"duration": 10.0, "error_base": 0.0, "failed_p50": 0.001, "outage": None}
     rates = dict.fromkeys(("rate", "sent", "settled_goodput"), rate)
     times = dict.fromkeys(("mean", "p50", "p90", "p95", "p99", "ok_p50", "ok_p99"), 0.02)
@@ -34,7 +42,7 @@ def table(*steps: dict[str, Any]) -> pl.DataFrame:
         | dict.fromkeys(FLAGS, pl.Boolean)
         | {"failure": pl.String, "outage": pl.String, "verdict": pl.String}
     )
-    counts = dict.fromkeys(("scheduled", "errors", "net_errors"), pl.Int64)
+    counts = dict.fromkeys(("scheduled", "dropped", "errors", "net_errors"), pl.Int64)
     return pl.DataFrame(steps, schema={**kinds, **counts})
 
 
@@ -239,7 +247,6 @@ def test_a_sweep_that_cannot_have_an_answer_is_foreseen(rates: list[float], seco
     [
         ("tls", {}, "which are failures of TLS"),
         ("protocol", {}, "which violate HTTP"),
-        ("dropped", {"failed_p50": None}, "which were never sent"),
         ("other", {}, "for which the log has a word of its own"),
         ("no_status", {}, "whose kind the log does not say"),
         ("timeout", {"failed_p50": 5.0}, "which are time-outs of the client, after 5 s"),
@@ -268,6 +275,16 @@ def test_what_was_answered_of_mostly_failed_requests_is_told_without_a_measured_
     failing = {"failing": True, "settled_goodput": None, "failure": "kind unknown"}
     said = judge(table(*(step(rate, errors=int(6 * rate), **failing) for rate in RATES)))
     assert "60 % of the requests (kind unknown); at most 160/s were answered as expected" in said.sentence
+
+
+def test_requests_that_were_never_sent_are_no_failures_of_the_target() -> None:
+    """87 % of the requests of each step were dropped: the target was called failing, or the verdict crashed."""
+    few = [step(rate, dropped=int(8.7 * rate), errors=int(8.7 * rate)) for rate in RATES]
+    said = judge(table(*few))
+    assert said.word == "VALID"
+    assert said.steps["errors"].sum() > 0
+    answered = [{**each, "errors": each["errors"] + 5, "failure": "500: 100 %"} for each in few]
+    assert judge(table(*answered)).word == "VALID"
 
 
 def test_goodput_that_falls_by_a_fifth_under_overload_is_a_congestion_collapse() -> None:
