@@ -7,18 +7,21 @@ are called on the caller's loop. Cancellation ends a run in good order: its rows
 
 import asyncio
 import ctypes
+import pickle
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import wraps
-from inspect import isfunction
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from logreplay import conversion, functions, readings
 from logreplay.calling.busy import only_run
 from logreplay.calling.child import CANCEL, ChildCall, ChildEnded
 from logreplay.calling.progress_line import ProgressLine
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.inputs.python_logs import RequestsFrom, python_log
+from logreplay.options.keywords import read
 from logreplay.replay.child_process import start_child
 from logreplay.scratch import Scratch
 
@@ -32,6 +35,14 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 _SENDING: Final = ("run", "sweep", "find", "duet")
+_OWN: Final = ("log", "target", "rates", "baseline", "candidate")
+"""Parameters that are no options."""
+_HOMES: Final = {
+    **dict.fromkeys(_SENDING, functions),
+    **dict.fromkeys(("compare", "capacity", "analyze"), readings),
+    "convert": conversion,
+}
+"""The module of each function that is offered as a coroutine function."""
 _WAKE_S: Final = 1.0
 """How often the caller's loop turns at least: a kernel of Jupyter notices Ctrl-C only then."""
 
@@ -41,10 +52,17 @@ def asynchronous(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]
 
     @wraps(function)
     async def call(*given: P.args, **named: P.kwargs) -> R:
-        log = given[0] if given else named.get("log")
-        here = callable(log) or isinstance(log, Iterator) or callable(named.get("hook"))
-        made: _Background = (_InThread if here else _InChild)(function, given, named)
-        with nullcontext() if here or function.__name__ not in _SENDING else only_run(function.__name__):
+        name, log = function.__name__, given[0] if given else named.get("log")
+        parameters: dict[str, Any] = dict(named)
+        if name not in _SENDING:
+            return await _InChild(function, given, parameters).ended()  # type: ignore[no-any-return]  # of `function`
+        read(name, {key: value for key, value in parameters.items() if key not in _OWN})
+        if not (log is None or isinstance(log, str | PathLike)):
+            log = python_log(log)
+        parameters.pop("log", None)
+        here = isinstance(log, RequestsFrom) or callable(named.get("hook"))
+        made: _Background = (_InThread if here else _InChild)(function, (log, *given[1:]), parameters)
+        with nullcontext() if here else only_run(name):
             return await made.ended()  # type: ignore[no-any-return]  # of `function`
 
     return call
@@ -83,6 +101,7 @@ class _Background:
         """
         self._loop, cancelled = asyncio.get_running_loop(), None
         done: asyncio.Future[Any] = self._loop.create_future()
+        done.add_done_callback(asyncio.Future.exception)  # retrieved also where nobody waits any more
         self._thread = threading.Thread(target=self._work, args=(done,), name="logreplay.aio", daemon=True)
         self._thread.start()
         while not done.done() and self._thread.is_alive():
@@ -99,8 +118,6 @@ class _Background:
                 self._cancel()
         await asyncio.sleep(0)  # what the thread said last
         if failure := cancelled or self._fault:
-            if done.done():
-                done.exception()  # is not raised
             raise failure
         return await done
 
@@ -176,6 +193,19 @@ class _InThread(_Background):
         ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, interrupt)  # as a signal handler does in the main thread
 
 
+def _packed(call: ChildCall) -> bytes:
+    """A call for another process.
+
+    Raises:
+        UsageError: a parameter cannot be sent there.
+    """
+    try:
+        return pickle.dumps(call)
+    except Exception as error:  # of an object of the caller's
+        text = f"{call.function}: a parameter cannot be sent to another process: {type(error).__name__}: {error}"
+        raise UsageError(f"{text}; give paths, numbers and texts") from None
+
+
 class _InChild(_Background):
     """A call in a process of its own."""
 
@@ -192,8 +222,9 @@ class _InChild(_Background):
         call = ChildCall(self._function.__name__, self._given, self._named, scratch.path, watched, bool(self._stops))
         try:
             with self._lock:
-                for message in (call, *self._wishes):
-                    connection.send(message)
+                connection.send_bytes(_packed(call))
+                for wish in self._wishes:
+                    connection.send(wish)
                 self._connection = connection
             while not isinstance(answer := connection.recv(), ChildEnded):
                 self._see(answer)
@@ -242,8 +273,10 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        for module in (functions, readings, conversion):
-            function = getattr(module, name, None)
-            if isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_"):
-                return asynchronous(function)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return asynchronous(getattr(_HOMES[name], name))
+
+
+def __dir__() -> list[str]:
+    return [*_HOMES, "serve"]

@@ -74,9 +74,11 @@ class _Caller:
     def listen(self) -> None:
         """In a thread of its own: take what the caller wants, and end the call when it wants that, or has ended."""
         try:
-            while reason := self.connection.recv():
-                self.reasons.append(reason)
-            interrupt_main()
+            while True:
+                if (reason := self.connection.recv()) == CANCEL:
+                    interrupt_main()
+                else:
+                    self.reasons.append(reason)
         except (EOFError, OSError):
             interrupt_main()
             time.sleep(_PATIENCE_S)
@@ -117,16 +119,23 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also if it is ignored here
     parent = connection_to_parent()
     OWN_PROCESS.claimed = True
-    with suppress(EOFError, OSError):  # the caller has ended
-        call, caller = parent.recv(), _Caller(parent)
+    with suppress(EOFError, OSError, KeyboardInterrupt):  # the caller has ended, or does not wait for a result
+        packed, caller = parent.recv_bytes(), _Caller(parent)
         threading.Thread(target=caller.listen, daemon=True).start()
-        tempfile.tempdir = str(call.folder)
-        ended = pickle.dumps(ChildEnded(error=KeyboardInterrupt()))
-        with suppress(KeyboardInterrupt):
-            ended = _made(call, caller)
+        ended = _received(packed, caller)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         parent.send_bytes(ended)
-        os._exit(0)  # whose handlers would remove the temporary folder
+    os._exit(0)  # whose handlers would remove the temporary folder
+
+
+def _received(packed: bytes, caller: _Caller) -> bytes:
+    try:
+        call: ChildCall = pickle.loads(packed)
+    except Exception as error:  # of a class of the caller's that cannot be imported here
+        text = f"a parameter cannot be read by another process: {type(error).__name__}: {error}"
+        return pickle.dumps(ChildEnded(error=LogreplayError(f"{text}; give paths, numbers and texts")))
+    tempfile.tempdir = str(call.folder)
+    return _made(call, caller)
 
 
 if __name__ == "__main__":

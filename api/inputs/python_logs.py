@@ -128,6 +128,8 @@ def python_log(log: object) -> PythonLog:
         UsageError: it is none of these, or a table lacks the column ``url``.
         LogError: a value in it is missing or of the wrong type; names row and column.
     """
+    if isinstance(log, PythonLog):
+        return log
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(log, pandas.DataFrame):
         from logreplay.core.frames import from_pandas

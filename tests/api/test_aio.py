@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import gc
 import inspect
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from support.command_line import wait_until
 
 RUN: dict[str, Any] = {"tps": 40, "duration": "500ms", "demo_target": True}
 LONG: dict[str, Any] = RUN | {"duration": "60s"}
+FUNCTIONS = {name for name in logreplay.__all__ if inspect.isfunction(getattr(logreplay, name)) and name != "settings"}
 KILLED = """
 import asyncio, logreplay, os, signal, sys, threading, time
 from pathlib import Path
@@ -106,9 +108,8 @@ def test_errors_of_the_call_are_raised_here() -> None:
 
 
 def test_each_function_of_the_library_is_a_coroutine_function() -> None:
-    names = [name for name in logreplay.__all__ if inspect.isfunction(getattr(logreplay, name))]
-    assert len(names) == 9
-    for name in names:
+    assert len(FUNCTIONS) == 9
+    for name in FUNCTIONS:
         made = getattr(aio, name)
         assert name == "serve" or inspect.iscoroutinefunction(made)
         assert name == "serve" or inspect.signature(made) == inspect.signature(getattr(logreplay, name))
@@ -119,6 +120,58 @@ def test_a_sweep_in_a_child_process_is_a_sweep(tmp_path: Path) -> None:
     curve = asyncio.run(aio.sweep(None, None, [20, 40], duration=1, demo_target=True))
     assert [round(rate) for rate in curve.steps["rate"]] == [20, 40]
     assert (len(curve.requests), curve.folder) == (60, None)
+
+
+class Orders:
+    """A log of the program's own class."""
+
+    def __iter__(self) -> Iterator[Request]:
+        yield from (Request("/"), Request("/"))
+
+
+class Unreadable:
+    def __reduce__(self) -> str:
+        raise ValueError("mine")
+
+
+def test_a_log_of_a_class_of_the_program_is_sent_from_this_process() -> None:
+    with logreplay.serve() as server:
+        assert len(asyncio.run(aio.run(Orders(), server.url, tps=40)).requests) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"progress": "x"}, {"stop": 5}, {"tpz": 1}, {"auth": Unreadable()}, {"cluster": Unreadable()}]
+)
+def test_parameters_of_a_wrong_type_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(logreplay.UsageError):
+        asyncio.run(aio.run(None, **RUN, **wrong))
+
+
+def test_its_names_are_those_of_the_functions() -> None:
+    assert {*dir(aio)} == FUNCTIONS
+    with pytest.raises(AttributeError):
+        getattr(aio, "compare_once")  # noqa: B009
+
+
+def test_two_cancellations_end_the_call_at_once_and_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    async def main() -> None:
+        for pause in (0.0, 0.05, 0.3):  # while the child starts
+            task = asyncio.create_task(aio.run(None, **LONG))
+            await asyncio.sleep(pause)
+            task.cancel()
+            await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        task = asyncio.create_task(aio.run(None, **LONG))
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    gc.collect()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_server_is_an_asynchronous_context_manager() -> None:
