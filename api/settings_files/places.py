@@ -30,6 +30,8 @@ _FILES: Final = (
     "body",
     "inject",
     "header",
+    "var",
+    "format",
 )
 _LISTENS: Final = ("live", "metrics")
 _READS: Final = ("log", "logs", "results", "baseline", "candidate", "more")
@@ -107,6 +109,10 @@ def _path(key: str, text: str) -> str:
     match key:
         case "header":
             return text[1:] if text.startswith("@") else ""
+        case "var":
+            return _path("header", text.partition("=")[2])
+        case "format":
+            return "" if re.search("[$%]", text) else text.rpartition("#")[0] or text
         case "auth":
             scheme, _, path = text.partition(":")
             return "" if scheme == "aws" else path

@@ -127,6 +127,45 @@ def test_a_file_names_no_place_outside_of_its_folder_and_this_machine(
     assert sorted(path.name for path in folder.parent.iterdir()) == ["folder", "secret.txt"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("var = ['x=@../secret.txt']", ["urls", "/{x}"]),
+        ("[urls]\nvar = ['y=1,2', 'x=@link/secret.txt']", ["urls", "/{x}{y}"]),
+        ("format = '../secret.txt#x'", ["convert", "b.log"]),
+        ("[convert]\nformat = 'linked.conf#x'", ["convert", "b.log"]),
+        ("format = '../secret.txt'", ["convert", "b.log"]),
+    ],
+)
+def test_values_and_formats_of_a_file_lie_in_its_folder(
+    folder: Path, capsys: pytest.CaptureFixture[str], settings: str, words: list[str]
+) -> None:
+    secret = folder.parent / "secret.txt"
+    secret.write_text("log_format hunter2 '$request';\n")
+    Path("link").symlink_to(folder.parent)
+    Path("linked.conf").symlink_to(secret)
+    Path("b.log").write_text("")
+    write(f"{settings}\n")
+    assert run(words) == 1
+    said = capsys.readouterr().err
+    assert "a file cannot name a path outside of its folder" in said
+    assert "hunter2" not in said
+    assert not Path("urls.csv").exists()
+
+
+def test_values_and_formats_in_the_folder_and_written_out_count(folder: Path) -> None:
+    Path("x.txt").write_text("5\n7\n")
+    write("[urls]\nvar = ['x=@x.txt', 'y=/../a,/../b']\n")
+    assert run(["urls", "-q", "/{x}{y}"]) == 0
+    assert "/7/../b" in Path("urls.csv").read_text()
+    Path("b.log").write_text('/../x "GET /page HTTP/1.1" 200\n')
+    for text in ('$uri/../x "$request" $status', '%U "%r" %>s'):
+        write(f"[convert]\nformat = '{text}'\n")
+        assert run(["convert", "-q", "b.log", "--format", text, "--force"]) == run(
+            ["convert", "-q", "b.log", "--force"]
+        )
+
+
 def test_places_in_the_folder_and_on_loopback_count(folder: Path, server: RecordingServer) -> None:
     write(
         f"log = 'a.csv'\ntarget = '{server.url}'\nlive = true\nmetrics = '127.0.0.1:0'\nwatch = ['a={server.url}/w']\n"
