@@ -16,6 +16,7 @@ import polars as pl
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import REASON, SCHEMA
+from logreplay.core.rows import check_name
 
 _TRANSPORT_ERROR: Final = 444
 _DATES: Final = ("%Y-%m-%d", "%d-%b-%Y", "%d/%b/%Y", "%Y-%b-%d", "%Y/%m/%d")
@@ -126,6 +127,7 @@ def _seconds_csv(path: Path) -> pl.DataFrame | None:
 
 def _lines(path: Path, form: str) -> pl.DataFrame | None:
     """The lines of a text file that are not empty, with their numbers, if most of the first rows have this form."""
+    check_name(path)
     lines = pl.scan_csv(
         path,
         has_header=False,

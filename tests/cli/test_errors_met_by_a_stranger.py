@@ -146,6 +146,15 @@ def test_a_command_without_checks_writes_why_to_junit(words: str, reason: str) -
     assert reason in suite[0][0].attrib["message"]
 
 
+@pytest.mark.parametrize("words", ["analyze {}", "compare {0} {0}", "seconds {}", "capacity {} --tps 9 --within 1s"])
+def test_a_name_that_is_not_utf_8_is_refused_by_name(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Polars ended in a TypeError where the file held lines of a log."""
+    name = "bad\udcff.log"
+    Path(name).write_text(LINE * 3)
+    said = failed(capsys, *words.format(name).split())
+    assert said == "bad?.log: the name is not UTF-8; choose another, or rename the file"
+
+
 def test_an_interrupted_search_writes_so_to_junit() -> None:
     with beside(raw_server) as server:
         words = ["find", "access.csv", server.url, "--p99", "1s", "--trial", "20s", "-o", "f", "--junit", "j.xml"]
