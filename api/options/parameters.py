@@ -92,7 +92,6 @@ class _CommonOptions(RequestOptions, SenderOptions, SessionOptions, ProgressOpti
     workers: int | None
     output: File | None
     force: bool
-    show_secrets: bool
 
 
 class RunOptions(_CommonOptions, total=False):

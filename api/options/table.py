@@ -188,7 +188,8 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option("sweep find", "plots", k.OFF, "Write tables and summary without pictures.", "", "--no-plots"),
         Option(_SENDING, "digest", k.EITHER, "Write a hash of each response to the column digest.", "",
                "--digest/--no-digest"),
-        Option(_SENDING, "show_secrets", k.SWITCH, "Do not mask tokens, passwords and cookies in output."),
+        Option(_SENDING, "show_secrets", k.SWITCH, "Do not mask tokens, passwords and cookies in output.",
+               only="terminal"),
     )),
     ("Connection", (
         Option("run sweep find", "demo_target", k.SWITCH, "Start a built-in server and use it as TARGET."),

@@ -55,6 +55,7 @@ def test_a_value_of_python_means_what_its_text_means(function: str, name: str, v
         ({"tpz": 1}, r"run\(\) has no parameter 'tpz'; did you mean tps\?"),
         ({"rate": 1}, r"run\(\) has no parameter 'rate'; did you mean tps\?"),
         ({"verbose": True}, r"run\(\) has no parameter 'verbose'; see help\(logreplay\.run\)"),
+        ({"show_secrets": True}, r"run\(\) has no parameter 'show_secrets'; see help\(logreplay\.run\)"),
         ({"tps": "fast"}, r"tps='fast': expected a rate above 0 requests/s, such as 100 or 0\.5"),
         ({"tps": True}, "tps=True: expected float"),
         ({"duration": 0}, "duration=0: expected a duration above 0, such as 300ms, 10s or 5m"),
