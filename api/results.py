@@ -183,8 +183,7 @@ class Result:
             raise unwritable(path, error) from None
         places = dict(pairs)
         self.files = tuple(places.get(file, file) for file in self.files)
-        self.close()
-        self.scratch = None
+        self.scratch = None  # the folder goes with its last copy
         return path
 
     def close(self) -> None:

@@ -318,7 +318,7 @@ def _reserve(folder: Path) -> AbstractContextManager[object]:
             file = stack.enter_context(TemporaryFile(dir=folder))
             os.posix_fallocate(file.fileno(), 0, _SUMMARY_BYTES)
             return stack.pop_all()
-    except OSError:  # who writes rows is told why these cannot be written
+    except (OSError, AttributeError):  # who writes rows is told why these cannot be written; macOS has no fallocate
         return nullcontext()
 
 

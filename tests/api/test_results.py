@@ -160,6 +160,12 @@ def test_a_result_is_saved_under_an_ending_of_its_own_form_only(passing: logrepl
     assert not [*tmp_path.iterdir()]
 
 
+def test_saving_a_copy_leaves_the_rows_of_the_original(passing: logreplay.RunResult, tmp_path: Path) -> None:
+    other = copy.copy(passing)
+    other.save(tmp_path / "kept.csv")
+    assert len(passing.requests) == len(other.requests) == 20
+
+
 def test_a_result_without_a_request_has_empty_tables(empty: logreplay.RunResult) -> None:
     assert empty.sentence == "nothing was sent: the schedule holds no request"
     for result in (empty, pickle.loads(pickle.dumps(empty)), copy.copy(empty)):
