@@ -8,7 +8,7 @@ from typing import Final, Self, TypeVar
 
 from logreplay.analysis.output.file_names import ANSWERS, DUET, FIGURES, OF_COMMANDS, belonging
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import Lock, TakenError, check_distinct, remove_left_behind, unwritable
+from logreplay.core.files import Lock, TakenError, check_distinct, make_folder, remove_left_behind, unwritable
 from logreplay.core.rows import check_name
 from logreplay.replay.senders.pair_keeper import FILES
 from logreplay.replay.sweeps.manifest import NAME
@@ -74,7 +74,7 @@ class ResultFolder:
         with ExitStack() as locks:
             made = not folder.exists()
             try:
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
                 locks.enter_context(Lock(folder, folder))
                 remove_left_behind(folder)
                 path = folder
@@ -85,7 +85,7 @@ class ResultFolder:
                     path = folder / _RUNNING
                     if path.is_symlink():
                         raise LogreplayError(f"{folder}: cannot be written: {path} is a link; remove it")
-                    path.mkdir(exist_ok=True)
+                    make_folder(path)
                     made = True
                     locks.enter_context(Lock(path, folder))
                     _clear(path)

@@ -38,6 +38,8 @@ _TRIES: Final = 5
 _PAUSE_S: Final = 0.01
 
 
+_MODES: Final = {"file": 0o600, "folder": 0o700}
+"""Of results: they may hold tokens in URLs, and are for their owner alone."""
 _UNFINISHED: Final[set[Path]] = set()
 """Lock files, temporary files and scratch folders of this process that still exist."""
 
@@ -89,7 +91,7 @@ class Lock:
 
     def _take(self) -> bool:
         flags = os.O_RDONLY if self._folder else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-        self._descriptor = os.open(self._path, flags, 0o666)
+        self._descriptor = os.open(self._path, flags, _MODES["file"])
         with suppress(FileNotFoundError):  # removed by its last holder before it was locked here
             if lock(self._descriptor) and os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):
                 if not self._folder:
@@ -172,13 +174,24 @@ def is_part(path: str | Path) -> bool:
 
 def not_through_a_link(path: str, flags: int) -> int:
     """Open a file of results (an ``opener``): a link that somebody put there would lead the rows elsewhere."""
-    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+    return os.open(path, flags | os.O_NOFOLLOW, _MODES["file"])
 
 
 def fresh_file(path: Path) -> BinaryIO:
     """Make a temporary file; what has its name, such as a link, is removed."""
     path.unlink(missing_ok=True)
-    return path.open("xb")
+    return open(path, "xb", opener=not_through_a_link)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder of results, with those above it, if it is not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=_MODES["folder"], exist_ok=True)
+
+
+def share() -> None:
+    """Let the umask decide who may read the files and folders that this process makes from now on."""
+    _MODES.update(file=0o666, folder=0o777)
 
 
 class NewFile:

@@ -21,7 +21,7 @@ from logreplay.analysis.output.hgrm import write_hgrm
 from logreplay.analysis.summary import SCHEMA, About, remembering
 from logreplay.analysis.tables import windows
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import check_distinct, unwritable, write_atomically
+from logreplay.core.files import check_distinct, make_folder, unwritable, write_atomically
 from logreplay.core.record import to_csv
 
 
@@ -69,7 +69,7 @@ def write_folder(
             earlier = summary_of(located)
             analysis = replace(analysis, summary=remembering(analysis.summary, earlier))
         plots = plots and (analysis.requests is None or analysis.requests.has_times)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         _remove_outdated(folder, located, plots=plots)
         write_atomically(folder / "seconds.csv", to_csv(analysis.seconds, header=True))
         write_atomically(folder / "steps.csv", to_csv(analysis.steps, header=True, exact=("rate",)))
@@ -128,7 +128,7 @@ def remove_unfinished(results: Path) -> None:
 
 def _write(path: Path, write: Callable[[Path, RequestArrays], None], requests: RequestArrays) -> None:
     """Write a table of requests, in a folder that is made now that they could be read; no times if the log has none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     if requests.has_times or write is _write_routes:
         write(path, requests)
 

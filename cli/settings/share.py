@@ -17,5 +17,8 @@ def keep_private() -> None:
 
 def share() -> None:
     """Make files and folders as the umask of the user says."""
+    from logreplay.core import files
+
+    files.share()
     if _USUAL:
         os.umask(_USUAL[0])

@@ -214,3 +214,19 @@ def test_a_parameter_that_does_not_exist_is_refused_before_anything_is_read() ->
     with pytest.raises(logreplay.UsageError, match="has no parameter 'tpz'; did you mean tps") as refused:
         logreplay.run("no such log", "http://127.0.0.1:1", **misspelt)
     assert refused.value.parameters == ("tpz",)
+
+
+def test_results_of_the_library_are_for_their_owner_alone(tmp_path: Path) -> None:
+    """Only the command line set a umask: rows that may hold tokens could be read by everybody."""
+    program = """
+import os, logreplay
+os.umask(0o022)
+result = logreplay.run(None, tps=40, duration="300ms", demo_target=True, output="r.csv")
+logreplay.run(None, tps=40, duration="300ms", demo_target=True).save("saved.csv")
+logreplay.sweep(None, rates=[40, 50], duration="300ms", demo_target=True, output="s")
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=120)
+    made = {path.relative_to(tmp_path): path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert {mode for path, mode in made.items() if not (tmp_path / path).is_dir()} == {0o600}
+    assert made[Path("s")] == 0o700
+    assert len(made) > 10
