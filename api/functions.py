@@ -75,7 +75,7 @@ def run(
         report(result.checks, result.stopped)
     if history and result.summary:
         append(history, of_run(result.summary))
-    return result
+    return _whole(result)
 
 
 @described
@@ -106,19 +106,19 @@ def sweep(
     from logreplay.runs.curve import sweep_once
 
     values, listener, output = _read("sweep", options)
+    place = values["resume"] or output
     call = SweepCall(
         log=named(log),
         choice=TargetChoice(_target(target), values.pop("demo_target")),
         rates=None if rates is None else value_of("rates", RATES, rates),
-        plots=values.pop("plots") and output is not None,
+        plots=values.pop("plots") and place is not None,
         **values,
     )
-    place = call.resume or output
 
     def once(free: Path) -> SweepResult:
         return sweep_once(replace(call, output=output if call.resume else free), listener)
 
-    return _answered("sweep", once, listener, place, "sweep")
+    return _whole(_answered("sweep", once, listener, place, "sweep"))
 
 
 @described
@@ -159,7 +159,7 @@ def find(log: "AnyLog | None", target: str | None = None, **options: Unpack["Fin
             "find", lambda place: find_once(replace(call, output=place), listener), listener, output, "find"
         )
         report(result.checks, result.stopped)
-    return result
+    return _whole(result)
 
 
 @described
@@ -205,7 +205,7 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
         report(result.checks, result.stopped)
     if history and result.summary:
         append(history, of_duet(result.summary))
-    return result
+    return _whole(result)
 
 
 def serve(
@@ -289,7 +289,7 @@ def _answered(
 
     Raises:
         BusyError: another run is under way in this process.
-        Interrupted: Ctrl-C, where no person waits for the result at a prompt.
+        Interrupted: Ctrl-C before there was a result, or after its last request.
     """
     from logreplay.scratch import Scratch
 
@@ -297,9 +297,28 @@ def _answered(
         scratch = Scratch() if output is None else None
         if scratch:
             stack.callback(scratch.close)
-        result = once(scratch.path / name if scratch else output or Path())
+        late = None
+        try:
+            result = once(scratch.path / name if scratch else output or Path())
+        except Interrupted as error:
+            if error.result is None:
+                raise
+            late, result = error, error.result
+        except KeyboardInterrupt:
+            raise Interrupted from None
         stack.pop_all()  # the folder goes with the result
     result.notes, result.scratch = tuple(listener.notes), scratch
+    if late:
+        raise late
+    return result
+
+
+def _whole(result: R) -> R:
+    """The result of a call that Ctrl-C did not end.
+
+    Raises:
+        Interrupted: Ctrl-C ended it, and no person waits for the result at a prompt.
+    """
     if result.stopped.startswith("interrupted") and not at_prompt():
         interrupted = Interrupted()
         interrupted.result = result

@@ -66,8 +66,8 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether every check holds."""
-        return all(check.state == "passed" for check in self.checks)
+        """Whether every check holds; not where nothing was measured."""
+        return bool(self.summary) and all(check.state == "passed" for check in self.checks)
 
     @property
     def sentence(self) -> str:
@@ -294,11 +294,11 @@ class RunResult(Result):
 
     @property
     def verdict(self) -> str:
-        return str(self.outcome.health.verdict)
+        return str(self.outcome.health.verdict) if self.summary else ""
 
     @property
     def valid(self) -> bool:
-        return self.outcome.health.valid
+        return bool(self.summary) and self.outcome.health.valid
 
     @property
     def sentence(self) -> str:

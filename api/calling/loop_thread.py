@@ -68,7 +68,7 @@ def protected(work: Callable[[Stop], T], mailbox: Mailbox | None = None) -> T:
         mailbox: what the work tells; this thread, which made it, calls its listener.
 
     Raises:
-        Interrupted: it was asked to stop when no loop ran; the work was done nevertheless.
+        Interrupted: it was asked to stop when no loop ran; ``result`` is that of the work, which was done nevertheless.
         Exception: of the work; or of the listener, which ends the work in the same way as Ctrl-C.
     """
     stop, done, mailbox = Stop(), list[tuple[Any, BaseException | None]](), mailbox or Mailbox(Callbacks())
@@ -105,7 +105,9 @@ def protected(work: Callable[[Stop], T], mailbox: Mailbox | None = None) -> T:
     if failure := of_listener or of_work:
         raise failure
     if stop.missed:
-        raise Interrupted
+        interrupted = Interrupted()
+        interrupted.result = result
+        raise interrupted
     return result  # type: ignore[no-any-return]  # of `work`
 
 

@@ -72,7 +72,7 @@ class EndedDuet:
             files=(folder, *(folder / f"{name}.csv" for name in call.targets)),
             findings=tuple(self._told),
             checks=tuple(self._checks(found, differences)),
-            stopped=outcome.stopped,
+            stopped=f"stopped: {self.rule.hit}" if self.rule.hit else outcome.stopped,
             outcome=outcome,
             health=self.health,
             comparison=found,

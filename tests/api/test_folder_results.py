@@ -160,6 +160,7 @@ def test_the_missing_steps_of_a_sweep_are_made_later(url: str, tmp_path: Path) -
     half = logreplay.sweep(None, url, [20, 30, 40], duration=2, stop=second, output=tmp_path / "sweep")
     whole = logreplay.sweep(None, url, [20, 30, 40], duration=2, resume=half.folder)
     assert list(whole.steps.rate) == [20, 30, 40]
+    assert (tmp_path / "sweep" / "report.html").exists()
     assert whole.folder == half.folder == tmp_path / "sweep"
     assert any("1 of 3 steps already done; resuming" in note for note in whole.notes)
 

@@ -31,9 +31,26 @@ def interrupt():
 
 threading.Thread(target=interrupt, daemon=True).start()
 try:
-    logreplay.run(None, tps=40, duration="60s", demo_target=True, output=rows)
+    logreplay.run(None, tps=40, duration="60s", demo_target=True, output=rows, history="history.csv")
 except logreplay.Interrupted as ended:
     print(len(ended.result.requests), ended.result.outcome.stopped)
+"""
+
+LATE = """
+import logreplay, os, signal
+from logreplay.runs import single
+
+write = single.write_beside
+
+def late(path, about):
+    os.kill(os.getpid(), signal.SIGINT)
+    return write(path, about)
+
+single.write_beside = late
+try:
+    logreplay.run(None, tps=40, duration="200ms", demo_target=True)
+except logreplay.Interrupted as ended:
+    print(len(ended.result.requests), ended.result.summary["requests"]["sent"])
 """
 
 OUTLIVED = """
@@ -123,6 +140,14 @@ def test_ctrl_c_ends_a_run_with_its_rows_and_its_result(tmp_path: Path) -> None:
     rows, _, stopped = ended.stdout.strip().partition(" ")
     assert (stopped, ended.stderr) == ("interrupted", "")
     assert int(rows) > 0
+    assert (tmp_path / "history.csv").exists()
+
+
+def test_ctrl_c_while_the_summary_is_written_keeps_the_result(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", LATE], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.stdout, ended.stderr) == ("8 8\n", "")
 
 
 def test_the_temporary_folder_stays_until_the_thread_of_a_run_has_written(tmp_path: Path) -> None:
