@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from logreplay.convert_result import ConvertResult
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.options.keywords import read
+from logreplay.options.spelling import respelled
 from logreplay.parsers.conversion.filters import Filter, time_zone
 from logreplay.parsers.conversion.ingest import Limit
 from logreplay.parsers.conversion.job import ConvertOptions, output_for
@@ -105,6 +106,7 @@ def convert_once(call: ConvertCall, progress: "Progress | None" = None) -> Conve
     return ConvertResult(report=report, log=None if call.output == "-" else Path(call.output), nothing=nothing)
 
 
+@respelled("convert")
 def convert(
     log: str | PathLike[str],
     *more: str | PathLike[str],

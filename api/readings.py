@@ -9,6 +9,7 @@ from logreplay.analysis.verdict.checks import Check
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.quantities import Seconds
 from logreplay.options.keywords import read
+from logreplay.options.spelling import respelled
 from logreplay.results import Result
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     Percentile = Literal["mean", "p50", "p90", "p95", "p99", "p999"]
 
 
+@respelled("compare")
 def compare(
     baseline: "Results",
     candidate: "Results",
@@ -89,6 +91,7 @@ def compare_once(
     return found
 
 
+@respelled("capacity")
 def capacity(
     results: "Results",
     *,
@@ -116,6 +119,7 @@ def capacity(
     return machines(_named(results), **read("capacity", given))
 
 
+@respelled("analyze")
 def analyze(
     results: str | PathLike[str],
     *,

@@ -10,7 +10,11 @@ from logreplay.options import kinds
 from logreplay.options.option import Option
 from logreplay.options.table import options_of
 
-_OPTION: Final = re.compile(r"(?<![\w-])(?P<flag>--?[a-z][a-z0-9-]*)(?:(?P<gap> )(?P<value>'[^']*'|[^\s,;)]+))?")
+_OPTION: Final = re.compile(
+    r"(?<![\w-])(?P<flag>--?[a-z][a-z0-9-]*)(?:(?P<gap> )(?P<value>'[^']*'|[^\s,;)]+(?:,[^\s,;)]+)*))?"
+)
+_COMMAND: Final = re.compile(r"\blogreplay [a-z]+ [^;]*$")
+"""The beginning of a command line, whose options stay."""
 _PLACEHOLDER: Final = re.compile(r"[A-Z.…,:|]+")
 _PROSE: Final = re.compile(r"[a-z]+|-.*")
 
@@ -21,7 +25,7 @@ def spelled(text: str, function: str) -> str:
 
     def parameter(match: re.Match[str]) -> str:
         flag, gap, value = match["flag"], match["gap"] or "", match["value"] or ""
-        if not (option := options.get(flag)):
+        if not (option := options.get(flag)) or _COMMAND.search(match.string, 0, match.start()):
             return match[0]
         left = gap + _OPTION.sub(parameter, value)
         if option.kind in (kinds.SWITCH, kinds.OFF, kinds.EITHER):

@@ -76,7 +76,7 @@ def test_too_many_rejected_lines_raise(log: Path) -> None:
 
 
 def test_a_log_of_which_no_request_is_left_raises(log: Path) -> None:
-    with pytest.raises(logreplay.LogreplayError, match=r"no request is left after --match nowhere"):
+    with pytest.raises(logreplay.LogreplayError, match=r"no request is left after match= nowhere"):
         logreplay.convert(log, match="nowhere")
 
 
@@ -86,7 +86,7 @@ def test_a_log_of_which_no_request_is_left_raises(log: Path) -> None:
         ({"to": "zzz"}, "zzz"),
         ({"time_unit": "zzz"}, "zzz"),
         ({"output": "-"}, "prints nothing"),
-        ({"max_rejects": "many"}, "max-rejects"),
+        ({"max_rejects": "many"}, "max_rejects"),
         ({"timezone": "Mars/Base"}, "Mars/Base"),
         ({"status": "9"}, "9"),
     ],

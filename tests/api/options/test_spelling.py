@@ -1,7 +1,10 @@
 """Errors and help name parameters in Python, where they name options on the command line."""
 
+from pathlib import Path
+
 import pytest
 
+import logreplay
 from logreplay.core.errors import UsageError
 from logreplay.options.spelling import respelled, spelled
 
@@ -19,12 +22,32 @@ from logreplay.options.spelling import respelled, spelled
         ("--connections needs --http 2 or log: HTTP/1.1", 'connections= needs http="2" or log: HTTP/1.1'),
         ("--header 'X-A: ...' and --auth bearer:FILE", 'header="X-A: ..." and auth="bearer:FILE"'),
         ("leave out --no-digest and --no-cache", "leave out digest=False and no_cache=True"),
+        ("--steps 50:10s,100:20s, or --tps 5:", 'steps="50:10s,100:20s", or tps=5:'),
+        ("try: logreplay run a.log --tps 5; or --tps 6", "try: logreplay run a.log --tps 5; or tps=6"),
         ("choose another with -o", "choose another with output="),
         ("--dry-run and --verbose stay, like x--tps and a-o", "--dry-run and --verbose stay, like x--tps and a-o"),
     ],
 )  # fmt: skip
 def test_options_become_parameters(text: str, python: str) -> None:
     assert spelled(text, "run") == python
+
+
+def test_a_list_of_numbers_of_users_is_one_text() -> None:
+    assert spelled("give --vusers 1,10,50", "sweep") == 'give vusers="1,10,50"'
+
+
+def test_functions_that_read_and_convert_name_parameters(tmp_path: Path) -> None:
+    picture, log = tmp_path / "x.png", tmp_path / "a.log"
+    log.write_text("x\n")
+    with pytest.raises(UsageError, match=r"output= and junit= name the same file"):
+        logreplay.compare("a.csv", "b.csv", output=picture, junit=picture)
+    with pytest.raises(UsageError, match=r"^max_rejects=.*: expected a number of lines") as refused:
+        logreplay.convert(log, output=tmp_path / "o.csv", max_rejects="z")
+    assert refused.value.parameters == ("max_rejects",)
+    with pytest.raises(UsageError, match=r"^since=.*: not a time"):
+        logreplay.convert(log, output=tmp_path / "o.csv", since="zzz")
+    with pytest.raises(logreplay.LogreplayError, match=r"give the format: logreplay convert \S+ -f FORMAT"):
+        logreplay.convert(log, output=tmp_path / "o.csv")
 
 
 def test_an_error_names_the_parameters_of_the_function() -> None:
