@@ -16,7 +16,7 @@ from logreplay.options.table import options_of
 TARGET = "http://127.0.0.1:1"
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00,0,0,0,5,/a,200,GET\n"
 NO_VALUE: Any = object()
-WRONG = (
+WRONG: tuple[Any, ...] = (
     NO_VALUE, [], {}, b"x", b"\xff", memoryview(b"x"), 1 + 2j, float("nan"), float("inf"), -1, 10**400, "9" * 5000,
     [[1]], [None], {1: 2}, {"a": NO_VALUE}, [("a",)], [("a", "b", "c")], {"": ""}, "", " ", "\0", Path("\0"), "\ud800",
     lambda: 0, type, ..., True, False, iter([1]), range(3), {1, 2}, np.array([1, 2]), np.float64("nan"), np.int64(5),

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -91,7 +92,7 @@ def test_a_table_needs_no_pyarrow() -> None:
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_times_of_any_resolution_are_read(unit: str) -> None:
     """Whole seconds, as pandas makes of texts, were refused."""
-    when = pd.Series([datetime(2026, 3, 1, 12), None]).astype(f"datetime64[{unit}]")
-    spans = pd.Series([timedelta(seconds=2), None]).astype(f"timedelta64[{unit}]")
+    when = pd.Series(np.array([datetime(2026, 3, 1, 12), None], f"datetime64[{unit}]"))
+    spans = pd.Series(np.array([timedelta(seconds=2), None], f"timedelta64[{unit}]"))
     table = from_pandas(pd.DataFrame({"at": when, "zoned": when.dt.tz_localize("UTC"), "took": spans}))
     assert table.rows() == [(datetime(2026, 3, 1, 12), WHEN, timedelta(seconds=2)), (None, None, None)]
