@@ -113,9 +113,13 @@ def capacity(
         UsageError: a value is wrong.
         LogreplayError: the result log cannot be read.
     """
+    return capacity_once(results, {"tps": tps, "within": within, "percentile": percentile, "headroom": headroom})
+
+
+def capacity_once(results: "Results", given: dict[str, Any]) -> "Capacity":
+    """The same for both callers: errors name options."""
     from logreplay.analysis.api import capacity as machines
 
-    given = {"tps": tps, "within": within, "percentile": percentile, "headroom": headroom}
     return machines(_named(results), **read("capacity", given))
 
 
@@ -144,6 +148,13 @@ def analyze(
         TakenError: ``output`` holds something, and ``force`` was not given.
         LogreplayError: the result log cannot be read, the folder cannot be written, or ``output`` is given for a duet.
     """
+    return analyze_once(results, output, plots=plots, force=force, cluster=cluster)
+
+
+def analyze_once(
+    results: str | PathLike[str], output: str | PathLike[str] | None, *, plots: bool, force: bool, cluster: str | None
+) -> Result:
+    """The same for both callers: errors name options."""
     from logreplay.analysis.input import sources
     from logreplay.analysis.output.folder import write_folder
     from logreplay.result_tables import tables_of

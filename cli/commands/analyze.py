@@ -26,14 +26,14 @@ def analyze(
     Example: logreplay analyze results.csv -o report
     """
     from logreplay.cli.display.tables import print_summary, steps_of
-    from logreplay.readings import analyze as analyze_results
+    from logreplay.readings import analyze_once
     from logreplay.result_folder import place_for
 
     with ExitStack() as stack:
         inside = output is None and results.is_dir()
         folder = output or (results if inside else place_for(None, partial(_made, stack), "analyze"))
         force = force or output is None
-        found = analyze_results(results, output=folder, plots=plots, force=force, cluster=cluster)
+        found = analyze_once(results, folder, plots=plots, force=force, cluster=cluster)
     summary = found.summary
     if as_json:
         click.echo(json.dumps(summary, indent=2))

@@ -30,8 +30,9 @@ def capacity(results: Path, tps: float, within: float, percentile: "Percentile",
     \b
     Example: logreplay capacity sweep --tps 200 --within 300ms --headroom 20%
     """
-    from logreplay.readings import capacity as machines
+    from logreplay.readings import capacity_once
 
-    found = machines(results, tps=tps, within=within, percentile=percentile, headroom=headroom)
+    given = {"tps": tps, "within": within, "percentile": percentile, "headroom": headroom}
+    found = capacity_once(results, given)
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
     return of_checks(found.checks)

@@ -152,7 +152,7 @@ def test_a_function_as_log_is_sent_by_one_process() -> None:
     def orders() -> Iterator[Request]:
         yield Request("/a")
 
-    with pytest.raises(logreplay.UsageError, match=r"orders\(\) and --workers exclude each other"):
+    with pytest.raises(logreplay.UsageError, match=r"orders\(\) and workers= exclude each other"):
         logreplay.run(orders, "http://127.0.0.1:1", tps=40, workers=2)
 
 

@@ -133,7 +133,7 @@ def test_no_input_is_overwritten(target: str, capsys: pytest.CaptureFixture[str]
     Path("hard.csv").hardlink_to("in.csv")
     to = {"run": (target, "--tps", 20), "analyze": ()}.get(words[0], (target,))
     at = 3 if words[0] == "sweep" else 2
-    assert logreplay(*words[:at], *to, *words[at:], "--force") == 1
+    assert logreplay(*words[:at], *to, *words[at:], "--force") == 2
     assert "-o would overwrite" in capsys.readouterr().err
     assert [path.read_text() for path in inputs] == [LOG] * len(inputs)
     assert Path("r.hgrm").read_text().startswith("url,body")
