@@ -114,7 +114,7 @@ def test_a_sweep_is_resumed_only_with_the_same_object(
         bucket.pipe_file("logs/changing.csv", sample.read_bytes()[:-200])
         assert fingerprint(Stored("s3://logs/changing.csv")) != before
         assert logreplay(*arguments, "--resume", tmp_path / "sweep") == 1
-    assert "was another sweep: the log has other content" in capsys.readouterr().err
+    assert "was another sweep: the log s3://logs/changing.csv has other content" in capsys.readouterr().err
 
 
 def test_what_is_not_there_or_no_normalized_log_is_named(bucket: Any, sample: Path) -> None:

@@ -183,6 +183,8 @@ def given(values: Mapping[str, Any], label: str) -> bool:
     value = values.get(name)
     if equals:
         return str(value) == text
+    if name == "settle":
+        return bool(value)
     if name == "think":  # None: those of the log, which `find` and `sweep` do not take
         return value != 0.0 and name in values and (value is not None or "follow" in values)
     return value is not None and value is not False and value != ()

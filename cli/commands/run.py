@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.display.outlet import Outlet
+from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
@@ -66,8 +67,9 @@ def run(log: "Log | None", target: str | None, **given: Any) -> int:
         result = run_once(call, terminal)
         report(result.checks, result.stopped)
     if not result.summary:
-        options.say(f"nothing was sent: {result.outcome.why_nothing}")
-        return Exit.INTERRUPTED if result.outcome.stopped else Exit.FAILED
+        stopped = bool(result.outcome.stopped)
+        say(f"nothing was sent: {result.outcome.why_nothing}", quiet=options.quiet and stopped)
+        return Exit.INTERRUPTED if stopped else Exit.FAILED
     if exchanges:
         finish(exchanges, result.files[0])
     return show_run(

@@ -22,7 +22,7 @@ def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bo
     """Print what differs and the findings; return the exit code."""
     found, summary = result.comparison, result.summary
     if not (found and result.health):
-        say(result.sentence, quiet=quiet)
+        say(result.sentence, quiet=quiet and bool(result.stopped))
         return Exit.INTERRUPTED if result.stopped else Exit.FAILED
     if as_json:
         click.echo(json.dumps(summary, indent=2))

@@ -25,7 +25,7 @@ def show_sweep(result: "SweepResult", *, as_json: bool = False, quiet: bool = Fa
     """
     summary, stopped = result.summary, Exit.CONDITION if result.by_rule else Exit.INTERRUPTED
     if not summary:
-        say(result.sentence, quiet=quiet)
+        say(result.sentence, quiet=quiet and bool(result.stopped))
         return stopped if result.stopped else Exit.FAILED
     if as_json:
         click.echo(json.dumps(summary, indent=2))

@@ -147,7 +147,8 @@ def check_new(path: Path, *, force: bool = False, belonging: Belonging = no_file
     if not force:
         for each in (path, *belonging(path)):
             check_absent(each)
-        check_absent(_beside(path), _KILLED)
+        if os.path.lexists(rows := _beside(path)):
+            raise TakenError(f"{rows}: exists already; {_KILLED}")
 
 
 class ResultLog:

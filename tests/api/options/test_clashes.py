@@ -43,6 +43,7 @@ def test_what_is_off_or_at_its_default_is_not_given() -> None:
         assert not given({"hook": value}, "hook")
     assert given({"keep": 0}, "keep")
     assert not given({"think": 0.0, "follow": False}, "think")
+    assert not given({"settle": 0.0}, "settle")
     assert given({"think": None, "follow": False}, "think"), "the pauses of the log"
     assert not given({"think": None}, "think"), "find has none"
 

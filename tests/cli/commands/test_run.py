@@ -379,10 +379,12 @@ def test_debug_says_what_the_replayer_does(
     assert "first protocol: Expected HTTP/" in shown
 
 
+@pytest.mark.parametrize("quiet", [(), ("-q",)])
 def test_a_run_in_which_nothing_was_due_leaves_nothing_behind(
-    log: Path, server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    log: Path, server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], quiet: tuple[str, ...]
 ) -> None:
-    assert logreplay("run", log, server.url, "--tps", 0.01, "--for", "100ms", "-o", tmp_path / "r.csv") == 1
+    words = ("run", log, server.url, "--tps", 0.01, "--for", "100ms", "-o", tmp_path / "r.csv")
+    assert logreplay(*words, *quiet) == 1
     assert "nothing was sent: the schedule holds no request" in capsys.readouterr().err
     assert not (tmp_path / "r.csv").exists()
 
