@@ -36,7 +36,8 @@ def test_it_runs_from_a_clean_kernel_and_shows_pictures(path: Path, tmp_path: Pa
     folder = tmp_path / "notebooks"
     for stored in ("sweep", "duet"):
         shutil.copytree(path.with_name(stored), folder / stored)
-    (tmp_path / "tools").symlink_to(path.parents[1] / "tools")
+    for beside in ("tools", "sample_logs"):
+        (tmp_path / beside).symlink_to(path.parents[1] / beside)
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(folder)}}).execute()
     assert pictures(notebook) >= 1
