@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from logreplay import conversion, functions, readings
 from logreplay.calling.busy import only_run
+from logreplay.calling.callbacks import reason
 from logreplay.calling.child import CANCEL, ChildCall, ChildEnded
 from logreplay.calling.progress_line import ProgressLine
 from logreplay.core.errors import LogreplayError, UsageError
@@ -152,10 +153,8 @@ class _Background:
             if self._progress:
                 self._progress(now)
             for function in self._stops:
-                if why := function(now):
-                    self._stop(
-                        why if isinstance(why, str) else f"{getattr(function, '__name__', 'stop function')}: true"
-                    )
+                if why := reason(function, now):
+                    self._stop(why)
         except BaseException as error:
             self._fault = error
             self._cancel()

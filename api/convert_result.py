@@ -1,30 +1,30 @@
-"""What a conversion gives back."""
+"""The result of a conversion: its counts, requests and rejected lines."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from logreplay.analysis.verdict.checks import CheckedAnswer
 from logreplay.core.errors import LogreplayError
 from logreplay.results import frame_of
+from logreplay.scratch import HoldsScratch, Scratch
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from logreplay.analysis.verdict.checks import Check
     from logreplay.parsers.conversion.report import ConvertReport
-    from logreplay.scratch import Scratch
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ConvertResult(CheckedAnswer):
+class ConvertResult(HoldsScratch, CheckedAnswer):
     """A log that was converted: a value that stands for its CSV wherever a path does, and can be pickled and shown.
 
     Attributes:
         report: the account of every line.
-        log: the CSV, or what was asked for; None: standard output.
+        log: the normalized log in its kind: CSV, Parquet and so on; None: it went to standard output.
         nothing: why no line became a row; empty if one did.
         scratch: the temporary folder of the files; None: the caller chose their place.
     """
@@ -32,7 +32,7 @@ class ConvertResult(CheckedAnswer):
     report: "ConvertReport"
     log: Path | None
     nothing: str = ""
-    scratch: "Scratch | None" = None
+    scratch: Scratch | None = None
 
     @property
     def verdict(self) -> str:
@@ -51,7 +51,7 @@ class ConvertResult(CheckedAnswer):
 
     @property
     def checks(self) -> "tuple[Check, ...]":
-        """None: what is wrong with a log raises."""
+        """Always empty: an error of a log is raised."""
         return ()
 
     @property
@@ -61,7 +61,7 @@ class ConvertResult(CheckedAnswer):
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        """The counts, and what is known of the log; as of ``convert --json``."""
+        """The counts and the facts of the log, as ``convert --json`` prints them."""
         return self.report.summary()
 
     @property
@@ -76,12 +76,12 @@ class ConvertResult(CheckedAnswer):
         Raises:
             LogreplayError: the file is gone, or of a kind that is not read.
         """
+        import polars as pl
+
         from logreplay.core.rows import names_in, read_batches, whole
 
         path = self._file()
         frames = whole(read_batches(path, names_in(path)), path)
-        import polars as pl
-
         return frame_of(pl.concat(frames), categories=True)
 
     @cached_property
@@ -101,17 +101,6 @@ class ConvertResult(CheckedAnswer):
                 place, _, reason = head.partition(" ")
                 rows.append((place, reason, line))
         return frame_of(pl.DataFrame(rows, dict.fromkeys(("place", "reason", "line"), pl.String), orient="row"))
-
-    def close(self) -> None:
-        """Remove the files, if they go with this result."""
-        if self.scratch:
-            self.scratch.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __fspath__(self) -> str:
         return str(self._file())

@@ -1,4 +1,4 @@
-"""What a duet gives back."""
+"""The result of a duet: its comparison, differences and checks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

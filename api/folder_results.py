@@ -60,7 +60,7 @@ class RatesResult(FolderResult):
 
     Attributes:
         by_rule: a condition stopped it.
-        lost: a worker was lost, and what it measured last with it.
+        lost: a worker was lost, with its last measurements.
     """
 
     by_rule: bool = False
@@ -115,7 +115,7 @@ class FindResult(RatesResult):
     """A search that ended. Rates in requests/s; users, if those were searched.
 
     Attributes:
-        unfinished: why it has no answer, and what is known, if it was ended before it had one.
+        unfinished: why the search ended without an answer, and the rates known until then; empty if it has one.
     """
 
     unfinished: str = ""
@@ -126,7 +126,7 @@ class FindResult(RatesResult):
 
     @property
     def rate(self) -> float | None:
-        """The highest rate that surely keeps the bounds; None: there is no answer, and `sentence` says why."""
+        """The promised rate: the highest that keeps the bounds for certain; None: no answer, see `sentence`."""
         return self._answer("rate")
 
     @property

@@ -6,7 +6,6 @@ Those that send have the parameters of the table of options.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from secrets import randbelow
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from logreplay.calling.audience import Telling
@@ -55,9 +54,9 @@ def run(
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
         Interrupted: Ctrl-C ended the run; ``result`` is the result until then.
     """
-    from logreplay.analysis.output.history import append, check, of_run
-    from logreplay.analysis.output.junit import reported
-    from logreplay.runs.single import RunCall, run_once
+    from logreplay.analysis.output.history import of_run
+    from logreplay.calls.run_call import RunCall
+    from logreplay.runs.single import run_once
 
     values, listener, output = _read("run", options)
     junit, history = values.pop("junit"), values.pop("history")
@@ -68,14 +67,10 @@ def run(
         written={"--junit": junit, "--history": history},
         **values,
     )
-    if history:
-        check(history, of_run({}))
-    with reported(junit, "run") as report:
-        result = _answered("run", lambda place: run_once(replace(call, output=place), listener), listener, output)
-        report(result.checks, result.stopped)
-    if history and result.summary:
-        append(history, of_run(result.summary))
-    return _whole(result)
+    return _judged(
+        "run", lambda place: run_once(replace(call, output=place), listener), listener, output,
+        junit=junit, history=history, row=of_run,
+    )  # fmt: skip
 
 
 @described
@@ -138,12 +133,10 @@ def find(log: "AnyLog | None", target: str | None = None, **options: Unpack["Fin
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
         Interrupted: Ctrl-C ended the search; ``result`` is the result until then.
     """
-    from logreplay.analysis.output.junit import reported
-    from logreplay.calls.find_call import MOST_SEEDS, FindCall, taken_bounds
+    from logreplay.calls.find_call import FindCall, seed_of, taken_bounds
     from logreplay.runs.rate_search import find_once
 
-    if options.get("seed") is None:
-        options["seed"] = randbelow(MOST_SEEDS)
+    options["seed"] = seed_of(options.get("seed"))
     values, listener, output = _read("find", options)
     junit = values.pop("junit")
     call = FindCall(
@@ -154,12 +147,9 @@ def find(log: "AnyLog | None", target: str | None = None, **options: Unpack["Fin
         written={"--junit": junit},
         **values,
     )
-    with reported(junit, "find") as report:
-        result = _answered(
-            "find", lambda place: find_once(replace(call, output=place), listener), listener, output, "find"
-        )
-        report(result.checks, result.stopped)
-    return _whole(result)
+    return _judged(
+        "find", lambda place: find_once(replace(call, output=place), listener), listener, output, "find", junit=junit
+    )
 
 
 @described
@@ -177,8 +167,7 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
         LogreplayError: the log cannot be read, a target not be loaded, or the results not be written.
         Interrupted: Ctrl-C ended the duet; ``result`` is the result until then.
     """
-    from logreplay.analysis.output.history import append, check, of_duet
-    from logreplay.analysis.output.junit import reported
+    from logreplay.analysis.output.history import of_duet
     from logreplay.calls.duet_call import DuetCall
     from logreplay.options.answer_rules import AnswerRules
     from logreplay.runs.pair import duet_once
@@ -196,16 +185,10 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
         written={"--junit": junit, "--history": history},
         **values,
     )
-    if history:
-        check(history, of_duet({}))
-    with reported(junit, "duet") as report:
-        result = _answered(
-            "duet", lambda place: duet_once(replace(call, output=place), listener), listener, output, "duet"
-        )
-        report(result.checks, result.stopped)
-    if history and result.summary:
-        append(history, of_duet(result.summary))
-    return _whole(result)
+    return _judged(
+        "duet", lambda place: duet_once(replace(call, output=place), listener), listener, output, "duet",
+        junit=junit, history=history, row=of_duet,
+    )  # fmt: skip
 
 
 def serve(
@@ -273,6 +256,40 @@ def _read(function: str, options: Mapping[str, object]) -> tuple[dict[str, Any],
         "stop_asked": (lambda: listener.asked) if functions else None,
     }
     return values, listener, output
+
+
+def _judged(
+    function: str,
+    once: Callable[[Path], R],
+    listener: Callbacks,
+    output: Path | None,
+    name: str = "results.csv",
+    *,
+    junit: Path | None,
+    history: Path | None = None,
+    row: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+) -> R:
+    """Make a call, write its checks to ``junit``, and add a row of its summary to ``history``.
+
+    Args:
+        function, once, listener, output, name: see `_answered`.
+        junit, history: the files; None: not written.
+        row: makes the row.
+
+    Raises:
+        Interrupted: Ctrl-C ended it, and no person waits for the result at a prompt.
+    """
+    from logreplay.analysis.output.history import append, check
+    from logreplay.analysis.output.junit import reported
+
+    if history:
+        check(history, row({}))
+    with reported(junit, function) as report:
+        result = _answered(function, once, listener, output, name)
+        report(result.checks, result.stopped)
+    if history and result.summary:
+        append(history, row(result.summary))
+    return _whole(result)
 
 
 def _answered(

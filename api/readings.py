@@ -117,7 +117,7 @@ def capacity(
 
 
 def capacity_once(results: "Results", given: dict[str, Any]) -> "Capacity":
-    """The same for both callers: errors name options."""
+    """`capacity` for callers whose errors name options."""
     from logreplay.analysis.api import capacity as machines
 
     return machines(_named(results), **read("capacity", given))
@@ -154,7 +154,7 @@ def analyze(
 def analyze_once(
     results: str | PathLike[str], output: str | PathLike[str] | None, *, plots: bool, force: bool, cluster: str | None
 ) -> Result:
-    """The same for both callers: errors name options."""
+    """`analyze` for callers whose errors name options."""
     from logreplay.analysis.input import sources
     from logreplay.analysis.output.folder import write_folder
     from logreplay.result_tables import tables_of

@@ -63,7 +63,7 @@ class ResultFolder:
             folder: its name.
             reads: the files that must not be among those that are replaced, each after its option.
             force: the folder may hold a result already, which is replaced.
-            others: what is written besides; not among the files of the folder.
+            others: further files that the call writes, outside of the folder.
 
         Raises:
             LogreplayError: it holds something and ``force`` was not given, another process writes it, it cannot be

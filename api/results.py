@@ -1,4 +1,4 @@
-"""What calls give back."""
+"""Results of calls that send: their tables, pictures and files."""
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, overload
 from logreplay.analysis.notebook_view import html
 from logreplay.core.errors import LogreplayError
 from logreplay.core.quantities import Seconds, as_seconds
+from logreplay.scratch import HoldsScratch, Scratch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,14 +24,13 @@ if TYPE_CHECKING:
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.contract import Exchange
     from logreplay.result_tables import ResultTables
-    from logreplay.scratch import Scratch
 
 _LAZY: Final = ("requests", "seconds", "steps", "routes", "pairs")
 """Data frames that are not pickled: they are made again from the small tables and the rows."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Result:
+class Result(HoldsScratch):
     """What was measured: a value that can be copied, pickled and shown, also if it is invalid, interrupted or empty.
 
     It stands for its result log or folder wherever a path does. Rows lie on disk and are read when they are asked for;
@@ -52,7 +52,7 @@ class Result:
     checks: "tuple[Check, ...]" = ()
     stopped: str = ""
     notes: tuple[str, ...] = ()
-    scratch: "Scratch | None" = None
+    scratch: Scratch | None = None
 
     @property
     def verdict(self) -> str:
@@ -185,17 +185,6 @@ class Result:
         self.files = tuple(places.get(file, file) for file in self.files)
         self.scratch = None  # the folder goes with its last copy
         return path
-
-    def close(self) -> None:
-        """Remove the files, if they go with this result."""
-        if self.scratch:
-            self.scratch.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __fspath__(self) -> str:
         return str(self.files[0])

@@ -4,6 +4,7 @@ import os
 import weakref
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Self
 
 from logreplay.core.files import scratch_folder
 
@@ -22,6 +23,23 @@ class Scratch:
     def close(self) -> None:
         """Remove the folder; once more does nothing."""
         self._remove()
+
+
+class HoldsScratch:
+    """A result whose files may lie in a temporary folder, which goes with it."""
+
+    scratch: Scratch | None
+
+    def close(self) -> None:
+        """Remove the files, if they go with this result."""
+        if self.scratch:
+            self.scratch.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def _close(stack: ExitStack, owner: int) -> None:

@@ -99,7 +99,7 @@ NOT_YET = {
     "analysis": {"notebook_view"},
     "analysis/verdict": {"checks"},
     "api": {"folder_results", "result_folder", "result_tables", "scratch"},
-    "api/calls": {"duet_call", "find_call", "sweep_call"},
+    "api/calls": {"duet_call", "find_call", "run_call", "sending_call", "sweep_call"},
     "api/calling": {"audience", "callbacks", "child", "events", "loop_thread", "prompt"},
     "api/inputs": {"lacking", "logs", "streams", "targets"},
     "api/options": {

@@ -26,7 +26,7 @@ CANCELLED: Final = FIRST_ERROR + ERROR_WORDS.index("cancelled")
 """The kind of requests that the run cancelled as it stopped: neither failed nor answered; their times are cut off."""
 
 DROPPED_KIND: Final = FIRST_ERROR + ERROR_WORDS.index("dropped")
-"""The kind of requests that were never sent: they failed, but say nothing of the target."""
+"""The kind of requests that the generator dropped: they count as failed, and not against the target."""
 
 _KEPT: Final = ("row", "seq", REASON)
 _NO_TIME: Final = "no time can be read"

@@ -1,44 +1,34 @@
 """A duet as its caller asked for it: one frozen value."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from logreplay.calling.audience import Telling
+from logreplay.calls.sending_call import SendingCall
 from logreplay.core.errors import UsageError
-from logreplay.inputs.python_logs import made_here
 from logreplay.options.answer_rules import AnswerRules
-from logreplay.options.conflicts import reconciled
 from logreplay.options.load import Load
-from logreplay.options.request_rules import RequestRules
-from logreplay.options.sender_rules import SenderRules
 
 if TYPE_CHECKING:
     from logreplay.inputs.logs import Log
-    from logreplay.replay.results.stop_rules import Condition
 
 NAMES: Final = ("baseline", "candidate", "noise")
 """The targets, in the order of their numbers in the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DuetCall:
+class DuetCall(SendingCall):
     """One duet, as the caller asked for it.
 
     Attributes:
-        log: what to replay.
         baseline, candidate: URLs of the targets.
         noise: URL of a second instance of the baseline; None: there is none.
-        load, request_rules, sender_rules, telling: when, what and how to send, and whom to tell.
+        load: when to send.
         answer_rules: how answers are compared.
         alternate: send each request to one of the targets.
         fail_above: limit of the change of the times, a fraction; None: none.
         fail_different: limit of the share of pairs with different answers; None: none.
-        stop_at: conditions that end the duet.
-        stop_asked: returns why a function of the caller wants it to end; empty if none does. None: there is none.
-        output: the folder; None: a name made of the time.
-        force: replace an earlier result.
         written: further files that the caller writes, by parameter: they must not be among those that are read.
     """
 
@@ -47,17 +37,10 @@ class DuetCall:
     candidate: str
     noise: str | None = None
     load: Load
-    request_rules: RequestRules = field(default_factory=RequestRules)
-    sender_rules: SenderRules = field(default_factory=SenderRules)
-    telling: Telling = field(default_factory=Telling)
     answer_rules: AnswerRules = field(default_factory=AnswerRules)
     alternate: bool = False
     fail_above: float | None = None
     fail_different: float | None = None
-    stop_at: "Sequence[Condition]" = ()
-    stop_asked: Callable[[], str] | None = None
-    output: Path | None = None
-    force: bool = False
     written: Mapping[str, Path | None] = field(default_factory=dict)
 
     @property
@@ -96,5 +79,5 @@ class DuetCall:
         if (auth := self.request_rules.auth) and auth.expires:
             raise UsageError(f"duet and --auth {auth} exclude each other: each target would need its own signature")
         load = self.load.checked(users=False)
-        sender_rules = reconciled(self.sender_rules, self.request_rules, load, made_here=made_here(self.log))
+        sender_rules = self.reconciled(load)
         return replace(self, load=load, sender_rules=replace(sender_rules, digest=sender_rules.digest is not False))

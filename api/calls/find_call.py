@@ -1,30 +1,32 @@
 """A search as its caller asked for it: one frozen value."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from secrets import randbelow
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from logreplay.analysis.search.search import Goal
 from logreplay.analysis.search.slo import Bound
-from logreplay.calling.audience import Telling
+from logreplay.calls.sending_call import SendingCall
 from logreplay.core.errors import UsageError
-from logreplay.inputs.python_logs import made_here
 from logreplay.inputs.targets import TargetChoice
-from logreplay.options.conflicts import reconciled
-from logreplay.options.request_rules import INDEPENDENT, RequestRules
-from logreplay.options.sender_rules import SenderRules
+from logreplay.options.request_rules import INDEPENDENT
 from logreplay.options.think import Pauses, said
 
 if TYPE_CHECKING:
-    from logreplay.inputs.logs import Log, Tell
-    from logreplay.replay.results.stop_rules import Condition
+    from logreplay.inputs.logs import Tell
 
 BOUNDS: Final = ("p50", "p90", "p95", "p99", "p999", "p9999", "p99999", "mean", "max")
 """Statistics of the response time that can be bounded."""
 
-MOST_SEEDS: Final = 1_000_000
+_MOST_SEEDS: Final = 1_000_000
 """From how many seeds that of a search is drawn, where none was given."""
+
+
+def seed_of(given: int | None) -> int:
+    """The seed of a search: the given one, or a drawn one."""
+    return randbelow(_MOST_SEEDS) if given is None else given
 
 
 def taken_bounds(values: dict[str, Any]) -> dict[str, float]:
@@ -33,11 +35,10 @@ def taken_bounds(values: dict[str, Any]) -> dict[str, float]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FindCall:
+class FindCall(SendingCall):
     """A search. Times in seconds.
 
     Attributes:
-        log: what to replay; None: the bundled log.
         choice: the target.
         bounds: of the response time, by statistic: ``p50`` and so on, ``mean``, ``max``.
         max_errors: share of the requests that may fail.
@@ -47,17 +48,11 @@ class FindCall:
         arrivals: how requests fall on a rate; None: as independent visitors send them.
         think: pause of a user after each response.
         restart: begin each trial at the start of the log.
-        request_rules, sender_rules, telling: what and how to send, and whom to tell.
-        stop_at: conditions that end the search.
-        stop_asked: returns why a function of the caller wants it to end; empty if none does. None: there is none.
-        output: the folder of the results; None: a name made of the time.
-        force: replace an earlier result.
         plots: draw the pictures and write the report.
         written: further files that the caller writes, by parameter: they must not be among those that are read.
         announce: is given the sentence that this is the demo.
     """
 
-    log: "Log | None"
     choice: TargetChoice = field(default_factory=TargetChoice)
     bounds: Mapping[str, float] = field(default_factory=dict)
     max_errors: float = 0.01
@@ -72,13 +67,6 @@ class FindCall:
     arrivals: str | None = None
     think: Pauses | None = None
     restart: bool = False
-    request_rules: RequestRules = field(default_factory=RequestRules)
-    sender_rules: SenderRules = field(default_factory=SenderRules)
-    telling: Telling = field(default_factory=Telling)
-    stop_at: "Sequence[Condition]" = ()
-    stop_asked: Callable[[], str] | None = None
-    output: Path | None = None
-    force: bool = False
     plots: bool = True
     written: Mapping[str, Path | None] = field(default_factory=dict)
     announce: "Tell | None" = None
@@ -90,10 +78,7 @@ class FindCall:
             UsageError: two of them exclude each other; names both.
         """
         fewest = {"--start": int(self.goal.start)} if self.vusers else {}
-        sender_rules = reconciled(
-            self.sender_rules, self.request_rules, users=fewest, numbered="find", made_here=made_here(self.log)
-        )
-        return replace(self, sender_rules=sender_rules)
+        return replace(self, sender_rules=self.reconciled(users=fewest, numbered="find"))
 
     @property
     def goal(self) -> Goal:

@@ -1,29 +1,25 @@
 """A sweep as its caller asked for it: one frozen value."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from logreplay.analysis.input.closed_loop import ClosedLoop
 from logreplay.analysis.verdict.saturation import foreseen
-from logreplay.calling.audience import Telling
+from logreplay.calls.sending_call import SendingCall
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
-from logreplay.inputs.python_logs import made_here
 from logreplay.inputs.targets import TargetChoice
-from logreplay.options.conflicts import reconciled
-from logreplay.options.request_rules import INDEPENDENT, RequestRules, arriving
-from logreplay.options.sender_rules import SenderRules
+from logreplay.options.request_rules import INDEPENDENT, arriving
 from logreplay.options.think import Pauses, mean_of, said, thinking
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.sweeps.steps import SweepPlan
 
 if TYPE_CHECKING:
-    from logreplay.inputs.logs import Log, Tell
+    from logreplay.inputs.logs import Tell
     from logreplay.replay.requests.plan import RequestStream
-    from logreplay.replay.results.stop_rules import Condition
     from logreplay.replay.sweeps.steps import At, Order
 
 _SHOWN_LEVELS: Final = 12
@@ -31,11 +27,10 @@ _SHOWN_LEVELS: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepCall:
+class SweepCall(SendingCall):
     """A sweep. Times in seconds.
 
     Attributes:
-        log: what to replay; None: the bundled log.
         choice: the target.
         rates, vusers: what the steps ask for: requests/s, or users who wait for their responses.
         duration: of each step.
@@ -44,16 +39,10 @@ class SweepCall:
         warmup, settle, repeat, order, keep_going, restart: see `logreplay.replay.sweeps.steps.SweepPlan`.
         refine: make smaller steps around saturation afterwards.
         resume: the folder of an interrupted sweep, whose missing steps are made.
-        request_rules, sender_rules, telling: what and how to send, and whom to tell.
-        stop_at: conditions that end the sweep.
-        stop_asked: returns why a function of the caller wants it to end; empty if none does. None: there is none.
-        output: the folder of the results; None: a name made of the time.
-        force: replace an earlier result.
         plots: draw the pictures and write the report.
         announce: is given the sentence that this is the demo.
     """
 
-    log: "Log | None"
     choice: TargetChoice = field(default_factory=TargetChoice)
     rates: Sequence[float] | None = None
     vusers: Sequence[int] | None = None
@@ -68,13 +57,6 @@ class SweepCall:
     restart: bool = False
     refine: bool = False
     resume: Path | None = None
-    request_rules: RequestRules = field(default_factory=RequestRules)
-    sender_rules: SenderRules = field(default_factory=SenderRules)
-    telling: Telling = field(default_factory=Telling)
-    stop_at: "Sequence[Condition]" = ()
-    stop_asked: Callable[[], str] | None = None
-    output: Path | None = None
-    force: bool = False
     plots: bool = True
     announce: "Tell | None" = None
 
@@ -85,13 +67,7 @@ class SweepCall:
             UsageError: two of them exclude each other; names both.
         """
         users = {"--vusers": min(self.vusers)} if self.vusers else {}
-        sender_rules = reconciled(
-            self.sender_rules,
-            self.request_rules,
-            users=users,
-            numbered="--settle" if self.settle else "",
-            made_here=made_here(self.log),
-        )
+        sender_rules = self.reconciled(users=users, numbered="--settle" if self.settle else "")
         if not self.levels:
             raise UsageError("RATES are missing: give rates such as 50..400, or --vusers 1,10,50")
         if self.vusers and self.rates:

@@ -171,7 +171,7 @@ def named(log: object) -> "Log | None":
     """The log that a caller of the library gives: a path or an address, or rows of its own.
 
     Raises:
-        UsageError: an address that no log can have; or it is no log.
+        UsageError: it is not a log, or its address is malformed.
         LogError: a value in a table is missing or of the wrong type.
     """
     from logreplay.core.errors import UsageError
@@ -192,7 +192,7 @@ def log_named(text: str) -> "Log":
     """What a LOG on the command line names.
 
     Raises:
-        ValueError: a name or an address that no log can have.
+        ValueError: the name or the address is malformed.
     """
     from logreplay.core.files import writable
 

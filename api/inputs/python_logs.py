@@ -111,7 +111,7 @@ class RequestsFrom:
             first += len(block)
 
     def fingerprint(self) -> str:
-        """Its name: what it will return is not known."""
+        """The name of the function, because its requests are not known before they are made."""
         return self.name
 
     def __str__(self) -> str:

@@ -59,7 +59,7 @@ class Needs:
 
     Attributes:
         one, others: the labels.
-        why: what is needed, and the reason.
+        why: the needed option and the reason, for the sentence of the refusal.
         commands: that have them.
     """
 

@@ -16,7 +16,7 @@ class Option:
         commands: that have it.
         name: of the parameter, and of the value that the command receives.
         kind: of its values.
-        help: what it does.
+        help: its effect, as ``--help`` shows it.
         metavar: the value in the help.
         flags: on the command line; empty: ``--`` and the name.
         default: as text; empty: none.

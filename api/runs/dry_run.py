@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from logreplay.calling.stopping import warn_beyond_timeout
+from logreplay.calls.run_call import RunCall
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked
 from logreplay.inputs.streams import left_out
 from logreplay.replay.requests.preview import Preview, preview
 from logreplay.runs.repeated_urls import changed_routes
-from logreplay.runs.single import RunCall, plan_of, sources
+from logreplay.runs.single import plan_of, sources
 
 if TYPE_CHECKING:
     from logreplay.calling.events import CallListener

@@ -86,13 +86,19 @@ async def summarising_part(logs: "Sequence[Written]", about: Describe, listener:
         raise
 
 
+def interrupted(rows: Path | None) -> str:
+    """Say of an interruption of the sending where the rows are; None: there are none."""
+    kept = f"; the rows are kept: {rows}" if rows else " before the first request: nothing was measured"
+    return f"interrupted{kept}"
+
+
 @contextmanager
-def evaluating(folder: Path, listener: "CallListener") -> Iterator[None]:
-    """Say of an interruption that the rows of a folder are kept, and how to evaluate them."""
+def evaluating(listener: "CallListener", *command: str) -> Iterator[None]:
+    """Say of an interruption that the rows are kept, and with which command they are evaluated."""
     try:
         yield
     except KeyboardInterrupt:
-        again = shlex.join(("logreplay", "analyze", str(folder)))
+        again = shlex.join(("logreplay", *command))
         told = f"interrupted while the rows were evaluated; they are kept; evaluate them with: {again}"
         listener.note(told, always=True)
         raise
@@ -100,6 +106,6 @@ def evaluating(folder: Path, listener: "CallListener") -> Iterator[None]:
 
 def write_results(folder: Path, about: "About", listener: "CallListener", *, plots: bool) -> dict[str, Any]:
     """Analyse the ``results.csv`` of a folder, write what shows it, and return the contents of ``summary.json``."""
-    with evaluating(folder, listener):
+    with evaluating(listener, "analyze", str(folder)):
         summary, _ = write_folder(folder / "results.csv", folder, about, plots=plots)
     return summary

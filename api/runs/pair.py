@@ -1,7 +1,6 @@
 """Makes one duet, two targets at once: from its frozen value to its folder and its result."""
 
 import asyncio
-import shlex
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -35,7 +34,7 @@ from logreplay.replay.senders.pair_keeper import PairSender
 from logreplay.result_folder import ResultFolder
 from logreplay.runs import pair_answers
 from logreplay.runs.engines import replayer
-from logreplay.runs.evaluation import report_sessions, summarising_part
+from logreplay.runs.evaluation import evaluating, interrupted, report_sessions, summarising_part
 from logreplay.runs.pair_result import EndedDuet
 from logreplay.runs.result_files import further_files, inputs
 
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from logreplay.replay.senders.pair_keeper import SamplingConfig
 
 _GIVEN_AS: Final = ("BASELINE", "CANDIDATE", "--noise")
-_NOTHING: Final = " before the first request: nothing was measured"
 
 
 def duet_once(call: DuetCall, listener: "CallListener") -> DuetResult:
@@ -78,20 +76,13 @@ def duet_once(call: DuetCall, listener: "CallListener") -> DuetResult:
                 raise
             raise LogreplayError(f"{error}; the rows are kept in {' and '.join(rows)}") from error
         except KeyboardInterrupt:
-            kept = f"; the rows are kept: {folder.path}" if folder.measured else _NOTHING
-            mailbox.note(f"interrupted{kept}")
+            mailbox.note(interrupted(folder.path if folder.measured else None))
             raise
         if not folder.measured:
             return ended.nothing(folder.path)
         place = folder.keep()
-        try:
+        with evaluating(mailbox, "compare", *(str(place / f"{name}.csv") for name in NAMES[:2])):
             return ended.result(place)
-        except KeyboardInterrupt:
-            again = shlex.join(["logreplay", "compare", *(str(place / f"{name}.csv") for name in NAMES[:2])])
-            mailbox.note(
-                f"interrupted while the rows were evaluated; they are kept; evaluate them with: {again}", always=True
-            )
-            raise
 
 
 def _requests(call: DuetCall, stack: ExitStack, tell: "Tell") -> tuple[ForTargets, Plan]:

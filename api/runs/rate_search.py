@@ -119,7 +119,7 @@ class _RateSearch:
             raise
         if cut:
             return self._cut(cut, findings)
-        with evaluating(place.path, self.mailbox):
+        with evaluating(self.mailbox, "analyze", str(place.path)):
             urls, repeated = repeated_urls(
                 self.requests, call.request_rules, place.path, ("--restart",) * call.restart,
                 each="trial", bundled=call.log is None, tell=self.mailbox.note,

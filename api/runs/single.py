@@ -1,33 +1,30 @@
 """Makes one replay: from its frozen value to its result log, its summary and its result."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any
 
 from logreplay.analysis.output.file_names import belonging, logins_beside, summary_beside
 from logreplay.analysis.output.folder import write_beside, write_unfinished
 from logreplay.analysis.summary import About
 from logreplay.analysis.verdict.checks import Check
-from logreplay.calling.audience import Telling
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.loop_thread import Stop, loop_in_this_thread, protected, unless_stopped
 from logreplay.calling.mailbox import Mailbox
 from logreplay.calling.stopping import stop_rule, warn_beyond_timeout, watched
+from logreplay.calls.run_call import RunCall
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
 from logreplay.inputs.lacking import tell_lacking
 from logreplay.inputs.logs import followed, replayable
-from logreplay.inputs.python_logs import made_here
 from logreplay.inputs.streams import bind_target, left_out, request_stream
-from logreplay.inputs.targets import TargetChoice, expect_target, target_or_builtin
-from logreplay.options.conflicts import reconciled
-from logreplay.options.load import Load, log_report
-from logreplay.options.request_rules import RequestRules, base
-from logreplay.options.sender_rules import SenderRules
+from logreplay.inputs.targets import expect_target, target_or_builtin
+from logreplay.options.load import log_report
+from logreplay.options.request_rules import base
 from logreplay.replay.engine.engine import Engine, stopped_by
 from logreplay.replay.monitor.snapshot import Stage
 from logreplay.replay.requests.plan import Plan
@@ -40,69 +37,16 @@ from logreplay.replay.senders.trace import Watch, describe_counts
 from logreplay.result_folder import place_for
 from logreplay.results import RunResult
 from logreplay.runs.engines import replayer
-from logreplay.runs.evaluation import report_sessions, stop_checks, summarising_part
+from logreplay.runs.evaluation import interrupted, report_sessions, stop_checks, summarising_part
 from logreplay.runs.result_files import claim, further_files, inputs
 
 if TYPE_CHECKING:
     from logreplay.calling.events import CallListener
-    from logreplay.inputs.logs import Log, Replayable, Tell
+    from logreplay.inputs.logs import Replayable, Tell
     from logreplay.replay.requests.sources import RequestSource
     from logreplay.replay.results.outcome import Outcome
-    from logreplay.replay.results.stop_rules import Condition, StopRule
+    from logreplay.replay.results.stop_rules import StopRule
     from logreplay.replay.results.verdict import Finding
-
-
-_NOTHING: Final = " before the first request: nothing was measured"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCall:
-    """One replay, as the caller asked for it.
-
-    Attributes:
-        log: what to replay; None: the bundled log.
-        choice: the target.
-        load, request_rules, sender_rules, telling: when, what and how to send, and whom to tell.
-        stop_at: conditions that end the run.
-        stop_asked: returns why a function of the caller wants it to end; empty if none does. None: there is none.
-        crash: end the run at the first failure.
-        show: is given the text of each exchange.
-        output: the result log; None: a name made of the time.
-        force: replace an earlier result.
-        written: further files that the caller writes, by parameter: they must not be among those that are read.
-        announce: is given the sentence that this is the demo.
-    """
-
-    log: "Log | None"
-    choice: TargetChoice = field(default_factory=TargetChoice)
-    load: Load
-    request_rules: RequestRules = field(default_factory=RequestRules)
-    sender_rules: SenderRules = field(default_factory=SenderRules)
-    telling: Telling = field(default_factory=Telling)
-    stop_at: "Sequence[Condition]" = ()
-    stop_asked: Callable[[], str] | None = None
-    crash: bool = False
-    show: Callable[[str], object] | None = None
-    output: Path | None = None
-    force: bool = False
-    written: Mapping[str, Path | None] = field(default_factory=dict)
-    announce: "Tell | None" = None
-
-    def checked(self) -> Self:
-        """Return the same, with one worker where others of its values need that.
-
-        Raises:
-            UsageError: two of them exclude each other; names both.
-        """
-        load = self.load.checked()
-        fewest = {"--vusers": load.vusers} if load.vusers else {}
-        return replace(
-            self,
-            load=load,
-            sender_rules=reconciled(
-                self.sender_rules, self.request_rules, load, users=fewest, made_here=made_here(self.log)
-            ),
-        )
 
 
 def run_once(call: RunCall, listener: "CallListener") -> RunResult:
@@ -197,8 +141,7 @@ class _OneRun:
         except KeyboardInterrupt:
             for log in self.logs:  # the thread that writes it may wait for something that never comes
                 log.close()
-            kept = f"; the rows are kept: {grows}" if grows.exists() else _NOTHING
-            self.mailbox.note(f"interrupted{kept}")
+            self.mailbox.note(interrupted(grows if grows.exists() else None))
             raise
         finally:
             if not grows.exists():  # no row came, so what was watched belongs to nothing

@@ -1,6 +1,5 @@
 """``logreplay find``: the highest rate that keeps a bound."""
 
-from secrets import randbelow
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,13 +32,11 @@ def find(log: "Log | None", target: str | None, **given: Any) -> int:
       logreplay find access.log http://127.0.0.1:8080 --p99 300ms --start 50 --tps 2000
     """
     from logreplay.analysis.output.junit import reported
-    from logreplay.calls.find_call import MOST_SEEDS, FindCall, taken_bounds
+    from logreplay.calls.find_call import FindCall, seed_of, taken_bounds
     from logreplay.cli.display.rates import show_find
     from logreplay.runs.rate_search import find_once
 
-    if given["seed"] is None:
-        given["seed"] = randbelow(MOST_SEEDS)
-    values = parts({**given, "target": target})
+    values = parts({**given, "seed": seed_of(given["seed"]), "target": target})
     options, junit = ReplayOptions.taken_from(values), values.pop("junit")
     bounds = taken_bounds(values)
     call = FindCall(log=log, bounds=bounds, written={"--junit": junit}, **options.of_call(), **values)

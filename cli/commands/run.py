@@ -38,8 +38,9 @@ def run(log: "Log | None", target: str | None, **given: Any) -> int:
       logreplay run access.log http://127.0.0.1:8080 --speed 3 --match ^/api --header 'X-Test: 1'
     """
     from logreplay.analysis.output.junit import reported
+    from logreplay.calls.run_call import RunCall
     from logreplay.cli.display.run import finish, show_run
-    from logreplay.runs.single import RunCall, run_once
+    from logreplay.runs.single import run_once
 
     values = parts({**given, "target": target})
     options = ReplayOptions.taken_from(values)

@@ -77,7 +77,7 @@ def test_runs_that_begin_at_once_write_each_a_result_of_its_own(tmp_path: Path) 
 
 
 def test_an_interruption_while_rows_are_evaluated_says_that_they_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(Interrupted), evaluating(Path("sweep"), Terminal(quiet=True)):
+    with pytest.raises(Interrupted), evaluating(Terminal(quiet=True), "analyze", "sweep"):
         raise Interrupted
     said = "interrupted while the rows were evaluated; they are kept; evaluate them with: logreplay analyze sweep\n"
     assert capsys.readouterr().err == said

@@ -1,0 +1,44 @@
+"""A run as its caller asked for it: one frozen value."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from logreplay.calls.sending_call import SendingCall
+from logreplay.inputs.targets import TargetChoice
+from logreplay.options.load import Load
+
+if TYPE_CHECKING:
+    from logreplay.inputs.logs import Tell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCall(SendingCall):
+    """One replay, as the caller asked for it.
+
+    Attributes:
+        choice: the target.
+        load: when to send.
+        crash: end the run at the first failure.
+        show: is given the text of each exchange.
+        written: further files that the caller writes, by parameter: they must not be among those that are read.
+        announce: is given the sentence that this is the demo.
+    """
+
+    choice: TargetChoice = field(default_factory=TargetChoice)
+    load: Load
+    crash: bool = False
+    show: Callable[[str], object] | None = None
+    written: Mapping[str, Path | None] = field(default_factory=dict)
+    announce: "Tell | None" = None
+
+    def checked(self) -> Self:
+        """Return the same, with one worker where others of its values need that.
+
+        Raises:
+            UsageError: two of them exclude each other; names both.
+        """
+        load = self.load.checked()
+        fewest = {"--vusers": load.vusers} if load.vusers else {}
+        return replace(self, load=load, sender_rules=self.reconciled(load, users=fewest))

@@ -1,0 +1,64 @@
+"""The part of a call that `run`, `sweep`, `find` and `duet` have in common."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from logreplay.calling.audience import Telling
+from logreplay.inputs.python_logs import made_here
+from logreplay.options.conflicts import reconciled
+from logreplay.options.request_rules import RequestRules
+from logreplay.options.sender_rules import SenderRules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from logreplay.inputs.logs import Log
+    from logreplay.options.load import Load
+    from logreplay.replay.results.stop_rules import Condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendingCall:
+    """A call that sends requests of a log.
+
+    Attributes:
+        log: what to replay; None: the bundled log.
+        request_rules, sender_rules, telling: what and how to send, and whom to tell.
+        stop_at: conditions that end the call.
+        stop_asked: returns why a function of the caller wants the call to end; empty if none does. None: there is none.
+        output: the result log, or the folder of the results; None: a name made of the time.
+        force: replace an earlier result.
+    """
+
+    log: "Log | None"
+    request_rules: RequestRules = field(default_factory=RequestRules)
+    sender_rules: SenderRules = field(default_factory=SenderRules)
+    telling: Telling = field(default_factory=Telling)
+    stop_at: "Sequence[Condition]" = ()
+    stop_asked: Callable[[], str] | None = None
+    output: Path | None = None
+    force: bool = False
+
+    def reconciled(
+        self, load: "Load | None" = None, *, users: "Mapping[str, int] | None" = None, numbered: str = ""
+    ) -> SenderRules:
+        """Return the sender's rules, with one worker where other values of the call need that.
+
+        Args:
+            load: when to send, if one value says so.
+            users: fewest users of the call, by option.
+            numbered: the option that needs the numbers of the requests in one process.
+
+        Raises:
+            UsageError: two values exclude each other; names both.
+        """
+        return reconciled(
+            self.sender_rules,
+            self.request_rules,
+            load,
+            users=users or {},
+            numbered=numbered,
+            made_here=made_here(self.log),
+        )
