@@ -28,9 +28,9 @@ MIXED = st.from_regex(r"[g-zG-Z]{1,8}[0-9]{1,6}[g-zG-Z]{1,8}[-_.@:=~]?[A-Za-z0-9
 KEPT = VOCABULARY | {
     *ERRORS,
     *("example", "host", "user", "http", "mozilla", "content", "filename", "digest", "bearer", "form", "cookie"),
-    *("forwarded", "modified", "since", "protocol"),
+    *("forwarded", "modified", "since", "protocol", "2026"),
 }
-"""Words that may stay, or that the places below have."""
+"""Words that may stay, or that the places below, or the date of the row, have."""
 
 
 def tokens(text: str) -> set[str]:
