@@ -18,6 +18,8 @@ _ONE_S: Final = 0.2
 """Signals this close together are one: a closed terminal and timeout(1) send two."""
 _LAST_S: Final = 0.5
 """How long the program may tidy up after the second signal."""
+_REPEAT_S: Final = 0.005
+"""After how long a signal that came within Polars is sent again."""
 _TIDY_S: Final = 0.3
 """How long the removal of temporary files may take then."""
 
@@ -41,6 +43,7 @@ class Signals:
     def __init__(self) -> None:
         self._heard, self._last, self.raised = 0, 0.0, False
         self._code: int | None = None
+        self._repeated = False
 
     @property
     def heard(self) -> bool:
@@ -80,15 +83,37 @@ class Signals:
     def _hear(self, number: int, frame: FrameType | None) -> None:
         if self._code is not None:
             _end(self._code)
-        now = time.monotonic()
-        if self._heard and now - self._last < _ONE_S:
+        if not self._repeated:
+            now = time.monotonic()
+            if self._heard and now - self._last < _ONE_S:
+                return
+            self._heard, self._last = self._heard + 1, now
+            if self._heard > 1:
+                threading.Thread(target=_end_soon, daemon=True).start()
+        self._repeated = False
+        if self._heard > _RAISED:
             return
-        self._heard, self._last = self._heard + 1, now
-        if self._heard > 1:
-            threading.Thread(target=_end_soon, daemon=True).start()
-        if self._heard <= _RAISED:
-            self.raised = True
-            raise Interrupted
+        if _within_polars(frame):
+            threading.Thread(target=self._repeat, args=(number,), daemon=True).start()
+            return
+        self.raised = True
+        raise Interrupted
+
+    def _repeat(self, number: int) -> None:
+        """Send the signal to the main thread again in a moment, unless it is not heard any more."""
+        time.sleep(_REPEAT_S)
+        if signal.getsignal(number) == self._hear:
+            self._repeated = True
+            signal.pthread_kill(threading.main_thread().ident or 0, number)
+
+
+def _within_polars(frame: FrameType | None) -> bool:
+    """Whether Polars waits for this code: it prints a panic where its Python code raises what it does not expect."""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "polars":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _end_soon() -> None:

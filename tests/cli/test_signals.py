@@ -5,10 +5,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, NoReturn
 
+import polars as pl
 import pytest
 
 from logreplay.calling.loop_thread import run_in_loop, run_until_stopped
@@ -178,3 +180,43 @@ def test_a_second_signal_in_a_sweep_says_what_is_done_and_how_to_go_on(
     said = capsys.readouterr().err
     expected = f"the same command with --resume {folder} in place of -o makes the missing steps"
     assert f"interrupted: 1 of 3 steps are done; the rows are kept; {expected}" in said
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_within_polars_is_raised_once_polars_is_left(number: signal.Signals, tmp_path: Path) -> None:
+    """Polars asks Python code for its defaults at the first scan and prints a panic if that raises."""
+    program = f"""
+import signal
+from polars.io.scan_options import cast_options
+default = cast_options.ScanCastOptions._default
+def first(*args):
+    signal.raise_signal({int(number)})
+    return default(*args)
+cast_options.ScanCastOptions._default = staticmethod(first)
+from logreplay.cli import main
+main.main()
+"""
+    log = tmp_path / "access.log"
+    log.write_text('192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n' * 2000)
+    words = [sys.executable, "-c", program, "convert", str(log), "-q", "--to", "parquet", "-o", "out.parquet"]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr.strip()) == (130, b"")
+    assert {path.name for path in tmp_path.iterdir()} == {"access.log"}
+
+
+def test_a_signal_within_polars_raises_outside_of_it() -> None:
+    """The function that Polars calls ends; the interruption comes after."""
+    ended = []
+
+    def called(value: int) -> int:
+        signal.raise_signal(signal.SIGINT)
+        ended.append(value)
+        return value
+
+    def call_and_go_on() -> None:
+        pl.Series([7]).map_elements(called, return_dtype=pl.Int64)
+        threading.Event().wait(30)
+
+    with signals.SIGNALS.hearing(), pytest.raises(Interrupted):
+        call_and_go_on()
+    assert ended == [7]
