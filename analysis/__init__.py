@@ -24,8 +24,8 @@ if TYPE_CHECKING:
         seconds,
         steps,
     )
+    from logreplay.analysis.verdict.capacity import Capacity
     from logreplay.analysis.verdict.comparison import Comparison
-    from logreplay.analysis.verdict.machines import Capacity
     from logreplay.analysis.verdict.saturation import SaturationVerdict
 
 __all__ = [
@@ -47,7 +47,7 @@ __all__ = [
     "steps",
 ]
 
-_RETURNED: Final = {"Capacity": "machines", "Comparison": "comparison", "SaturationVerdict": "saturation"}
+_RETURNED: Final = {"Capacity": "capacity", "Comparison": "comparison", "SaturationVerdict": "saturation"}
 """Modules of the classes that the functions return."""
 
 if not TYPE_CHECKING:  # a type checker takes the names from above, and refuses others

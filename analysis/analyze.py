@@ -12,7 +12,9 @@ import polars as pl
 
 from logreplay.analysis.input import arrays, pias, sources
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.input.closed_loop import (
+from logreplay.analysis.input.downcast import compact
+from logreplay.analysis.input.external_metrics import by_step, with_watched
+from logreplay.analysis.input.run_metadata import (
     ClosedLoop,
     finished_steps,
     limited_steps,
@@ -20,14 +22,12 @@ from logreplay.analysis.input.closed_loop import (
     stopped_in_a_step,
     summary_of,
 )
-from logreplay.analysis.input.compact import compact
-from logreplay.analysis.input.external_metrics import by_step, with_watched
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, UNTIMED, About, summarise, summarise_seconds
-from logreplay.analysis.tables import windows
+from logreplay.analysis.tables import aggregate
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import per_second, saturation, stability
-from logreplay.analysis.verdict.saturation import Bend, SaturationVerdict
+from logreplay.analysis.verdict.saturation import RateEstimate, SaturationVerdict
 from logreplay.analysis.verdict.stability import CUT
 from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
@@ -96,7 +96,7 @@ def analyse(
 
 
 def seconds(source: Source) -> pl.DataFrame:
-    """Return the per-second table of a result log, `logreplay.analysis.tables.windows.seconds`, or a table as read.
+    """Return the per-second table of a result log, `logreplay.analysis.tables.aggregate.seconds`, or a table as read.
 
     For a per-second table of another tool, columns that it lacks are null.
 
@@ -108,16 +108,16 @@ def seconds(source: Source) -> pl.DataFrame:
     requests = _read(source)
     _warn(requests, source)
     if isinstance(requests, pl.DataFrame):
-        unknown = [pl.lit(None).alias(name) for name in windows.SECONDS if name not in requests.columns]
+        unknown = [pl.lit(None).alias(name) for name in aggregate.SECONDS if name not in requests.columns]
         return requests.with_columns(unknown).select(
-            *windows.SECONDS, *(name for name in requests.columns if name not in windows.SECONDS)
+            *aggregate.SECONDS, *(name for name in requests.columns if name not in aggregate.SECONDS)
         )
     return with_watched(_seconds(requests), _path(source))
 
 
 def _seconds(requests: RequestArrays) -> pl.DataFrame:
-    table = windows.seconds(requests)
-    return table if requests.has_times else windows.without_times(table)
+    table = aggregate.seconds(requests)
+    return table if requests.has_times else aggregate.without_times(table)
 
 
 def analysed(source: Source) -> Analysis:
@@ -234,16 +234,16 @@ def _judged(
 ) -> tuple[SaturationVerdict, dict[str, Any], UsersSweep | None]:
     steps = stability.judged_steps(requests, limited, cut)
     if not requests.has_times:
-        verdict = saturation.unjudged(UNTIMED, windows.without_times(steps))
+        verdict = saturation.no_verdict(UNTIMED, aggregate.without_times(steps))
         return verdict, summarise(requests, verdict, about), None
     if closed is None or not set(requests.labels) <= set(closed.users):
         verdict = saturation.judge(steps, asked)
         return verdict, summarise(requests, verdict, about), None
     users = UsersSweep.of(requests, closed, {*limited, *cut})
-    none = Bend(False, "requests were sent by users, who wait for responses, and not at a rate")
+    none = RateEstimate(False, "requests were sent by users, who wait for responses, and not at a rate")
     at_a_rate = saturation.judge(steps)
     sentence = at_a_rate.sentence if at_a_rate.target_failing else users.verdict.sentence
-    sentence += saturation.not_counted(f"with {number_of(closed.users[label], 'user')}" for label in sorted(cut))
+    sentence += saturation.describe_cut_steps(f"with {number_of(closed.users[label], 'user')}" for label in sorted(cut))
     steps = steps.with_columns(verdict=pl.when(pl.col("step").is_in(list(cut))).then(pl.lit(CUT)).otherwise("verdict"))
     verdict = SaturationVerdict(sentence, none, none, None, users.of_steps(steps), at_a_rate.target_failing)
     return verdict, summarise(requests, verdict, about, users), users

@@ -14,12 +14,13 @@ from logreplay.analysis import analyze
 from logreplay.analysis.analyze import analysed, timed
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.verdict import comparison, machines
-from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
+from logreplay.analysis.verdict import comparison
+from logreplay.analysis.verdict.capacity import Capacity
+from logreplay.analysis.verdict.capacity import capacity as machines_needed
 from logreplay.analysis.verdict.compare_log import Fidelity
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.judged_runs import compare_judged
-from logreplay.analysis.verdict.machines import Capacity
+from logreplay.analysis.verdict.ratio_interval import AT_ONCE_TOLERANCE
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.core.errors import LogreplayError
 from logreplay.core.frames import to_pandas
@@ -52,7 +53,7 @@ def load(path: str | PathLike[str]) -> "pd.DataFrame":
 
 
 def seconds(results: Results) -> "pd.DataFrame":
-    """Return the per-second table of `logreplay.analysis.tables.windows.seconds`: (seconds, columns), times in seconds.
+    """Return the table of `logreplay.analysis.tables.aggregate.seconds`: a row a second, times in seconds.
 
     Raises:
         LogreplayError: the result log cannot be read.
@@ -63,7 +64,7 @@ def seconds(results: Results) -> "pd.DataFrame":
 def steps(results: Results) -> "pd.DataFrame":
     """Return the step table with its evidence: (steps, columns), times in seconds, rates in requests/s.
 
-    The columns are those of `logreplay.analysis.tables.windows.steps` and
+    The columns are those of `logreplay.analysis.tables.aggregate.steps` and
     `logreplay.analysis.verdict.stability.evidence`.
 
     Raises:
@@ -170,7 +171,7 @@ def capacity(
 ) -> Capacity:
     """Say how many such machines carry ``tps`` requests/s with a percentile within a bound in seconds.
 
-    See `logreplay.analysis.verdict.machines.capacity`.
+    See `logreplay.analysis.verdict.capacity.capacity`.
 
     Raises:
         LogreplayError: the result log cannot be read.
@@ -178,7 +179,7 @@ def capacity(
     """
     found = timed(_named(results))
     users = found.users.verdict if found.users else None
-    return machines.capacity(
+    return machines_needed(
         found.steps,
         tps=tps,
         within=within,

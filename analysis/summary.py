@@ -11,20 +11,20 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from logreplay.analysis.format_time import between, show
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.input.closed_loop import ClosedLoop
-from logreplay.analysis.input.compact import DROPPED, HTTP_ERROR, NET_ERROR, OK
+from logreplay.analysis.input.downcast import DROPPED, HTTP_ERROR, NET_ERROR, OK
+from logreplay.analysis.input.run_metadata import ClosedLoop
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile, rank, valid_rank
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables import siege_ab, warmup
+from logreplay.analysis.tables.aggregate import run_spans, step_windows
 from logreplay.analysis.tables.schedule_accuracy import punctuality
 from logreplay.analysis.tables.users import UsersSweep
-from logreplay.analysis.tables.windows import run_spans, step_windows
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.stability import TRIALS
-from logreplay.analysis.wording import between, show
 from logreplay.core.masking import masked
 from logreplay.core.plural import number_of
 from logreplay.core.rows import left_out

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-    from logreplay.analysis.answers.tally import AnswerDifferences
+    from logreplay.analysis.response_diff.aggregate import AnswerDifferences
     from logreplay.analysis.verdict.comparison import Comparison
     from logreplay.replay.results.by_target import DuetJudgement
     from logreplay.replay.results.outcome import Outcome
@@ -61,7 +61,7 @@ class DuetResult(FolderResult):
 
         Columns as of `logreplay.analysis.differences`.
         """
-        from logreplay.analysis.answers.tally import frame
+        from logreplay.analysis.response_diff.aggregate import frame
 
         if not self.health and (self.files[0] / "differences.csv").exists():
             from logreplay.analysis import differences

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from logreplay.analysis.input.sources import Source
+    from logreplay.analysis.verdict.capacity import Capacity
     from logreplay.analysis.verdict.compare_log import Fidelity
     from logreplay.analysis.verdict.comparison import Comparison
-    from logreplay.analysis.verdict.machines import Capacity
     from logreplay.duet_result import DuetResult
     from logreplay.replay.results.verdict import Finding
 
@@ -243,7 +243,7 @@ def _duet(folder: Path) -> "DuetResult":
         LogreplayError: a result log cannot be read.
     """
     from logreplay.analysis.input import sources
-    from logreplay.analysis.input.closed_loop import summary_of
+    from logreplay.analysis.input.run_metadata import summary_of
     from logreplay.analysis.output.file_names import DUET
     from logreplay.analysis.verdict.comparison import Comparison
     from logreplay.analysis.verdict.judged_runs import compare_judged

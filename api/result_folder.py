@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
-from logreplay.analysis.output.file_names import ANSWERS, DUET, FIGURES, OF_COMMANDS, belonging
+from logreplay.analysis.output.file_names import ANSWERS, DUET, FIGURES, OF_COMMANDS, companion_files
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import Lock, TakenError, check_distinct, make_folder, remove_left_behind, unwritable
 from logreplay.core.rows import check_name
@@ -178,7 +178,7 @@ class ResultFolder:
 def _names() -> Sequence[str]:
     """The files of a sweep, a search or a duet."""
     rows = [JUDGED, *(f"{JUDGED}{ending}" for ending in (".gz", ".zst")), str(Path(JUDGED).with_suffix(".parquet"))]
-    beside = [path.name for log in (JUDGED, *DUET) for path in belonging(Path(log))]
+    beside = [path.name for log in (JUDGED, *DUET) for path in companion_files(Path(log))]
     return list(dict.fromkeys([NAME, ASIDE, *rows, *DUET, *beside, *FIGURES, *OF_COMMANDS, *ANSWERS]))
 
 

@@ -8,9 +8,9 @@ import polars as pl
 
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.input.closed_loop import summary_of
+from logreplay.analysis.input.run_metadata import summary_of
 from logreplay.analysis.summary import remembering
-from logreplay.analysis.tables import windows
+from logreplay.analysis.tables import aggregate
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ def tables_of(results: Path, executor: Executor | None = None) -> ResultTables:
     routes: list[pl.DataFrame] = []
 
     def summarise(requests: RequestArrays) -> None:
-        table = windows.by_step_and_route(requests)
-        routes.append(table if requests.has_times else windows.without_times(table))
+        table = aggregate.by_step_and_route(requests)
+        routes.append(table if requests.has_times else aggregate.without_times(table))
 
     analysis = analyse(results, executor=executor, meanwhile=(summarise,))
     summary = remembering(analysis.summary, summary_of(results))

@@ -98,7 +98,7 @@ class Result(HoldsScratch):
     @cached_property
     def seconds(self) -> "pd.DataFrame":
         """One row for each second, as `logreplay.analysis.seconds` returns them. Times in seconds."""
-        from logreplay.analysis.tables.windows import SECONDS
+        from logreplay.analysis.tables.aggregate import SECONDS
 
         if not self.summary:
             return empty_frame(SECONDS)
@@ -163,15 +163,15 @@ class Result(HoldsScratch):
             TakenError: one of these files exists, and ``force`` was not given.
             LogreplayError: nothing was measured, the rows are gone, the ending is another, or it cannot be written.
         """
-        from logreplay.analysis.output.file_names import belonging
+        from logreplay.analysis.output.file_names import companion_files
         from logreplay.core.files import atomic_path, unwritable
         from logreplay.replay.results.result_log import check_new, form_of
 
         source, path = self._rows(), Path(path)
-        check_new(path, force=force, belonging=belonging)
+        check_new(path, force=force, companion_files=companion_files)
         if (form := form_of(source)) != form_of(path):
             raise LogreplayError(f"{path}: the rows are copied as they are; name a file that ends in {form}")
-        pairs = [*zip(belonging(source), belonging(path), strict=True), (source, path)]
+        pairs = [*zip(companion_files(source), companion_files(path), strict=True), (source, path)]
         try:
             for old, new in pairs:
                 if old.exists():
@@ -293,7 +293,7 @@ class RunResult(Result):
     def sentence(self) -> str:
         if not self.summary:
             return f"nothing was sent: {self.outcome.why_nothing}"
-        from logreplay.analysis.wording import show
+        from logreplay.analysis.format_time import show
 
         counts = self.outcome.counters
         times = {name: value for name, value in self.summary.get("response_s", {}).items() if value is not None}

@@ -11,8 +11,8 @@ from typing import Final
 
 import click
 
+from logreplay.cli.display.async_output import UnreadOutput, lead_nowhere
 from logreplay.cli.display.bug_report import no_tracebacks, sentence
-from logreplay.cli.display.outlet import UnreadOutput, lead_nowhere
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.registry import SHORT_HELP, Commands

@@ -12,7 +12,7 @@ from logreplay.analysis.analyze import analyse
 from logreplay.analysis.input import arrays
 from logreplay.analysis.output import html
 from logreplay.analysis.output.hdr import write_hlog
-from logreplay.analysis.tables import windows
+from logreplay.analysis.tables import aggregate
 from logreplay.analysis.verdict.comparison import compare
 from logreplay.calling import progress_line
 from logreplay.core.plural import number_of
@@ -109,10 +109,10 @@ def test_all_places_count_the_same_requests_as_failed(seed: int, tmp_path: Path)
     figures = summary.summarise(requests, analyse(frame).verdict)
     assert figures["requests"]["unexpected"] == figures["response_s"]["failed"] == number
     assert figures["response_s"]["count"] == len(ended) - (cancelled if cancelled < len(ended) else 0)
-    for table in (windows.steps(requests), windows.seconds(requests), windows.by_route(requests)):
+    for table in (aggregate.steps(requests), aggregate.seconds(requests), aggregate.by_route(requests)):
         assert table["errors"].sum() == number
     p50 = "failed" if number * 2 > len(ended) - cancelled else "answered"
-    found = windows.steps(requests)["p50"].item()
+    found = aggregate.steps(requests)["p50"].item()
     if cancelled < len(ended):
         assert ("failed" if np.isinf(found) else "answered") == p50
     assert compare(frame, frame).failed == (sent / counters.sent,) * 2
@@ -134,9 +134,9 @@ def test_a_run_of_errors_that_the_log_had_too_is_valid_and_all_of_it_is_goodput(
 
 def test_requests_that_the_stop_cancelled_are_in_no_count_of_failures_and_in_no_percentile() -> None:
     requests = arrays.read(result_rows([("", 200, 200)] * 60 + [("cancelled", 0, 200)] * 40))
-    table = windows.steps(requests).row(0, named=True)
+    table = aggregate.steps(requests).row(0, named=True)
     assert (table["scheduled"], table["errors"], table["p90"]) == (100, 0, 0.25)
-    seconds = windows.seconds(requests).filter(pl.col("offered") > 0)
+    seconds = aggregate.seconds(requests).filter(pl.col("offered") > 0)
     assert seconds.select("offered", "errors", "p90").rows() == [(100, 0, 0.25)]
 
 
@@ -162,5 +162,5 @@ def test_a_percentile_failed_only_if_it_falls_on_a_failed_request(
     assert {name: rows[name] for name in shown} == shown
     tiles = {name: value for name, value, _ in html._tiles(analysis)}
     assert tiles["response time p99"] == rows["p99"]
-    (step,) = summary.step_rows(windows.steps(arrays.read(frame)).with_columns(verdict=pl.lit("stable")))
+    (step,) = summary.step_rows(aggregate.steps(arrays.read(frame)).with_columns(verdict=pl.lit("stable")))
     assert step[5:9] == tuple(rows[name] for name in ("p50", "p90", "p95", "p99"))

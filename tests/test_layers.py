@@ -29,8 +29,8 @@ ORDER = {
         "monitor", "checks", "sweeps", "workers", "__init__",
     ),
     "analysis": (
-        "wording", "notebook_view", "statistics", "answers", "search", "input", "tables", "verdict", "summary",
-        "analyze", "output", "api", "__init__",
+        "format_time", "notebook_view", "statistics", "response_diff", "search", "input", "tables", "verdict",
+        "summary", "analyze", "output", "api", "__init__",
     ),
     "api": (
         "options", "settings_files", "inputs", "calling", "calls", "scratch", "result_tables", "result_folder",

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.search.report import sentence, weaknesses
 from logreplay.analysis.search.search import Answer, Goal, Search
-from logreplay.analysis.search.slo import Bound
 from search_rehearsal import ERRORS, find, score
 from search_servers import GARBAGE, LIMITED, MM1, MM4, NOISY, SHARED, SHEDDING, WALL, WANDERING, Server
 from simulate import SimulatedQueue

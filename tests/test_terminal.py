@@ -188,7 +188,7 @@ def test_nobody_reads_the_exchanges_and_the_requests_leave_on_time(tmp_path: Pat
 
 def test_exchanges_that_a_slow_reader_did_not_get_are_counted(tmp_path: Path, log: Path, target: str) -> None:
     path = tmp_path / "r.csv"
-    small = "from logreplay.cli.display.outlet import Outlet; Outlet.__init__.__defaults__ = (100_000,)"
+    small = "from logreplay.cli.display.async_output import Outlet; Outlet.__init__.__defaults__ = (100_000,)"
     code = f"{small}; import logreplay.cli.commands.run; from logreplay.cli.main import main; main()"
     words = ("run", log, target, "--tps", 500, "--for", "3s", "-v", "-o", path)
     process = start(words, command=(sys.executable, "-c", code))

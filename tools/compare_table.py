@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.statistics.quantiles import Floats
-from logreplay.analysis.verdict.change import DIFFERENT, Change, combined, median_change, quantile_changes
+from logreplay.analysis.verdict.ratio_interval import DIFFERENT, Change, combined, median_change, quantile_changes
 
 RATE: Final = 150.0
 SLOWER: Final = 1.1

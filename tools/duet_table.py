@@ -16,8 +16,8 @@ from typing import Final
 import polars as pl
 
 from duet_rehearsal import RATE
-from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
 from logreplay.analysis.verdict.comparison import Comparison, compare, compare_duet
+from logreplay.analysis.verdict.ratio_interval import AT_ONCE_TOLERANCE
 from logreplay.core.rows import scan
 
 DUETS_S: Final = (1.66, 2.5, 5, 10, 20)

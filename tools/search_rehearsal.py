@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
+from logreplay.analysis.search.bounds import Bound, BoundEvidence, observe
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialOutcome
-from logreplay.analysis.search.slo import Bound, BoundEvidence, observe
 from logreplay.analysis.statistics.quantiles import Floats
 from search_servers import Server, Speed, responses
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from logreplay.analysis.search.slo import Bound
+from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.statistics.quantiles import Floats
 from simulate import SimulatedQueue, service_times, waits
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import polars as pl
 
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.compact import (
+from logreplay.analysis.input.downcast import (
     CANCELLED,
     DROPPED,
     ERROR_WORDS,

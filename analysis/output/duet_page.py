@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import jinja2
 
-from logreplay.analysis.answers.rules import IGNORED_HEADERS, default_ignored
-from logreplay.analysis.answers.tally import ALPHA, AnswerDifferences, ExamplePair, frame
-from logreplay.analysis.answers.two_answers import AnswerOf, pretty
+from logreplay.analysis.response_diff.aggregate import ALPHA, AnswerDifferences, ExamplePair, frame
+from logreplay.analysis.response_diff.diff import AnswerOf, pretty
+from logreplay.analysis.response_diff.rules import IGNORED_HEADERS, default_ignored
 from logreplay.core.files import atomic_path, write_atomically
 from logreplay.core.masking import masked
 from logreplay.core.record import to_csv

@@ -18,7 +18,7 @@ ANSWERS: Final = ("differences.csv", "pairs.jsonl")
 """Files of a duet that compared answers."""
 
 
-def belonging(results: Path) -> Sequence[Path]:
+def companion_files(results: Path) -> Sequence[Path]:
     """The files that belong to a result log by its name, without its endings: summary, histograms, readings, logins."""
     name = stem(results)
     kinds = ("summary.json", "hlog", "hgrm", "watch.csv", "logins.csv")
@@ -27,9 +27,9 @@ def belonging(results: Path) -> Sequence[Path]:
 
 def logins_beside(results: Path) -> Path:
     """The logins of clients, beside a result log."""
-    return belonging(results)[-1]
+    return companion_files(results)[-1]
 
 
 def summary_beside(results: Path) -> Path:
     """The summary of a result log, beside it."""
-    return belonging(results)[0]
+    return companion_files(results)[0]

@@ -13,13 +13,20 @@ import polars as pl
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.input.closed_loop import UNFINISHED, summary_of
+from logreplay.analysis.input.run_metadata import UNFINISHED, summary_of
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.output import hdr
-from logreplay.analysis.output.file_names import FIGURES, OF_COMMANDS, PICTURES, SUMMARY, belonging, summary_beside
+from logreplay.analysis.output.file_names import (
+    FIGURES,
+    OF_COMMANDS,
+    PICTURES,
+    SUMMARY,
+    companion_files,
+    summary_beside,
+)
 from logreplay.analysis.output.hgrm import write_hgrm
 from logreplay.analysis.summary import SCHEMA, About, remembering
-from logreplay.analysis.tables import windows
+from logreplay.analysis.tables import aggregate
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import check_distinct, make_folder, unwritable, write_atomically
 from logreplay.core.record import to_csv
@@ -96,7 +103,7 @@ def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
     Raises:
         LogreplayError: the result log cannot be read, or the files cannot be written.
     """
-    summary, hlog, hgrm, *_ = belonging(results)
+    summary, hlog, hgrm, *_ = companion_files(results)
     try:
         analysis = analyse(results, about, meanwhile=(partial(hdr.write_hlog, hlog), partial(write_hgrm, hgrm)))
         _write_summary(summary, analysis)
@@ -134,8 +141,8 @@ def _write(path: Path, write: Callable[[Path, RequestArrays], None], requests: R
 
 
 def _write_routes(path: Path, requests: RequestArrays) -> None:
-    table = windows.by_step_and_route(requests)
-    write_atomically(path, to_csv(table if requests.has_times else windows.without_times(table), header=True))
+    table = aggregate.by_step_and_route(requests)
+    write_atomically(path, to_csv(table if requests.has_times else aggregate.without_times(table), header=True))
 
 
 def _write_summary(path: Path, analysis: Analysis) -> None:

@@ -22,12 +22,12 @@ from markupsafe import Markup
 
 from logreplay.analysis import summary
 from logreplay.analysis.analyze import Analysis
+from logreplay.analysis.format_time import between, show
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.output import charts, pictures
 from logreplay.analysis.output.plots import hockey_stick
-from logreplay.analysis.tables import windows
-from logreplay.analysis.wording import between, show
+from logreplay.analysis.tables import aggregate
 from logreplay.core.files import atomic_path
 from logreplay.core.masking import masked, terminal_safe
 
@@ -158,7 +158,7 @@ def _tables(figures: Mapping[str, Any], requests: RequestArrays | None) -> dict[
     kinds = requests.kinds
     return tables | {
         "kinds": [(name, count, count / kinds.total()) for name, count in kinds.most_common()],
-        "routes": windows.by_route(requests).head(_ROUTES).to_dicts(),
+        "routes": aggregate.by_route(requests).head(_ROUTES).to_dicts(),
         "siege": summary.siege_rows(figures),
         "ab": summary.ab_rows(figures),
         "ab_counts": summary.ab_counts(figures),

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from logreplay.analysis.format_time import show
+from logreplay.analysis.search.bounds import BoundFinding
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
-from logreplay.analysis.search.slo import BoundFinding
 from logreplay.analysis.statistics.failures import ERROR_SHARE, share_failed
-from logreplay.analysis.wording import show
 from logreplay.core.plural import number_of
 
 LEAST_TRIAL_S: Final = 30.0

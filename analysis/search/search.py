@@ -33,7 +33,7 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.analysis.search.slo import BoundEvidence, BoundFinding, findings
+from logreplay.analysis.search.bounds import BoundEvidence, BoundFinding, findings
 from logreplay.analysis.search.trials import (
     BACKLOG_S,
     CALIBRATION_SETTLES_S,

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from logreplay.analysis.search.slo import Bound, BoundEvidence, BoundFinding
+from logreplay.analysis.search.bounds import Bound, BoundEvidence, BoundFinding
 from logreplay.core.plural import number_of
 
 BACKLOG_S: Final = 0.5

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
+from logreplay.analysis.format_time import show, signed
 from logreplay.analysis.statistics.quantiles import Ints
 from logreplay.analysis.statistics.slices import slices
-from logreplay.analysis.wording import show, signed
 
 _SECOND = 1_000_000
 _MOST_GAPS = 1_000_000

@@ -13,9 +13,9 @@ import numpy as np
 
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.input.compact import FIRST_ERROR, HTTP_ERROR, NET_ERROR
+from logreplay.analysis.input.downcast import FIRST_ERROR, HTTP_ERROR, NET_ERROR
 from logreplay.analysis.statistics.quantiles import Micros, average, deviation
-from logreplay.analysis.tables.windows import run_spans
+from logreplay.analysis.tables.aggregate import run_spans
 
 MEGABYTE: Final = 1 << 20
 SERVED: Final = (50, 66, 75, 80, 90, 95, 98, 99, 100)

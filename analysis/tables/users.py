@@ -17,13 +17,13 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from logreplay.analysis.format_time import show
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.input.closed_loop import ClosedLoop
+from logreplay.analysis.input.run_metadata import ClosedLoop
 from logreplay.analysis.statistics.estimates import error_of_sum, student
 from logreplay.analysis.statistics.quantiles import Floats, Micros, quantile
-from logreplay.analysis.tables.windows import SETTLE
-from logreplay.analysis.wording import show
+from logreplay.analysis.tables.aggregate import SETTLE
 
 PLATEAU: Final = 0.95
 """A throughput of at least this share of the highest is on the plateau."""

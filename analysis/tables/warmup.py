@@ -13,7 +13,7 @@ import numpy as np
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.statistics.quantiles import Floats
-from logreplay.analysis.tables.windows import Windows
+from logreplay.analysis.tables.aggregate import Windows
 
 MEANS_S: Final = 0.2
 BATCH: Final = 5

@@ -15,8 +15,8 @@ from logreplay.analysis.input import sources
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import Floats
-from logreplay.analysis.verdict.change import ALL, TOLERANCE, Change, median_change
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
+from logreplay.analysis.verdict.ratio_interval import ALL, TOLERANCE, Change, median_change
 from logreplay.analysis.verdict.run_pairs import readable
 from logreplay.analysis.verdict.shares import (
     Share,

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.compact import FIRST_ERROR
+from logreplay.analysis.input.downcast import FIRST_ERROR
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics import bootstrap
-from logreplay.analysis.verdict.change import (
+from logreplay.analysis.verdict.checks import Check, CheckedAnswer
+from logreplay.analysis.verdict.ratio_interval import (
     ALL,
     AT_ONCE_TOLERANCE,
     DIFFERENT,
@@ -32,7 +33,6 @@ from logreplay.analysis.verdict.change import (
     together,
     together_in_duet,
 )
-from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.run_pairs import PairOfRuns, of_a_duet, pair_of_runs, sides_of
 from logreplay.analysis.verdict.shares import (
     FAILS_MORE,

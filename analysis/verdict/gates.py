@@ -71,7 +71,7 @@ def _check_failures(found: "Fidelity | Comparison") -> Check:
 
 
 def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
-    from logreplay.analysis.verdict.change import ALL
+    from logreplay.analysis.verdict.ratio_interval import ALL
 
     name, change = f"times: not slower by more than {limit:.1%}", found.change
     if change is None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.closed_loop import void_findings
+from logreplay.analysis.input.run_metadata import void_findings
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.verdict import compare_log, comparison
 from logreplay.analysis.verdict.checks import Check

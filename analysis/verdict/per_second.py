@@ -12,7 +12,7 @@ from logreplay.analysis.input.arrays import window_s
 from logreplay.analysis.statistics.failures import Flags, least_error_share, more_errors
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.analysis.statistics.step_finder import steps_of_seconds, usual_rate
-from logreplay.analysis.tables.windows import SETTLE
+from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict.saturation import RISE
 from logreplay.analysis.verdict.stability import (
     BACKLOG_S,

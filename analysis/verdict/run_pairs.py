@@ -12,15 +12,15 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.input import arrays, sources
-from logreplay.analysis.input.closed_loop import limited_steps
-from logreplay.analysis.input.compact import CANCELLED, DROPPED_KIND, compact, is_readable, unreadable
+from logreplay.analysis.input.downcast import CANCELLED, DROPPED_KIND, compact, is_readable, unreadable
 from logreplay.analysis.input.routes import route
+from logreplay.analysis.input.run_metadata import limited_steps
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics import bootstrap, estimates
 from logreplay.analysis.statistics.quantiles import PERCENTILES
-from logreplay.analysis.tables.windows import SETTLE
+from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict import stability
-from logreplay.analysis.verdict.change import (
+from logreplay.analysis.verdict.ratio_interval import (
     FEWEST_PAIRS,
     QUANTILES,
     Change,

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from logreplay.analysis.format_time import show
 from logreplay.analysis.statistics import queueing
 from logreplay.analysis.statistics.failures import ERROR_SHARE, FAILING
 from logreplay.analysis.statistics.isotonic import isotonic
@@ -20,7 +21,6 @@ from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.outages import FEWEST
 from logreplay.analysis.verdict.stability import CUT, LATE_S
 from logreplay.analysis.verdict.status_changes import CREDENTIALS
-from logreplay.analysis.wording import show
 from logreplay.core.plural import number_of
 
 FEWEST_STEPS: Final = 5
@@ -50,7 +50,7 @@ _OTHERS: Final = {
 
 
 @dataclass(frozen=True)
-class Bend:
+class RateEstimate:
     """A rate at which the curve changes, or why there is none.
 
     Attributes:
@@ -86,8 +86,8 @@ class SaturationVerdict:
     """
 
     sentence: str
-    onset: Bend
-    saturation: Bend
+    onset: RateEstimate
+    saturation: RateEstimate
     generator_limit: float | None
     steps: pl.DataFrame = field(repr=False, compare=False)
     target_failing: bool = False
@@ -111,10 +111,10 @@ def judge(table: pl.DataFrame, asked: Collection[float] = ()) -> SaturationVerdi
     """
     sent = table.with_columns(pl.col("scheduled", "errors") - pl.col("dropped"))
     found, cut = _judge(sent.filter(pl.col("verdict") != CUT), asked), table.filter(pl.col("verdict") == CUT)["rate"]
-    return replace(found, sentence=found.sentence + not_counted(f"at {rate:g}/s" for rate in cut), steps=table)
+    return replace(found, sentence=found.sentence + describe_cut_steps(f"at {rate:g}/s" for rate in cut), steps=table)
 
 
-def not_counted(cut: Iterable[str]) -> str:
+def describe_cut_steps(cut: Iterable[str]) -> str:
     """Words for steps that were cut short."""
     return "".join(f"; the step {name} was cut short, not counted" for name in cut)
 
@@ -125,13 +125,13 @@ def _judge(table: pl.DataFrame, asked: Collection[float]) -> SaturationVerdict:
     usable = _sent(measured, tested)
     bad = (usable["over"] | usable["failing"]).to_numpy()
     if _failed(counting := by_rate(table.filter(pl.col("outage").is_null()))):
-        return unjudged(_all_failed(counting), table, target_failing=True)
+        return no_verdict(_all_failed(counting), table, target_failing=True)
     if tested.height < FEWEST_STEPS and not (GIVES_UP_AFTER <= usable.height == tested.height and bad.all()):
-        return unjudged(
+        return no_verdict(
             f"not enough data: {_too_few(measured, tested.height)}{_remedy(table, tested, asked)}{_outages(measured)}",
             table,
         )
-    first_generator, first_bad = persistent(tested["generator"].to_numpy()), _first_bad(usable, bad)
+    first_generator, first_bad = first_lasting(tested["generator"].to_numpy()), _first_bad(usable, bad)
     if first_generator is not None:
         below = int((usable["rate"] < tested["rate"][first_generator]).sum())
         if first_bad is None or below <= first_bad + 1:
@@ -144,7 +144,7 @@ def _judge(table: pl.DataFrame, asked: Collection[float]) -> SaturationVerdict:
         text = (
             f"saturated already at the lowest rate{' that counts' * bool(limited.height)}, {rates[0]:g}/s: sweep lower"
         )
-        return unjudged(text + _outages(measured), table)
+        return no_verdict(text + _outages(measured), table)
     onset = find_onset(usable[:first_bad].filter(~bad[:first_bad]))
     if first_bad is None:
         return _none(usable, onset, table, _outages(measured))
@@ -154,14 +154,14 @@ def _judge(table: pl.DataFrame, asked: Collection[float]) -> SaturationVerdict:
     return SaturationVerdict(sentence + collapse + _outages(measured), onset, saturation, None, table)
 
 
-def _span(bend: Bend) -> str:
+def _span(bend: RateEstimate) -> str:
     """The range of a rate, as text."""
     return f"{round(bend.low or 0.0, 1):g}–{round(bend.high or 0.0, 1):g}"
 
 
-def unjudged(text: str, table: pl.DataFrame, *, target_failing: bool = False) -> SaturationVerdict:
+def no_verdict(text: str, table: pl.DataFrame, *, target_failing: bool = False) -> SaturationVerdict:
     """Find neither onset nor saturation, for the reason given in words."""
-    return SaturationVerdict(text, Bend(False, text), Bend(False, text), None, table, target_failing)
+    return SaturationVerdict(text, RateEstimate(False, text), RateEstimate(False, text), None, table, target_failing)
 
 
 def _sent(measured: pl.DataFrame, tested: pl.DataFrame) -> pl.DataFrame:
@@ -198,7 +198,7 @@ def _half(flag: pl.Expr) -> pl.Expr:
     return flag.mean() >= 0.5
 
 
-def persistent(bad: "np.ndarray[Any, np.dtype[np.bool_]]") -> int | None:
+def first_lasting(bad: "np.ndarray[Any, np.dtype[np.bool_]]") -> int | None:
     """Return the first bad step that stays bad: so are 3 of the next 4, or all that remain; None if none does."""
     for index in np.flatnonzero(bad):
         following = bad[index + 1 : index + 5]
@@ -218,7 +218,7 @@ def _first_bad(usable: pl.DataFrame, bad: "np.ndarray[Any, np.dtype[np.bool_]]")
     rates, over = usable["rate"].to_numpy(), usable["over"].to_numpy()
     good = usable["settled_goodput"].fill_null(0.0).to_numpy() / (1 - usable["error_base"].to_numpy())
     left = bad.copy()
-    while (first := persistent(left)) is not None:
+    while (first := first_lasting(left)) is not None:
         later = good[first + 1 :]
         if not over[first] or bad[first:].all() or not len(later) or np.median(later) <= (1 + NEAR) * rates[first]:
             return None if first == len(rates) - 1 and bad[:first].any() else first
@@ -226,7 +226,7 @@ def _first_bad(usable: pl.DataFrame, bad: "np.ndarray[Any, np.dtype[np.bool_]]")
     return None
 
 
-def find_onset(steps: pl.DataFrame) -> Bend:
+def find_onset(steps: pl.DataFrame) -> RateEstimate:
     """Find the rate at which p90 is `TWICE` its floor, its value at the lowest rates.
 
     Between the rates that were tried, p90 is taken to rise with the rate (isotonic regression of its logarithm). The
@@ -238,17 +238,19 @@ def find_onset(steps: pl.DataFrame) -> Bend:
     name = _known(steps, "p90", "mean")
     frame = steps.filter(pl.col(name).is_finite() & (pl.col(name) > 0))
     if frame.height < FEWEST_STEPS:
-        return Bend(False, "too few steps before saturation to find the onset")
+        return RateEstimate(False, "too few steps before saturation to find the onset")
     rates, rising = frame["rate"].to_numpy(), isotonic(np.log(frame[name].to_numpy()))
     limit = rising[0] + math.log(TWICE)
     above = int(np.searchsorted(rising, limit))
     if above == len(rates):
-        return Bend(False, f"{name} stays below twice its floor (it rose {math.exp(rising[-1] - rising[0]):.1f}x)")
+        return RateEstimate(
+            False, f"{name} stays below twice its floor (it rose {math.exp(rising[-1] - rising[0]):.1f}x)"
+        )
     at = float(np.interp(limit, rising[above - 1 : above + 1], rates[above - 1 : above + 1]))
-    return Bend(True, f"{name} is twice its floor", at, *widened(rates, above))
+    return RateEstimate(True, f"{name} is twice its floor", at, *widened(rates, above))
 
 
-def _saturation(usable: pl.DataFrame, first: int) -> Bend:
+def _saturation(usable: pl.DataFrame, first: int) -> RateEstimate:
     rates = usable["rate"].to_numpy()
     low, high = widened(rates, first)
     if usable["over"][first]:
@@ -258,7 +260,7 @@ def _saturation(usable: pl.DataFrame, first: int) -> Bend:
         rate = float(np.median(near) if near else rates[first - 1 : first + 1].mean())
     else:
         rate = _one_percent_errors(usable, first)
-    return Bend(True, _why(usable, first), rate, low, high)
+    return RateEstimate(True, _why(usable, first), rate, low, high)
 
 
 def _good(usable: pl.DataFrame) -> Floats:
@@ -354,20 +356,20 @@ def _remedy(table: pl.DataFrame, tested: pl.DataFrame, asked: Collection[float])
     ended_itself = tested.height > 0 and bool((tested["over"] | tested["failing"])[-1])
     if left_out > 0 and not ended_itself:
         return f": measure the {number_of(left_out, 'other rate')}, too"
-    told = more_data(rates, float(tried["duration"].to_numpy().max())) or "repeat the measurement"
+    told = suggest_more_data(rates, float(tried["duration"].to_numpy().max())) or "repeat the measurement"
     return f": {told}" + f", or add --keep-going for the {number_of(left_out, 'rate')} left out" * (left_out > 0)
 
 
-def foreseen(rates: Collection[float], seconds: float) -> str:
+def check_feasible(rates: Collection[float], seconds: float) -> str:
     """Say why a sweep of steps so long cannot have an answer, before it is made; empty if it can."""
     enough = sum(rate * seconds >= FEWEST_REQUESTS for rate in set(rates))
     if enough >= FEWEST_STEPS:
         return ""
     text = f"an answer needs {FEWEST_STEPS} rates with {FEWEST_REQUESTS} requests each, and this sweep has {enough}"
-    return f"{text}: {more_data(rates, seconds)}"
+    return f"{text}: {suggest_more_data(rates, seconds)}"
 
 
-def more_data(rates: Collection[float], seconds: float) -> str:
+def suggest_more_data(rates: Collection[float], seconds: float) -> str:
     """Say which rates, and how long steps, give enough rates enough requests; empty where these do."""
     some = sorted(set(rates), reverse=True)
     low, high = some[-1], some[0] if len(some) > 1 else FEWEST_STEPS * some[0]
@@ -421,10 +423,10 @@ def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) ->
     asked = float(usable["rate"].to_numpy()[: first + 1].max())
     of = f" of {asked:g}/s offered" if round(asked) > round(limit) else ""
     text = f"replay machine limited at {limit:.0f}/s{of} ({why}): {upto}"
-    return SaturationVerdict(text, Bend(False, text), Bend(False, text), limit, table)
+    return SaturationVerdict(text, RateEstimate(False, text), RateEstimate(False, text), limit, table)
 
 
-def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame, outages: str) -> SaturationVerdict:
+def _none(usable: pl.DataFrame, onset: RateEstimate, table: pl.DataFrame, outages: str) -> SaturationVerdict:
     usable = usable.filter(~pl.col("over") & ~pl.col("failing"))
     high = float(usable["rate"].to_numpy().max())
     name = _known(usable, "p99", "ok_p99", "p95", "p90", "mean")
@@ -432,7 +434,7 @@ def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame, outages: str) 
     tail = tail[np.isfinite(tail)]
     if not len(tail):
         text = f"no saturation up to {round(high, 1):g}/s: no backlog grows; how response times rise is unknown"
-        return SaturationVerdict(text + outages, onset, Bend(False, text), None, table)
+        return SaturationVerdict(text + outages, onset, RateEstimate(False, text), None, table)
     rise = float(tail.max() / tail[0]) if len(tail) and tail[0] > 0 else 1.0
     name = "p99 of the good responses" if name == "ok_p99" else name
     if rise < RISE:
@@ -446,7 +448,7 @@ def _none(usable: pl.DataFrame, onset: Bend, table: pl.DataFrame, outages: str) 
             text += (
                 f"; queueing fit suggests ~{found.capacity:.0f}/s (rho {found.utilisation:.2f} reached; rough, ±15 %)"
             )
-    return SaturationVerdict(text + outages, onset, Bend(False, text), None, table)
+    return SaturationVerdict(text + outages, onset, RateEstimate(False, text), None, table)
 
 
 def _known(steps: pl.DataFrame, *names: str) -> str:

@@ -19,7 +19,7 @@ from logreplay.analysis.statistics import estimates
 from logreplay.analysis.statistics.failures import Flags, least_error_share, more_errors
 from logreplay.analysis.statistics.quantiles import Floats, Grouped, Part
 from logreplay.analysis.statistics.slices import slices
-from logreplay.analysis.tables.windows import SETTLE, Flow, Windows, step_flow, step_windows, steps
+from logreplay.analysis.tables.aggregate import SETTLE, Flow, Windows, step_flow, step_windows, steps
 from logreplay.analysis.verdict.outages import Outage, outages
 
 BLOCKS: Final = 10

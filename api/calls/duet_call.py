@@ -54,13 +54,13 @@ class DuetCall(SendingCall):
         """Whether both targets get each request, and digests are wanted."""
         return not self.alternate and self.sender_rules.digest is not False
 
-    def said(self) -> dict[str, Any]:
+    def as_summary(self) -> dict[str, Any]:
         """What the caller said, for the summary."""
         return {
-            **self.load.said(self.request_rules.seed),
-            **self.request_rules.said(),
-            **self.sender_rules.said(),
-            **self.answer_rules.said(),
+            **self.load.as_summary(self.request_rules.seed),
+            **self.request_rules.as_summary(),
+            **self.sender_rules.as_summary(),
+            **self.answer_rules.as_summary(),
         }
 
     def checked(self) -> Self:

@@ -6,8 +6,8 @@ from pathlib import Path
 from secrets import randbelow
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.search.search import Goal
-from logreplay.analysis.search.slo import Bound
 from logreplay.calls.sending_call import SendingCall
 from logreplay.core.errors import UsageError
 from logreplay.inputs.targets import TargetChoice
@@ -98,7 +98,7 @@ class FindCall(SendingCall):
         except ValueError as error:
             raise UsageError(str(error)) from None
 
-    def said(self, goal: Goal) -> dict[str, Any]:
+    def as_summary(self, goal: Goal) -> dict[str, Any]:
         """What the user said, for the summary."""
         return {
             **{str(bound.statistic): bound.limit for bound in goal.bounds},
@@ -107,5 +107,5 @@ class FindCall(SendingCall):
             "arrivals": None if self.vusers else self.arrivals or INDEPENDENT, "vusers": self.vusers,
             "restart": self.restart, "seed": self.request_rules.seed,
             "think": said(self.think, self.request_rules.seed),
-            **self.sender_rules.said(), **self.request_rules.said(),
+            **self.sender_rules.as_summary(), **self.request_rules.as_summary(),
         }  # fmt: skip

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from logreplay.analysis.input.closed_loop import ClosedLoop
-from logreplay.analysis.verdict.saturation import foreseen
+from logreplay.analysis.input.run_metadata import ClosedLoop
+from logreplay.analysis.verdict.saturation import check_feasible
 from logreplay.calls.sending_call import SendingCall
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
@@ -89,7 +89,7 @@ class SweepCall(SendingCall):
         seconds = course.warm_up + sum(step.seconds + course.settle for step in course.steps())
         count = number_of(len(levels), "step")
         judged = not (self.vusers or self.refine or self.resume)
-        note = f"\nnote: {why}" if judged and (why := foreseen(self.levels, self.duration)) else ""
+        note = f"\nnote: {why}" if judged and (why := check_feasible(self.levels, self.duration)) else ""
         return f"{count}: {', '.join(shown)}{unit}, {self.duration:g} s each{again}; about {seconds:g} s{note}"
 
     @property
@@ -135,7 +135,7 @@ class SweepCall(SendingCall):
         instead = "in place of -o " if self.output else ""
         return f"the same command with --resume {shlex.quote(str(folder))} {instead}makes the missing steps"
 
-    def said(self) -> dict[str, Any]:
+    def as_summary(self) -> dict[str, Any]:
         """What the user said, for the summary and for whoever resumes the sweep."""
         levels = list(self.levels)
         return {
@@ -143,5 +143,5 @@ class SweepCall(SendingCall):
                if self.vusers else {"rates": levels, "arrivals": self.arrivals}),
             "for": self.duration, "warmup": self.warmup, "settle": self.settle, "repeat": self.repeat,
             "order": self.order, "restart": bool(self.restarts),
-            **self.request_rules.said(), **self.sender_rules.said(),
+            **self.request_rules.as_summary(), **self.sender_rules.as_summary(),
         }  # fmt: skip

@@ -119,7 +119,7 @@ def bind_target(request_rules: RequestRules, target: str) -> None:
 
 def left_out(stream: "RequestStream") -> tuple[str, ...]:
     """Which requests were not sent, and the time spent in a hook, in sentences."""
-    from logreplay.analysis.wording import show
+    from logreplay.analysis.format_time import show
     from logreplay.core.masking import masked
     from logreplay.replay.requests.hook import hooked
 

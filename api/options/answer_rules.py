@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from logreplay.analysis.answers.rules import Rules
+    from logreplay.analysis.response_diff.rules import Rules
 
 KEPT: Final = 10
 """Differing pairs of each route that are shown, unless another number is asked for."""
@@ -31,10 +31,10 @@ class AnswerRules:
     @property
     def rules(self) -> "Rules":
         """The rules of ``--ignore``."""
-        from logreplay.analysis.answers.rules import Rules
+        from logreplay.analysis.response_diff.rules import Rules
 
         return Rules.of(self.ignore)
 
-    def said(self) -> dict[str, Any]:
+    def as_summary(self) -> dict[str, Any]:
         """What the caller said, for the summary."""
         return {"ignore": list(self.ignore)} if self.ignore else {}

@@ -158,7 +158,7 @@ def history_file(text: str) -> Path:
 
 def place(text: str) -> str:
     """Read a place whose differences are ignored."""
-    from logreplay.analysis.answers.rules import Rules
+    from logreplay.analysis.response_diff.rules import Rules
 
     Rules.of([text])
     return text

@@ -152,7 +152,7 @@ class Load:
         """The rate, if it is the same all the time."""
         return None if self.arrivals == "log" else self.tps
 
-    def said(self, seed: int) -> dict[str, Any]:
+    def as_summary(self, seed: int) -> dict[str, Any]:
         """What the user said, for the summary; random think times with the seed they are drawn from."""
         given = {name: getattr(self, name) for name in sorted(_NAMES)} | {"think": said(self.think, seed)}
         return {

@@ -110,7 +110,7 @@ class RequestRules:
         body = [self.body.table] if isinstance(self.body, BodyFrom) else []
         return [*(path for path, _ in self.inject), *body]
 
-    def said(self) -> dict[str, Any]:
+    def as_summary(self) -> dict[str, Any]:
         """What the user said, for the summary: never the value of a header or a parameter, which may be a secret."""
         given = {name: getattr(self, name) for name in sorted(_NAMES) if getattr(self, name) != getattr(_NONE, name)}
         return {

@@ -75,7 +75,7 @@ class SenderRules:
 
         return Limits(self.max_in_flight, self.late)
 
-    def said(self) -> dict[str, Any]:
+    def as_summary(self) -> dict[str, Any]:
         """What the user said of how to send, for the summary: what differs from the defaults."""
         given = {name: getattr(self, name) for name in _MEASURED if getattr(self, name) != getattr(_NONE, name)}
         given |= {name: _said(getattr(self, name)) for name in KEPT if getattr(self, name)}

@@ -107,7 +107,7 @@ def sweep_to(
         about = About(
             str(call.log or BUNDLED),
             url,
-            call.said(),
+            call.as_summary(),
             [finding.as_dict() for finding in findings],
             {"left_out": dict(stream.left_out), **urls, **verdict},
             call.closed_loop,
@@ -163,7 +163,7 @@ def _manifest(call: SweepCall, log: "Replayable", folder: ResultFolder, tell: "T
     Raises:
         LogreplayError: other arguments or another log than those of the sweep to go on with.
     """
-    what = {"log": fingerprint(log), "target": call.choice.named or "built-in", **call.said()}
+    what = {"log": fingerprint(log), "target": call.choice.named or "built-in", **call.as_summary()}
     if call.request_rules.files:
         what["files"] = {str(path): fingerprint(path) for path in call.request_rules.files}
     if not call.resume:

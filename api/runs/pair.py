@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from logreplay.analysis.output.file_names import belonging, logins_beside
+from logreplay.analysis.output.file_names import companion_files, logins_beside
 from logreplay.analysis.output.folder import write_unfinished
 from logreplay.analysis.summary import About
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
@@ -27,7 +27,7 @@ from logreplay.replay.requests.plan import Plan, signing_part
 from logreplay.replay.requests.siege_list import UrlList
 from logreplay.replay.results.by_target import ByTarget, DuetJudgement
 from logreplay.replay.results.login_log import LoginLog
-from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
+from logreplay.replay.results.result_log import InSteps, ResultLog, partial_path
 from logreplay.replay.senders.endpoint import are_one
 from logreplay.replay.senders.multi_target import by_target, target_of
 from logreplay.replay.senders.pair_keeper import PairSender
@@ -173,12 +173,12 @@ class _OneDuet:
                 make, found = await unless_stopped(stop, ready)
                 makers.append(make)
                 findings |= {finding.text: finding for finding in found}
-            logs = [ResultLog(path, force=True, belonging=belonging) for path in paths]
+            logs = [ResultLog(path, force=True, companion_files=companion_files) for path in paths]
             for made, url in zip(logs if levels else (), call.targets.values(), strict=False):
-                write_unfinished(made.growing, About(str(call.log), url, call.said()))
+                write_unfinished(made.growing, About(str(call.log), url, call.as_summary()))
             results = ByTarget([InSteps(log, levels) if levels else log for log in logs], together)
             logins = LoginLog(logins_beside(self.folder / "results.csv"), several=True)
-            about = partial(About, str(call.log), " and ".join(call.targets.values()), call.said())
+            about = partial(About, str(call.log), " and ".join(call.targets.values()), call.as_summary())
             async with (
                 summarising_part(logs, about, self.mailbox),
                 replayer(sender_rules, partial(_several, makers, keeping), results, logins=logins, rate=peak) as engine,
@@ -195,6 +195,6 @@ class _OneDuet:
             told = report_sessions(engine, answers=answers, told=outcome.health.findings)
             return outcome, health, [*findings.values(), *audience.findings, *told, *rule.findings()], rule
 
-        grows, where = grows_at(paths[0], belonging), " and ".join(call.targets.values())
+        grows, where = partial_path(paths[0], companion_files), " and ".join(call.targets.values())
         with call.telling.audience("duet", where, grows, self.mailbox) as audience:
             return run_in_loop(main, self.mailbox.fault, self.mailbox)

@@ -11,15 +11,15 @@ from logreplay.options.answer_rules import AnswerRules
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from logreplay.analysis.answers.tally import AnswerDifferences
+    from logreplay.analysis.response_diff.aggregate import AnswerDifferences
     from logreplay.analysis.verdict.comparison import Comparison
     from logreplay.replay.senders.pair_keeper import SamplingConfig
 
 
 def keeping(folder: Path, together: int, timeout: float) -> "SamplingConfig":
     """How pairs are kept during the run."""
-    from logreplay.analysis.answers.rules import default_ignored
     from logreplay.analysis.input.routes import Routes
+    from logreplay.analysis.response_diff.rules import default_ignored
     from logreplay.replay.senders.pair_keeper import SamplingConfig
 
     return SamplingConfig(folder, together, timeout, Routes, default_ignored)
@@ -33,8 +33,8 @@ def differences(folder: Path, answer_rules: AnswerRules, pairs: int) -> "AnswerD
         answer_rules: as the caller asked for it.
         pairs: of the schedule, sent or not: those of which no keeper heard are counted as not compared.
     """
-    from logreplay.analysis.answers.tally import RouteTotal, Tally
-    from logreplay.analysis.answers.two_answers import AnswerOf
+    from logreplay.analysis.response_diff.aggregate import RouteTotal, Tally
+    from logreplay.analysis.response_diff.diff import AnswerOf
     from logreplay.replay.senders.digests import pairs_of
     from logreplay.replay.senders.pair_keeper import FILES, read_counts, read_pairs
 
@@ -65,7 +65,7 @@ def differences(folder: Path, answer_rules: AnswerRules, pairs: int) -> "AnswerD
 
 def as_dict(found: "AnswerDifferences") -> dict[str, Any]:
     """The differences for ``summary.json``."""
-    from logreplay.analysis.answers.rules import IGNORED_HEADERS
+    from logreplay.analysis.response_diff.rules import IGNORED_HEADERS
 
     totals = found.totals.values()
     return {

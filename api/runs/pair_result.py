@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.analysis.output.folder import write_beside
 from logreplay.analysis.summary import About, protocol
-from logreplay.analysis.verdict.change import AT_ONCE_TOLERANCE
 from logreplay.analysis.verdict.checks import Check
 from logreplay.analysis.verdict.comparison import compare_duet
 from logreplay.analysis.verdict.gates import check_answers, check_candidate, gate
+from logreplay.analysis.verdict.ratio_interval import AT_ONCE_TOLERANCE
 from logreplay.calls.duet_call import DuetCall
 from logreplay.core.files import write_atomically
 from logreplay.core.rows import read_batches
@@ -27,7 +27,7 @@ from logreplay.runs import pair_answers
 from logreplay.runs.evaluation import stop_checks
 
 if TYPE_CHECKING:
-    from logreplay.analysis.answers.tally import AnswerDifferences
+    from logreplay.analysis.response_diff.aggregate import AnswerDifferences
     from logreplay.analysis.verdict.comparison import Comparison
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.stop_rules import StopRule
@@ -116,7 +116,7 @@ class EndedDuet:
         summary = {
             "verdict": str(self.health.whole.verdict),
             "log": str(call.log),
-            "options": call.said(),
+            "options": call.as_summary(),
             "targets": {
                 name: {figure: value[figure] for figure in _OF_TARGETS if figure in value}
                 for name, value in targets.items()
@@ -140,7 +140,7 @@ class EndedDuet:
             told = [each for each in self._told if each.text not in others]
         own = health.of_target(name)
         more |= {} if own.valid else {"verdict": str(own.verdict)}
-        return About(str(self.call.log), url, self.call.said(), [each.as_dict() for each in told], more)
+        return About(str(self.call.log), url, self.call.as_summary(), [each.as_dict() for each in told], more)
 
     @property
     def _of_one(self) -> "Schedule":
@@ -151,7 +151,7 @@ class EndedDuet:
     def _report(self, folder: Path, found: "Comparison", differences: "AnswerDifferences | None") -> None:
         call, outcome, rate = self.call, self.outcome, self._of_one.rate
         verdict = "; ".join(filter(None, (str(self.health.whole.verdict), self.health.sentence)))
-        spoken = " and ".join(dict.fromkeys(protocol(url, call.said()) for url in call.targets.values()))
+        spoken = " and ".join(dict.fromkeys(protocol(url, call.as_summary()) for url in call.targets.values()))
         to = "requests, each to one target" if call.alternate else "requests to each target"
         facts = [*call.targets.items(), ("log", str(call.log)), ("protocol", spoken)]
         facts += [("mean rate", f"{rate:,.6g}/s")] if rate else []

@@ -7,12 +7,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from logreplay.analysis.input.external_metrics import stem
-from logreplay.analysis.output.file_names import belonging
+from logreplay.analysis.output.file_names import companion_files
 from logreplay.core.files import check_distinct, lock_beside, unwritable
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.requests.bodies import BodyFrom
-from logreplay.replay.results.result_log import check_new, grows_at
+from logreplay.replay.results.result_log import check_new, partial_path
 from logreplay.result_folder import Named
 
 
@@ -57,8 +57,8 @@ def claim(path: Path, reads: Named, locks: ExitStack, *, force: bool, others: Na
             written, or one of them is an input or written besides.
     """
     check_new(path, force=True)
-    written = dict.fromkeys((path, grows_at(path, belonging), *belonging(path)))
+    written = dict.fromkeys((path, partial_path(path, companion_files), *companion_files(path)))
     check_distinct([*others, *(("-o", each) for each in written)], reads)
     locks.enter_context(lock_beside(stem(path), path))
-    check_new(path, force=force, belonging=belonging)
+    check_new(path, force=force, companion_files=companion_files)
     return path

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logreplay.analysis.output.file_names import belonging, logins_beside, summary_beside
+from logreplay.analysis.output.file_names import companion_files, logins_beside, summary_beside
 from logreplay.analysis.output.folder import write_beside, write_unfinished
 from logreplay.analysis.summary import About
 from logreplay.analysis.verdict.checks import Check
@@ -30,7 +30,7 @@ from logreplay.replay.monitor.snapshot import Stage
 from logreplay.replay.requests.plan import Plan
 from logreplay.replay.results.login_log import LoginLog
 from logreplay.replay.results.outcome import describe_course
-from logreplay.replay.results.result_log import InSteps, ResultLog, grows_at
+from logreplay.replay.results.result_log import InSteps, ResultLog, partial_path
 from logreplay.replay.results.verdict import SEE_FIRST
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.trace import Watch, describe_counts
@@ -125,7 +125,7 @@ class _OneRun:
 
     def replay(self) -> RunResult:
         """Run the plan, tell how it goes, and write the summary: before anything that may wait for a reader."""
-        call, grows = self.call, grows_at(self.path, belonging)
+        call, grows = self.call, partial_path(self.path, companion_files)
         try:
             with call.telling.audience("run", self.url, grows, self.mailbox) as audience:
 
@@ -145,7 +145,7 @@ class _OneRun:
             raise
         finally:
             if not grows.exists():  # no row came, so what was watched belongs to nothing
-                for beside in belonging(grows):
+                for beside in companion_files(grows):
                     beside.unlink(missing_ok=True)
 
     async def _send(
@@ -156,7 +156,7 @@ class _OneRun:
         endpoint = await unless_stopped(stop, sender_rules.endpoint(self.url))
         ready = sender_rules.ready(endpoint, path, rate=peak, duration=schedule.duration)
         sender, findings = await unless_stopped(stop, ready)
-        log = ResultLog(path, force=call.force, belonging=belonging)
+        log = ResultLog(path, force=call.force, companion_files=companion_files)
         self.logs.append(log)
         results = InSteps(log, call.load.steps) if call.load.steps else log
         if call.load.steps:
@@ -242,6 +242,10 @@ class _OneRun:
     def _about(self, findings: list[dict[str, Any]], more: dict[str, Any]) -> About:
         """What only the caller knows of the run."""
         call = self.call
-        said = {**call.load.said(call.request_rules.seed), **call.request_rules.said(), **call.sender_rules.said()}
+        said = {
+            **call.load.as_summary(call.request_rules.seed),
+            **call.request_rules.as_summary(),
+            **call.sender_rules.as_summary(),
+        }
         log = str(call.log) if call.log else None
         return About(log, self.url, said, findings, more)

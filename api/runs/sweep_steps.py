@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.analysis.analyze import analyse
+from logreplay.analysis.format_time import show
 from logreplay.analysis.output.file_names import logins_beside
 from logreplay.analysis.output.folder import remove_unfinished
 from logreplay.analysis.summary import About
-from logreplay.analysis.wording import show
 from logreplay.calling.audience import Audience
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
 from logreplay.calling.stopping import watched
@@ -119,7 +119,7 @@ class _Steps:
     def _about(self, findings: list[dict[str, Any]], more: dict[str, Any]) -> About:
         """What is known of a sweep that an error ended."""
         call = self.call
-        return About(str(call.log or BUNDLED), self.target, call.said(), findings, more, call.closed_loop)
+        return About(str(call.log or BUNDLED), self.target, call.as_summary(), findings, more, call.closed_loop)
 
     def finer(self) -> list[Step]:
         """Smaller steps within the range in which the target saturates."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from logreplay.analysis.search.bounds import observe
 from logreplay.analysis.search.search import Trial, TrialOutcome
-from logreplay.analysis.search.slo import observe
 from logreplay.replay.requests.plan import Plan
 from logreplay.replay.results.verdict import RunVerdict
 from logreplay.replay.schedules.arrivals import independent
@@ -19,8 +19,8 @@ from logreplay.replay.schedules.users import UniformThink, Users
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from logreplay.analysis.search.bounds import BoundEvidence
     from logreplay.analysis.search.search import Judged, Search
-    from logreplay.analysis.search.slo import BoundEvidence
     from logreplay.replay.engine.engine import Replayer
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.results.live_samples import RecentRequests

@@ -60,7 +60,7 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
 
 
 def _print(found: "Calibration") -> None:
-    from logreplay.analysis.wording import show
+    from logreplay.analysis.format_time import show
 
     click.echo(
         f"ceiling        {found.ceiling:.0f} requests/s start on time, all rows written\n"

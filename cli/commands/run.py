@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logreplay.cli.display.outlet import Outlet
+from logreplay.cli.display.async_output import Outlet
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logreplay.analysis.format_time import show
 from logreplay.analysis.verdict.compare_log import Fidelity
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.gates import CANDIDATE, VALID_RUNS, interval
-from logreplay.analysis.wording import show
 from logreplay.cli.display.tables import OpenTable
 from logreplay.cli.display.terminal import say
 

@@ -8,7 +8,7 @@ from logreplay.cli.display.tables import OpenTable
 from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
-    from logreplay.analysis.answers.tally import AnswerDifferences
+    from logreplay.analysis.response_diff.aggregate import AnswerDifferences
 
 _ROWS: Final = 30
 _VALUE: Final = 30
@@ -16,8 +16,8 @@ _VALUE: Final = 30
 
 def print_differences(found: "AnswerDifferences") -> None:
     """Print the differences that count, and what the others are."""
-    from logreplay.analysis.answers.rules import IGNORED_HEADERS
     from logreplay.analysis.output.duet_page import percent
+    from logreplay.analysis.response_diff.rules import IGNORED_HEADERS
 
     table = OpenTable(
         *("route", "place", "kind", "pairs", "share", "noise", "baseline", "candidate"),

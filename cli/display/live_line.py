@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from logreplay.calling.progress_line import text
-from logreplay.cli.display.outlet import Outlet
+from logreplay.cli.display.async_output import Outlet
 from logreplay.cli.display.terminal import terminal_size
 
 if TYPE_CHECKING:

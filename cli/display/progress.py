@@ -5,10 +5,10 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from logreplay.cli.display.async_output import Outlet
 from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.live_curve import GrowingCurve
 from logreplay.cli.display.live_line import LiveLine
-from logreplay.cli.display.outlet import Outlet
 from logreplay.cli.display.terminal import can_redraw, say
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from logreplay.analysis.output.history import append, of_run
-from logreplay.cli.display.outlet import Outlet
+from logreplay.cli.display.async_output import Outlet
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.display.words import print_arrivals
 from logreplay.cli.exit_codes import Exit

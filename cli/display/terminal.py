@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from logreplay.cli.display.outlet import lead_nowhere
+from logreplay.cli.display.async_output import lead_nowhere
 
 
 def say(text: str, *, quiet: bool = False) -> None:

@@ -102,13 +102,13 @@ def no_files(path: Path) -> Sequence[Path]:
     return ()
 
 
-def grows_at(path: Path, belonging: Belonging = no_files) -> Path:
+def partial_path(path: Path, companion_files: Belonging = no_files) -> Path:
     """The file that holds the rows of a result log while it grows.
 
     Under its own name; beside it, as ``NAME.running.csv``, where it replaces something, or is a Parquet file, which
     cannot be read without its end.
     """
-    replaces = any(os.path.lexists(each) for each in (path, _beside(path), *belonging(path)))
+    replaces = any(os.path.lexists(each) for each in (path, _beside(path), *companion_files(path)))
     return _beside(path) if replaces or path.suffix == ".parquet" else path
 
 
@@ -123,13 +123,13 @@ def form_of(path: Path) -> str:
     return next((form for form in FORMS if path.name.endswith(form)), "")
 
 
-def check_new(path: Path, *, force: bool = False, belonging: Belonging = no_files) -> None:
+def check_new(path: Path, *, force: bool = False, companion_files: Belonging = no_files) -> None:
     """Check that a result may be written here, before anything costly is done; nothing is created.
 
     Args:
         path: of the result log.
         force: an existing file may be replaced.
-        belonging: the files that belong to a result log by its name.
+        companion_files: the files that belong to a result log by its name.
 
     Raises:
         LogreplayError: something is there already and ``force`` was not given, or the name cannot be that of a
@@ -145,7 +145,7 @@ def check_new(path: Path, *, force: bool = False, belonging: Belonging = no_file
     if not path.parent.is_dir():
         raise unwritable(path, FileNotFoundError(errno.ENOENT, ""))
     if not force:
-        for each in (path, *belonging(path)):
+        for each in (path, *companion_files(path)):
             check_absent(each)
         if os.path.lexists(rows := _beside(path)):
             raise TakenError(f"{rows}: exists already; {_KILLED}")
@@ -155,7 +155,7 @@ class ResultLog:
     """A result log as a file; its name decides the form: ``.csv``, ``.csv.gz``, ``.csv.zst`` or ``.parquet``.
 
     Each block of rows is one write, and in the compressed forms a gzip member or zstd frame of its own, so that the
-    part on disk is readable even after a crash. It grows where `grows_at` says, and `close` gives it its name;
+    part on disk is readable even after a crash. It grows where `partial_path` says, and `close` gives it its name;
     what it replaces stays until then. A log in which nothing was written is removed. It has one writer, by a kernel
     lock that ends with the process.
 
@@ -164,23 +164,25 @@ class ResultLog:
         growing: where the rows are until it is closed.
     """
 
-    def __init__(self, path: Path, *, force: bool = False, keep: int = 0, belonging: Belonging = no_files) -> None:
+    def __init__(
+        self, path: Path, *, force: bool = False, keep: int = 0, companion_files: Belonging = no_files
+    ) -> None:
         """Create the file, with its header line; or keep its first bytes and go on after them.
 
         Args:
             path: where.
             force: an existing file may be replaced.
             keep: bytes of an existing file that stay, as `sync` returned them; 0: begin anew.
-            belonging: the files that belong to a result log by its name. Those of the growing one are renamed with
-                it, others of the replaced one are removed with that.
+            companion_files: the files that belong to a result log by its name. Those of the growing one are renamed
+                with it, others of the replaced one are removed with that.
 
         Raises:
             LogreplayError: it exists and ``force`` was not given, another process writes it, or it cannot be written;
                 or its name has no such form.
         """
-        check_new(path, force=force or keep > 0, belonging=belonging)
-        self.path, self._force, self._belonging = path, force, belonging
-        self.growing = path if keep else grows_at(path, belonging)
+        check_new(path, force=force or keep > 0, companion_files=companion_files)
+        self.path, self._force, self._belonging = path, force, companion_files
+        self.growing = path if keep else partial_path(path, companion_files)
         self._compress = _compressor(self.growing.suffix)
         if keep and (not self.growing.exists() or self.growing.stat().st_size < keep):
             raise LogreplayError(f"{path}: is shorter than when the run was interrupted; start again")
@@ -198,7 +200,7 @@ class ResultLog:
             self._open = stack.pop_all()
         self._empty = not keep
         if self.growing != path:  # a killed run may have left them, and they would be taken for those of this one
-            for left in belonging(self.growing):
+            for left in companion_files(self.growing):
                 left.unlink(missing_ok=True)
         if not keep:
             self._append((",".join(RESULT_COLUMNS) + "\n").encode())

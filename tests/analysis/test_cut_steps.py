@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from logreplay.analysis.analyze import Analysis, analyse
-from logreplay.analysis.input.closed_loop import ClosedLoop
+from logreplay.analysis.input.run_metadata import ClosedLoop
 from logreplay.analysis.output.folder import remove_unfinished, write_folder, write_unfinished
 from logreplay.analysis.summary import About, last_stable
-from logreplay.analysis.verdict.machines import capacity
+from logreplay.analysis.verdict.capacity import capacity
 from support.simulated_results import write_results
 
 

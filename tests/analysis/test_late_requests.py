@@ -12,10 +12,10 @@ from logreplay.analysis.output.folder import write_folder
 from logreplay.analysis.output.plots.single_run import spread
 from logreplay.analysis.statistics.quantiles import FAILED
 from logreplay.analysis.summary import latency_rows, step_rows
-from logreplay.analysis.tables import windows
+from logreplay.analysis.tables import aggregate
+from logreplay.analysis.verdict.capacity import capacity
 from logreplay.analysis.verdict.comparison import compare
 from logreplay.analysis.verdict.gates import gate
-from logreplay.analysis.verdict.machines import capacity
 from logreplay.core.record import to_csv
 
 SECONDS = 10
@@ -75,10 +75,10 @@ def test_the_figures_of_a_step_that_the_lag_reaches_are_empty_and_the_others_are
 
 def test_seconds_and_routes_leave_them_out_too() -> None:
     requests = arrays.read(run())
-    seconds = windows.seconds(requests)
+    seconds = aggregate.seconds(requests)
     assert seconds["p50"].to_list()[:10] == [0.005] * 10
     assert (seconds["p95"].to_list()[4:7], seconds["lag_max"][5]) == ([0.005, None, 0.005], 2.0)
-    routes = windows.by_route(requests)
+    routes = aggregate.by_route(requests)
     assert routes["p95"].to_list() == [0.005, 0.005]
     assert routes["p99"].to_list() == routes["max"].to_list() == [None, None]
 

@@ -35,8 +35,8 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 import uvloop
 
-from logreplay.analysis.answers.rules import default_ignored
 from logreplay.analysis.input.routes import Routes
+from logreplay.analysis.response_diff.rules import default_ignored
 from logreplay.cli.main import run
 from logreplay.replay.clock import monotonic
 from logreplay.replay.results.self_monitor import ProcessLoad, SelfMonitor

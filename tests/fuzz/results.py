@@ -6,7 +6,7 @@ from io import BytesIO
 import polars as pl
 
 from fuzz.memory import ended, file
-from logreplay.analysis.input import arrays, compact
+from logreplay.analysis.input import arrays, downcast
 from logreplay.analysis.input.sources import COLUMNS
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import RESULT_COLUMNS
@@ -50,10 +50,10 @@ def _batches(data: bytes) -> Iterator[pl.DataFrame]:
 
 
 def _check(batch: pl.DataFrame) -> None:
-    rows = compact.compact(batch.lazy()).collect()
+    rows = downcast.compact(batch.lazy()).collect()
     assert rows.height == batch.height
     for name in ("lag", "queued", "connect", "kind", "good", "step", "bytes"):
         assert rows[name].null_count() == 0, name
     assert arrays.name_kinds(rows["kind"].to_numpy()).total() == rows.height
     scheduled = rows["scheduled"].drop_nulls().to_numpy()
-    assert ((scheduled >= 0) & (scheduled <= compact.LONGEST_RUN_S * 1_000_000)).all()
+    assert ((scheduled >= 0) & (scheduled <= downcast.LONGEST_RUN_S * 1_000_000)).all()

@@ -2,8 +2,8 @@
 
 Each picture takes an Axes and tables, draws, and returns the Axes; no global state is touched.
 
-Tables are those of `logreplay.analysis.tables.windows`, as Polars or pandas frames. Colours are told apart with colour
-vision deficiencies as well, and by line style.
+Tables are those of `logreplay.analysis.tables.aggregate`, as Polars or pandas frames. Colours are told apart with
+colour vision deficiencies as well, and by line style.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,9 +20,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from logreplay.analysis.format_time import show
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats
-from logreplay.analysis.verdict.saturation import persistent
-from logreplay.analysis.wording import show
+from logreplay.analysis.verdict.saturation import first_lasting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -209,7 +209,7 @@ def limited_rates(steps: "Table") -> list[tuple[float, float, float]]:
 def first_overloaded(steps: "Table") -> int:
     """Return the index, among the rates ascending, from which the target was overloaded; their number if none."""
     bad = _mostly(steps, "overloaded", "errors")
-    first = persistent(bad)
+    first = first_lasting(bad)
     return len(bad) if first is None else first
 
 

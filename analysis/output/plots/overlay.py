@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from logreplay.analysis.format_time import show
 from logreplay.analysis.output.plots.hockey_stick import (
     BLUE,
     GREEN,
@@ -19,9 +20,8 @@ from logreplay.analysis.output.plots.hockey_stick import (
     logarithmic,
     milliseconds,
 )
-from logreplay.analysis.verdict.change import ALL, Change
 from logreplay.analysis.verdict.comparison import Comparison
-from logreplay.analysis.wording import show
+from logreplay.analysis.verdict.ratio_interval import ALL, Change
 from logreplay.core.masking import terminal_safe
 
 if TYPE_CHECKING:

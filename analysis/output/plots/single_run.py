@@ -12,6 +12,7 @@ from matplotlib import colormaps
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from logreplay.analysis.format_time import show
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.output.plots.hockey_stick import (
@@ -29,7 +30,6 @@ from logreplay.analysis.output.plots.hockey_stick import (
     sent_in_time,
 )
 from logreplay.analysis.statistics.quantiles import FAILED, Micros, quantile, valid_rank
-from logreplay.analysis.wording import show
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

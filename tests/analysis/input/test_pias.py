@@ -9,7 +9,7 @@ import pytest
 import simulate
 from logreplay.analysis import analyze
 from logreplay.analysis.input import arrays, pias
-from logreplay.analysis.tables import windows
+from logreplay.analysis.tables import aggregate
 from logreplay.analysis.verdict import per_second, saturation, stability
 from logreplay.core.errors import LogreplayError
 from simulate import SimulatedQueue
@@ -57,7 +57,7 @@ def test_a_result_log_of_pias_says_the_same(requests: pl.DataFrame, tmp_path: Pa
 def test_a_slow_request_belongs_to_the_step_it_started_in(requests: pl.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "raw.csv"
     path.write_text(old_form(requests, rate=True))
-    table = windows.steps(arrays.read(path))
+    table = aggregate.steps(arrays.read(path))
     truth = requests["step"].value_counts().sort("step")["count"].to_numpy()
     np.testing.assert_allclose(table["scheduled"].to_numpy()[: len(truth)], truth, rtol=0.03)
 
@@ -138,7 +138,7 @@ def test_the_old_codes_for_no_answer_are_no_status(tmp_path: Path) -> None:
 
 
 def old_seconds(requests: pl.DataFrame) -> str:
-    table = windows.seconds(arrays.read(requests)).filter(pl.col("offered") > 0)
+    table = aggregate.seconds(arrays.read(requests)).filter(pl.col("offered") > 0)
     rows = [
         f"2018-01-17 {10 + row['second'] // 3600}:{row['second'] // 60 % 60:02}:{row['second'] % 60:02} "
         f"{row['mean'] or 30:.6f} 0.000185 0.000000 {row['bytes']} {row['offered']} {row['errors']}"
@@ -171,7 +171,7 @@ def test_a_table_that_was_read_is_printed_with_the_columns_of_any_other(requests
     path, again = tmp_path / "cooked.csv", tmp_path / "seconds.csv"
     path.write_text(old_seconds(requests))
     table = analyze.seconds(path)
-    assert table.columns == list(windows.SECONDS)
+    assert table.columns == list(aggregate.SECONDS)
     assert table["p99"].is_null().all()
     table.write_csv(again)
     first, second = analyze.analyse(path), analyze.analyse(again)
@@ -197,12 +197,12 @@ def test_what_is_neither_is_none(tmp_path: Path, text: str) -> None:
     assert pias.seconds_table(path) is None
 
 
-HEADER = ",".join(windows.SECONDS) + "\n"
+HEADER = ",".join(aggregate.SECONDS) + "\n"
 
 
 def of_seconds(offered: list[int]) -> str:
     """A per-second table of logreplay in which nothing was answered."""
-    unknown = "," * (len(windows.SECONDS) - 5)
+    unknown = "," * (len(aggregate.SECONDS) - 5)
     return HEADER + "".join(f"{second},{rate},0,0,{rate}{unknown}\n" for second, rate in enumerate(offered))
 
 

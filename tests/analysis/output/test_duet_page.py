@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from logreplay.analysis.answers.rules import Rules
-from logreplay.analysis.answers.tally import AnswerDifferences, RouteTotal, Tally
-from logreplay.analysis.answers.two_answers import AnswerOf
 from logreplay.analysis.output.duet_page import html, percent, write_differences
+from logreplay.analysis.response_diff.aggregate import AnswerDifferences, RouteTotal, Tally
+from logreplay.analysis.response_diff.diff import AnswerOf
+from logreplay.analysis.response_diff.rules import Rules
 
 EVIL = "<script>alert(1)</script>"
 

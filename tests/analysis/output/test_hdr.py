@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import simulate
 from logreplay.analysis.input import arrays
 from logreplay.analysis.output import hdr
-from logreplay.analysis.tables import windows
+from logreplay.analysis.tables import aggregate
 from simulate import SimulatedQueue
 
 
@@ -46,7 +46,7 @@ def run() -> arrays.RequestArrays:
 def test_every_second_has_its_requests_and_its_step(run: arrays.RequestArrays, tmp_path: Path) -> None:
     hdr.write_hlog(tmp_path / "run.hlog", run)
     found = intervals(tmp_path / "run.hlog")
-    seconds = windows.seconds(run).filter(seconds_with_answers())
+    seconds = aggregate.seconds(run).filter(seconds_with_answers())
     assert [each.get_total_count() for each in found] == (seconds["offered"] - seconds["errors"]).to_list()
     assert [each.get_tag() for each in found] == [str(step) for step in seconds["step"]]
     assert [each.get_start_time_stamp() for each in found] == [

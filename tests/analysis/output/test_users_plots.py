@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from logreplay.analysis import capacity
 from logreplay.analysis.analyze import Analysis, analyse
-from logreplay.analysis.input.closed_loop import ClosedLoop
+from logreplay.analysis.input.run_metadata import ClosedLoop
 from logreplay.analysis.output import pictures
 from logreplay.analysis.output.charts import charts
 from logreplay.analysis.output.folder import write_folder

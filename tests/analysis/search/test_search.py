@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logreplay.analysis.search.bounds import Bound, BoundEvidence
 from logreplay.analysis.search.report import sentence, slo, so_far, trial_line, unconfirmable, weaknesses
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialOutcome
-from logreplay.analysis.search.slo import Bound, BoundEvidence
 from search_rehearsal import make
 from search_servers import MM4
 

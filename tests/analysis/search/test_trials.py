@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis.search.slo import Bound
+from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.search.trials import Answer, Goal, Trial, Why
 
 P99 = Bound("p99", 0.3)

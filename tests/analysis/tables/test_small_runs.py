@@ -9,7 +9,7 @@ import pytest
 
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.input.arrays import read
-from logreplay.analysis.tables.windows import run_spans, scheduled_span, steps
+from logreplay.analysis.tables.aggregate import run_spans, scheduled_span, steps
 from logreplay.core.record import RESULT_COLUMNS, SCHEMA
 
 RATES = ("offered", "sent", "completed", "goodput")

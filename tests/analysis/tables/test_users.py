@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from logreplay.analysis.input.arrays import read
-from logreplay.analysis.input.closed_loop import ClosedLoop
+from logreplay.analysis.input.run_metadata import ClosedLoop
 from logreplay.analysis.tables.users import UsersSweep, UsersVerdict, judge_users, users_table
 from support.closed_systems import ClosedSystem
 

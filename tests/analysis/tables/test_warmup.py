@@ -6,7 +6,7 @@ import pytest
 
 import simulate
 from logreplay.analysis.input import arrays
-from logreplay.analysis.tables import warmup, windows
+from logreplay.analysis.tables import aggregate, warmup
 from simulate import SimulatedQueue
 
 SECONDS = 30
@@ -18,7 +18,7 @@ def found(rate: float, slower: float, seed: int) -> warmup.WarmUp:
     arrivals = simulate.sweep([rate], SECONDS, rng)
     service = rng.exponential(0.016, len(arrivals.scheduled)) * (1 + (slower - 1) * np.exp(-arrivals.scheduled / 5))
     requests = arrays.read(simulate.results(arrivals, simulate.waits(arrivals.scheduled, service, 16) + service))
-    judged = warmup.of_first_step(requests, windows.step_windows(requests))
+    judged = warmup.of_first_step(requests, aggregate.step_windows(requests))
     assert judged is not None
     return judged
 
@@ -45,7 +45,7 @@ def test_of_a_short_or_sparse_step_nothing_is_said() -> None:
     rng = np.random.default_rng(1)
     for rate, seconds in ((100, 5), (1, 60)):
         requests = arrays.read(simulate.serve(simulate.sweep([rate], seconds, rng), SimulatedQueue(4, 0.016), rng))
-        assert warmup.of_first_step(requests, windows.step_windows(requests)) is None
+        assert warmup.of_first_step(requests, aggregate.step_windows(requests)) is None
 
 
 def test_the_cut_makes_the_mean_true() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 import simulate
 from logreplay.analysis.verdict import run_pairs
-from logreplay.analysis.verdict.change import NO_DIFFERENCE, Change
 from logreplay.analysis.verdict.comparison import Comparison, compare, compare_duet
+from logreplay.analysis.verdict.ratio_interval import NO_DIFFERENCE, Change
 from logreplay.core.errors import LogreplayError
 
 

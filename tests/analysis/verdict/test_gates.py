@@ -1,8 +1,8 @@
 """What ``--fail-above`` says of the rows of a duet."""
 
-from logreplay.analysis.verdict.change import Change
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.gates import gate
+from logreplay.analysis.verdict.ratio_interval import Change
 
 CERTAIN, WIDE = Change(1, 0.99, 1.01, 6000, 60, 59), Change(1, 0.8, 1.25, 100, 60, 59)
 

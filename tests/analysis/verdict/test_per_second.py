@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.analysis.verdict.machines import capacity
+from logreplay.analysis.verdict.capacity import capacity
 from logreplay.analysis.verdict.per_second import judged_seconds
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from logreplay.analysis.verdict.saturation import by_rate, find_onset, foreseen, judge, persistent, widened
+from logreplay.analysis.verdict.saturation import by_rate, check_feasible, find_onset, first_lasting, judge, widened
 
 FLOATS = (
     *("mean", "p50", "p90", "p95", "p99", "sent", "settled_goodput", "slope", "lag_p95", "rate"),
@@ -239,7 +239,7 @@ def test_steps_with_too_few_requests_are_told_to_be_longer() -> None:
 )
 def test_a_sweep_that_cannot_have_an_answer_is_foreseen(rates: list[float], seconds: float, note: str) -> None:
     text = "an answer needs 5 rates with 100 requests each, and this sweep "
-    assert foreseen(rates, seconds) == (text + note if note else "")
+    assert check_feasible(rates, seconds) == (text + note if note else "")
 
 
 @pytest.mark.parametrize(
@@ -318,15 +318,15 @@ def test_trials_that_are_bad_in_different_ways_are_bad_together() -> None:
     [("", None), ("....", None), ("..x", 2), ("..x....", None), ("..xxx.x", 2), ("..xx..x", 6), ("xxxx", 0)],
 )
 def test_a_bad_step_counts_if_the_next_ones_are_bad_too(bad: str, first: int | None) -> None:
-    assert persistent(np.array([sign == "x" for sign in bad], dtype=np.bool_)) == first
+    assert first_lasting(np.array([sign == "x" for sign in bad], dtype=np.bool_)) == first
 
 
 @given(st.lists(st.booleans(), max_size=12))
 def test_steps_that_end_badly_stay_bad_and_good_ones_after_the_last_bad_one_forgive_it(bad: list[bool]) -> None:
-    first = persistent(np.array(bad, dtype=np.bool_))
+    first = first_lasting(np.array(bad, dtype=np.bool_))
     assert first is None or bad[first]
     assert (first is not None) or not (bad and bad[-1])
-    assert persistent(np.array([*bad, *[False] * 4], dtype=np.bool_)) in (None, first)
+    assert first_lasting(np.array([*bad, *[False] * 4], dtype=np.bool_)) in (None, first)
 
 
 @given(

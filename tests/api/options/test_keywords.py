@@ -114,7 +114,7 @@ def test_what_was_said_of_requests_has_the_form_of_the_command_line(tmp_path: Pa
     given = {"status": "200-299,404", "since": 5, "body": "log", "rewrite": "s|a|b|g"}
     others = {"since": "2026-01-01T00:00:00", "body": "size", "rewrite": "s|a|b|", "status": 404}
     first, second, third = (
-        taken(RequestRules, read("sweep", options)).said() for options in (given, others, {"body": body})
+        taken(RequestRules, read("sweep", options)).as_summary() for options in (given, others, {"body": body})
     )
     assert first == {"status": "200-299,404", "beginning": "5", "body": "log", "rewrite": ["s|a|b|g"]}
     assert second == {"status": "404", "beginning": "2026-01-01T00:00:00", "body": "size", "rewrite": ["s|a|b|"]}

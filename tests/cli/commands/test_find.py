@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
+from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.search.report import sentence
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial
-from logreplay.analysis.search.slo import Bound
 from logreplay.cli.main import cli
 from logreplay.core.errors import Interrupted
 from logreplay.replay.engine.engine import Engine, Limits

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from logreplay.analysis.search.slo import Bound
+from logreplay.analysis.search.bounds import Bound
 from logreplay.cli.main import cli
 from logreplay.replay.servers.known_capacity import ServerCapacity
 from logreplay.replay.servers.target_process import spawned

@@ -224,14 +224,17 @@ def test_a_run_of_which_no_row_came_leaves_nothing_that_it_watched(old: bool, he
     assert left_in(here) == sorted(names)
 
 
-@pytest.mark.parametrize("belonging", BELONGING)
+@pytest.mark.parametrize("companion_files", BELONGING)
 def test_the_summary_of_another_result_is_not_replaced(
-    target: str, capsys: pytest.CaptureFixture[str], belonging: str
+    target: str, capsys: pytest.CaptureFixture[str], companion_files: str
 ) -> None:
-    Path(belonging).write_text("precious")
+    Path(companion_files).write_text("precious")
     assert logreplay("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", "r.csv.gz") == 1
-    assert f"{belonging}: exists already; choose another with -o, or replace it with --force" in capsys.readouterr().err
-    assert_precious([belonging])
+    assert (
+        f"{companion_files}: exists already; choose another with -o, or replace it with --force"
+        in capsys.readouterr().err
+    )
+    assert_precious([companion_files])
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-from logreplay.analysis.verdict.saturation import foreseen
+from logreplay.analysis.verdict.saturation import check_feasible
 from logreplay.cli.main import cli, run
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.verdict import Finding, Judgement, RunVerdict, Severity, Waits
@@ -93,8 +93,8 @@ def test_waits_in_finished_steps_are_told_again_when_the_sweep_is_resumed(tmp_pa
     ],
 )
 def test_what_a_sweep_lacks_for_an_answer_is_foreseen(levels: Sequence[float], seconds: float, note: str) -> None:
-    assert foreseen(levels, seconds).endswith(note)
-    assert bool(foreseen(levels, seconds)) == bool(note)
+    assert check_feasible(levels, seconds).endswith(note)
+    assert bool(check_feasible(levels, seconds)) == bool(note)
 
 
 @pytest.mark.slow

@@ -153,12 +153,12 @@ def test_the_log_is_gone_round_where_more_is_asked_for_at_a_rate(given: dict[str
 
 
 def test_what_the_user_said_is_told_and_no_more() -> None:
-    assert Load(tps=5.0, arrivals="even", duration=2.0, loop=False).said(1) == {
+    assert Load(tps=5.0, arrivals="even", duration=2.0, loop=False).as_summary(1) == {
         "arrivals": "even",
         "for": 2.0,
         "tps": 5.0,
     }
-    think = Load(vusers=2, think=(1.0, 2.0)).said(9)["think"]
+    think = Load(vusers=2, think=(1.0, 2.0)).as_summary(9)["think"]
     assert (think["low"], think["high"], think["seed"]) == (1.0, 2.0, 9)
 
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from logreplay.analysis.tables.users import UsersVerdict
-from logreplay.analysis.verdict.machines import Capacity, capacity
+from logreplay.analysis.verdict.capacity import Capacity, capacity
 
 
 def table(

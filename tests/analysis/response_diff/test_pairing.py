@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis.answers.pairing import pair
+from logreplay.analysis.response_diff.pairing import pair
 
 
 def test_an_element_in_front_moves_no_other() -> None:

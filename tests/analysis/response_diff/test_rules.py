@@ -2,7 +2,7 @@
 
 import pytest
 
-from logreplay.analysis.answers.rules import IGNORED_HEADERS, LIST, Rules, default_ignored, path_text
+from logreplay.analysis.response_diff.rules import IGNORED_HEADERS, LIST, Rules, default_ignored, path_text
 
 ITEMS = (".items", LIST, ".price")
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from logreplay.analysis.search.slo import LEAST_DESIGN_EFFECT, Bound, BoundEvidence, findings, observe
+from logreplay.analysis.search.bounds import LEAST_DESIGN_EFFECT, Bound, BoundEvidence, findings, observe
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 
 P99 = Bound("p99", 0.3)

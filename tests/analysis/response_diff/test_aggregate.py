@@ -8,9 +8,16 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from logreplay.analysis.answers.rules import Rules
-from logreplay.analysis.answers.tally import MOST_GROUPS, OTHER_PLACES, AnswerDifferences, RouteTotal, Tally, frame
-from logreplay.analysis.answers.two_answers import AnswerOf
+from logreplay.analysis.response_diff.aggregate import (
+    MOST_GROUPS,
+    OTHER_PLACES,
+    AnswerDifferences,
+    RouteTotal,
+    Tally,
+    frame,
+)
+from logreplay.analysis.response_diff.diff import AnswerOf
+from logreplay.analysis.response_diff.rules import Rules
 
 
 def answer(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> AnswerOf:
@@ -186,7 +193,7 @@ def test_an_ignored_status_hides_no_other_difference() -> None:
 
 def test_a_pair_takes_room_for_its_bodies_once(monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = answer({"a": 1, "b": 1, "c": 1}), answer({"a": 2, "b": 2, "c": 2})
-    monkeypatch.setattr("logreplay.analysis.answers.tally.MOST_BYTES", before.size + after.size)
+    monkeypatch.setattr("logreplay.analysis.response_diff.aggregate.MOST_BYTES", before.size + after.size)
     tally = Tally(Rules.of([]))
     for row in range(2):
         tally.add(row, "/a", "/a", [before, after])

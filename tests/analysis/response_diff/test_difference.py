@@ -1,6 +1,6 @@
 """One difference."""
 
-from logreplay.analysis.answers.difference import shortened
+from logreplay.analysis.response_diff.difference import shortened
 
 
 def test_a_long_value_is_cut() -> None:

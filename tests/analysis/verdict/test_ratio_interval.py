@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from logreplay.analysis.statistics import sign_test
 from logreplay.analysis.statistics.estimates import Estimate
-from logreplay.analysis.verdict.change import (
+from logreplay.analysis.verdict.ratio_interval import (
     ALL,
     NO_DIFFERENCE,
     Change,

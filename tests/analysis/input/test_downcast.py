@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.analysis.input.arrays import read
-from logreplay.analysis.input.compact import (
+from logreplay.analysis.input.downcast import (
     DROPPED,
     ERROR_WORDS,
     FIRST_ERROR,

@@ -20,9 +20,9 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from logreplay.analysis.answers.difference import Difference
-from logreplay.analysis.answers.rules import Rules
-from logreplay.analysis.answers.two_answers import STATUS, AnswerOf, differences
+from logreplay.analysis.response_diff.diff import STATUS, AnswerOf, differences
+from logreplay.analysis.response_diff.difference import Difference
+from logreplay.analysis.response_diff.rules import Rules
 from logreplay.analysis.statistics.sign_test import holm, sign_test
 from logreplay.core.masking import MASK, is_secret, masked
 from logreplay.core.plural import number_of
@@ -39,7 +39,7 @@ OTHER_PLACES: Final = "(other places)"
 
 
 class Group(NamedTuple):
-    """What differs; `logreplay.analysis.answers.difference.Difference` says what the fields mean."""
+    """What differs; `logreplay.analysis.response_diff.difference.Difference` says what the fields mean."""
 
     place: str
     kind: str
@@ -96,7 +96,7 @@ class DifferenceRow:
     """One group of differences.
 
     Attributes:
-        route, place, kind, alike: what differs, and how (`logreplay.analysis.answers.difference.Difference`).
+        route, place, kind, alike: what differs, and how (`logreplay.analysis.response_diff.difference.Difference`).
         pairs: of the route.
         count: pairs with it; estimated where only a sample was looked at.
         share: of the pairs of the route.

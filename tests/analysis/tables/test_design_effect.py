@@ -9,7 +9,7 @@ import pytest
 import simulate
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.input import arrays
-from logreplay.analysis.tables.certainty import design_effects
+from logreplay.analysis.tables.design_effect import design_effects
 from logreplay.analysis.verdict import stability
 from simulate import SimulatedQueue
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from logreplay.analysis.answers.difference import Difference, shortened
-from logreplay.analysis.answers.pairing import pair
-from logreplay.analysis.answers.rules import Rules
-from logreplay.analysis.answers.value_classes import common_class, skeleton
+from logreplay.analysis.response_diff.difference import Difference, shortened
+from logreplay.analysis.response_diff.pairing import pair
+from logreplay.analysis.response_diff.rules import Rules
+from logreplay.analysis.response_diff.value_classes import common_class, skeleton
 
 _TAGS: Final = re.compile(r"\r\n|\n|(?<=>)(?=<)")
 _LINES: Final = re.compile(r"\r\n|\n")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from logreplay.analysis.answers.rules import Rules
-from logreplay.analysis.answers.text_lines import differences, place_of
+from logreplay.analysis.response_diff.rules import Rules
+from logreplay.analysis.response_diff.text_lines import differences, place_of
 
 PAGE = "<html><head><title>Shop</title></head><body><h1>42 offers</h1><p>Good</p></body></html>"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis.answers.json_paths import TooDeep, differences, read
-from logreplay.analysis.answers.rules import Rules
+from logreplay.analysis.response_diff.json_paths import TooDeep, differences, read
+from logreplay.analysis.response_diff.rules import Rules
 
 BASE = {
     "id": 7,

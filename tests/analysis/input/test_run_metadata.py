@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from logreplay.analysis.input.closed_loop import ClosedLoop, recorded
+from logreplay.analysis.input.run_metadata import ClosedLoop, recorded
 
 STEPS = [{"step": 0, "users": 1}, {"step": 1, "users": 8}]
 

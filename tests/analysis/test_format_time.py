@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from logreplay.analysis.wording import show, signed, spoken
+from logreplay.analysis.format_time import show, signed, spoken
 
 
 @pytest.mark.parametrize(

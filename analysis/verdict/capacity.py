@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import polars as pl
 
+from logreplay.analysis.format_time import show
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.saturation import NEAR
 from logreplay.analysis.verdict.stability import CUT, late_from
-from logreplay.analysis.wording import show
 from logreplay.core.plural import number_of
 
 FIGURES: Final = ("mean", *PERCENTILES)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
-from logreplay.analysis.answers import json_paths, text_lines
-from logreplay.analysis.answers.difference import Difference, shortened
-from logreplay.analysis.answers.rules import Rules, default_ignored
-from logreplay.analysis.answers.value_classes import common_class
+from logreplay.analysis.response_diff import json_paths, text_lines
+from logreplay.analysis.response_diff.difference import Difference, shortened
+from logreplay.analysis.response_diff.rules import Rules, default_ignored
+from logreplay.analysis.response_diff.value_classes import common_class
 
 STATUS: Final = "status"
 """Place of a difference in the status, or in the error."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from logreplay.analysis.answers.rules import Rules
-from logreplay.analysis.answers.two_answers import AnswerOf, differences, pretty
+from logreplay.analysis.response_diff.diff import AnswerOf, differences, pretty
+from logreplay.analysis.response_diff.rules import Rules
 
 JSON = {"Content-Type": "application/json"}
 HTML = {"Content-Type": "text/html; charset=utf-8"}

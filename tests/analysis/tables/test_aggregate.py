@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.analysis.input import arrays
-from logreplay.analysis.tables import windows
+from logreplay.analysis.tables import aggregate
 from logreplay.core.record import SCHEMA
 
 
@@ -30,7 +30,7 @@ def rows(*requests: dict[str, Any]) -> pl.DataFrame:
 
 
 def per_second(*requests: dict[str, Any]) -> list[dict[str, Any]]:
-    return windows.seconds(arrays.read(rows(*requests))).to_dicts()
+    return aggregate.seconds(arrays.read(rows(*requests))).to_dicts()
 
 
 def test_two_requests_a_second_are_two_requests_in_every_second() -> None:
@@ -92,7 +92,7 @@ def test_a_run_over_midnight_stays_in_order() -> None:
     frame = frame.with_columns(
         date=pl.Series(["2026-01-01", "2026-01-02"]), time=pl.Series(["23:59:59.500000", "00:00:01.500000"])
     )
-    table = windows.seconds(arrays.read(frame))
+    table = aggregate.seconds(arrays.read(frame))
     assert table["offered"].to_list() == [1, 0, 1]
 
 
@@ -121,7 +121,7 @@ def test_rows_without_a_readable_time_are_counted_not_guessed() -> None:
 )
 def test_the_counts_of_all_seconds_and_of_all_steps_are_those_of_the_run(requests: list[dict[str, Any]]) -> None:
     run = arrays.read(rows(*requests))
-    seconds, steps = windows.seconds(run), windows.steps(run)
+    seconds, steps = aggregate.seconds(run), aggregate.steps(run)
     sent = sum(request["error"] != "dropped" for request in requests)
     assert seconds["offered"].sum() == steps["scheduled"].sum() == len(requests)
     assert seconds["sent"].sum() == sent
@@ -136,7 +136,7 @@ def test_no_step_answers_more_than_it_sends() -> None:
     """More requests come in the first fifth of the step than later, as random arrivals may."""
     early = [{"scheduled": 0.01 * each, "latency": 1.5} for each in range(100)]
     late = [{"scheduled": 2 + 0.1 * each, "latency": 0.02} for each in range(30)]
-    row = windows.steps(arrays.read(rows(*(each | {"offered": 26.0} for each in early + late)))).row(0, named=True)
+    row = aggregate.steps(arrays.read(rows(*(each | {"offered": 26.0} for each in early + late)))).row(0, named=True)
     assert row["settled_goodput"] > row["sent"] == pytest.approx(26)
     assert row["goodput"] == row["completed"] == row["sent"]
 
@@ -146,7 +146,7 @@ def test_an_answer_counts_in_the_step_of_its_request_and_only_before_the_end_of_
     first = [{"scheduled": 0.1 * each, "latency": 1.05, "offered": 10.0} for each in range(20)]
     failed = {"latency": 0.01, "rc": 500, "expected_rc": 200}
     second = [{"scheduled": 2 + 0.1 * each, "step": 1, "offered": 10.0, **failed} for each in range(20)]
-    table = windows.steps(arrays.read(rows(*first, *second)))
+    table = aggregate.steps(arrays.read(rows(*first, *second)))
     assert table["sent"].to_list() == pytest.approx([10, 10])
     assert table["completed"].to_list() == pytest.approx([5, 10])
     assert table["goodput"].to_list() == pytest.approx([5, 0])

@@ -3,7 +3,7 @@
 import os
 from threading import Thread
 
-from logreplay.cli.display.outlet import Outlet
+from logreplay.cli.display.async_output import Outlet
 
 
 def test_a_full_pipe_that_somebody_made_non_blocking_loses_nothing() -> None:

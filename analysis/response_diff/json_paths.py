@@ -7,10 +7,10 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from logreplay.analysis.answers.difference import Difference, shortened
-from logreplay.analysis.answers.pairing import pair
-from logreplay.analysis.answers.rules import LIST, Path, Rules, path_text
-from logreplay.analysis.answers.value_classes import common_class, skeleton
+from logreplay.analysis.response_diff.difference import Difference, shortened
+from logreplay.analysis.response_diff.pairing import pair
+from logreplay.analysis.response_diff.rules import LIST, Path, Rules, path_text
+from logreplay.analysis.response_diff.value_classes import common_class, skeleton
 
 DEEPEST: Final = 100
 """Levels that are compared; a deeper document is compared as text."""
