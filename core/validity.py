@@ -1,4 +1,4 @@
-"""Says up to which quantile response times are the target's: those above it hold too much of the generator's lag.
+"""Says up to which quantile response times are the target's, and between what a share of the requests lies.
 
 A response time counts from the scheduled send time, so a generator that is late makes it longer. Sorted apart, the
 response times and the same times without their lag show at each rank what the lag adds to that quantile: a late request
@@ -19,6 +19,7 @@ _RARE: Final = (0.999, 0.99)
 _USUAL: Final = 0.95
 _DOUBT: Final = 0.025
 
+Numbers = NDArray[np.float64] | NDArray[np.int64] | float
 Times = NDArray[np.integer[Any]] | NDArray[np.floating[Any]]
 
 
@@ -53,3 +54,39 @@ def valid_up_to(response: Times, without_lag: Times) -> int:
     """
     held = holds_lag(response, without_lag)
     return int(held.argmax()) if held.any() else len(response)
+
+
+def wilson(
+    share: NDArray[np.float64] | float, number: Numbers, z: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both ends of the Wilson score interval of a share.
+
+    Args:
+        share: hits among ``number``, 0 to 1.
+        number: requests, or effective requests, above 0.
+        z: half the width in standard deviations: 1.96 for 95 %.
+    """
+    middle = share + z * z / (2 * number)
+    margin = z * np.sqrt(share * (1 - share) / number + z * z / (4 * number * number))
+    ends = np.array([np.where(share == 0, 0.0, middle - margin), middle + margin]) / (1 + z * z / number)
+    low, high = np.clip(ends, 0.0, 1.0)
+    return low, high
+
+
+def newcombe(
+    hits: tuple[Numbers, Numbers], numbers: tuple[Numbers, Numbers], z: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both ends of the interval of the second share minus the first, of independent requests.
+
+    Args:
+        hits: of both groups, each a number or (n,) of them; of hits that come together: clusters.
+        numbers: requests of both groups, above 0; divided by the size of a cluster where hits are.
+        z: half the width in standard deviations: 1.96 for 95 %.
+
+    Source: Newcombe, Interval estimation for the difference between independent proportions, 1998, method 10.
+    """
+    shares = [hit / number for hit, number in zip(hits, numbers, strict=True)]
+    (low, high), (new_low, new_high) = (wilson(*each, z) for each in zip(shares, numbers, strict=True))
+    old, new = shares
+    down, up = np.hypot(new - new_low, high - old), np.hypot(new_high - new, old - low)
+    return new - old - down, new - old + up

@@ -1,9 +1,7 @@
-"""Intervals of shares and means, of independent requests and of those that depend on their neighbours."""
+"""Intervals of rare hits, and the variance of means and shares of requests that depend on their neighbours."""
 
 import math
 from typing import Final
-
-import numpy as np
 
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 
@@ -13,27 +11,12 @@ USUAL_S: Final = 10
 """So many seconds tell as much of the size of clusters as `USUAL_CLUSTER` does."""
 
 
-def wilson(share: Floats | float, number: Floats | Ints | float, z: float) -> tuple[Floats, Floats]:
-    """Return both ends of the Wilson score interval of a share.
-
-    Args:
-        share: hits among ``number``, 0 to 1.
-        number: requests, or effective requests, above 0.
-        z: half the width in standard deviations: 1.96 for 95 %.
-    """
-    middle = share + z * z / (2 * number)
-    margin = z * np.sqrt(share * (1 - share) / number + z * z / (4 * number * number))
-    ends = np.array([np.where(share == 0, 0.0, middle - margin), middle + margin]) / (1 + z * z / number)
-    low, high = np.clip(ends, 0.0, 1.0)
-    return low, high
-
-
 def expected_hits(hits: float, z: float) -> tuple[float, float]:
     """Return between which numbers the expected number of rare, independent hits lies.
 
     Args:
         hits: those that were seen; clusters of hits need not be whole numbers.
-        z: standard deviations on each side. Unlike `wilson`, it holds for one or two hits, too.
+        z: standard deviations on each side. Unlike Wilson's interval of a share, it holds for one or two hits, too.
 
     Source: the likelihood ratio of a Poisson distribution.
     """
@@ -46,27 +29,6 @@ def expected_hits(hits: float, z: float) -> tuple[float, float]:
         return inside
 
     return edge(hits, 1e-12) if hits else 0.0, edge(hits, hits + z * z + 3 * z * math.sqrt(hits + 1))
-
-
-def newcombe(
-    hits: tuple[Floats | Ints | float, Floats | Ints | float],
-    numbers: tuple[Floats | Ints | float, Floats | Ints | float],
-    z: float,
-) -> tuple[Floats, Floats]:
-    """Return both ends of the interval of the second share minus the first, of independent requests.
-
-    Args:
-        hits: of both groups, each a number or (n,) of them; of hits that come together: clusters.
-        numbers: requests of both groups, above 0; divided by the size of a cluster where hits are.
-        z: half the width in standard deviations: 1.96 for 95 %.
-
-    Source: Newcombe, Interval estimation for the difference between independent proportions, 1998, method 10.
-    """
-    shares = [hit / number for hit, number in zip(hits, numbers, strict=True)]
-    (low, high), (new_low, new_high) = (wilson(*each, z) for each in zip(shares, numbers, strict=True))
-    old, new = shares
-    down, up = np.hypot(new - new_low, high - old), np.hypot(new_high - new, old - low)
-    return new - old - down, new - old + up
 
 
 def batch_variance(counts: Ints, costs: Floats | Ints) -> float:

@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.input import arrays
-from logreplay.analysis.statistics.intervals import cluster_size, newcombe, wilson
+from logreplay.analysis.statistics.intervals import cluster_size
 from logreplay.analysis.statistics.quantiles import Ints
 from logreplay.core.frames import to_pandas
+from logreplay.core.validity import newcombe, wilson
 
 if TYPE_CHECKING:
     import pandas as pd

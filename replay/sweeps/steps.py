@@ -7,11 +7,12 @@ each URL as often as its visitors ask, not again in each step.
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import hypot, sqrt
+from math import sqrt
 from typing import Final, Literal
 
 import numpy as np
 
+from logreplay.core.validity import newcombe
 from logreplay.replay.engine.engine import Replayer
 from logreplay.replay.requests.plan import Plan, RequestStream
 from logreplay.replay.results.outcome import Outcome, Progress
@@ -145,29 +146,12 @@ def finished(step: Step, outcome: Outcome, midway: int, done: Sequence[FinishedS
     counters, backlog = outcome.counters, outcome.backlog
     failed, sent = counters.failed, counters.sent
     lower = [each for each in done if each.carried and each.step.rate < step.rate]
-    more = _more_failed(failed, sent, sum(each.failed for each in lower), sum(each.sent for each in lower))
+    base_failed, base = sum(each.failed for each in lower), sum(each.sent for each in lower)
+    more = newcombe((base_failed, failed), (base, sent), _Z99)[0] if sent and base else 0.0
     grew = backlog > max(outcome.offered, 1) and (backlog - midway > 3 * sqrt(backlog) or outcome.evidence.limited > 0)
-    carried = not grew and failed <= FAILING * sent and more <= MORE_FAILED
+    carried = not grew and failed <= FAILING * sent and bool(more <= MORE_FAILED)
     warnings, waits = tuple(generator_findings([outcome])), outcome.evidence.waits
     return FinishedStep(step, carried, failed, sent, outcome.health.limit, warnings, waits)
-
-
-def _more_failed(failed: int, sent: int, base_failed: int, base: int) -> float:
-    """By how much the share of failures exceeds that of a base, at least (99 %); 0 without a base.
-
-    Source: Newcombe, Interval estimation for the difference between independent proportions, 1998, method 10. The
-    verdict of the analysis has the same rule.
-    """
-    if not sent or not base:
-        return 0.0
-    share, base_share = failed / sent, base_failed / base
-    return share - base_share - hypot(share - _wilson(share, sent, -_Z99), _wilson(base_share, base, _Z99) - base_share)
-
-
-def _wilson(share: float, number: int, z: float) -> float:
-    """One end of the Wilson interval of a share: the upper one for z above 0, else the lower one."""
-    square = z * z / number
-    return (share + square / 2 + z * sqrt(share * (1 - share) / number + square / (4 * number))) / (1 + square)
 
 
 def generator_findings(outcomes: Sequence[Outcome]) -> Iterator[Finding]:

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE
-from logreplay.core.validity import deepest, percentile, valid_up_to
+from logreplay.core.validity import deepest, newcombe, percentile, valid_up_to, wilson
 from logreplay.replay.results.histogram import Histogram
 
 MS = 1000
@@ -68,3 +70,36 @@ def test_the_deepest_percentile_is_the_highest_that_is_given(count: int, share: 
 @pytest.mark.parametrize(("share", "name"), [(0.96, "p96"), (0.9989, "p99.8"), (0.999, "p99.9"), (0.0, "p0")])
 def test_a_quantile_is_written_rounded_down(share: float, name: str) -> None:
     assert percentile(share) == name
+
+
+@given(st.floats(0, 1), st.floats(0.5, 1e6), st.floats(0.5, 5))
+def test_the_interval_of_a_share_holds_it(share: float, number: float, z: float) -> None:
+    low, high = wilson(share, number, z)
+    assert 0 <= low <= share + 1e-9
+    assert share - 1e-9 <= high <= 1
+
+
+def test_intervals_of_many_shares_are_those_of_each() -> None:
+    shares, numbers = np.array([0.0, 0.01, 0.5, 1.0]), np.array([3, 100, 1000, 7])
+    low, high = wilson(shares, numbers, 1.96)
+    for index, (share, number) in enumerate(zip(shares.tolist(), numbers.tolist(), strict=True)):
+        assert (low[index], high[index]) == wilson(share, number, 1.96)
+
+
+def test_the_interval_is_that_of_the_literature() -> None:
+    low, high = wilson(81 / 263, 263, 1.96)  # Newcombe, Two-sided confidence intervals, 1998, table I
+    assert (float(low), float(high)) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("hits", "numbers", "interval"),
+    [
+        ((48, 56), (80, 70), (0.0524, 0.3339)),
+        ((3, 9), (10, 10), (0.1705, 0.8090)),
+        ((0, 5), (29, 56), (-0.0381, 0.1926)),
+    ],
+)
+def test_the_interval_of_a_difference_is_that_of_the_literature(
+    hits: tuple[int, int], numbers: tuple[int, int], interval: tuple[float, float]
+) -> None:
+    assert newcombe(hits, numbers, 1.96) == pytest.approx(interval, abs=5e-5)  # Newcombe 1998, table II
