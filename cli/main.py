@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from logreplay.cli.display.async_output import UnreadOutput, lead_nowhere
-from logreplay.cli.display.bug_report import no_tracebacks, sentence
+from logreplay.cli.display.bug_report import no_tracebacks, of_interruption, sentence
 from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.registry import SHORT_HELP, Commands
@@ -153,8 +153,8 @@ def run(arguments: list[str]) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # a panic of Polars is no Exception
-        if SIGNALS.raised and not isinstance(error, LogreplayError):
-            return Exit.INTERRUPTED  # a library took the interruption for an error of its own
+        if of_interruption(error):
+            return Exit.INTERRUPTED
         return _fail(str(error) if isinstance(error, LogreplayError) else sentence(error), arguments)
 
 

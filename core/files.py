@@ -101,11 +101,11 @@ class Lock:
         return False
 
     def release(self) -> None:
-        """Let the next writer in; remove the lock file."""
+        """Let the next writer in; remove the lock file, and what lies beside it under its name with more."""
         if not self._folder:
             with suppress(FileNotFoundError):  # the name may be free, or the next writer's
                 if os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):
-                    self._path.unlink()
+                    _remove_with_parts(self._path)  # an interruption may have come before a part had an owner
             _UNFINISHED.discard(self._path)
         os.close(self._descriptor)
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from logreplay.cli.display.terminal import say
+from logreplay.cli.signals import SIGNALS
+from logreplay.core.errors import LogreplayError
 
 _FRAMES = 4
 
@@ -40,6 +42,11 @@ def tell_of_loop(loop: object, context: dict[str, Any]) -> None:
     _tell(context.get("exception") or RuntimeError(context.get("message", "no message")))
 
 
+def of_interruption(error: BaseException) -> bool:
+    """Whether a library took an interruption for an error of its own."""
+    return SIGNALS.raised and not isinstance(error, LogreplayError)
+
+
 def _tell(error: BaseException | None) -> None:
-    if error and not isinstance(error, SystemExit | KeyboardInterrupt):
+    if error and not isinstance(error, SystemExit | KeyboardInterrupt) and not of_interruption(error):
         say(f"Error: {sentence(error)}")

@@ -20,6 +20,7 @@ def test_an_error_of_the_program_itself_is_called_a_bug_with_version_and_place(
     def broken(*_: object) -> str:
         raise KeyError("secret=hunter2\x1b[31m")
 
+    monkeypatch.setattr("logreplay.cli.display.bug_report.SIGNALS", Signals())
     monkeypatch.setattr(man, "page", broken)
     assert run(["man"]) == 1
     said = capsys.readouterr().err
@@ -62,7 +63,7 @@ def test_an_interruption_that_a_library_takes_for_an_error_of_its_own_is_still_o
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     signals = Signals()
-    monkeypatch.setattr("logreplay.cli.main.SIGNALS", signals)
+    monkeypatch.setattr("logreplay.cli.display.bug_report.SIGNALS", signals)
 
     def busy(*_: object) -> str:
         try:

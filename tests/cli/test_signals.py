@@ -182,6 +182,27 @@ def test_a_second_signal_in_a_sweep_says_what_is_done_and_how_to_go_on(
     assert f"interrupted: 1 of 3 steps are done; the rows are kept; {expected}" in said
 
 
+@pytest.mark.parametrize("hook", ["threading.Thread(target=busy).start()", "sys.unraisablehook(Failed)"])
+def test_what_a_library_calls_an_error_after_an_interruption_is_no_bug(hook: str) -> None:
+    """A second Ctrl-C while Dask closed its cluster was called a bug, an unset variable of Dask."""
+    program = f"""
+import sys, threading
+from logreplay.cli import main, signals
+def busy():
+    raise UnboundLocalError("result")
+class Failed:
+    exc_value = UnboundLocalError("result")
+def run(_):
+    signals.SIGNALS.raised = True
+    {hook}
+    return 130
+main.run = run
+main.main()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (130, b"")
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_within_polars_is_raised_once_polars_is_left(number: signal.Signals, tmp_path: Path) -> None:
     """Polars asks Python code for its defaults at the first scan and prints a panic if that raises."""
@@ -197,7 +218,7 @@ from logreplay.cli import main
 main.main()
 """
     log = tmp_path / "access.log"
-    log.write_text('192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n' * 2000)
+    log.write_text('192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n' * 100_000)
     words = [sys.executable, "-c", program, "convert", str(log), "-q", "--to", "parquet", "-o", "out.parquet"]
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, timeout=60)
     assert (ended.returncode, ended.stderr.strip()) == (130, b"")

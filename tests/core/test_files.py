@@ -100,6 +100,13 @@ def test_a_writer_that_ends_does_not_remove_the_temporary_file_of_the_next(tmp_p
     assert path.read_text() == "second"
 
 
+def test_what_lies_under_a_temporary_name_goes_with_it(tmp_path: Path) -> None:
+    """An interruption came between the making of a sorted file and its owner."""
+    with NewFile(tmp_path / "a.parquet") as new:
+        new.part.with_name(f"{new.part.name}.sorted").write_text("1\n")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_name_that_was_taken_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "seconds.csv"
     with NewFile(path) as new:
