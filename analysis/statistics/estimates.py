@@ -108,8 +108,14 @@ def student(confidence: float, freedom: float) -> float:
 
 def p_value(distance: float, freedom: float) -> float:
     """Return the probability that Student's t is so far from 0, on either side."""
+    return float(p_values(np.array([abs(distance)]), freedom)[0])
+
+
+def p_values(distances: Floats, freedom: float) -> Floats:
+    """Return `p_value` of (n,) distances of 0 and above."""
     angle, share = _student(freedom)
-    return 1 - float(np.interp(math.atan(abs(distance) / math.sqrt(freedom)), angle, share))
+    found: Floats = 1 - np.interp(np.arctan(distances / math.sqrt(freedom)), angle, share)
+    return found
 
 
 @lru_cache(maxsize=64)  # 320 kB each

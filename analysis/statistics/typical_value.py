@@ -1,0 +1,243 @@
+"""Estimates the typical value of a series whose neighbours depend on each other, such as logarithms of ratios of pairs.
+
+Theory of operation. Two targets wander each by itself, over seconds or minutes, and nobody knows over how many. The
+error of a mean of such values comes from the slow waves in them. So the test of a value h works on scores: the blocks
+of half a second minus h, clipped at 1.5 times their usual scatter. If h is the typical value, the scores have the mean
+0. Their 16 slowest cosines show how much such a mean moves by itself. How the power at the frequency 0 follows from
+that of the cosines depends on the spectrum, so several are weighed by how well they explain the cosines: white noise,
+and mixtures of white noise and first-order autoregressions with times from a 60th of the length to 3 times the length.
+The probability of h is the weighted mean of those of Student's t. The interval holds all h whose probability is above
+the doubt, so that it excludes 0 exactly if the test of 0 does.
+
+Before, blocks far from the median of their 11 neighbours, such as those of a pause of one side, are set to that median:
+a rare block is not typical. The clipping is about h, not about the estimate: where all blocks are slower, the scores
+are all alike, even if by how much wanders.
+
+A second instance of the baseline shows how much equal targets wander. Then the candidate is compared with both, and
+the scores of baseline against baseline tell of the same spectra, and of the frequency 0 too.
+
+Source: Huber, Robust estimation of a location parameter, 1964; Müller, A theory of robust long-run variance estimation,
+2007 (cosines); the tables of docs/accuracy.md measure it.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from logreplay.analysis.statistics.estimates import p_values
+from logreplay.analysis.statistics.quantiles import Floats
+
+BLOCK_S: Final = 0.5
+FEWEST_BLOCKS: Final = 8
+"""Series below 4 s have exactly so many blocks."""
+SHORTEST_S: Final = 1.6
+"""Series shorter than this, eight blocks of 0.2 s, have no estimate."""
+_NEIGHBOURS: Final = 11
+_FAR: Final = 3.0
+_CLIP: Final = 1.5
+_LEAST_CLIP: Final = 1e-4
+_SIGMA: Final = 1.4826
+"""Standard deviations of a normal distribution in its median absolute deviation."""
+_WAVES: Final = 16
+_SHORTEST_TIME: Final = 1 / 60
+_TIMES: Final = 7
+_COLOURED: Final = (0.1, 0.3, 0.6, 1.0)
+"""Shares of the variance of the cosines that the autoregression of a spectrum explains."""
+_GRID: Final = 480
+"""Blocks of a longer series for the covariances of its cosines: 8 for the shortest correlation time."""
+_STEPS: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """Assumptions about spectra: the share of white noise; the longest correlation time, in lengths of a series."""
+
+    white: float = 0.5
+    longest: float = 3.0
+
+
+PAIRS: Final = Prior()
+PERCENTILES: Final = Prior(longest=2.0)
+_WITH_NOISE: Final = Prior(white=0.3, longest=10.0)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TypicalValue:
+    """An estimate, with a test of every other value.
+
+    Attributes:
+        value: the estimate.
+        blocks: blocks of time it rests on.
+        freedom: degrees of freedom of the Student's t that are mixed.
+        seconds: length of the series.
+    """
+
+    value: float
+    blocks: int
+    freedom: int
+    seconds: float
+    _contrasts: Floats
+    _clip: float
+    _noise: Floats
+    _prior: Prior
+
+    @property
+    def p(self) -> float:
+        """The probability that so large a value comes by chance, where the true one is 0."""
+        return self.probability(0.0)
+
+    def probability(self, value: float) -> float:
+        """The probability that the estimate is so far from this value by chance, where it is the true one."""
+        scores = np.clip(self._contrasts - value, -self._clip, self._clip).mean(axis=0)
+        mean = abs(float(scores.mean()))
+        waves = _cosines(self.blocks, self._waves) @ scores
+        least = 1e-20 * self.blocks * float(np.square(scores).mean())  # rounding leaves as much of a constant
+        if float(waves @ waves) + float(self._noise @ self._noise) <= least:
+            return float(mean <= 1e-12)
+        spectra = _spectra(self.blocks, self._waves, self._prior)
+        squares = np.square(spectra.whiten @ waves).sum(axis=1)
+        weights = spectra.weights
+        if len(self._noise):
+            squares = squares + np.square(spectra.whiten_all @ self._noise).sum(axis=1)
+            weights = weights + spectra.weights_all
+        weights = weights - self.freedom / 2 * np.log(squares)
+        weights = np.exp(weights - weights.max())
+        distances = mean / np.sqrt(spectra.of_mean * squares / self.freedom / self.blocks)
+        return float(weights @ p_values(distances, self.freedom) / weights.sum())
+
+    def ends(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return both ends of the interval; it excludes 0 exactly if ``p`` is at most the doubt."""
+        doubt = 1 - confidence
+        low, high = (self._end(side, doubt) for side in (-1, 1))
+        return low, high
+
+    @property
+    def _waves(self) -> int:
+        return min(_WAVES, self.blocks - 1)
+
+    def _end(self, side: int, doubt: float) -> float:
+        """The last value on one side of the estimate that is not rejected."""
+        inside, outside = self.value, self._outside(side)
+        if min(inside, outside) < 0 < max(inside, outside):  # the interval and the test of 0 are to agree
+            inside, outside = (0.0, outside) if self.p > doubt else (inside, 0.0)
+        for _ in range(_STEPS):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if self.probability(middle) > doubt else (inside, middle)
+        return inside
+
+    def _outside(self, side: int) -> float:
+        """A value on one side that is rejected: beyond it all scores are alike."""
+        if math.isfinite(self._clip):
+            return float(side * (side * self._contrasts).max()) + side * 1.01 * self._clip
+        reach = float(np.ptp(self._contrasts)) or _LEAST_CLIP
+        while self.probability(self.value + side * reach) > 1e-4 and reach < 1e3:
+            reach *= 2
+        return self.value + side * reach
+
+
+def estimate(at: Floats, values: Floats, noise: Floats | None = None) -> TypicalValue | None:
+    """Estimate the typical value of pairs over time; None for fewer than `FEWEST_BLOCKS` blocks with any.
+
+    Args:
+        at: (n,) seconds.
+        values: (n,) such as logarithms of the ratio of candidate and baseline.
+        noise: (n,) the same of a second instance of the baseline and the baseline; None: there is none.
+    """
+    seconds = float(np.ptp(at)) if len(at) else 0.0
+    if seconds < SHORTEST_S:
+        return None
+    block, blocks = numbered(at, min(BLOCK_S, seconds / FEWEST_BLOCKS))
+    if blocks < FEWEST_BLOCKS:
+        return None
+    counts = np.bincount(block)
+    means = [np.bincount(block, each) / counts for each in (values, *(() if noise is None else (noise,)))]
+    contrasts = [means[0], *(means[0] - each for each in means[1:])]
+    cleaned = [_cleaned(each) for each in (*contrasts, *means[1:])]
+    clip = max(_CLIP * math.sqrt(float(np.mean([scatter**2 for _, scatter in cleaned]))), _LEAST_CLIP)
+    series = [each for each, _ in cleaned]
+    if noise is None:
+        return _typical(np.array(series), clip, seconds)
+    scores = math.sqrt(0.75) * np.clip(series[2], -clip, clip)
+    kept = np.append(scores.sum() / math.sqrt(blocks), _cosines(blocks, min(_WAVES, blocks - 1)) @ scores)
+    return _typical(np.array(series[:2]), clip, seconds, kept, _WITH_NOISE)
+
+
+def estimate_mean(blocks: Floats, seconds: float) -> TypicalValue:
+    """Estimate the mean of `FEWEST_BLOCKS` or more blocks of time, of which none is left out or clipped."""
+    return _typical(blocks[np.newaxis], math.inf, seconds, prior=PERCENTILES)
+
+
+def numbered(at: Floats, length: float) -> tuple[NDArray[np.int64], int]:
+    """The block of time of each value, and how many blocks hold one. The last value belongs to the last block."""
+    passed = at - at.min()
+    number = np.minimum(passed // length, np.ceil(passed.max() / length) - 1)
+    _, block = np.unique(number.astype(np.int64), return_inverse=True)
+    return block, int(block.max()) + 1
+
+
+def _typical(
+    contrasts: Floats, clip: float, seconds: float, noise: Floats | None = None, prior: Prior = PAIRS
+) -> TypicalValue:
+    """The value at which the scores have the mean 0."""
+    low, high = float(contrasts.min()), float(contrasts.max())
+    for _ in range(_STEPS if math.isfinite(clip) else 0):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.clip(contrasts - middle, -clip, clip).sum() > 0 else (low, middle)
+    value = (low + high) / 2 if math.isfinite(clip) else float(contrasts.mean())
+    blocks, known = contrasts.shape[1], np.array([]) if noise is None else noise
+    freedom = min(_WAVES, blocks - 1) + len(known)
+    return TypicalValue(value, blocks, freedom, seconds, contrasts, clip, known, prior)
+
+
+def _cleaned(blocks: Floats) -> tuple[Floats, float]:
+    """Blocks of which those far from their neighbours are replaced, and the usual scatter of a block."""
+    width = min(_NEIGHBOURS, len(blocks))
+    medians = np.median(sliding_window_view(blocks, width), axis=1)
+    level = medians[np.clip(np.arange(len(blocks)) - width // 2, 0, len(medians) - 1)]
+    away = blocks - level
+    scatter = _SIGMA * float(np.median(np.abs(away - np.median(away)))) * math.sqrt(width / (width - 1))
+    return np.where(np.abs(away) > _FAR * scatter, level, blocks), scatter
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Spectra:
+    """(m,) spectra: what whitens the cosines, alone and after the mean; the variance of the mean; log weights."""
+
+    whiten: Floats
+    whiten_all: Floats
+    of_mean: Floats
+    weights: Floats
+    weights_all: Floats
+
+
+@lru_cache(maxsize=32)
+def _spectra(blocks: int, waves: int, prior: Prior) -> _Spectra:
+    grid = min(blocks, _GRID)
+    basis = np.vstack([np.full(grid, 1 / math.sqrt(grid)), _cosines(grid, waves)])
+    apart = np.abs(np.subtract.outer(np.arange(grid), np.arange(grid))) / grid
+    found, log_priors = [np.eye(waves + 1)], [math.log(prior.white)]
+    for time in np.geomspace(_SHORTEST_TIME, prior.longest, _TIMES):
+        coloured = basis @ np.exp(-apart / time) @ basis.T
+        coloured *= waves / np.trace(coloured[1:, 1:])
+        for share in _COLOURED:
+            found.append((1 - share) * np.eye(waves + 1) + share * coloured)
+            log_priors.append(math.log((1 - prior.white) / _TIMES / len(_COLOURED)))
+    all_of_it = np.array(found)
+    factors = [np.linalg.cholesky(each) for each in (all_of_it[:, 1:, 1:], all_of_it)]
+    logs = [-np.log(np.diagonal(each, axis1=1, axis2=2)).sum(axis=1) for each in factors]
+    return _Spectra(
+        np.linalg.inv(factors[0]), np.linalg.inv(factors[1]), all_of_it[:, 0, 0], logs[0] + log_priors, logs[1]
+    )
+
+
+@lru_cache(maxsize=16)
+def _cosines(blocks: int, waves: int) -> Floats:
+    """(waves, blocks) orthonormal cosines of one half period and more."""
+    angles = math.pi * np.outer(np.arange(1, waves + 1), (np.arange(blocks) + 0.5) / blocks)
+    found: Floats = math.sqrt(2 / blocks) * np.cos(angles)
+    return found
