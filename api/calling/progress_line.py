@@ -5,6 +5,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from logreplay.analysis.format_time import show
 from logreplay.calling.prompt import in_kernel
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ class ProgressLine:
         if in_kernel():
             from IPython import display
 
-            show: Any = display.display
-            show({"text/plain": text(now)}, raw=True, display_id=self._display_id, update=self._shown)
+            draw: Any = display.display
+            draw({"text/plain": text(now)}, raw=True, display_id=self._display_id, update=self._shown)
             self._shown = True
         elif sys.stderr.isatty():
             line = "" if now.over else text(now)[: get_terminal_size().columns - 1]
@@ -39,16 +40,10 @@ def text(now: "Snapshot") -> str:
         f"{max(0.0, stage.planned - now.elapsed):.0f} s left" if stage.planned else f"{now.elapsed:.0f} s",
         f"offered {rate.offered:.4g}/s, sent {rate.sent:.0f}, completed {rate.completed:.0f}",
         f"in flight {now.in_flight}",
-        f"p50 {_ms(now.response.p50)} p95 {_ms(now.response.p95)} p99 {_ms(now.response.p99)}",
-        f"lag p99 {_ms(now.lag.p99)}",
+        f"p50 {show(now.response.p50)} p95 {show(now.response.p95)} p99 {show(now.response.p99)}",
+        f"lag p99 {show(now.lag.p99)}",
         f"errors {totals.failed}" + (f", dropped {totals.dropped}" if totals.dropped else ""),
         *(f"{name} {'–' if value is None else f'{value:.4g}'}" for name, value in now.watch.items()),
         verdict,
     ]
     return " · ".join(part for part in parts if part)
-
-
-def _ms(seconds: float | None) -> str:
-    if seconds is None:
-        return "–"
-    return f"{seconds * 1000:.3g} ms" if seconds < 10 else f"{seconds:.3g} s"

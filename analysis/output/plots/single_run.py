@@ -201,6 +201,8 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
     made = ax.figure
     axes = [made.add_subplot(rows[0])]
     axes += [made.add_subplot(rows[index], sharex=axes[0]) for index in range(1, number)]
+    edge = seconds.tail(1).with_columns(pl.col("second") + width)  # a step is drawn up to the next point
+    seconds = pl.concat([seconds, edge])
     at = column(seconds, "second")
     axes[0].step(at, column(seconds, "offered"), color=GREY, lw=1, where="post", label="offered")
     axes[0].step(at, column(seconds, "completed"), color=BLUE, lw=1, where="post", label="completed")
@@ -236,7 +238,7 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
     each = f" (each point: the mean rate of {width:,} s, or their highest value)" if width > 1 else ""
     axes[-1].set_xlabel(f"seconds since the start of the run{each}")
     axes[-1].ticklabel_format(axis="x", style="plain")
-    axes[-1].set_xlim(0, at[-1] + width)
+    axes[-1].set_xlim(0, at[-1])
     return axes[-1]
 
 

@@ -147,3 +147,12 @@ def test_a_picture_is_the_same_twice(sweep: Analysis, tmp_path: Path, ending: st
         for turn in (1, 2)
     )
     assert first == second
+
+
+def test_the_last_second_of_a_timeline_is_drawn(sweep: Analysis) -> None:
+    made = Figure()
+    single_run.timeline(made.add_subplot(), sweep.seconds)
+    rates = next(ax for ax in made.axes if ax.get_ylabel() == "requests/s").get_lines()[0]
+    offered = sweep.seconds["offered"].to_list()
+    assert list(np.asarray(rates.get_xdata())) == list(range(len(offered) + 1))
+    assert list(np.asarray(rates.get_ydata())) == [*offered, offered[-1]]
