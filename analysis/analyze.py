@@ -29,6 +29,7 @@ from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import per_second, saturation, stability
 from logreplay.analysis.verdict.saturation import RateEstimate, SaturationVerdict
 from logreplay.analysis.verdict.stability import CUT
+from logreplay.analysis.verdict.step_intervals import with_intervals
 from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
 from logreplay.core.record import REASON, SCHEMA
@@ -234,16 +235,19 @@ def _judged(
 ) -> tuple[SaturationVerdict, dict[str, Any], UsersSweep | None]:
     steps = stability.judged_steps(requests, limited, cut)
     if not requests.has_times:
-        verdict = saturation.no_verdict(UNTIMED, aggregate.without_times(steps))
+        steps = aggregate.without_times(with_intervals(steps, None))
+        verdict = saturation.no_verdict(UNTIMED, steps)
         return verdict, summarise(requests, verdict, about), None
     if closed is None or not set(requests.labels) <= set(closed.users):
         verdict = saturation.judge(steps, asked)
+        verdict = replace(verdict, steps=with_intervals(verdict.steps, verdict.saturation.rate))
         return verdict, summarise(requests, verdict, about), None
     users = UsersSweep.of(requests, closed, {*limited, *cut})
     none = RateEstimate(False, "requests were sent by users, who wait for responses, and not at a rate")
     at_a_rate = saturation.judge(steps)
     sentence = at_a_rate.sentence if at_a_rate.target_failing else users.verdict.sentence
     sentence += saturation.describe_cut_steps(f"with {number_of(closed.users[label], 'user')}" for label in sorted(cut))
+    steps = with_intervals(steps, None, open_loop=False)
     steps = steps.with_columns(verdict=pl.when(pl.col("step").is_in(list(cut))).then(pl.lit(CUT)).otherwise("verdict"))
     verdict = SaturationVerdict(sentence, none, none, None, users.of_steps(steps), at_a_rate.target_failing)
     return verdict, summarise(requests, verdict, about, users), users

@@ -28,14 +28,20 @@ def signed(seconds: float) -> str:
 
 
 def between(step: Mapping[str, Any]) -> str:
-    """Write between what the p99 of a step lies, as far as that is known: ``35.1–38 ms``."""
-    low, high = step.get("p99_low"), step.get("p99_high")
+    """Write between what the p99 of a step lies: ``35.1–38 ms``; or how long a step has to be: ``needs 160 s``."""
+    low, high, needed = (step.get(name) for name in ("p99_low", "p99_high", "p99_needs_s"))
     if low is None or high is None:
-        return "–"
+        return "–" if needed is None else f"needs {rounded_up(needed)}"
     if math.isinf(high):
         return f"above {show(low)}"
     figure, unit = show(high).split()
     return f"{low / {'s': 1, 'ms': 1e-3, 'µs': 1e-6}[unit]:.3g}–{figure} {unit}"
+
+
+def rounded_up(seconds: float) -> str:
+    """Write a time of a second or longer with two digits, rounded up: ``160 s``."""
+    digit = 10 ** max(math.floor(math.log10(seconds)) - 1, 0)
+    return f"{math.ceil(seconds / digit - 1e-9) * digit:,} s"
 
 
 def spoken(statistic: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import between, show
+from logreplay.analysis.format_time import between, rounded_up, show
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.downcast import DROPPED, HTTP_ERROR, NET_ERROR, OK
@@ -24,7 +24,7 @@ from logreplay.analysis.tables.aggregate import run_spans, step_windows
 from logreplay.analysis.tables.schedule_accuracy import punctuality
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict.saturation import SaturationVerdict
-from logreplay.analysis.verdict.stability import TRIALS
+from logreplay.analysis.verdict.step_intervals import TRIALS
 from logreplay.core.masking import masked
 from logreplay.core.plural import number_of
 from logreplay.core.rows import left_out
@@ -39,9 +39,6 @@ OF_ONE_RATE: Final = ("rate", "siege", "ab", "response_s", "ok_response_s", "ser
 NO_TIMES: Final = "the log has no response times"
 LOG_TIMES: Final = "log $request_time (nginx) or %D (Apache)"
 UNTIMED: Final = f"{NO_TIMES}: saturation is not judged and nothing is drawn; {LOG_TIMES}"
-
-NARROW: Final = 0.7
-"""Share of saturation above which an interval from within one step is too narrow."""
 
 
 @dataclass(frozen=True)
@@ -503,11 +500,8 @@ def _findings(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[
     warm_up = warmup.of_first_step(requests, step_windows(requests))
     if warm_up and (text := warm_up.sentence()):
         found.append({"code": "warm_up", "severity": "warning", "text": text})
-    if narrow := _narrow(verdict):
-        text = f"the ranges of p99 at {narrow} are too narrow, because requests in one queue are late together (those "
-        text += "of simulated servers hold the truth in 83 % of the steps at 70 % of the capacity, in 30 % at 90 %); "
-        text += f"repeat each rate to measure the spread of p99: sweep --repeat {TRIALS}"
-        found.append({"code": "narrow_intervals", "severity": "note", "text": text})
+    if short := _short(verdict.steps):
+        found.append({"code": "short_steps", "severity": "note", "text": short})
     return [*found, *_of_the_target(verdict)]
 
 
@@ -552,10 +546,12 @@ def _rates(steps: pl.DataFrame) -> str:
     return ", ".join(f"{rate:g}/s" for rate in steps["rate"].unique().sort())
 
 
-def _narrow(verdict: SaturationVerdict) -> str:
-    """The stable rates so close to saturation that an interval from within one step misleads."""
-    if not verdict.saturation.rate:
+def _short(steps: pl.DataFrame) -> str:
+    """Words for the steps that are too short for a range of p99; none for a run of one step."""
+    if steps.height < 2 or (short := steps.filter(pl.col("p99_needs_s").is_not_null())).is_empty():
         return ""
-    limit = NARROW * verdict.saturation.rate
-    close = (pl.col("rate") >= limit) & pl.col("p99_low").is_not_null() & (pl.len().over("rate") < TRIALS)
-    return _rates(verdict.steps.filter(close))
+    longest = short.sort("p99_needs_s").row(-1, named=True)
+    text = (
+        f"steps are too short for a range of p99 at {_rates(short)}, because requests in one queue are late together: "
+    )
+    return f"{text}at {longest['rate']:g}/s a step has to be {rounded_up(longest['p99_needs_s'])} long"

@@ -34,6 +34,9 @@ PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 
 SMALLEST_SAMPLE: Final = {0.5: 6, 0.9: 36, 0.95: 72, 0.99: 368, 0.995: 736, 0.999: 3688, 0.9999: 36887, 0.99999: 368887}
 """Requests from which on a two-sided 95 % interval of that quantile exists: ceil(ln 0.025 / ln p)."""
 
+SHARES: Final = np.concatenate([np.linspace(0, 0.9, 181), 1 - np.geomspace(0.1, 1e-5, 250)[1:], [1.0]])
+"""Shares whose quantiles describe a distribution; the longest times in most detail."""
+
 
 def rank(count: int, p: float) -> int:
     """Rank of the p-quantile among ``count`` sorted values, from 1: ceil(p * count), safe from float error."""
@@ -113,6 +116,21 @@ def interval_ranks(count: int, p: float) -> tuple[int, int] | None:
     return max(low, 1), min(high, count)
 
 
+def share_interval(quantiles: Floats, p: float, independent: int) -> tuple[float, float]:
+    """Return between what the p-quantile lies (95 %); NaN for too few, as of `interval_ranks`.
+
+    Args:
+        quantiles: those at `SHARES`, seconds.
+        p: the quantile.
+        independent: how many independent values say as much as those from which they come.
+    """
+    if (found := interval_ranks(independent, p)) is None:
+        return math.nan, math.nan
+    low, high = (share / independent for share in found)
+    below, above = np.searchsorted(SHARES, low, "right") - 1, np.searchsorted(SHARES, high, "left")
+    return float(quantiles[below]), float(quantiles[above])
+
+
 class Grouped:
     """Values of many groups, sorted within each: one sort answers every quantile of every group.
 
@@ -155,22 +173,14 @@ class Grouped:
         answer[enough] = seconds(self._keys[position] & FAILED)
         return answer
 
-    def interval(self, p: float, effects: Floats) -> tuple[Floats, Floats]:
-        """Return between what each group's p-quantile lies (95 %), seconds: (groups,) twice, NaN where unknown.
-
-        Args:
-            p: the quantile.
-            effects: (groups,) how many values say as much as one independent value would; NaN where unknown.
-        """
-        low, high = np.full((2, len(self.counts)), np.nan)
-        for group in np.flatnonzero(np.isfinite(effects)):
-            count = int(self.counts[group])
-            independent = int(count / effects[group])
-            if (found := interval_ranks(independent, p)) is not None:
-                ranks_here = np.array([rank(count, found[0] / independent), rank(count, found[1] / independent)])
-                begin = int(self._ends[group]) - count
-                low[group], high[group] = seconds(self._keys[begin + ranks_here - 1] & FAILED)
-        return low, high
+    def at_shares(self) -> Floats:
+        """Return each group's quantiles at `SHARES`: (groups, shares) seconds, NaN of an empty group."""
+        begin, counts = (self._ends - self.counts)[:, None], self.counts[:, None]
+        table = np.full((len(self.counts), len(SHARES)), np.nan)
+        some = self.counts > 0
+        position = begin[some] + ranks(counts[some], SHARES) - 1
+        table[some] = seconds(self._keys[position] & FAILED)
+        return table
 
     def answered(self) -> tuple[Ints, Floats, Floats]:
         """Return per group how many values are not `FAILED`, and the mean and the largest of them in seconds."""

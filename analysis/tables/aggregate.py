@@ -16,7 +16,7 @@ import polars as pl
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND, by_second, changes
 from logreplay.analysis.input.downcast import DROPPED, HTTP_ERROR, NET_ERROR, OK
-from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats, Grouped, Ints
+from logreplay.analysis.statistics.quantiles import PERCENTILES, SHARES, SMALLEST_SAMPLE, Floats, Grouped, Ints
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables.design_effect import design_effects
 from logreplay.analysis.tables.group_times import GroupTimes, service
@@ -41,8 +41,9 @@ SECONDS: Final = (
 _TIMED: Final = (
     *("in_flight", "mean", "p50", "p90", "p95", "p99", "p999", "max", "valid_up_to"),
     *("ok_p50", "ok_p90", "ok_p95", "ok_p99", "ok_p999", "service_p50", "service_p99"),
-    *("lag_p50", "lag_p95", "lag_p99", "lag_max", "design_effect", "p99_low", "p99_high", "growth", "trend_z", "drift"),
-    *("slope", "over", "verdict"),
+    *("lag_p50", "lag_p95", "lag_p99", "lag_max", "design_effect", "p99_needs_s"),
+    *(f"{name}_{end}" for name in ("mean", "p50", "p90", "p99") for end in ("low", "high")),
+    *("growth", "trend_z", "drift", "slope", "over", "verdict"),
 )
 """Columns of seconds and steps that rest on response times."""
 
@@ -132,9 +133,9 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
         ``valid_up_to``: the share of the response times, the shortest, that are the target's and not the generator's;
         ``ok_p50``, ``ok_p90``, ``ok_p95``, ``ok_p99`` and ``ok_p999`` of those answered as expected only;
         ``service_p50``, ``service_p99``, ``lag_p50``, ``lag_p95``, ``lag_p99``, seconds; ``bytes``; ``in_flight`` at
-        the end of the step; ``design_effect``: so many requests say as much about p99 as one independent request would;
-        ``p99_low``, ``p99_high``: between what p99 lies (95 %) with that few, null where they are under 368. Close to
-        saturation a step is too short to show how much requests depend on each other, and the interval too narrow.
+        the end of the step. For `logreplay.analysis.verdict.step_intervals`: ``quantiles``, the response times at
+        `logreplay.analysis.statistics.quantiles.SHARES`, NaN where the lag reaches them, and ``batch_effects``, the
+        design effects of p90 and p99 as seen within the step.
     """
     number = len(requests.labels)
     windows = windows or step_windows(requests)
@@ -143,7 +144,7 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
 
     failures, errors, volume = _step_counts(requests, number)
     completed, good = _answered_in_time(requests, windows)
-    times, certainty = _step_times(requests, windows)
+    times, spread = _step_times(requests, windows)
     return pl.DataFrame(
         {
             "step": requests.labels,
@@ -165,20 +166,23 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
             **times,
             "bytes": volume,
             "in_flight": flow.in_flight,
-            **certainty,
+            **spread,
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
 def _step_times(requests: RequestArrays, windows: "Windows") -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Response times, service times and lag of each step; and how sure its p99 is. One sort at a time in memory."""
+    """Response times, service times and lag of each step; and how they spread. One sort at a time in memory."""
     number = len(requests.labels)
     found = GroupTimes.by(requests, "step", number)
     times = found.figures(p999=0.999)
     times["valid_up_to"] = found.valid_up_to
     times |= {f"ok_{name}": found.quantile(p, answered=True) for name, p in PERCENTILES.items()}
-    effects = design_effects(requests, windows.start, windows.stop, times["p99"])
-    low, high = found.judged.interval(0.99, effects)
+    limits = np.column_stack([times["p90"], times["p99"]])
+    spread = {
+        "quantiles": np.where(times["valid_up_to"][:, None] < SHARES, np.nan, found.judged.at_shares()),
+        "batch_effects": design_effects(requests, windows.start, windows.stop, limits),
+    }
     del found
     served = service(requests, "step", number)
     times["service_p50"] = served.quantile(0.5)
@@ -186,7 +190,7 @@ def _step_times(requests: RequestArrays, windows: "Windows") -> tuple[dict[str, 
     del served
     lag = Grouped(requests.step, requests.lag, number)
     times |= {f"lag_p{q}": lag.quantile(q / 100) for q in (50, 95, 99)}
-    return times, {"design_effect": effects, "p99_low": low, "p99_high": high}
+    return times, spread
 
 
 def _step_counts(requests: RequestArrays, number: int) -> tuple[dict[int, Ints], Ints, Ints]:

@@ -19,38 +19,41 @@ FEWEST_SECONDS: Final = 8
 
 
 def design_effects(requests: RequestArrays, start: Ints, stop: Ints, bounds: Floats) -> Floats:
-    """Return how many requests of each step say as much about a percentile as one independent request would.
+    """Return how many requests of each step say as much about percentiles as one independent request would.
 
     Args:
         requests: the run.
         start: (steps,) microseconds at which each step begins.
         stop: (steps,) likewise, its end.
-        bounds: (steps,) the percentile in seconds: the share of the requests above it is looked at.
+        bounds: (steps, n) percentiles in seconds, ascending: the share of the requests above each is looked at.
 
     Returns:
-        (steps,) 1 or more; NaN where the step is shorter than `FEWEST_SECONDS`, or no request is above.
+        (steps, n) NaN where the step is shorter than `FEWEST_SECONDS`, or no request is above.
     """
     counts, above = _by_second(requests, bounds)
-    effects = np.full(len(bounds), np.nan)
+    effects = np.full(bounds.shape, np.nan)
     for step, (first, last) in enumerate(zip(-(-start // SECOND), stop // SECOND, strict=True)):
-        seen, slow = counts[first:last], above[first:last]
-        share = slow.sum() / max(seen.sum(), 1)
-        if len(seen) >= FEWEST_SECONDS and 0 < share < 1:
-            independent = share * (1 - share) / seen.sum()
-            effects[step] = max(1.0, batch_variance(seen, slow.astype(np.float64)) / independent)
+        seen = counts[first:last]
+        for which, slow in enumerate(above[first:last].T):
+            share = slow.sum() / max(seen.sum(), 1)
+            if len(seen) >= FEWEST_SECONDS and 0 < share < 1:
+                independent = share * (1 - share) / seen.sum()
+                effects[step, which] = batch_variance(seen, slow.astype(np.float64)) / independent
     return effects
 
 
 def _by_second(requests: RequestArrays, bounds: Floats) -> tuple[Ints, Ints]:
-    """How many requests were scheduled in each second, and how many of them took longer than their step's bound."""
-    number = int(requests.scheduled.max()) // SECOND + 1
+    """How many requests were scheduled in each second, and how many of them took longer than their step's bounds."""
+    number, width = int(requests.scheduled.max()) // SECOND + 1, bounds.shape[1] + 1
     known = np.isfinite(bounds)
     limits = np.where(known, np.where(known, bounds, 0) * SECOND + 0.5, FAILED).astype(np.int64)
-    counts, above = np.zeros((2, number), np.int64)
+    counts = np.zeros(number * width, np.int64)
     for rows in slices(len(requests)):
         part = requests.take(rows).finished
-        second = part.scheduled // SECOND
-        longer = (part.response > limits[part.step]) | part.failed
-        counts += np.bincount(second, minlength=number)
-        above += np.bincount(second[longer], minlength=number)
-    return counts, above
+        passed = part.scheduled // SECOND * width
+        for limit in limits.T:
+            passed += (part.response > limit[part.step]) | part.failed
+        counts += np.bincount(passed, minlength=number * width)
+    by_bound = counts.reshape(number, width)
+    above = by_bound[:, ::-1].cumsum(axis=1)[:, ::-1]
+    return above[:, 0], above[:, 1:]

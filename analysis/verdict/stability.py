@@ -15,7 +15,6 @@ import polars as pl
 
 from logreplay.analysis.input.arrays import RequestArrays, name_kinds, those
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.statistics import estimates
 from logreplay.analysis.statistics.failures import Flags, least_error_share, more_errors
 from logreplay.analysis.statistics.quantiles import Floats, Grouped, Part
 from logreplay.analysis.statistics.slices import slices
@@ -35,8 +34,6 @@ SENT_ENOUGH: Final = 0.98
 LATE_S: Final = 0.05
 LATE: Final = 0.2
 """Share of the median service time: a larger lag, of `LATE_S` at least, changes response times."""
-TRIALS: Final = 3
-"""Steps of the same rate from which on the interval of p99 comes from their spread (Student's t of its logarithm)."""
 
 CUT: Final = "cut"
 """Verdict of a step that ended before its time, and that nothing speaks against: it proves nothing."""
@@ -45,8 +42,7 @@ CUT: Final = "cut"
 def judged_steps(requests: RequestArrays, limited: Collection[int] = (), cut: Collection[int] = ()) -> pl.DataFrame:
     """Return the step table with the evidence of each step: the columns of `windows.steps` and of `evidence`.
 
-    ``p99_low`` and ``p99_high`` of a rate with `TRIALS` stable steps or more come from the spread of their p99; a step
-    that is not stable has none. Remnants and stragglers around found steps have no row.
+    Remnants and stragglers around found steps have no row.
 
     Args:
         requests: the run.
@@ -59,15 +55,7 @@ def judged_steps(requests: RequestArrays, limited: Collection[int] = (), cut: Co
     table = table.join(evidence(requests, table, windows, flow, limited), on="step", maintain_order="left")
     unproven = pl.col("step").is_in(list(cut)) & (pl.col("verdict") == "stable")
     table = table.with_columns(verdict=pl.when(unproven).then(pl.lit(CUT)).otherwise("verdict"))
-    low, high = np.where(table["verdict"] == "stable", table.select("p99_low", "p99_high").to_numpy().T, np.nan)
-    known = (table["verdict"] == "stable").to_numpy() & table["p99"].is_finite().fill_null(False).to_numpy()
-    rates = table["rate"].to_numpy()
-    for rate in np.unique(rates[known]):
-        trials = known & (rates == rate)
-        if trials.sum() >= TRIALS:
-            low[trials], high[trials] = np.exp(estimates.mean(np.log(table["p99"].to_numpy()[trials])).ends())
-    table = table.with_columns(p99_low=pl.Series(low), p99_high=pl.Series(high))
-    return table.with_columns(pl.col("p99_low", "p99_high").fill_nan(None)).filter(pl.Series(requests.is_step))
+    return table.filter(pl.Series(requests.is_step))
 
 
 def evidence(

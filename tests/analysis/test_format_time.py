@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from logreplay.analysis.format_time import show, signed, spoken
+from logreplay.analysis.format_time import between, show, signed, spoken
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,18 @@ def test_a_percentile_is_written_with_its_point() -> None:
         "p99.999",
         "max",
     ]
+
+
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        ({"p99_low": 0.0351, "p99_high": 0.038, "p99_needs_s": None}, "35.1–38 ms"),
+        ({"p99_low": 0.0351, "p99_high": math.inf}, "above 35.1 ms"),
+        ({"p99_low": None, "p99_high": None, "p99_needs_s": 151.2}, "needs 160 s"),
+        ({"p99_low": None, "p99_high": None, "p99_needs_s": 23.1}, "needs 24 s"),
+        ({"p99_low": None, "p99_high": None, "p99_needs_s": 12345.0}, "needs 13,000 s"),
+        ({"p99_low": None, "p99_high": None, "p99_needs_s": None}, "–"),
+    ],
+)
+def test_a_range_or_the_length_that_a_step_needs_for_one_is_written(step: dict[str, float], text: str) -> None:
+    assert between(step) == text

@@ -114,19 +114,6 @@ def test_failures_in_steps_that_this_machine_limited_are_no_usual_share_of_the_t
     assert judged_steps(rows, limited=[0, 1])["error_base"].to_list() == [0.0] * 4
 
 
-def test_of_three_stable_trials_each_has_the_interval_of_their_spread_and_others_have_none() -> None:
-    rng = np.random.default_rng(1)
-    arrivals = simulate.sweep([100] * 4, 20, rng)
-    count = len(arrivals.scheduled)
-    rc = np.where((arrivals.step == 1) & (np.arange(count) % 10 == 0), 500, 200)
-    table = judged_steps(arrays.read(simulate.results(arrivals, rng.exponential(0.01, count), rc=rc)))
-    assert table["verdict"].to_list() == ["stable", "errors", "stable", "stable"]
-    logs = np.log(table.filter(verdict="stable")["p99"].to_numpy())
-    reach = 4.303 * logs.std(ddof=1) / np.sqrt(3)
-    for name, end in (("p99_low", np.exp(logs.mean() - reach)), ("p99_high", np.exp(logs.mean() + reach))):
-        assert table[name].to_list() == [pytest.approx(end, rel=1e-3), None, *[pytest.approx(end, rel=1e-3)] * 2]
-
-
 def failing_from(rates: Any, shares: Any, seconds: float = 10.0) -> tuple[int | None, float]:
     """The first rate at which more requests fail than at the lowest ones, and the base, for steps of such shares."""
     rate = np.array(list(rates), dtype=np.float64)

@@ -1,0 +1,143 @@
+"""Says between what the percentiles and the mean of a step lie, where the step is long enough to know.
+
+Requests that wait in one queue are late together, so they tell less than independent ones: how much less is the design
+effect. Within a step it is seen too small when the step was calm by luck. So it also follows from how near the rate is
+to the capacity of the target; or, of p99 of a long step, from the share above p90, which is steadier than that above
+p99.
+
+Source: the design effect of Kish, Survey sampling; the relaxation of a queue in heavy traffic, with the factor that the
+simulations of docs/accuracy.md gave.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from logreplay.analysis.statistics import estimates
+from logreplay.analysis.statistics.quantiles import SHARES, SMALLEST_SAMPLE, Floats, share_interval
+
+TRIALS: Final = 3
+"""Steps of the same rate from which on the interval of p99 comes from their spread (Student's t of its logarithm)."""
+
+OWN_S: Final = 60
+"""Seconds from which on the spread within a step tells of its p99, whatever the capacity of the target is."""
+
+_OWN: Final = 1.2
+"""Design effect of p99 over that of p90 in queues near their capacity."""
+_DOUBT: Final = 2.0
+"""Standard deviations by which the design effect seen within a step is taken larger."""
+_HEAVY: Final = 2.0
+"""Of the design effect of a queue: see `of_queue`."""
+_MOST_VARIATION: Final = 5.0
+"""Squared variation of service times above which more is taken for stragglers that no queue waits for."""
+
+SCALES: Final = {"p50": 0.5, "p90": 0.85, "p99": 1.0}
+"""Design effect of percentiles over that of p99."""
+FEWEST: Final = {"p50": 30, "p90": 200, "p99": SMALLEST_SAMPLE[0.99]}
+"""Independent requests from which on an interval holds: the effective number, by percentile."""
+_OF_MEAN: Final = 2.0
+"""Design effect of the mean over that of p99: service times whose squared variation is above 1 need that much."""
+_FEWEST_OF_MEAN: Final = 150
+_P: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+_Z: Final = 1.96
+
+
+def with_intervals(steps: pl.DataFrame, capacity: float | None, *, open_loop: bool = True) -> pl.DataFrame:
+    """Add the intervals of the stable steps, and leave out the columns that they come from.
+
+    Args:
+        steps: of `logreplay.analysis.verdict.stability.judged_steps`.
+        capacity: estimate of the rate at which the target saturates, requests/s; None: it is above all stable rates.
+        open_loop: whether requests were sent at a rate; otherwise the rate says nothing about the capacity.
+
+    Returns:
+        The steps with ``design_effect``: of p99; ``p50_low``, ``p50_high``, likewise of p90, p99 and the mean: between
+        what it lies (95 %), seconds, null where the step is too short to know. ``p99_needs_s``: seconds of a step
+        from which on its p99 has an interval, null where it has one.
+    """
+    if "quantiles" not in steps.columns:
+        return steps
+    profile, count = steps["quantiles"].to_numpy(), steps["scheduled"].to_numpy().astype(np.float64)
+    queue, effect = _effects(steps, profile, capacity if open_loop else math.nan)
+    stable = (steps["verdict"] == "stable").to_numpy()
+    by_queue, independent = np.where(stable, count / queue, 0.0), np.where(stable, count / effect, 0.0)
+    columns = {"design_effect": np.where(np.isfinite(effect), effect, np.nan)}
+    for name, p in _P.items():
+        number = independent if name == "p99" else by_queue
+        ends = np.full((2, steps.height), np.nan)
+        for row in np.flatnonzero((number >= FEWEST[name]) & steps[name].is_not_null().to_numpy()):
+            ends[:, row] = share_interval(profile[row], p, int(number[row] / SCALES[name]))
+        columns |= {f"{name}_low": ends[0], f"{name}_high": ends[1]}
+    columns |= dict(zip(("mean_low", "mean_high"), _of_means(steps, profile, by_queue), strict=True))
+    _of_trials(steps, independent, columns)
+    needed = FEWEST["p99"] * steps["duration"].to_numpy() / np.where(independent > 0, independent, np.nan)
+    columns["p99_needs_s"] = np.where(np.isnan(columns["p99_low"]), needed, np.nan)
+    added = steps.drop("quantiles", "batch_effects").with_columns(**{k: pl.Series(v) for k, v in columns.items()})
+    return added.with_columns(pl.col(*columns).fill_nan(None))
+
+
+def of_queue(utilisation: Floats, variation: float) -> Floats:
+    """Return the design effect of p99 of the response times of a queue: (n,), infinite at its capacity.
+
+    Args:
+        utilisation: (n,) rate over capacity.
+        variation: squared coefficient of variation of its service times.
+    """
+    spare = np.maximum(1 - utilisation, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 + _HEAVY * utilisation * (1 + variation) / spare**2)
+
+
+def _effects(steps: pl.DataFrame, profile: Floats, capacity: float | None) -> tuple[Floats, Floats]:
+    """(steps,) the design effect of a queue, and that of p99; infinite where unknown."""
+    rates, seconds = steps["rate"].to_numpy(), np.floor(steps["duration"].to_numpy())
+    stable = (steps["verdict"] == "stable").to_numpy()
+    limit = rates[stable].max(initial=0.0) if capacity is None else capacity
+    queue = of_queue(rates / limit, _variation(steps, profile)) if limit > 0 else np.full(len(rates), np.inf)
+    of_p90, of_p99 = steps["batch_effects"].to_numpy().T
+    doubt = 1 + _DOUBT * np.sqrt(2 / np.maximum(seconds, 1))
+    own = np.where((seconds >= 0.9 * OWN_S) & np.isfinite(of_p90), _OWN * doubt * of_p90, np.inf)
+    least, queue = np.fmax(of_p99, 1.0), np.where(np.isfinite(queue), queue, np.inf)
+    return np.maximum(least, queue), np.maximum(least, np.minimum(own, queue))
+
+
+def _variation(steps: pl.DataFrame, profile: Floats) -> float:
+    """Squared variation of the service times, from the response times at the lowest stable rate without their floor."""
+    stable = steps.with_row_index().filter(pl.col("verdict") == "stable")
+    lowest = stable.filter(pl.col("rate") == pl.col("rate").min())["index"].to_list()
+    found = [_moments(profile[row]) for row in lowest]
+    variations = [(spread / (mean - floor)) ** 2 for floor, mean, spread in found if mean > floor]
+    return min(float(np.median(variations)), _MOST_VARIATION) if variations else 0.0
+
+
+def _moments(quantiles: Floats) -> tuple[float, float, float]:
+    """The least, the mean and the standard deviation of the times of which these are the quantiles, seconds."""
+    weight = np.diff(SHARES, prepend=0.0)
+    some = np.isfinite(quantiles)
+    if not weight[some].any():
+        return math.nan, math.nan, math.nan
+    times, weight = quantiles[some], weight[some] / weight[some].sum()
+    mean = float(times @ weight)
+    return float(times[0]), mean, math.sqrt(float((times - mean) ** 2 @ weight))
+
+
+def _of_means(steps: pl.DataFrame, profile: Floats, independent: Floats) -> tuple[Floats, Floats]:
+    mean = steps["mean"].fill_null(math.nan).to_numpy()
+    spread = np.array([_moments(row)[2] for row in profile])
+    known = (independent >= _FEWEST_OF_MEAN) & (mean > 0)
+    reach = np.full(len(mean), np.nan)
+    reach[known] = _Z * spread[known] / mean[known] * np.sqrt(_OF_MEAN / independent[known])
+    return mean * np.exp(-reach), mean * np.exp(reach)
+
+
+def _of_trials(steps: pl.DataFrame, independent: Floats, columns: dict[str, Floats]) -> None:
+    """Replace the interval of p99 of rates with `TRIALS` or more, which together are long enough: by their spread."""
+    rates, p99 = steps["rate"].to_numpy(), steps["p99"].fill_null(math.nan).to_numpy()
+    known = (independent > 0) & ~np.isnan(p99)
+    for rate in np.unique(rates[known]):
+        trials = known & (rates == rate)
+        if trials.sum() >= TRIALS and independent[trials].sum() >= FEWEST["p99"]:
+            ends = np.exp(estimates.mean(np.log(p99[trials])).ends())
+            columns["p99_low"][trials], columns["p99_high"][trials] = ends

@@ -1,0 +1,92 @@
+"""The range of a percentile is printed where it holds; else the step says how long it would have to be."""
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import simulate
+from logreplay.analysis.analyze import Analysis, analyse
+from logreplay.analysis.verdict.step_intervals import of_queue
+from simulate import SimulatedQueue
+
+SWEEP = [50.0, 100.0, 125.0, 150.0, 200.0, 225.0, 300.0, 350.0]
+
+
+def analysed(rates: list[float], seconds: float, seed: int) -> Analysis:
+    """Steps of an M/M/4 server that carries 250/s."""
+    rng = np.random.default_rng(seed)
+    arrivals = simulate.sweep(rates, seconds, rng, pause_s=2.0)
+    return analyse(simulate.serve(arrivals, SimulatedQueue(4, 0.016), rng, timeout_s=8))
+
+
+def short(run: Analysis) -> list[str]:
+    """What the finding on steps that are too short says."""
+    return [found["text"] for found in run.summary["findings"] if found["code"] == "short_steps"]
+
+
+def at(run: Analysis, rate: float) -> dict[str, Any]:
+    """A step of that rate."""
+    return run.steps.filter(pl.col("rate") == rate).row(0, named=True)
+
+
+def test_the_ranges_hold_the_percentile_and_the_truth() -> None:
+    runs = [analysed(SWEEP, 40, seed) for seed in range(10)]
+    truth = at(analysed([125.0], 3000, 99), 125)
+    for name in ("p50", "p90", "p99", "mean"):
+        steps = [at(run, 125) for run in runs]
+        ends = [(step[f"{name}_low"], step[name], step[f"{name}_high"]) for step in steps]
+        assert all(low <= seen <= high for low, seen, high in ends)
+        assert sum(low <= truth[name] <= high for low, _, high in ends) >= 8
+
+
+def test_near_saturation_a_step_says_how_long_it_would_have_to_be() -> None:
+    run = analysed(SWEEP, 20, 1)
+    near = at(run, 200)
+    assert (near["p99_low"], near["p99_high"]) == (None, None)
+    assert 60 < (near["p99_needs_s"] or 0) < 400
+    assert at(run, 50)["p99_needs_s"] is None
+    (text,) = short(run)
+    assert text.startswith("steps are too short for a range of p99 at ")
+    assert ", 200/s, 225/s, because requests in one queue are late together: at 225/s a step has to be " in text
+    assert text.endswith(" s long")
+
+
+def test_what_a_step_needs_is_enough() -> None:
+    needed = at(analysed(SWEEP, 20, 1), 150)["p99_needs_s"] or math.nan
+    assert at(analysed(SWEEP, 1.3 * needed, 2), 150)["p99_low"] is not None
+
+
+def test_a_run_at_one_rate_has_ranges_from_a_minute_on_where_it_is_not_busy() -> None:
+    assert at(analysed([125.0], 20, 1), 125)["p99_low"] is None
+    assert at(analysed([125.0], 120, 1), 125)["p99_low"] is not None
+    assert at(analysed([225.0], 120, 1), 225)["p99_low"] is None
+    assert short(analysed([225.0], 60, 1)) == []
+
+
+def test_a_step_that_is_not_stable_has_no_range() -> None:
+    over = at(analysed([400.0], 20, 1), 400)
+    assert over["verdict"] == "overloaded"
+    assert [over[name] for name in ("p50_low", "p90_low", "p99_low", "mean_low", "p99_needs_s")] == [None] * 5
+
+
+def test_of_three_trials_the_range_is_that_of_their_mean_by_student() -> None:
+    steps = analysed([100, 150, 100, 150, 100, 200, 300, 350], 20, 5).steps
+    trials = steps.filter(pl.col("rate") == 100)
+    center, error = np.log(trials["p99"]).mean(), np.log(trials["p99"]).std() / math.sqrt(3)
+    low, high = np.exp([center - 4.303 * error, center + 4.303 * error])  # of two degrees of freedom, for 95 %
+    assert trials["p99_low"].to_list() == pytest.approx([low] * 3, rel=1e-3)
+    assert trials["p99_high"].to_list() == pytest.approx([high] * 3, rel=1e-3)
+
+
+def test_three_trials_that_together_are_too_short_have_no_range() -> None:
+    steps = analysed([225, 225, 225, 100, 150, 200, 300, 350], 20, 5).steps
+    assert steps.filter(pl.col("rate") == 225)["p99_low"].to_list() == [None] * 3
+
+
+@pytest.mark.parametrize(("utilisation", "effect"), [(0.3, 3.4), (0.5, 9), (0.7, 32), (0.9, 361)])
+def test_the_design_effect_of_a_queue_grows_with_its_utilisation(utilisation: float, effect: float) -> None:
+    """M/M/1 has 2.9, 8.8, 27.6, 339 in simulations of two minutes."""
+    assert of_queue(np.array([utilisation]), 1.0)[0] == pytest.approx(effect, rel=0.02)
