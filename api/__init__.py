@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from logreplay.convert_result import ConvertResult
     from logreplay.core.errors import (
         BusyError,
+        ClusterError,
         Interrupted,
         LogError,
         LogreplayError,
+        NotPermitted,
         TakenError,
+        TargetError,
         TooManyRejects,
         UsageError,
     )
@@ -39,7 +42,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     **dict.fromkeys(
-        ("BusyError", "Interrupted", "LogError", "LogreplayError", "TakenError", "TooManyRejects", "UsageError"),
+        (
+            *("BusyError", "ClusterError", "Interrupted", "LogError", "LogreplayError", "NotPermitted", "TakenError"),
+            *("TargetError", "TooManyRejects", "UsageError"),
+        ),
         "logreplay.core.errors",
     ),
     "Request": "logreplay.inputs.python_logs",
@@ -67,6 +73,7 @@ _HOMES = {
 
 __all__ = [
     "BusyError",
+    "ClusterError",
     "ConvertResult",
     "DuetOptions",
     "DuetResult",
@@ -75,6 +82,7 @@ __all__ = [
     "Interrupted",
     "LogError",
     "LogreplayError",
+    "NotPermitted",
     "ProgressOptions",
     "Request",
     "RequestOptions",
@@ -86,6 +94,7 @@ __all__ = [
     "SweepOptions",
     "SweepResult",
     "TakenError",
+    "TargetError",
     "TooManyRejects",
     "UsageError",
     "aio",

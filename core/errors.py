@@ -28,6 +28,18 @@ class LogError(LogreplayError):
     """A log, or a row of it, cannot be read."""
 
 
+class TargetError(LogreplayError):
+    """The target has no valid name, cannot be reached, or speaks something else."""
+
+
+class NotPermitted(TargetError):
+    """The target is another machine, and nobody has said that it may be loaded."""
+
+
+class ClusterError(LogreplayError):
+    """A Dask cluster does not start, does not answer, or lacks what a run needs."""
+
+
 class TooManyRejects(LogreplayError):
     """More lines were rejected than the caller allows."""
 

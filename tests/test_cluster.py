@@ -31,11 +31,11 @@ from logreplay.replay.servers.target_process import spawned
 from logreplay.replay.workers import dask_workers
 from logreplay.replay.workers.dask_workers import cluster_client, workers
 from support.background_server import beside
-from support.command_line import wait_for_rows
+from support.command_line import children, wait_for_rows, wait_until
 
 pytest.importorskip("distributed", reason="needs the extra `cluster`")
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "sample_logs" / "nginx_request_time.log"
@@ -151,6 +151,7 @@ def p99(values: Sequence[float]) -> float:
     return float(np.percentile(values, 99))
 
 
+@pytest.mark.alone
 def test_a_cluster_replays_the_bundled_log_every_row_once_and_on_time(
     cluster: str, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -170,6 +171,7 @@ def test_a_cluster_replays_the_bundled_log_every_row_once_and_on_time(
     pytest.skip("this machine is too busy to be on time")
 
 
+@pytest.mark.alone
 def test_what_arrives_at_the_target_is_the_schedule(
     cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -372,8 +374,9 @@ def test_no_other_process_of_this_machine_can_use_a_local_cluster_or_read_of_it(
 
 
 def test_a_scheduler_that_is_not_there_is_named(
-    sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(dask_workers, "_CONNECT_S", 1.0)
     with arrivals() as (url, _):
         assert (
             logreplay("run", sample, url, "--tps", 10, "--cluster", "tcp://127.0.0.1:1", "-o", tmp_path / "r.csv") == 1
@@ -436,11 +439,7 @@ def test_a_signal_while_a_local_cluster_starts_ends_a_conversion_in_good_order(
     words = ["convert", str(SAMPLE), "-o", "out.csv", "--cluster", "local:2"]
     command = [sys.executable, "-m", "logreplay.cli.main", *words]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        threads, deadline = Path(f"/proc/{process.pid}/task"), time.monotonic() + 60
-        while sum(len(path.read_text().split()) for path in threads.glob("*/children")) < 3:  # the workers begin
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.005)  # a process tells nobody of its children: ask again
+        wait_until(lambda: sum(len(children(child)) for child in children(process.pid)) >= 2)  # the workers begin
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
     assert (process.returncode, said.decode().strip()) == (130, "")

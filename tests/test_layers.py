@@ -76,7 +76,7 @@ ACTING = {
         "replay/monitor": {"sidecar", "sidecar_main"},
         "replay/results": {"self_monitor"},
         "replay/servers": {"server_process", "target_main"},
-        "replay/workers": {"dask_workers", "processes", "worker", "worker_main"},
+        "replay/workers": {"dask_workers", "local_cluster", "processes", "worker", "worker_main"},
         "api/runs": {"trials", "sweep_steps"},
     },
     "the terminal: tested as a user sees it, and by commands": {

@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, TargetError
 from logreplay.core.record import ERRORS
 from logreplay.replay.checks.port_protocol import remedy, speaks_tls
 from logreplay.replay.clock import monotonic
@@ -218,7 +218,7 @@ async def answers(
         cacert: the certificates that the sender trusts; None: those of the system.
 
     Raises:
-        LogreplayError: no connection can be made, or the target speaks something else.
+        TargetError: no connection can be made, or the target speaks something else.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[dict[str, int]] = loop.create_future()
@@ -241,16 +241,16 @@ async def answers(
         sender.cancel()
         await sender.close()
     if word in _TIMED_OUT and endpoint.addresses and not await _accepting(endpoint, timeout_s):
-        raise LogreplayError(f"target {endpoint.target}: {_SAYS['connect_timeout'].format(timeout=timeout_s)}")
+        raise TargetError(f"target {endpoint.target}: {_SAYS['connect_timeout'].format(timeout=timeout_s)}")
     detail = sender.counts.details.get(word, "")
     cut = word == "tls" and "[SSL" not in detail
     fits = endpoint.target.scheme == "https" and (status or unspoken)  # it answered by TLS
     silent = endpoint.target.scheme == "https" and word in _TIMED_OUT
     unlike = unspoken or status == _BAD_REQUEST or cut or silent or word in _CUT_OFF
     if unlike and not fits and (text := await remedy(endpoint, http=http, answered=status > 0)):
-        raise LogreplayError(f"target {endpoint.target}: {text}")
+        raise TargetError(f"target {endpoint.target}: {text}")
     if unspoken:
-        raise LogreplayError(
+        raise TargetError(
             f"target {endpoint.target}: no HTTP/2: {unspoken}; leave out --http, or name a port that speaks it"
         )
     if silent and not await speaks_tls(endpoint):
@@ -262,7 +262,7 @@ async def answers(
         if word == "refused" and endpoint.target.path:
             word = "no_socket"
         text = _SAYS[word].format(timeout=timeout_s, detail=detail, advice=_tls_advice(detail, cacert))
-        raise LogreplayError(f"target {endpoint.target}: {text}")
+        raise TargetError(f"target {endpoint.target}: {text}")
     if not word:
         return []
     return [Finding("no_answer", Severity.WARNING, f"the target did not answer HEAD / ({word}); sending anyway")]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import NotPermitted, TargetError
 
 _PORTS: Final = {"http": 80, "https": 443}
 _AUTHORITY: Final = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9_.-]+)?\])(?::[0-9]*)?")
@@ -91,42 +91,40 @@ def parse_target(text: str) -> Target:
     """Read ``http://HOST[:PORT]``, ``https://…``, ``HOST:PORT`` or ``unix:/path/to/socket``.
 
     Raises:
-        LogreplayError: it has none of these forms.
+        TargetError: it has none of these forms.
     """
     if text.startswith("unix:"):
         path = text.removeprefix("unix:").removeprefix("//")
         if not path.startswith("/"):
-            raise LogreplayError(f"target {text!r}: the path of a unix socket begins with /")
+            raise TargetError(f"target {text!r}: the path of a unix socket begins with /")
         return Target("http", "localhost", 0, path)
     if (port_alone := text.removeprefix(":")).isdigit():
-        raise LogreplayError(f"target {text!r}: a port without a host; write http://127.0.0.1:{port_alone}")
+        raise TargetError(f"target {text!r}: a port without a host; write http://127.0.0.1:{port_alone}")
     scheme, slash, rest = text.partition(":/")
     if slash and scheme.lower() in _PORTS and not rest.startswith("/"):
-        raise LogreplayError(f"target: a slash is missing after {scheme}:/; write {scheme}://HOST:PORT")
+        raise TargetError(f"target: a slash is missing after {scheme}:/; write {scheme}://HOST:PORT")
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
         port = parts.port
     except ValueError as error:
-        raise LogreplayError(f"target {text!r}: {error}; write http://HOST:PORT") from None
+        raise TargetError(f"target {text!r}: {error}; write http://HOST:PORT") from None
     scheme, host = parts.scheme.lower(), parts.hostname or ""
     if scheme not in _PORTS:
-        raise LogreplayError(f"target {text!r}: the scheme must be http or https; write http://HOST:PORT")
+        raise TargetError(f"target {text!r}: the scheme must be http or https; write http://HOST:PORT")
     if parts.username is not None or parts.password is not None:
         remedy = "remove user and password from the target; --auth basic:FILE sends them"
-        raise LogreplayError(f"target {parts.hostname!r}: {remedy}")
+        raise TargetError(f"target {parts.hostname!r}: {remedy}")
     if not host or not _AUTHORITY.fullmatch(parts.netloc):
-        raise LogreplayError(f"target {text!r}: no valid host name; write http://HOST:PORT")
+        raise TargetError(f"target {text!r}: no valid host name; write http://HOST:PORT")
     if parts.netloc.endswith(":"):
-        raise LogreplayError(
+        raise TargetError(
             f"target {text!r}: no port follows the colon; is a variable empty? Write {scheme}://{parts.netloc}PORT, or "
             f"{scheme}://{parts.netloc[:-1]} for port {_PORTS[scheme]}"
         )
     if port == 0:
-        raise LogreplayError(f"target {text!r}: nothing listens on port 0; write a port between 1 and 65535")
+        raise TargetError(f"target {text!r}: nothing listens on port 0; write a port between 1 and 65535")
     if parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise LogreplayError(
-            f"target {text!r}: only a host, the paths come from the log; write {scheme}://{parts.netloc}"
-        )
+        raise TargetError(f"target {text!r}: only a host, the paths come from the log; write {scheme}://{parts.netloc}")
     return Target(scheme, host, _PORTS[scheme] if port is None else port)
 
 
@@ -134,7 +132,7 @@ async def resolve(target: Target) -> Endpoint:
     """Look the target's name up, once.
 
     Raises:
-        LogreplayError: there is no such name.
+        TargetError: there is no such name.
     """
     if target.path:
         return Endpoint(target, ())
@@ -145,10 +143,10 @@ async def resolve(target: Target) -> Endpoint:
     return Endpoint(target, tuple(dict.fromkeys(str(info[4][0]) for info in found)))
 
 
-def _unresolved(target: Target, error: Exception) -> LogreplayError:
+def _unresolved(target: Target, error: Exception) -> TargetError:
     why = getattr(error, "strerror", None) or error
     remedy = "it is a file: name LOG, then TARGET" if Path(target.host).is_file() else "check its spelling"
-    return LogreplayError(f"target {target}: the name {target.host!r} cannot be resolved: {why}; {remedy}")
+    return TargetError(f"target {target}: the name {target.host!r} cannot be resolved: {why}; {remedy}")
 
 
 def check_permission(endpoint: Endpoint, allowed: Collection[str] = ()) -> None:
@@ -162,7 +160,7 @@ def check_permission(endpoint: Endpoint, allowed: Collection[str] = ()) -> None:
         allowed: host names or addresses, as the user wrote them.
 
     Raises:
-        LogreplayError: no permission.
+        NotPermitted: nobody has given it.
     """
     target = endpoint.target
     named = {host.lower().strip("[]") for host in allowed}
@@ -171,7 +169,7 @@ def check_permission(endpoint: Endpoint, allowed: Collection[str] = ()) -> None:
     foreign = [address for address in endpoint.addresses if not is_loopback(address) and address not in named]
     if foreign:
         where = target.host if target.host in foreign else f"{target.host} ({', '.join(foreign)})"
-        raise LogreplayError(
+        raise NotPermitted(
             f"target {target}: {where} is not this machine; if you may load it, add --allow-target {target.host}"
         )
 
@@ -203,13 +201,13 @@ def tls_context(*, cacert: Path | None = None, verify: bool = True) -> ssl.SSLCo
         verify: whether the target's certificate is checked at all.
 
     Raises:
-        LogreplayError: the certificates cannot be read.
+        TargetError: the certificates cannot be read.
     """
     try:
         context = ssl.create_default_context(cafile=cacert)
     except (OSError, ssl.SSLError) as error:
         reason = error.strerror or error
-        raise LogreplayError(f"{cacert}: no certificates can be read: {reason}; give a PEM file") from None
+        raise TargetError(f"{cacert}: no certificates can be read: {reason}; give a PEM file") from None
     if not verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

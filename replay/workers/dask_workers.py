@@ -9,8 +9,7 @@ does once (`logreplay.replay.workers.protocol.Welcome`).
 
 import asyncio
 import logging
-import os
-import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,15 +17,14 @@ from concurrent.futures import CancelledError, Executor, Future
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib import metadata
-from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from uuid import uuid4
 
 from logreplay.core import installation
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import ClusterError
 from logreplay.core.plural import number_of
-from logreplay.replay.child_process import ENDING, deaf_to_group
+from logreplay.replay.child_process import start_child
 from logreplay.replay.clock import monotonic
 from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
 from logreplay.replay.workers.cluster_address import local_workers
@@ -42,12 +40,11 @@ from logreplay.replay.workers.protocol import (
 from logreplay.replay.workers.worker import run_worker
 
 if TYPE_CHECKING:
-    from distributed import Client, LocalCluster, Security
+    from distributed import Client, Security
 
-_LOOPBACK: Final = "127.0.0.1"
-_NO_PAGES: Final[dict[str, list[str]]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
-"""Dask serves pages about a cluster to everybody, also without its dashboard."""
 _CONNECT_S: Final = 10.0
+_CLOSING_S: Final = 30.0
+"""How long a cluster of this machine may take to end."""
 _GONE: Final = (OSError, RuntimeError, ValueError, AttributeError, CancelledError, asyncio.CancelledError)
 """What Dask raises where a client is closed, or has no scheduler."""
 _ANSWER_S: Final = 15.0
@@ -58,7 +55,6 @@ _LEAVES_NS: Final = 5_000_000_000
 _ALONE_NS: Final = int((COORDINATOR_LOST_S + 2 * ALIVE_S + 1) * 1e9)
 """How long a worker may send after it was last heard: it may have heard the coordinator a little longer."""
 
-_SAFE_PATH: Final = "PYTHONSAFEPATH"
 _TAKEN_S: Final = 60.0
 """How long the scheduler may take to accept a message: longer than both ends listen to its silence."""
 
@@ -180,36 +176,24 @@ def cluster_client(address: str) -> "Iterator[Client]":
 
     Raises:
         UsageError: the address is neither.
-        LogreplayError: Dask is not installed, or no scheduler answers at that address.
+        ClusterError: Dask is not installed, or no scheduler answers at that address.
     """
     count = local_workers(address)
     try:
-        from dask import config
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError:
-        raise LogreplayError(f"a Dask cluster {installation.needs_extra('cluster')}") from None
-    with _speechless(), ExitStack() as stack:
-        scheduler: Any = address
-        if count:
-            stack.enter_context(_safe_path())  # until the end: Dask starts a lost worker anew
-            with _starting(), config.set(_NO_PAGES):
-                scheduler = LocalCluster(
-                    n_workers=count,
-                    threads_per_worker=1,
-                    host=_LOOPBACK,
-                    security=_temporary_certificate(),
-                    scheduler_kwargs={"dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"},
-                    silence_logs=logging.CRITICAL,
-                )
-                stack.callback(_close, scheduler)
+        raise ClusterError(f"a Dask cluster {installation.needs_extra('cluster')}") from None
+    with speechless(), ExitStack() as stack:
+        scheduler, security = stack.enter_context(_local_cluster(count)) if count else (address, None)
         try:
-            client = stack.enter_context(Client(scheduler, timeout=_CONNECT_S))
+            client = Client(scheduler, security=security, timeout=_CONNECT_S)
+            stack.callback(_close, client)
         except (OSError, ValueError):
             text = f"no scheduler can be reached there within {_CONNECT_S:g} s"
             remedy = "start one, with: dask scheduler; or write tcp://HOST:PORT of one that runs, or local:N"
-            raise LogreplayError(f"--cluster {address}: {text}; {remedy}") from None
+            raise ClusterError(f"--cluster {address}: {text}; {remedy}") from None
         except TypeError:  # tls:// without a certificate
-            raise LogreplayError(
+            raise ClusterError(
                 f"--cluster {address}: TLS needs a certificate; set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, "
                 "…CLIENT__CERT and …CLIENT__KEY, see the page on clusters"
             ) from None
@@ -217,7 +201,7 @@ def cluster_client(address: str) -> "Iterator[Client]":
 
 
 @contextmanager
-def _speechless() -> Iterator[None]:
+def speechless() -> Iterator[None]:
     """Keep Dask in this process from printing what logreplay reports in its own words."""
     levels = {handler: handler.level for handler in logging.getLogger("distributed").handlers}
     for handler in levels:
@@ -229,24 +213,39 @@ def _speechless() -> Iterator[None]:
             handler.setLevel(level)
 
 
-def _temporary_certificate() -> "Security":
-    """TLS with a certificate in memory: whoever connects to a scheduler or worker may run functions in it.
+def _close(client: "Client") -> None:
+    """End a client. Where a signal cancels what Dask waits for, its wait has no result to return: UnboundLocalError."""
+    with suppress(UnboundLocalError, *_GONE):
+        client.close()
+
+
+@contextmanager
+def _local_cluster(count: int) -> "Iterator[tuple[str, Security]]":
+    """A cluster of this machine in processes of its own, while the block runs: its address, and what opens it.
 
     Raises:
-        LogreplayError: the package that makes certificates is not installed.
+        ClusterError: it did not start.
     """
-    from distributed import Security
-
+    process, connection = start_child("logreplay.replay.workers.local_cluster", in_group=True)
+    patience = 0.0  # what has not started needs no end in good order
     try:
-        return cast("Security", Security.temporary())
-    except ImportError:
-        raise LogreplayError(f"--cluster local:N {installation.needs_extra('cluster')}") from None
-
-
-def _close(cluster: "LocalCluster") -> None:
-    """End the processes of a cluster. On a busy machine Dask gives up its wait for them; their results are here."""
-    with suppress(TimeoutError):
-        cluster.close()
+        try:
+            connection.send(count)
+            answer: tuple[str, Security] | ClusterError = connection.recv()
+        except (EOFError, OSError):
+            answer = ClusterError(f"--cluster local:{count}: the process of the cluster was killed; repeat the command")
+        if isinstance(answer, ClusterError):
+            raise answer
+        patience = _CLOSING_S
+        yield answer
+    finally:
+        connection.close()
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(patience)
+        finally:
+            process.kill()  # its workers notice and end
+            process.wait()
 
 
 def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:
@@ -257,11 +256,11 @@ def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:
         count: how many; None: all.
 
     Raises:
-        LogreplayError: there are not so many; or the scheduler does not answer.
+        ClusterError: there are not so many; or the scheduler does not answer.
     """
     found = _addresses(client)
     if len(found) < (count or 1):
-        raise LogreplayError(
+        raise ClusterError(
             f"the cluster has {number_of(len(found), 'worker')}, and {count or 1} "
             f"{'are' if (count or 1) > 1 else 'is'} needed; start more, with: dask worker ADDRESS"
         )
@@ -273,7 +272,7 @@ def anywhere(client: "Client") -> Executor:
     """An executor on all workers, for work that may be done twice: another worker repeats the work of a lost one.
 
     Raises:
-        LogreplayError: a worker has another version of logreplay, or none.
+        ClusterError: a worker has another version of logreplay, or none.
     """
     _check_versions(client, _addresses(client))
     return cast(Executor, client.get_executor(pure=False))
@@ -283,13 +282,13 @@ def _addresses(client: "Client") -> list[str]:
     """The addresses of all workers.
 
     Raises:
-        LogreplayError: the scheduler does not answer.
+        ClusterError: the scheduler does not answer.
     """
     try:
         return sorted(client.nthreads(callback_timeout=_ANSWER_S))
     except TimeoutError:
         text = f"the scheduler of the cluster did not answer within {_ANSWER_S:g} s; end it, and start another"
-        raise LogreplayError(f"{text}, with: dask scheduler") from None
+        raise ClusterError(f"{text}, with: dask scheduler") from None
 
 
 def _check_versions(client: "Client", addresses: Sequence[str]) -> None:
@@ -298,7 +297,7 @@ def _check_versions(client: "Client", addresses: Sequence[str]) -> None:
     A function of the standard library asks them: Dask ends a worker that cannot import what it is given.
 
     Raises:
-        LogreplayError: one has another, or none; or one does not answer.
+        ClusterError: one has another, or none; or one does not answer.
     """
     own = installation.version()
     try:
@@ -310,7 +309,7 @@ def _check_versions(client: "Client", addresses: Sequence[str]) -> None:
             callback_timeout=_ANSWER_S,
         )
     except TimeoutError:
-        raise LogreplayError(
+        raise ClusterError(
             f"a worker of the cluster did not answer within {_ANSWER_S:g} s ({', '.join(sorted(addresses))}); end "
             "those that hang, and start others, with: dask worker ADDRESS"
         ) from None
@@ -324,55 +323,6 @@ def _check_versions(client: "Client", addresses: Sequence[str]) -> None:
             f"worker {address} has {'none' if answer == installation.UNKNOWN else answer}"
             for address, answer in sorted(wrong.items())
         )
-        raise LogreplayError(
+        raise ClusterError(
             f"this is logreplay {own}, and {named}; install the same version, with its extra cluster, for each worker"
         )
-
-
-@contextmanager
-def _safe_path() -> Iterator[None]:
-    """Keep Python processes that the block starts from running files of the current folder while they start.
-
-    `multiprocessing` then gives a spawned process the ``sys.path`` of this one.
-    Source: https://docs.python.org/3/using/cmdline.html#envvar-PYTHONSAFEPATH
-    """
-    before = os.environ.get(_SAFE_PATH)
-    os.environ[_SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_SAFE_PATH]
-        else:
-            os.environ[_SAFE_PATH] = before
-
-
-@contextmanager
-def _starting() -> Iterator[None]:
-    """Let processes that the block starts ignore the signals that end this one; here, signals wait until it ends.
-
-    The exception of a signal would end the start half-way, and Dask with it in tracebacks. A running loop takes signals
-    without exceptions.
-    """
-    held: list[int] = []
-    raises = threading.current_thread() is threading.main_thread() and not _in_loop()
-    raising = [number for number in ENDING if raises and callable(signal.getsignal(number))]
-    before = {number: signal.signal(number, lambda heard, _: held.append(heard)) for number in raising}
-    try:
-        with deaf_to_group():
-            resource_tracker.ensure_running()  # a child, too; whoever starts it has some of the signals unblocked
-        with deaf_to_group():
-            yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    for heard in held[:1]:
-        signal.raise_signal(heard)
-
-
-def _in_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

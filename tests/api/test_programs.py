@@ -165,3 +165,21 @@ def test_a_dask_client_of_the_program_sends_and_stays_open(tmp_path: Path) -> No
     command = [sys.executable, "program.py"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=170)
     assert ended.stdout == "200 () 3\n", ended.stderr
+
+
+LOCAL_CLUSTER = """
+import logreplay
+print("once")
+with logreplay.serve(workers=50, service_time="1ms") as server:
+    with logreplay.run(None, server.url, tps=100, duration=1, cluster="local:2") as result:
+        print(len(result.requests))
+"""
+
+
+@pytest.mark.slow
+def test_a_cluster_of_this_machine_starts_from_a_script_without_a_guard(tmp_path: Path) -> None:
+    """Dask spawns its workers, and each ran the script once more."""
+    pytest.importorskip("distributed")
+    (tmp_path / "program.py").write_text(LOCAL_CLUSTER)
+    ended = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=170)
+    assert (ended.stdout, ended.stderr) == ("once\n100\n", "")

@@ -1,0 +1,67 @@
+"""The main program of a Dask cluster of this machine (`logreplay.replay.workers.dask_workers`).
+
+Dask spawns its workers, which would run the program of the user once more if that was its parent.
+"""
+
+import logging
+import os
+import signal
+from contextlib import suppress
+from multiprocessing import resource_tracker
+from typing import Final
+
+from dask import config
+from distributed import LocalCluster, Security
+
+from logreplay.core import installation
+from logreplay.core.errors import ClusterError
+from logreplay.replay.child_process import ENDING, connection_to_parent
+from logreplay.replay.workers.dask_workers import speechless
+
+_LOOPBACK: Final = "127.0.0.1"
+_NO_PAGES: Final[dict[str, list[str]]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+"""Dask serves pages about a cluster to everybody, also without its dashboard."""
+
+
+def _started(count: int) -> LocalCluster:
+    """Start a cluster.
+
+    Raises:
+        ClusterError: a worker does not start, or the package that makes certificates is not installed.
+    """
+    try:
+        security = Security.temporary()  # whoever connects to a scheduler or worker may run functions in it
+    except ImportError:
+        raise ClusterError(f"--cluster local:N {installation.needs_extra('cluster')}") from None
+    try:
+        with config.set(_NO_PAGES):
+            return LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                host=_LOOPBACK,
+                security=security,
+                scheduler_kwargs={"dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"},
+                silence_logs=logging.CRITICAL,
+            )
+    except (RuntimeError, OSError) as error:
+        raise ClusterError(f"--cluster local:{count}: a worker did not start: {error}; take fewer workers") from None
+
+
+if __name__ == "__main__":
+    parent = connection_to_parent()
+    with open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), 2)  # processes that are ended while they start print tracebacks
+    os.environ["PYTHONSAFEPATH"] = "1"  # of the workers: https://docs.python.org/3/using/cmdline.html
+    resource_tracker.ensure_running()  # which unblocks signals that this process leaves to its parent
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    with suppress(EOFError, ConnectionError), speechless():
+        try:
+            cluster = _started(parent.recv())
+        except ClusterError as error:
+            parent.send(error)
+        else:
+            with suppress(EOFError, ConnectionError):
+                parent.send((cluster.scheduler_address, cluster.security))
+                parent.recv()  # until the parent ends
+            with suppress(TimeoutError):  # on a busy machine Dask gives up its wait for the workers
+                cluster.close()
