@@ -308,6 +308,7 @@ def _answered(
         BusyError: another run is under way in this process.
         Interrupted: Ctrl-C before there was a result, or after its last request.
     """
+    from logreplay.runs.evaluation import heard
     from logreplay.scratch import Scratch
 
     with only_run(function), used_by_thread() as stack:
@@ -325,6 +326,7 @@ def _answered(
             raise Interrupted from None
         stack.pop_all()  # the folder goes with the result
     result.notes, result.scratch = tuple(listener.notes), scratch
+    result.checks = tuple(heard(check, listener.asked) for check in result.checks)
     if late:
         raise late
     return result

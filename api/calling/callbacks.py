@@ -39,7 +39,7 @@ class Callbacks:
             self.asked = self.asked or reason(function, now)
 
     def ended(self, now: "Snapshot", line: str = "") -> None:
-        self._show(now)
+        self.see(now)
 
     def closed(self) -> None: ...
 

@@ -22,6 +22,7 @@ from logreplay.replay.requests.plan import CHUNK_ROWS
 _TOGETHER: Final = 64
 """Requests taken from a program together: few, so that one that makes them as time goes by is not waited for long."""
 _TEXT: Final = "expected a text"
+_HALF: Final = "half of a surrogate pair stands for no character; leave it out, or write its bytes as %80 or as body"
 _INSTANT: Final = {"date": "%Y-%m-%d", "time": "%H:%M:%S%.6f"}
 
 
@@ -105,7 +106,10 @@ class RequestsFrom:
     once: bool = False
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        requests, first = iter(self.make()), 0
+        made, first = self.make(), 0
+        if not isinstance(made, Iterable):
+            raise LogError(f"{self.name}: returned {type(made).__name__}, not requests; return a list, or use yield")
+        requests = iter(made)
         while block := list(islice(requests, _TOGETHER)):
             yield _chosen(_frame(self.name, block, first), columns)
             first += len(block)
@@ -132,9 +136,7 @@ def python_log(log: object) -> PythonLog:
         return log
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(log, pandas.DataFrame):
-        from logreplay.core.frames import from_pandas
-
-        log = from_pandas(cast(Any, log))
+        log = _from_pandas(cast(Any, log))
     if isinstance(log, pl.DataFrame):
         name = f"a table of {number_of(log.height, 'row')}"
         return TableLog(name, _checked(name, log))
@@ -150,6 +152,24 @@ def python_log(log: object) -> PythonLog:
     raise UsageError(
         f"a log of type {type(log).__name__}: expected a path, a table, requests, or a function that returns them"
     )
+
+
+def _from_pandas(table: Any) -> pl.DataFrame:
+    """A table of Polars.
+
+    Raises:
+        UsageError: two columns have one name.
+        LogError: a text is none of UTF-8.
+    """
+    from logreplay.core.frames import from_pandas
+
+    name = f"a table of {number_of(len(table), 'row')}"
+    for column in table.columns[table.columns.duplicated()]:
+        raise UsageError(f"{name}: two columns have the name {column}; leave one out, or give it another name")
+    try:
+        return from_pandas(table)
+    except UnicodeEncodeError as error:
+        raise LogError(f"{name}: {error.object[:80]!r}: {_HALF}") from None
 
 
 def made_here(log: object) -> str:
@@ -203,13 +223,39 @@ def _check(where: str, request: Request) -> None:
     for name, kind in kinds.items():
         if not isinstance(value := getattr(request, name), kind):
             raise LogError(f"{where}: {name}={value!r}: expected {getattr(kind, '__name__', kind)}")
+    for name in ("url", "op", "client", "body"):
+        if isinstance(text := getattr(request, name), str) and not _is_text(text):
+            raise LogError(f"{where}: {name}={text[:80]!r}: {_HALF}")
+    _check_once(where, request.headers)
     for header, value in request.headers.items():
         if not (isinstance(header, str) and isinstance(value, str)):
             raise LogError(f"{where}: header {header!r}: {value!r}: {_TEXT}")
+        if not _is_text(value):
+            raise LogError(f"{where}: header {header!r}: {_HALF}")
         try:
             check_header(header, value)
         except ValueError as error:
             raise LogError(f"{where}: {error}") from None
+
+
+def _check_once(where: str, headers: Iterable[object]) -> None:
+    """Check that no header comes twice.
+
+    Raises:
+        LogError: two names differ in nothing but their case.
+    """
+    seen: dict[str, object] = {}
+    for header in headers:
+        if (known := seen.setdefault(str(header).lower(), header)) is not header:
+            raise LogError(f"{where}: {known} and {header} are one header; leave one of them out")
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _checked(name: str, table: pl.DataFrame) -> pl.DataFrame:
@@ -227,6 +273,7 @@ def _checked(name: str, table: pl.DataFrame) -> pl.DataFrame:
             f"{name}: column {REF} points into a file beside a CSV, which a table does not know; give the path of the "
             "CSV, or a column body"
         )
+    _check_once(name, [column for column in table.columns if header_name(column)])
     made_of_others = (*_INSTANT, "start", "body", REF, PAYLOAD)
     made = {each.name: _typed(name, each) for each in table if each.name not in made_of_others}
     for column in table.columns:

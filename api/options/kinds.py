@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
+from inspect import iscoroutinefunction
 from math import inf
 from numbers import Integral, Real
 from operator import attrgetter
@@ -43,7 +44,8 @@ class Kind:
         types: of Python values other than text.
         between: what stands between the parts of a value that has several; inside of them the next of these.
         marked: the attribute of objects that are taken as they are, such as functions.
-        told: what of such an object is taken in its place; empty: the object itself.
+        told: what of such an object is taken in its place, or the function of the library that makes it; empty: the
+            object itself.
         choices: the only texts; empty: whatever ``read`` accepts.
     """
 
@@ -68,7 +70,10 @@ class Kind:
         """
         taken = isinstance(value, bool) and self.annotation.startswith("bool")
         if taken or (self.marked and hasattr(value, self.marked)):
-            return attrgetter(self.told)(value) if self.told else value
+            if iscoroutinefunction(value):
+                raise ValueError(f"{value.__name__} is async, so its answer would not be waited for; write def")
+            of = resolve_name(f"logreplay.{self.told}") if ":" in self.told else attrgetter(self.told or "__self__")
+            return of(value) if self.told else value
         text = self._spelled(value, self.between)
         if not text.strip():
             raise ValueError("is empty: give a value, or None")
@@ -230,7 +235,13 @@ BODY: Final = Kind("str", request_rules.body)
 INJECT: Final = Kind("str", request_rules.injection, (Real, PathLike), (":",))
 AUTH: Final = Kind("str | Scheme", "replay.requests.auth.schemes:parse", marked="expires")
 HOOK: Final = Kind("str | Hook", marked="__call__")
-LOGIN: Final = Kind("File", "replay.sessions.logins:LoginFile.parse", (PathLike,))
+LOGIN: Final = Kind(
+    "File | pd.DataFrame",
+    "replay.sessions.logins:LoginFile.parse",
+    (PathLike,),
+    marked="columns",
+    told="replay.sessions.logins:LoginFile.of_table",
+)
 EXTRACT: Final = Kind("str", "replay.sessions.extraction:Extraction.parse", (), ("=",))
 USE: Final = Kind("str", "replay.sessions.insertion:Insertion.parse", (), ("=",))
 STOP: Final = Kind("str | StopFunction", "replay.results.stop_rules:parse", marked="__call__")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from logreplay.core.quantities import Seconds
 
 if TYPE_CHECKING:
+    import pandas as pd
     from distributed import Client
 
     from logreplay.replay.monitor.snapshot import Snapshot
@@ -71,7 +72,7 @@ class SessionOptions(TypedDict, total=False):
 
     client_key: str | None
     cookies: bool
-    login: File | None
+    login: "File | pd.DataFrame | None"
     extract: str | Mapping[str, str] | Sequence[str]
     use: str | Mapping[str, str] | Sequence[str]
 

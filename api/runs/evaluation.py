@@ -4,7 +4,7 @@ import shlex
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from logreplay.analysis.output.folder import write_beside, write_folder
 from logreplay.analysis.verdict.checks import Check
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from logreplay.replay.engine.engine import Replayer
     from logreplay.replay.results.stop_rules import Condition, StopRule
     from logreplay.replay.results.verdict import Finding
+
+
+STOP_FUNCTION: Final = "stop function"
+"""The name of the check of the functions of ``stop``."""
 
 
 def report_sessions(engine: "Replayer", *, answers: int, told: "Sequence[Finding]" = ()) -> "list[Finding]":
@@ -48,7 +52,13 @@ def stop_checks(
             yield Check(name, "passed", "")
     if asked:
         hit = rule.hit if rule.hit == asked() else ""
-        yield Check("stop function", "failed" if hit else "passed", hit)
+        yield Check(STOP_FUNCTION, "failed" if hit else "passed", hit)
+
+
+def heard(check: Check, asked: str) -> Check:
+    """The check of the functions of ``stop`` with an answer that came when all had been sent."""
+    late = check.name == STOP_FUNCTION and check.state == "passed" and asked
+    return Check(STOP_FUNCTION, "failed", asked) if late else check
 
 
 class Written(Protocol):

@@ -12,14 +12,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from logreplay.core.errors import LogreplayError
+from logreplay.core.plural import number_of
 from logreplay.core.record import CORE_COLUMNS
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, check_header, header_column
 from logreplay.replay.sessions.client_key import ClientKey
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EVERY: Final = "*"
 """The client whose rows are sent by all that log in."""
@@ -122,16 +126,27 @@ class LoginFile:
         path: of the file.
         key: tells clients apart; None: their addresses do.
         headers: of every login, but for those that its row has.
+        rows: of a table that a program gives instead, whose name ``path`` is; None: those of the file.
     """
 
     path: Path
     key: ClientKey | None = None
     headers: Sequence[tuple[str, str]] = ()
+    rows: tuple[Mapping[str, object], ...] | None = None
 
     @classmethod
     def parse(cls, text: str) -> "LoginFile":
         """The file of this name."""
         return cls(Path(text))
+
+    @classmethod
+    def of_table(cls, table: "pd.DataFrame | pl.DataFrame") -> "LoginFile":
+        """The logins in a table, whose missing values are none."""
+        from logreplay.core.frames import from_pandas
+
+        rows = (table if isinstance(table, pl.DataFrame) else from_pandas(table)).to_dicts()
+        given = tuple({name: value for name, value in row.items() if value is not None} for row in rows)
+        return cls(Path(f"a table of {number_of(len(rows), 'row')}"), rows=given)
 
     def __str__(self) -> str:
         return str(self.path)
@@ -142,7 +157,12 @@ class LoginFile:
         Raises:
             LogreplayError: it cannot be read, or a row is not a request.
         """
-        return Logins.of([self._for_run(each) for each in _read(self.path)])
+        return Logins.of([self._for_run(each) for each in self._requests()])
+
+    def _requests(self) -> list[LoginRequest]:
+        if self.rows is None:
+            return _read(self.path)
+        return _requests_of(enumerate(self.rows), f"{self.path}, row")
 
     def _for_run(self, login: LoginRequest) -> LoginRequest:
         named = login.client not in ("", EVERY)
@@ -156,20 +176,24 @@ def _read(path: Path) -> list[LoginRequest]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = path.suffix.lower() in (".jsonl", ".ndjson")
-            requests: list[LoginRequest] = []
-            for place, row in _json_rows(file) if lines else _csv_rows(file, path):
-                if len(requests) == _MOST_ROWS:
-                    raise LogreplayError(f"--login {path}: more than {_MOST_ROWS:,} rows; split the file")
-                try:
-                    requests.append(_request(row))
-                except ValueError as error:
-                    raise LogreplayError(f"--login {path}, line {place}: {error}") from None
+            return _requests_of(_json_rows(file) if lines else _csv_rows(file, path), f"{path}, line")
     except OSError as error:
         raise LogreplayError(f"--login {path}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise LogreplayError(f"--login {path}: cannot be read: {error}; write it as UTF-8") from None
+
+
+def _requests_of(rows: Iterable[tuple[int, object]], where: str) -> list[LoginRequest]:
+    name, requests = where.rpartition(",")[0], list[LoginRequest]()
+    for place, row in rows:
+        if len(requests) == _MOST_ROWS:
+            raise LogreplayError(f"--login {name}: more than {_MOST_ROWS:,} rows; split it")
+        try:
+            requests.append(_request(row))
+        except ValueError as error:
+            raise LogreplayError(f"--login {where} {place}: {error}") from None
     if not requests:
-        raise LogreplayError(f"--login {path}: holds no login; write the columns client,op,url,body")
+        raise LogreplayError(f"--login {name}: holds no login; write the columns client,op,url,body")
     return requests
 
 
@@ -248,4 +272,5 @@ def _request(row: object) -> LoginRequest:
     if body is not None and "content-type" not in kinds:
         kind = "application/json" if str(body).lstrip()[:1] in ("{", "[") else "application/x-www-form-urlencoded"
         headers["Content-Type"] = kind
-    return LoginRequest(client, op, url, headers, None if body is None else str(body).encode())
+    sent = body if body is None or isinstance(body, bytes) else str(body).encode()
+    return LoginRequest(client, op, url, headers, sent)

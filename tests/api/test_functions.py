@@ -180,6 +180,32 @@ def test_a_function_of_stop_ends_a_run_with_its_reason() -> None:
     ]
 
 
+def test_a_reason_to_stop_that_comes_with_the_end_is_not_lost() -> None:
+    """The run had sent all by then, so it was not stopped."""
+    result = logreplay.run(None, **RUN, stop=lambda now: now.totals.sent == 20 and "pool full")
+    assert (result.stopped, result.passed) == ("", False)
+    assert ("stop function", "failed", "pool full") in [(each.name, each.state, each.text) for each in result.checks]
+
+
+@pytest.mark.parametrize("parameter", ["stop", "progress", "hook"])
+def test_a_function_that_would_have_to_be_awaited_is_refused(parameter: str) -> None:
+    async def late(_: object) -> bool:
+        return True
+
+    given: dict[str, Any] = {parameter: late}
+    with pytest.raises(logreplay.UsageError, match=f"{parameter}=.*: late is async, .*; write def"):
+        logreplay.run(None, **RUN, **given)
+
+
+def test_errors_tell_a_target_and_a_cluster_from_each_other() -> None:
+    once: dict[str, Any] = {"tps": 1, "requests": 1}
+    with pytest.raises(logreplay.TargetError, match="connection refused"):
+        logreplay.run(None, "http://127.0.0.1:1", **once)
+    with pytest.raises(logreplay.NotPermitted, match=r'add allow_target="192\.0\.2\.1"'):
+        logreplay.run(None, "http://192.0.2.1", **once)
+    assert issubclass(logreplay.ClusterError, logreplay.LogreplayError)
+
+
 def test_an_exception_in_a_function_of_the_program_ends_the_run_and_keeps_the_rows(tmp_path: Path) -> None:
     def fail(now: Snapshot) -> None:
         raise KeyError("mine")

@@ -90,6 +90,13 @@ def test_requests_become_rows_with_their_headers_and_bodies() -> None:
         ([Request("/a", body=7)], "request 0: body=7: expected bytes"),  # type: ignore[arg-type]
         ([Request("/a", headers={"Bad name": "x"})], "request 0: 'Bad name' is not the name of a header"),
         ([Request("/a", headers={"a": 1})], "request 0: header 'a': 1: expected a text"),  # type: ignore[dict-item]
+        ([Request("/\udc80")], r"request 0: url='/\\udc80': half of a surrogate pair"),
+        ([Request("/a", body="\udc80")], r"request 0: body='\\udc80': half of a surrogate pair"),
+        ([Request("/a", headers={"a": "\udc80"})], "request 0: header 'a': half of a surrogate pair"),
+        ([Request("/a", headers={"X-A": "1", "x-a": "2"})], "request 0: X-A and x-a are one header"),
+        (pl.DataFrame({"url": ["/a"], "header:X-A": "1", "header:x-a": "2"}), "header:X-A and header:x-a are one"),
+        (pd.DataFrame([["/a", "/b"]], columns=["url", "url"]), "two columns have the name url"),
+        (lambda: None, "returned NoneType, not requests"),
     ],
 )
 def test_a_log_that_cannot_be_read_is_refused_with_its_row_and_column(log: object, said: str) -> None:
@@ -113,6 +120,15 @@ def test_a_table_and_a_function_are_replayed_with_a_function_as_hook(target: Rec
         assert result.left_out[0] == "not sent: 1 x hook: left out"
     sent = [each for each in target.received if each.target.startswith("/order")]
     assert {(each.header("x-run"), each.body) for each in sent} == {("42", b"{}")}
+
+
+def test_each_client_sends_its_login_from_a_table_first(target: RecordingServer) -> None:
+    log = pd.DataFrame({"url": ["/a", "/b"], "client": "10.0.0.7"})
+    logins = pd.DataFrame({"client": ["10.0.0.7"], "op": "POST", "url": "/login", "body": "u=a&p=b"})
+    with logreplay.run(log, target.url, tps=20, requests=2, by_client=True, cookies=True, login=logins) as result:
+        assert len(result.requests) == 2
+    sent = [(one.target, one.body) for one in target.received if one.target != "/"]
+    assert sent == [("/login", b"u=a&p=b"), ("/a", b""), ("/b", b"")]
 
 
 def test_a_generator_is_sent_once_and_refused_where_it_must_begin_anew(target: RecordingServer) -> None:

@@ -1,7 +1,11 @@
 """Logins are read from CSV and JSON lines, and given to clients: their own, or the next of the pool."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
+import polars as pl
 import pytest
 
 from logreplay.core.errors import LogreplayError
@@ -40,6 +44,16 @@ def test_both_forms_are_read(text: str, name: str, tmp_path: Path) -> None:
     assert b"\r\nContent-Type: application/x-www-form-urlencoded\r\n" in first
     assert second.startswith(b"POST /token ")
     assert b"\r\nContent-Type: application/json\r\n" in second
+
+
+@pytest.mark.parametrize("made", [pd.DataFrame, pl.DataFrame])
+def test_a_table_of_a_program_is_read_like_a_file(made: Callable[..., Any], tmp_path: Path) -> None:
+    table = made({"client": ["*", "10.0.0.1"], "url": ["/login", "/login"], "body": [None, "user=a"]})
+    file = tmp_path / "logins.csv"
+    file.write_text("client,url,body\n*,/login,\n10.0.0.1,/login,user=a\n")
+    assert LoginFile.of_table(table).read() == LoginFile(file).read()
+    with pytest.raises(LogreplayError, match=r"^--login a table of 1 row, row 0: '': expected a url"):
+        LoginFile.of_table(made({"body": ["x"]})).read()
 
 
 def test_a_client_has_its_own_login_or_the_next_of_the_pool(tmp_path: Path) -> None:
