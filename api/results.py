@@ -203,11 +203,21 @@ class Result(HoldsScratch):
     def __deepcopy__(self, _: dict[int, Any]) -> Self:
         return self.__copy__()  # nothing in it changes; the copies share their rows
 
+    def close(self) -> None:
+        """Remove the files, if they go with this result; its small tables stay."""
+        if self.scratch:
+            self._keep_tables()
+        super().close()
+
     def __getstate__(self) -> dict[str, Any]:
-        if self.summary:
-            with suppress(LogreplayError):  # they are made while the rows are there; later, whoever asks is told
-                self._tables  # noqa: B018
+        self._keep_tables()
         return {name: value for name, value in self.__dict__.items() if name not in _LAZY} | {"scratch": None}
+
+    def _keep_tables(self) -> None:
+        """Make the small tables while the rows are there; later, whoever asks is told."""
+        if self.summary:
+            with suppress(LogreplayError):
+                self._tables  # noqa: B018
 
     def _drawing(self, kind: str | None, slo: float | None, linear: bool) -> "Callable[[Axes], Axes]":
         """What draws a picture on axes."""

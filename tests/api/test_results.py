@@ -103,13 +103,13 @@ def test_a_pickle_of_rows_without_a_place_has_the_small_tables(passing: logrepla
         read.requests  # noqa: B018
 
 
-def test_a_closed_result_can_be_pickled_and_says_that_its_rows_are_gone(passing: logreplay.RunResult) -> None:
+def test_a_closed_result_keeps_its_small_tables_and_says_that_its_rows_are_gone(passing: logreplay.RunResult) -> None:
     passing.close()
     read = pickle.loads(pickle.dumps(passing))
     assert (repr(read), read.summary, read.passed) == (repr(passing), passing.summary, passing.passed)
-    for table in ("requests", "seconds", "steps", "routes"):
-        with pytest.raises(logreplay.LogreplayError, match="the rows are gone"):
-            getattr(read, table)
+    assert (len(read.steps), read.seconds.offered.sum(), read.routes.requests.sum()) == (1, 20, 20)
+    with pytest.raises(logreplay.LogreplayError, match="the rows are gone"):
+        read.requests  # noqa: B018
 
 
 def test_rows_without_a_place_go_with_the_last_copy_of_the_result(passing: logreplay.RunResult) -> None:
