@@ -28,7 +28,7 @@ from support.delayed_responses import delayed_responses
 
 pytestmark = pytest.mark.slow
 
-KILLS: Final = 50
+KILLS: Final = 25
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def killed_somewhere(words: Sequence[object], watched: Path, moment: float) -> f
 
 
 def test_killed_at_any_moment_every_file_is_readable(tmp_path: Path, log: Path, raw: Path, target: str) -> None:
-    """Fifty times: convert, run, sweep and find, each at moments of its own."""
+    """Five times each: convert, sweep and find, and run ten times, each at moments of its own."""
     chance = random.Random(9)
 
     def once(number: int) -> None:

@@ -15,12 +15,12 @@ MOST = 1.5
 """Highest ratio of processor time; both are near 1, and the machine may be busy."""
 CALLS = {
     "sweep": (
-        ("sweep", "500,1000", "log.csv", "{url}", "--for", "2s", "--keep-going", "--no-plots", "-q"),
-        "logreplay.sweep('log.csv', '{url}', '500,1000', duration=2, keep_going=True, plots=False, output='{out}')",
+        ("sweep", "500,1000", "log.csv", "{url}", "--for", "1s", "--keep-going", "--no-plots", "-q"),
+        "logreplay.sweep('log.csv', '{url}', '500,1000', duration=1, keep_going=True, plots=False, output='{out}')",
     ),
     "run": (
-        ("run", "log.csv", "{url}", "--tps", "1000", "--for", "3s", "-q"),
-        "logreplay.run('log.csv', '{url}', tps=1000, duration=3, output='{out}')",
+        ("run", "log.csv", "{url}", "--tps", "1000", "--for", "2s", "-q"),
+        "logreplay.run('log.csv', '{url}', tps=1000, duration=2, output='{out}')",
     ),
 }
 

@@ -85,7 +85,7 @@ def test_the_truth_of_the_simulated_queue_is_where_it_is_said_to_be() -> None:
     assert np.mean(arrived[0] > 0.03) < 0.01 < np.mean(arrived[1] > 0.03)
 
 
-@pytest.mark.alone
+@pytest.mark.slow
 @pytest.mark.parametrize("trial_s", [10, 60])
 def test_the_bracket_holds_the_rate_that_a_queue_is_known_to_keep(log: Path, trial_s: float) -> None:
     search = searched(log, Goal((Bound("p99", 0.03),), start=30, trial_s=trial_s))
@@ -98,7 +98,7 @@ def test_the_bracket_holds_the_rate_that_a_queue_is_known_to_keep(log: Path, tri
     assert search.trials <= 14
 
 
-@pytest.mark.alone
+@pytest.mark.slow
 def test_the_most_users_that_one_server_keeps_in_time_are_found_exactly(log: Path) -> None:
     """Each of N users waits for N answers of 5 ms: 20 wait 100 ms, 21 wait 105 ms."""
     goal = Goal((Bound("p99", 0.102),), start=3, trial_s=5, users=True)

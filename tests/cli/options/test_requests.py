@@ -300,7 +300,7 @@ def test_the_log_s_own_times(server: RecordingServer, log: Path, capsys: pytest.
     assert "20 times its mean" in capsys.readouterr().err
 
 
-@pytest.mark.alone
+@pytest.mark.slow
 def test_arrivals_at_a_rate(server: RecordingServer, log: Path) -> None:
     for arrivals in ("poisson", "log"):
         seen = received(server, log, "--tps", 100, "--arrivals", arrivals, "--requests", 50)
@@ -467,7 +467,7 @@ def test_a_sweep_of_users_says_where_the_plateau_begins(log: Path, tmp_path: Pat
     assert summary["answer"].startswith("throughput stops growing at")
 
 
-@pytest.mark.alone
+@pytest.mark.slow
 def test_a_sweep_and_its_steps_are_shaped(log: Path, server: RecordingServer, tmp_path: Path) -> None:
     arguments = ["sweep", "50,100", log, server.url, "--for", "1s", "--match", "/old/1", "--arrivals", "log"]
     assert logreplay(*arguments, "-o", tmp_path / "sweep", "--no-plots") in (0, 3)

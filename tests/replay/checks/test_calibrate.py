@@ -19,10 +19,10 @@ from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.timer import make_timer
 
 
-@pytest.mark.alone
+@pytest.mark.slow
 def test_the_ceiling_is_the_highest_rate_that_was_on_time() -> None:
     trials: list[CalibrationTrial] = []
-    found = uvloop.run(calibrate(0.2, trials.append))
+    found = uvloop.run(calibrate(0.1, trials.append))
     assert found.trials == tuple(trials)
     on_time = [trial.rate for trial in trials if trial.on_time]
     assert found.ceiling == max(on_time, default=0.0)
@@ -52,7 +52,7 @@ def test_a_ticker_calls_back_once_for_each_time_it_is_armed(ahead: int) -> None:
     assert len(uvloop.run(calls())) == 1
 
 
-@pytest.mark.alone
+@pytest.mark.slow
 def test_the_ceiling_is_remembered_for_the_runs_that_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -223,7 +223,7 @@ def invalid_run(log: Path, output: Path, seconds: int) -> Iterator[int]:
     assert process.returncode == 3, err
 
 
-@pytest.mark.alone
+@pytest.mark.slow
 def test_a_replayer_that_was_stopped_is_no_measurement(log: Path, tmp_path: Path) -> None:
     output = tmp_path / "r.csv"
     with invalid_run(log, output, seconds=6) as pid:
@@ -241,16 +241,17 @@ def test_a_replayer_without_a_processor_is_no_measurement(log: Path, tmp_path: P
     output = tmp_path / "r.csv"
     core = min(os.sched_getaffinity(0))
     pinned = ["taskset", "-c", str(core)]
-    hogs = [subprocess.Popen([*pinned, sys.executable, "-c", "while True: pass"]) for _ in range(6)]
-    try:
-        with responding() as url:
-            options = ("--tps", "20000", "--for", "2", "--max-in-flight", "100000")
-            done = subprocess.run([*pinned, *command(log, url, output, *options)], timeout=120, capture_output=True)
-    finally:
+    with responding() as url:
+        options = ("--tps", "20000", "--for", "3", "--max-in-flight", "100000")
+        process = subprocess.Popen([*pinned, *command(log, url, output, *options)], stderr=subprocess.PIPE)
+        wait_until(lambda: process.poll() is not None or (output.exists() and output.stat().st_size > 2000))
+        hogs = [subprocess.Popen([*pinned, sys.executable, "-c", "while True: pass"]) for _ in range(6)]
+        time.sleep(2)  # for how long they take the core
         for hog in hogs:
             hog.kill()
             hog.wait()
-    assert done.returncode == 3, done.stderr
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
     seen = findings_of(output)
     assert seen["verdict"] == "GENERATOR_BOUND"
     assert "for a CPU that others used" in seen["lag"]
@@ -270,7 +271,7 @@ def test_a_target_that_goes_away_is_no_measurement(log: Path, tmp_path: Path) ->
     assert seen["verdict"] == "TARGET_FAILING"
 
 
-@pytest.mark.alone
+@pytest.mark.slow
 def test_too_few_descriptors_are_named(log: Path, tmp_path: Path) -> None:
     """A target that holds every answer for a second, and fifty descriptors for 200 connections."""
     output = tmp_path / "r.csv"

@@ -40,7 +40,7 @@ from support.command_line import children
 from support.http2_server import Asked, http2_server, ok
 from support.recording_server import RecordingServer, recording
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.slow
 
 SAMPLE = Path(__file__).parents[3] / "sample_logs" / "nginx_request_time.log"
 TIMES = ("date", "time", *RESPONSE_PARTS)
@@ -229,7 +229,7 @@ def test_run_with_workers_is_a_run(
     assert sorted(scan(path).collect()["seq"]) == list(range(300))
 
 
-@pytest.mark.parametrize("several", ["--workers 4", pytest.param("--cluster local:2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("several", ["--workers 4", "--cluster local:2"])
 def test_with_several_workers_each_client_keeps_its_connection_its_order_and_its_session(
     several: str, tmp_path: Path
 ) -> None:
