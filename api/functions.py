@@ -157,7 +157,8 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
     """Replay a log against two targets at once, and compare their times and answers.
 
     Each request goes to both at the same instant, in random order: what disturbs one disturbs the other, so a duet
-    detects far smaller changes than two runs one after the other. Prints nothing, and writes only to ``output``, a
+    detects far smaller changes than two runs one after the other. ``swap`` names the baseline on the candidate's
+    machine and the candidate on the baseline's: both pairs take turns. Prints nothing, and writes only to ``output``, a
     folder. Functions of ``progress`` and ``stop`` are called as by `run`. ``checks`` of the result say whether the duet
     is valid, and whether the candidate keeps ``fail_above`` and ``fail_different``.
 

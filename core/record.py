@@ -77,6 +77,11 @@ instant. A failed request's times end at the failure; a timed-out one's ``connec
 time-out.
 """
 
+TARGET: Final = "target"
+SWAP_TURN: Final = "swap_turn"
+"""Columns behind these in the result logs of a duet with ``--swap``: the URL that got the request; the turn in which it
+was due, from 0. Turns 0 and 1, 2 and 3, ... belong together: one of them is that of each pair of targets."""
+
 RESPONSE_PARTS: Final = ("lag", "queued", "connect", "latency", "xfertime")
 """The columns whose sum is the response time."""
 
@@ -105,8 +110,8 @@ _Values = TypeVar("_Values", pl.Expr, "NDArray[Any]")
 SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     **dict.fromkeys(("date", "time", "url", "op", "error"), pl.String),
     **dict.fromkeys(("client", "host", "referer", "agent", "protocol", "scheme"), pl.String),
-    **dict.fromkeys(("headers", "body", "body_ref", "digest"), pl.String),
-    **dict.fromkeys(("bytes", "rc", "seq", "row", "step", "connection"), pl.Int64),
+    **dict.fromkeys(("headers", "body", "body_ref", "digest", TARGET), pl.String),
+    **dict.fromkeys(("bytes", "rc", "seq", "row", "step", "connection", SWAP_TURN), pl.Int64),
     **dict.fromkeys(("request_bytes", "expected_rc", "expected_bytes"), pl.Int64),
     **dict.fromkeys(("latency", "xfertime", "thinktime", "offered", "scheduled"), pl.Float64),
     **dict.fromkeys(("lag", "queued", "connect", "expected_latency"), pl.Float64),

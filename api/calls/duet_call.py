@@ -9,12 +9,15 @@ from logreplay.calls.sending_call import SendingCall
 from logreplay.core.errors import UsageError
 from logreplay.options.answer_rules import AnswerRules
 from logreplay.options.load import Load
+from logreplay.replay.requests.combine import Swap
 
 if TYPE_CHECKING:
     from logreplay.inputs.logs import Log
 
 NAMES: Final = ("baseline", "candidate", "noise")
-"""The targets, in the order of their numbers in the plan."""
+"""The targets that get each request, in the order of their numbers in the plan; those of --swap follow."""
+SWAP_EVERY_S: Final = 2.0
+"""Usual length of a turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,9 @@ class DuetCall(SendingCall):
     Attributes:
         baseline, candidate: URLs of the targets.
         noise: URL of a second instance of the baseline; None: there is none.
+        swap: URLs of a second pair of targets: the baseline on the candidate's machine, the candidate on the
+            baseline's. None: there is none.
+        swap_every: seconds of a turn of each pair; None: `SWAP_EVERY_S`.
         load: when to send.
         answer_rules: how answers are compared.
         alternate: send each request to one of the targets.
@@ -36,6 +42,8 @@ class DuetCall(SendingCall):
     baseline: str
     candidate: str
     noise: str | None = None
+    swap: tuple[str, str] | None = None
+    swap_every: float | None = None
     load: Load
     answer_rules: AnswerRules = field(default_factory=AnswerRules)
     alternate: bool = False
@@ -45,9 +53,25 @@ class DuetCall(SendingCall):
 
     @property
     def targets(self) -> dict[str, str]:
-        """The targets by name."""
+        """The targets that get each request, by name; with --swap those of the first pair."""
         urls = (self.baseline, self.candidate, *((self.noise,) if self.noise else ()))
         return dict(zip(NAMES, urls, strict=False))
+
+    @property
+    def all_targets(self) -> dict[str, str]:
+        """All targets by name, in the order of their numbers in the plan."""
+        return self.targets | dict(zip(("baseline2", "candidate2"), self.swap or (), strict=False))
+
+    def urls_of(self, name: str) -> str:
+        """The URLs of the targets whose rows a result log has, in words."""
+        found = self.all_targets
+        return " and ".join(found[each] for each in (name, f"{name}2") if each in found)
+
+    @property
+    def turns(self) -> Swap | None:
+        """How two pairs of targets take turns."""
+        every = self.swap_every or SWAP_EVERY_S
+        return Swap(every, len(self.targets), self.request_rules.seed + 3) if self.swap else None
 
     @property
     def compares_answers(self) -> bool:
@@ -57,6 +81,7 @@ class DuetCall(SendingCall):
     def as_summary(self) -> dict[str, Any]:
         """What the caller said, for the summary."""
         return {
+            **({"swap": [*self.swap], "swap_every": self.swap_every or SWAP_EVERY_S} if self.swap else {}),
             **self.load.as_summary(self.request_rules.seed),
             **self.request_rules.as_summary(),
             **self.sender_rules.as_summary(),

@@ -106,6 +106,9 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Clash("output", "resume", "a resumed sweep stays in its folder", "sweep"),
     Clash("noise", "alternate", "--noise needs all responses to one request, and --alternate sends it to one target",
           "duet", ""),
+    Clash("swap", "alternate", "--swap compares both responses to one request, and --alternate sends it to one target",
+          "duet", ""),
+    Needs("swap_every", ("swap",), "--swap: it is the length of a turn of its pairs", "duet"),
     *(Clash(answers, other, "--no-digest and --alternate compare no answers", "duet", "")
       for answers in ("fail_different", "ignore", "keep") for other in ("alternate", "digest=False")),
     Clash("insecure", "cacert", "--insecure accepts any certificate, so the file would not be used; leave one out",

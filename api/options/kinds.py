@@ -116,6 +116,14 @@ class Kind:
         return str(int(number)) if isinstance(number, Integral) else format(Decimal(repr(float(number))), "f")
 
 
+def two(text: str) -> tuple[str, str]:
+    """Read two words with a blank between them."""
+    words = text.split()
+    if len(words) != 2:
+        raise ValueError(f"{text!r}: expected two values with a blank between them")
+    return words[0], words[1]
+
+
 def whole(least: int, most: int | None = None) -> Kind:
     """A whole number in a range."""
 
@@ -204,6 +212,8 @@ OFF: Final = Kind("bool", _no_text)
 EITHER: Final = Kind("bool", _no_text)
 """On or off; the command decides unless it is given."""
 TEXT: Final = Kind("str")
+PAIR: Final = Kind("str | tuple[str, str]", two, (), (" ",))
+"""Two texts, which are two words on the command line."""
 PATH: Final = Kind("File", Path, (PathLike,))
 JUNIT: Final = Kind("File", junit_file, (PathLike,))
 HISTORY: Final = Kind("File", history_file, (PathLike,))

@@ -187,6 +187,8 @@ class DuetOptions(_CommonOptions, total=False):
     skip_idle: Seconds | None
     alternate: bool
     noise: str | None
+    swap: str | tuple[str, str] | None
+    swap_every: Seconds | None
     seed: int
     ignore: str | Sequence[str]
     keep: int | None

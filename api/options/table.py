@@ -64,6 +64,10 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option("find", "trial", k.DURATION, "Length of a full trial.  [default: --budget/15]", "D"),
         Option("duet", "alternate", k.SWITCH, "Send each request to one target, drawn at random, not to both."),
         Option("duet", "noise", k.TEXT, "Second instance of BASELINE: what differs between the two is noise.", "URL"),
+        Option("duet", "swap", k.PAIR,
+               "A second pair, BASELINE2 on CANDIDATE's machine and CANDIDATE2 on BASELINE's: both pairs take turns.",
+               "BASELINE2 CANDIDATE2"),
+        Option("duet", "swap_every", k.DURATION, "With --swap: length of a turn.  [default: 2s]", "D"),
     )),
     ("Requests", (
         Option(_SENDING, "match", k.PATTERN, "Send only URLs that contain REGEX. Repeatable.", "REGEX",

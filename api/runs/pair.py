@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from logreplay.analysis.output.file_names import companion_files, logins_beside
 from logreplay.analysis.output.folder import write_unfinished
@@ -17,6 +16,7 @@ from logreplay.calling.mailbox import Mailbox
 from logreplay.calling.stopping import stop_rule, warn_beyond_timeout, watched
 from logreplay.calls.duet_call import NAMES, DuetCall
 from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.core.record import SWAP_TURN, TARGET
 from logreplay.duet_result import DuetResult
 from logreplay.inputs.logs import followed, replayable
 from logreplay.inputs.streams import request_stream
@@ -28,7 +28,6 @@ from logreplay.replay.requests.siege_list import UrlList
 from logreplay.replay.results.by_target import ByTarget, DuetJudgement
 from logreplay.replay.results.login_log import LoginLog
 from logreplay.replay.results.result_log import InSteps, ResultLog, partial_path
-from logreplay.replay.senders.endpoint import are_one
 from logreplay.replay.senders.multi_target import by_target, target_of
 from logreplay.replay.senders.pair_keeper import PairSender
 from logreplay.result_folder import ResultFolder
@@ -36,6 +35,7 @@ from logreplay.runs import pair_answers
 from logreplay.runs.engines import replayer
 from logreplay.runs.evaluation import evaluating, interrupted, report_sessions, summarising_part
 from logreplay.runs.pair_result import EndedDuet
+from logreplay.runs.pair_targets import checked_targets
 from logreplay.runs.result_files import further_files, inputs
 
 if TYPE_CHECKING:
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.contract import Sender
     from logreplay.replay.senders.pair_keeper import SamplingConfig
-
-_GIVEN_AS: Final = ("BASELINE", "CANDIDATE", "--noise")
 
 
 def duet_once(call: DuetCall, listener: "CallListener") -> DuetResult:
@@ -110,7 +108,7 @@ def _requests(call: DuetCall, stack: ExitStack, tell: "Tell") -> tuple[ForTarget
             "signature of its own; remove the mark"
         )
     several = ForTargets(stream, len(call.targets), call.request_rules.seed + 2, call.alternate)
-    return several, duet_plan(several, load.schedule(call.request_rules, stream))
+    return several, duet_plan(several, load.schedule(call.request_rules, stream), call.turns)
 
 
 def _source(call: DuetCall, stack: ExitStack, tell: "Tell") -> "Path | Stored | UrlList | RequestSource":
@@ -161,11 +159,9 @@ class _OneDuet:
 
         async def main(stop: asyncio.Event) -> "tuple[Outcome, DuetJudgement, list[Finding], StopRule]":
             # all permissions before the first request
-            endpoints = [await unless_stopped(stop, sender_rules.endpoint(url)) for url in call.targets.values()]
-            for (name, one), (other, another) in combinations(zip(_GIVEN_AS, endpoints, strict=False), 2):
-                if are_one(one, another):
-                    chance = "any difference between them is due to chance"
-                    self.mailbox.note(f"{name} and {other} name one target, {one.target}; {chance}")
+            endpoints = [await unless_stopped(stop, sender_rules.endpoint(url)) for url in call.all_targets.values()]
+            for note in checked_targets(dict(zip(call.all_targets, endpoints, strict=True))):
+                self.mailbox.note(note)
             makers: list[Callable[..., Sender]] = []
             findings: dict[str, Finding] = {}
             for endpoint in endpoints:
@@ -173,12 +169,14 @@ class _OneDuet:
                 make, found = await unless_stopped(stop, ready)
                 makers.append(make)
                 findings |= {finding.text: finding for finding in found}
-            logs = [ResultLog(path, force=True, companion_files=companion_files) for path in paths]
-            for made, url in zip(logs if levels else (), call.targets.values(), strict=False):
-                write_unfinished(made.growing, About(str(call.log), url, call.as_summary()))
-            results = ByTarget([InSteps(log, levels) if levels else log for log in logs], together)
+            more = (TARGET, SWAP_TURN) if call.swap else ()
+            logs = [ResultLog(path, force=True, companion_files=companion_files, more=more) for path in paths]
+            for made, name in zip(logs if levels else (), call.targets, strict=False):
+                write_unfinished(made.growing, About(str(call.log), call.urls_of(name), call.as_summary()))
+            divided = [InSteps(log, levels) if levels else log for log in logs]
+            results = ByTarget(divided, together, [*call.all_targets.values()] if call.swap else ())
             logins = LoginLog(logins_beside(self.folder / "results.csv"), several=True)
-            about = partial(About, str(call.log), " and ".join(call.targets.values()), call.as_summary())
+            about = partial(About, str(call.log), where, call.as_summary())
             async with (
                 summarising_part(logs, about, self.mailbox),
                 replayer(sender_rules, partial(_several, makers, keeping), results, logins=logins, rate=peak) as engine,
@@ -188,13 +186,13 @@ class _OneDuet:
                     steady = load.steady and load.steady * together
                     audience.begin(Stage(rate=steady, planned=schedule.duration))
                     outcome = await engine.run(self.plan, watched(rule, engine, audience.see))
-                    health = DuetJudgement.of(outcome.health, call.targets, results.counters)
+                    health = DuetJudgement.of(outcome.health, call.all_targets, results.counters)
                     outcome = replace(outcome, health=health.whole)
                     audience.end(outcome)
             answers = outcome.counters.completed * sender_rules.cookies
             told = report_sessions(engine, answers=answers, told=outcome.health.findings)
             return outcome, health, [*findings.values(), *audience.findings, *told, *rule.findings()], rule
 
-        grows, where = partial_path(paths[0], companion_files), " and ".join(call.targets.values())
+        grows, where = partial_path(paths[0], companion_files), " and ".join(call.all_targets.values())
         with call.telling.audience("duet", where, grows, self.mailbox) as audience:
             return run_in_loop(main, self.mailbox.fault, self.mailbox)

@@ -20,7 +20,7 @@ from logreplay.inputs.streams import left_out
 from logreplay.options.load import log_report
 from logreplay.replay.requests.combine import ForTargets
 from logreplay.replay.requests.plan import Plan
-from logreplay.replay.results.by_target import DuetJudgement
+from logreplay.replay.results.by_target import CANDIDATES, DuetJudgement
 from logreplay.replay.results.verdict import Severity
 from logreplay.replay.schedules.rates import Together
 from logreplay.runs import pair_answers
@@ -94,9 +94,9 @@ class EndedDuet:
         call, health = self.call, self.health
         why = "; ".join(finding.text for finding in health.whole.findings)
         yield Check("valid duet", "passed" if health.valid else "unjudged", why)
-        own = "; ".join(each.text for each in health.targets["candidate"])
+        own = "; ".join(each.text for each in health.findings_of("candidate"))
         if health.generator.valid:  # or its requests may have failed on this machine
-            yield check_candidate(own, failing="candidate" in health.failing)
+            yield check_candidate(own, failing=not {*CANDIDATES}.isdisjoint(health.failing))
         yield from stop_checks(call.stop_at, call.stop_asked, self.rule)
         if call.fail_above is None:
             yield Check("times", text=found.sentence)
@@ -109,7 +109,7 @@ class EndedDuet:
         """Write the summary of the duet, and the files of each target's result log."""
         call, outcome = self.call, self.outcome
         targets = {
-            name: write_beside(folder / f"{name}.csv", self._about(name, url)) | {"target": url}
+            name: write_beside(folder / f"{name}.csv", self._about(name)) | {"target": url}
             for name, url in call.targets.items()
             if any(rows.height for rows in read_batches(folder / f"{name}.csv", ("seq",)))
         }
@@ -131,16 +131,17 @@ class EndedDuet:
         write_atomically(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
         return summary
 
-    def _about(self, name: str, url: str) -> About:
+    def _about(self, name: str) -> About:
         """What only the caller knows of the run of one target: what makes the generator invalid makes it so, too."""
         health, more = self.health, {"stopped": self.outcome.stopped or None}
-        told: Sequence[Finding] = health.targets[name]
+        told: Sequence[Finding] = health.findings_of(name)
         if not health.generator.valid:
-            others = {each.text for other in health.targets if other != name for each in health.targets[other]}
+            others = {each.text for found in health.targets.values() for each in found} - {each.text for each in told}
             told = [each for each in self._told if each.text not in others]
         own = health.of_target(name)
         more |= {} if own.valid else {"verdict": str(own.verdict)}
-        return About(str(self.call.log), url, self.call.as_summary(), [each.as_dict() for each in told], more)
+        findings = [each.as_dict() for each in told]
+        return About(str(self.call.log), self.call.urls_of(name), self.call.as_summary(), findings, more)
 
     @property
     def _of_one(self) -> "Schedule":
@@ -154,6 +155,9 @@ class EndedDuet:
         spoken = " and ".join(dict.fromkeys(protocol(url, call.as_summary()) for url in call.targets.values()))
         to = "requests, each to one target" if call.alternate else "requests to each target"
         facts = [*call.targets.items(), ("log", str(call.log)), ("protocol", spoken)]
+        if call.turns:
+            two = " and ".join(call.swap or ())
+            facts.insert(2, ("second pair", f"{two}: both pairs take turns of {call.turns.every:g} s"))
         facts += [("mean rate", f"{rate:,.6g}/s")] if rate else []
         facts += [(to, f"{outcome.scheduled // self.stream.together:,} in {outcome.seconds:,.1f} s")]
         facts += [("verdict", verdict)]

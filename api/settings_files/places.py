@@ -12,7 +12,7 @@ from typing import Any, Final
 from logreplay.core.errors import LogreplayError
 from logreplay.core.masking import terminal_safe
 
-DESTINATIONS: Final = ("target", "baseline", "candidate", "noise")
+DESTINATIONS: Final = ("target", "baseline", "candidate", "noise", "swap")
 """Parameters that name where requests go; in `compare`, files."""
 NEEDS_TYPED_DESTINATION: Final = ("methods", "auth")
 """Options that count from a file only beside a destination that the user gave."""

@@ -130,7 +130,7 @@ def _typed(where: str, key: str, meant: _Key, value: Any) -> Any:
     texts = ["0"] if value is True else [str(item) for item in (value if isinstance(value, list) else [value])]
     if not all(text.strip() and "\0" not in text for text in texts):
         raise LogreplayError(f"{where}: {key!r} is empty, or holds the character U+0000: give a value, or leave it out")
-    if option and option.several:
+    if option and (option.several or option.kind is kinds.PAIR):
         return texts
     return option.kind.checked(texts[0]) if option and option.commands in OTHERS else ",".join(texts)
 

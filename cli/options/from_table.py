@@ -25,7 +25,9 @@ def made(option: Option) -> Any:
     """The decorator of click for an option."""
     kind = option.kind
     named: dict[str, Any] = {"help": option.help, "metavar": option.metavar or None}
-    if kind is kinds.SWITCH:
+    if kind is kinds.PAIR:
+        named |= {"type": str, "nargs": 2}
+    elif kind is kinds.SWITCH:
         named |= {"is_flag": True}
     elif kind is kinds.OFF:
         named |= {"flag_value": False, "default": True}

@@ -120,8 +120,9 @@ class Configurable(Checked):
         check_destination(FILE, taken, ctx.params)
         if "allow-target" in taken and not is_from_user(taken, ctx.params):
             for name in DESTINATIONS:
-                if name in taken:
-                    permission(str(ctx.params[name]), ctx.params["allow_target"])
+                named = ctx.params[name] if name in taken else ()
+                for target in (named,) if isinstance(named, str) else named:
+                    permission(target, ctx.params["allow_target"])
             ctx.params["allow_target"] = ()  # the file may permit the host that it names by its address
         if ctx.params.pop(SHARE, False):
             share()

@@ -89,6 +89,8 @@ def _setting(variable: str, key: str, parameter: click.Parameter, text: str, ran
         if text.lower() not in (*_ON, *_OFF):
             raise click.ClickException(f"{variable}={text}: {key!r} is a switch; set 1 or 0")
         value = switched(parameter, key, on=text.lower() in _ON)
+    elif parameter.nargs > 1:
+        value = tuple(text.split())
     elif takes_several(parameter):
         value = tuple(line for line in text.splitlines() if line.strip())
     return Setting(value, rank, variable)

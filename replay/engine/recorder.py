@@ -23,11 +23,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.core.errors import LogreplayError
-from logreplay.core.record import ERRORS, RESULT_COLUMNS, to_csv
+from logreplay.core.record import ERRORS, RESULT_COLUMNS, SWAP_TURN, TARGET, to_csv
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.priorities import lower_priority
 from logreplay.replay.engine.run_clock import RunClock, Start
-from logreplay.replay.requests.combine import TARGET
 from logreplay.replay.requests.header_columns import HTTP1, HTTP2
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
@@ -255,7 +254,7 @@ def result_rows(
         wall: the same instant, nanoseconds since 1970.
 
     Returns:
-        ``(n,)`` rows with `RESULT_COLUMNS`, and ``target`` if the plan has several.
+        ``(n,)`` rows with `RESULT_COLUMNS`, and the columns of the plan that name targets and turns.
     """
     dropped = records["error"] == DROPPED
     began = np.where(dropped, due, records["start"])
@@ -278,7 +277,7 @@ def result_rows(
         _PROTOCOLS[connection.sign() + 1].alias("protocol"),
         pl.when(connection > 0).then(connection),
         digest_texts(records["digest"]).alias("digest"),
-    ).select(*RESULT_COLUMNS, *(name for name in (TARGET,) if name in rows.columns))
+    ).select(*RESULT_COLUMNS, *(name for name in (TARGET, SWAP_TURN) if name in rows.columns))
 
 
 def _dates(start: pl.Series) -> pl.Series | pl.Expr:

@@ -1,22 +1,21 @@
 """Streams made of other streams: other requests mixed in, or each request for several targets.
 
-The plan for several targets is an ordinary plan, with a column that names the target of each request: engine, pacing
-and workers treat it as any other. The requests of a group stand next to each other; its number is ``seq // together``.
+The plan for several targets is an ordinary plan with a column `TARGET`, the number of the target of each request
+(`Int8`): engine, pacing and workers treat it as any other. The requests of a group stand next to each other; its number
+is ``seq // together``.
 """
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from logreplay.replay.requests.plan import CHUNK_ROWS, Made, Plan, RequestStream
-from logreplay.replay.schedules.rates import Schedule, Together
-
-TARGET: Final = "target"
-"""Column of a planned frame: index of the target (`Int8`)."""
+from logreplay.core.record import SWAP_TURN, TARGET
+from logreplay.replay.requests.plan import CHUNK_ROWS, Chunk, Made, Plan, RequestStream
+from logreplay.replay.schedules.rates import Instants, Schedule, Together
 
 
 @dataclass(slots=True)
@@ -93,10 +92,59 @@ class ForTargets(Made):
             yield copies.with_columns(pl.Series(TARGET, target.reshape(-1), dtype=pl.Int8))
 
 
-def duet_plan(stream: ForTargets, schedule: Schedule) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """Two pairs of targets that take turns, by the time at which a request is due.
+
+    Of turns 0 and 1, 2 and 3, ... one goes to each pair; which one is drawn. If the pairs took turns in a fixed order,
+    what recurs at a machine after a multiple of two turns, such as a job of each minute, would always meet one pair.
+
+    Attributes:
+        every: seconds of a turn.
+        targets: how many get each request; those of the first pair are 0 and 1, of the second one so many more.
+        seed: of the draws.
+    """
+
+    every: float
+    targets: int = 2
+    seed: int = 0
+
+    def turns(self, due: Instants) -> NDArray[np.int64]:
+        """The turn of each instant, from 0: ``(n,)``."""
+        return np.asarray(due // round(self.every * 1e9), np.int64)
+
+    def second(self, turns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each turn is that of the second pair, ``(n,)``."""
+        rng = np.random.Generator(np.random.PCG64(self.seed))
+        drawn = rng.random(int(turns.max(initial=0)) // 2 + 1) < 0.5
+        return np.asarray(drawn[turns // 2] ^ (turns % 2 == 1))
+
+    def applied(self, chunk: Chunk) -> Chunk:
+        """Name the target of each request, and its turn in the column `SWAP_TURN`."""
+        turns = self.turns(chunk.due)
+        moved = self.second(turns) & (chunk.frame[TARGET] < 2).to_numpy()
+        target = chunk.frame[TARGET] + pl.Series(moved * self.targets, dtype=pl.Int8)
+        return Chunk(chunk.frame.with_columns(target.alias(TARGET), pl.Series(SWAP_TURN, turns)), chunk.due)
+
+
+@dataclass(slots=True)
+class SwappedPlan(Plan):
+    """A plan whose requests go to two pairs of targets in turn."""
+
+    swap: Swap = Swap(1.0)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for chunk in Plan.__iter__(self):
+            yield self.swap.applied(chunk)
+
+
+def duet_plan(stream: ForTargets, schedule: Schedule, swap: Swap | None = None) -> Plan:
     """The plan that sends each request of a group when the schedule has one request."""
     together = stream.together
-    return Plan(stream, Together(schedule, together) if together > 1 else schedule, together=together)
+    times = Together(schedule, together) if together > 1 else schedule
+    if swap:
+        return SwappedPlan(stream, times, together=together, swap=swap)
+    return Plan(stream, times, together=together)
 
 
 def _pattern(at: int, rows: int, share: float) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":

@@ -7,11 +7,13 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.replay.requests.combine import TARGET
+from logreplay.core.record import TARGET
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.result_log import Results
 from logreplay.replay.results.verdict import Finding, Judgement, failures
 
+CANDIDATES: Final = ("candidate", "candidate2")
+"""Names of the targets whose failures are a result."""
 _KIND: Final = ("error", "rc", "expected_rc")
 
 
@@ -21,19 +23,23 @@ class ByTarget:
     Args:
         results: takes the rows of each target.
         together: requests of a group; 1: each request went to one target only.
+        taking_turns: URLs of all targets, if some share a log and take turns: those after the first
+            ``len(results)`` share the first logs. Rows then keep the URL of their target.
     """
 
-    def __init__(self, results: Sequence[Results], together: int) -> None:
-        self._results, self._together = results, together
-        self._kinds: list[Counter[tuple[str, int, int]]] = [Counter() for _ in results]
+    def __init__(self, results: Sequence[Results], together: int, taking_turns: Sequence[str] = ()) -> None:
+        self._results, self._together, self._urls = results, together, pl.Series(taking_turns, dtype=pl.String)
+        self._kinds: list[Counter[tuple[str, int, int]]] = [Counter() for _ in taking_turns or results]
 
     def write(self, rows: pl.DataFrame) -> None:
-        of_one = rows.with_columns(pl.col("seq") // self._together, pl.col("offered") / len(self._results))
+        for target, error, status, logged, count in rows.group_by(TARGET, *_KIND).len().iter_rows():
+            self._kinds[target][error or "", status or 0, logged or 0] += count
+        number = len(self._results)
+        of_one = rows.with_columns(pl.col("seq") // self._together, pl.col("offered") / number)
         for index, results in enumerate(self._results):
-            own = of_one.filter(pl.col(TARGET) == index).drop(TARGET)
-            for error, status, logged, count in own.group_by(_KIND).len().iter_rows():
-                self._kinds[index][error or "", status or 0, logged or 0] += count
-            results.write(own)
+            own = of_one.filter(pl.col(TARGET) % number == index)
+            url = self._urls[own[TARGET]].alias(TARGET) if len(self._urls) else None
+            results.write(own.drop(TARGET) if url is None else own.with_columns(url))
 
     def close(self) -> None:
         for results in self._results:
@@ -51,7 +57,7 @@ class DuetJudgement:
 
     Attributes:
         generator: the verdict on what all targets share.
-        targets: name → findings on its requests; the candidate is the one whose failures are a result.
+        targets: name → findings on its requests; failures of `CANDIDATES` are a result.
     """
 
     generator: Judgement
@@ -82,8 +88,12 @@ class DuetJudgement:
         return Judgement.of((*self.generator.findings, *(each for own in self.targets.values() for each in own)))
 
     def of_target(self, name: str) -> Judgement:
-        """On the run of one target: one generator made them all."""
-        return Judgement.of((*self.generator.findings, *self.targets[name]))
+        """On the run of one target, or of two that share a result log: one generator made them all."""
+        return Judgement.of((*self.generator.findings, *self.findings_of(name)))
+
+    def findings_of(self, name: str) -> list[Finding]:
+        """The findings on the targets whose rows a result log has."""
+        return [*self.targets[name], *self.targets.get(f"{name}2", ())]
 
     @property
     def failing(self) -> list[str]:
@@ -93,7 +103,7 @@ class DuetJudgement:
     @property
     def valid(self) -> bool:
         """Whether the two can be compared: the candidate may fail, but neither the generator nor another target."""
-        return self.generator.valid and not set(self.failing) - {"candidate"}
+        return self.generator.valid and not set(self.failing) - {*CANDIDATES}
 
     @property
     def sentence(self) -> str:

@@ -165,7 +165,13 @@ class ResultLog:
     """
 
     def __init__(
-        self, path: Path, *, force: bool = False, keep: int = 0, companion_files: Belonging = no_files
+        self,
+        path: Path,
+        *,
+        force: bool = False,
+        keep: int = 0,
+        companion_files: Belonging = no_files,
+        more: Sequence[str] = (),
     ) -> None:
         """Create the file, with its header line; or keep its first bytes and go on after them.
 
@@ -175,6 +181,7 @@ class ResultLog:
             keep: bytes of an existing file that stay, as `sync` returned them; 0: begin anew.
             companion_files: the files that belong to a result log by its name. Those of the growing one are renamed
                 with it, others of the replaced one are removed with that.
+            more: columns of the rows behind `RESULT_COLUMNS`.
 
         Raises:
             LogreplayError: it exists and ``force`` was not given, another process writes it, or it cannot be written;
@@ -203,7 +210,7 @@ class ResultLog:
             for left in companion_files(self.growing):
                 left.unlink(missing_ok=True)
         if not keep:
-            self._append((",".join(RESULT_COLUMNS) + "\n").encode())
+            self._append((",".join((*RESULT_COLUMNS, *more)) + "\n").encode())
 
     @property
     def rows(self) -> Path | None:

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from logreplay.core.record import TARGET
 from logreplay.replay.clock import Clock
-from logreplay.replay.requests.combine import TARGET
 from logreplay.replay.requests.header_columns import HTTP2, PROTOCOL
 from logreplay.replay.senders.contract import Done, Sender, SenderCounts, Trace
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import BufferedWriter
-from itertools import compress, count, takewhile
+from itertools import compress, count, cycle, takewhile
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol
@@ -341,7 +341,7 @@ class PairSender(SeveralSenders):
     """Sends the requests of each pair, and keeps the pairs whose answers differ.
 
     Args:
-        makers: of the sender to each target; take a listener.
+        makers: of the sender to each target, in the order of their numbers; take a listener.
         choose: as for `SeveralSenders`.
         keeping: how pairs are kept.
         given: passed on to the makers.
@@ -355,8 +355,8 @@ class PairSender(SeveralSenders):
         **given: Any,
     ) -> None:
         self._keeper = PairKeeper(keeping)
-        listeners = self._keeper.listeners
-        senders = [make(listener=listener, **given) for make, listener in zip(makers, listeners, strict=True)]
+        listeners = cycle(self._keeper.listeners)  # targets that take turns come after as many others
+        senders = [make(listener=listener, **given) for make, listener in zip(makers, listeners, strict=False)]
         super().__init__(senders, choose)
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[Any]:

@@ -35,7 +35,16 @@ _TRACES: Final = (
 _OF_THE_KILLED: Final = ("Warning: ", "leaked semaphore")
 """What the interpreter's own tracker of semaphores says once their owner was killed."""
 _OPTION: Final = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]*|-[a-z]\b|RATES|LOG|TARGET)")
-_TAKEN_AS_GIVEN: Final = {"pipe.log", "of-target", "of-candidate", "__pycache__", "tmp", "home"}
+_TAKEN_AS_GIVEN: Final = {
+    "pipe.log",
+    "of-target",
+    "of-candidate",
+    "of-baseline2",
+    "of-candidate2",
+    "__pycache__",
+    "tmp",
+    "home",
+}
 _REPORTS: Final = {"history": "runs.csv", "junit": "checks.xml"}
 _FAILED: Final = re.compile("Error: |nothing was sent|no judged request was sent")
 _HALF: Final = 0.5
@@ -305,8 +314,14 @@ def _of_target(case: Case, ran: Ran, result: Path | None, name: str = "") -> Ite
 def _duet(case: Case, ran: Ran, folder: Path | None) -> Iterator[Finding]:
     """All that holds for a run holds for each side; and both sides have the same requests, or share them out."""
     logs = {}
-    kinds = {"baseline": case.choice["target"], **other_targets(case)}
-    for name, got in {"baseline": ran.got, **ran.others}.items():
+    gots = {"baseline": ran.got, **ran.others}
+    seconds = {name: gots.pop(f"{name}2", None) for name in ("baseline", "candidate")}  # they share the result logs
+    gots = {name: got.with_those_of(seconds.get(name)) for name, got in gots.items()}
+    kinds = {
+        name: kind for name, kind in {"baseline": case.choice["target"], **other_targets(case)}.items() if name in gots
+    }
+    ran = replace(ran, got=gots["baseline"], others={name: got for name, got in gots.items() if name != "baseline"})
+    for name, got in gots.items():
         path = folder / f"{name}.csv" if folder else None
         log = path if path and path.exists() else None
         yield from _of_target(case.but("target", kinds[name]), replace(ran, got=got), log, name)

@@ -90,8 +90,12 @@ def other_targets(case: Case) -> dict[str, str]:
     """The kinds of the targets of a duet beside the baseline, by name."""
     if case.command != "duet":
         return {}
-    noise = {"noise": "loopback"} if case.choice["noise"] != "-" else {}
-    return {"candidate": case.choice["candidate"], **noise}
+    found = {"candidate": case.choice["candidate"]}
+    if case.choice["noise"] != "-":
+        found["noise"] = "loopback"
+    if case.choice["swap"] != "-":
+        found |= {"baseline2": case.choice["target"], "candidate2": case.choice["candidate"]}
+    return found
 
 
 def run(case: Case, world: World, tls: ssl.SSLContext) -> Ran:

@@ -191,6 +191,7 @@ _DUET: Final[Factors] = {
     "candidate": dict.fromkeys(_TARGETS, "{candidate}"),
     "noise": {"-": "", "second": "--noise {noise}"},
     "alternate": _flag("alternate"),
+    "swap": _option("swap", pair="{baseline2} {candidate2}", short="{baseline2} {candidate2} --swap-every 200ms"),
     "ignore": _option("ignore", size="size", header="header:X-*"),
     "keep": _option("keep", none="0", few="3"),
     "fail-above": _option("fail-above", some="50%"),

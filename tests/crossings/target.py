@@ -62,6 +62,22 @@ class Got:
         """When the first of ``requests`` was whole; infinity if none was."""
         return self.order[0][1] if self.order else math.inf
 
+    def with_those_of(self, other: "Got | None") -> "Got":
+        """What came in here and at another target, as if they were one."""
+        if other is None:
+            return self
+        headers = {name: self.headers.get(name, Counter()) + other.headers.get(name, Counter())
+                   for name in (*self.headers, *other.headers)}  # fmt: skip
+        most = ("most", "most_carrying", "most_streams", "most_on_one")
+        added = ("requests", "broken", "versions", "wrong", "connections", "after_head")
+        return Got(
+            self.url,
+            headers=headers,
+            order=sorted(self.order + other.order, key=lambda each: each[1]),
+            **{name: max(getattr(self, name), getattr(other, name)) for name in most},
+            **{name: getattr(self, name) + getattr(other, name) for name in added},
+        )
+
     def blame(self, text: str) -> None:
         """Note a breach."""
         if len(self.wrong) < _MOST_WRONGS:

@@ -122,3 +122,12 @@ def test_a_function_or_a_file_that_is_not_there_is_named(file: Path) -> None:
         logreplay.settings("rum")
     with pytest.raises(logreplay.LogreplayError, match=r"logreplay\.toml: cannot be read: No such file"):
         logreplay.settings("run")
+
+
+def test_two_values_of_an_option_are_read(file: Path) -> None:
+    file.write_text('[duet]\nswap = ["http://127.0.0.1:1", "http://127.0.0.1:2"]\nswap-every = "1s"\n')
+    values = read("duet", logreplay.settings("duet"))
+    assert (
+        values["swap"] == ("http://127.0.0.1:1", "http://127.0.0.1:2") == read("duet", {"swap": values["swap"]})["swap"]
+    )
+    assert values["swap_every"] == 1.0

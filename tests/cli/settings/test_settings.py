@@ -446,3 +446,18 @@ def test_a_nul_character_in_the_file_is_an_error_that_names_the_option(
 ) -> None:
     write('[run]\ntps = 1\ncacert = "a\\u0000b"\n')
     assert "logreplay.toml, line 3: 'cacert' holds the character U+0000" in failed(capsys, "run", "a.csv", TARGET)
+
+
+def test_two_values_of_an_option_come_from_the_file_and_from_a_variable(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write('[duet]\nswap = ["http://127.0.0.1:1", "http://127.0.0.1:2"]\n')
+    words = ("duet", "a.csv", "http://127.0.0.1:3", "http://127.0.0.1:4")
+    assert parameters(*words)["swap"] == ("http://127.0.0.1:1", "http://127.0.0.1:2")
+    monkeypatch.setenv("LOGREPLAY_DUET_SWAP", "http://127.0.0.1:5 http://127.0.0.1:6")
+    assert parameters(*words)["swap"] == ("http://127.0.0.1:5", "http://127.0.0.1:6")
+    monkeypatch.delenv("LOGREPLAY_DUET_SWAP")
+    write('[duet]\nswap = ["http://192.0.2.1", "http://127.0.0.1:2"]\nallow-target = ["192.0.2.1"]\n')
+    assert "names the target http://192.0.2.1 and permits it itself" in failed(capsys, *words, "--tps", "1")
+    write('[duet]\nswap = "http://127.0.0.1:1"\n')
+    assert "swap" in failed(capsys, *words, "--tps", "1")

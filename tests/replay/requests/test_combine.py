@@ -5,17 +5,19 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.replay.requests.combine import TARGET, ForTargets, Mixed
+from logreplay.core.record import SWAP_TURN, TARGET
+from logreplay.replay.requests.combine import ForTargets, Mixed, Swap, duet_plan
 from logreplay.replay.requests.headers import FixedHeader
 from logreplay.replay.requests.plan import Requests
 from logreplay.replay.requests.sources import RequestFile
 from logreplay.replay.results.result_log import MemoryResults
-from logreplay.replay.schedules.rates import Limited
+from logreplay.replay.schedules.rates import Constant, Limited
 from support.shaped_replay import FAST, both_senders, server_saw, shaped, targets, written
 
 
@@ -128,3 +130,25 @@ def test_alternating_gives_each_target_about_its_share(log: Path) -> None:
     sent = for_targets(ForTargets(Requests(log), 2, alternate=True), 1000)
     assert [row for row, _ in sent] == [row for row, _ in for_targets(ForTargets(Requests(log), 1), 1000)]
     assert 400 < sum(target for _, target in sent) < 600
+
+
+@pytest.mark.parametrize("targets", [2, 3])
+def test_two_pairs_take_turns_and_each_has_one_of_two(log: Path, targets: int) -> None:
+    plan = duet_plan(ForTargets(Requests(log), targets), Constant(50, 40), Swap(2.0, targets, seed=1))
+    rows = pl.concat([chunk.frame.with_columns(due=pl.Series(chunk.due / 1e9)) for chunk in plan])
+    assert rows[SWAP_TURN].to_list() == (rows["due"] // 2).cast(pl.Int64).to_list()
+    of_pairs = rows.filter(pl.col(TARGET) != 2) if targets == 3 else rows
+    second = of_pairs.group_by(SWAP_TURN).agg(pl.col(TARGET).unique().sort()).sort(SWAP_TURN)
+    pairs = second[TARGET].to_list()
+    for first, other in zip(pairs[::2], pairs[1::2], strict=True):
+        assert sorted([first, other]) == [[0, 1], [targets, targets + 1]]
+    assert len({first[0] for first in pairs[::2]}) == 2  # drawn: else what recurs each minute would meet one pair
+    assert rows.height - of_pairs.height == (rows.height // 3 if targets == 3 else 0)
+
+
+def test_turns_are_the_same_however_the_plan_is_cut() -> None:
+    swap, instants = Swap(0.5, seed=7), np.arange(0, 60_000_000_000, 90_000_000)
+    whole = swap.second(swap.turns(instants))
+    parts = [swap.second(swap.turns(part)) for part in np.array_split(instants, 37)]
+    assert np.concatenate(parts).tolist() == whole.tolist()
+    assert Swap(0.5, seed=8).second(swap.turns(instants)).tolist() != whole.tolist()

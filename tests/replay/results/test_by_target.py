@@ -6,10 +6,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from logreplay.core.record import TARGET
 from logreplay.replay.engine.duet import duet
-from logreplay.replay.requests.combine import TARGET
-from logreplay.replay.results.by_target import ByTarget
+from logreplay.replay.results.by_target import ByTarget, DuetJudgement
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.results.verdict import Judgement
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.endpoint import parse_target, resolve
@@ -85,3 +87,28 @@ def test_rows_are_divided_by_target_and_numbered_by_group() -> None:
     assert (dict(one.unexpected), dict(one.errors)) == ({"200 → 404": 1}, {"cancelled": 1})
     assert (other.sent, other.dropped, other.failed, dict(other.errors)) == (1, 1, 1, {"timeout": 1})
     assert third.sent == third.dropped == 0
+
+
+def test_targets_that_take_turns_share_a_result_log_whose_rows_name_them() -> None:
+    logs, urls = [MemoryResults(), MemoryResults()], ["http://b", "http://c", "http://b2", "http://c2"]
+    rows = pl.DataFrame(
+        {"seq": [0, 1, 2, 3], "offered": 20.0, "error": "", "rc": [200, 200, 500, 200], "expected_rc": 200}
+    ).with_columns(pl.Series(TARGET, [1, 0, 2, 3], dtype=pl.Int8))
+    divided = ByTarget(logs, together=2, taking_turns=urls)
+    divided.write(rows)
+    named = [log.frame.select("seq", "offered", TARGET).rows() for log in logs]
+    assert named == [[(0, 10.0, "http://b"), (1, 10.0, "http://b2")], [(0, 10.0, "http://c"), (1, 10.0, "http://c2")]]
+    assert [each.http_error for each in divided.counters] == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("failing", ["candidate2", "baseline2"])
+def test_one_of_two_targets_that_share_a_result_log_may_fail_alone(failing: str) -> None:
+    """Half of the rows in the log failed, which is not more than half."""
+    urls = {name: f"http://{name}" for name in ("baseline", "candidate", "baseline2", "candidate2")}
+    counters = [Counters.of_kinds({("", 500 if name == failing else 200, 200): 50}) for name in urls]
+    found = DuetJudgement.of(Judgement.of(()), urls, counters)
+    assert found.failing == [failing]
+    assert found.valid == (failing == "candidate2")
+    (own,) = found.findings_of(failing.removesuffix("2"))
+    assert own.text.startswith(f"{failing} http://{failing}: ")
+    assert not found.of_target(failing.removesuffix("2")).valid

@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 import uvloop
 
+from logreplay.core.record import TARGET
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.open_loop import Limits, OpenLoopSender
-from logreplay.replay.requests.combine import TARGET
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, tls_context
