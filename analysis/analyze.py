@@ -25,8 +25,9 @@ from logreplay.analysis.input.run_metadata import (
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, UNTIMED, About, summarise, summarise_seconds
 from logreplay.analysis.tables import aggregate
+from logreplay.analysis.tables.route_balance import route_balance
 from logreplay.analysis.tables.users import UsersSweep
-from logreplay.analysis.verdict import per_second, saturation, stability
+from logreplay.analysis.verdict import per_second, saturation, saturation_sentences, stability
 from logreplay.analysis.verdict.saturation import RateEstimate, SaturationVerdict
 from logreplay.analysis.verdict.stability import CUT
 from logreplay.analysis.verdict.step_intervals import with_intervals
@@ -239,14 +240,16 @@ def _judged(
         verdict = saturation.no_verdict(UNTIMED, steps)
         return verdict, summarise(requests, verdict, about), None
     if closed is None or not set(requests.labels) <= set(closed.users):
-        verdict = saturation.judge(steps, asked)
+        verdict = saturation.judge(steps, asked, route_balance(requests) if requests.several_rates else None)
         verdict = replace(verdict, steps=with_intervals(verdict.steps, verdict.saturation.rate))
         return verdict, summarise(requests, verdict, about), None
     users = UsersSweep.of(requests, closed, {*limited, *cut})
     none = RateEstimate(False, "requests were sent by users, who wait for responses, and not at a rate")
     at_a_rate = saturation.judge(steps)
     sentence = at_a_rate.sentence if at_a_rate.target_failing else users.verdict.sentence
-    sentence += saturation.describe_cut_steps(f"with {number_of(closed.users[label], 'user')}" for label in sorted(cut))
+    sentence += saturation_sentences.describe_cut_steps(
+        f"with {number_of(closed.users[label], 'user')}" for label in sorted(cut)
+    )
     steps = with_intervals(steps, None, open_loop=False)
     steps = steps.with_columns(verdict=pl.when(pl.col("step").is_in(list(cut))).then(pl.lit(CUT)).otherwise("verdict"))
     verdict = SaturationVerdict(sentence, none, none, None, users.of_steps(steps), at_a_rate.target_failing)

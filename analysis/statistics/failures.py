@@ -2,8 +2,8 @@
 
 Some targets fail at every rate: a page is missing, a route is broken. Failures at the same share at every rate do not
 show overload, so `sweep`, `find` and `capacity` take the share at the lowest rates as a base, and judge the failures
-above it. In a search, failures that come together count as one: the hundred failures of a blip say as much about a
-rate as one failure. A sweep needs no such rule: there, only failures at several rates in a row are a verdict.
+above it. Failures that come together count as one: the hundred failures of a blip say as much about a rate as one
+failure.
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,8 @@ from logreplay.core.validity import newcombe, wilson
 ERROR_SHARE: Final = 0.01
 BEYOND_CHANCE: Final = 5
 """Errors at the lowest rates from which on they are a share, however small, and not chance."""
+FEW: Final = 0.05
+"""Share of failed requests up to which a step shows how many failures come together where the rate is not the cause."""
 FAILING: Final = 0.5
 """Share of failed requests above which a step measured only failures."""
 Series: TypeAlias = tuple[Ints, Ints]
@@ -35,7 +37,9 @@ _LIKELY_Z: Final = 1.64
 ODDS: Final = 3.0
 
 
-def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tuple[Flags, float]:
+def more_errors(
+    rate: Floats, errors: Ints, scheduled: Ints, known: Flags, series: Sequence[Series] = ()
+) -> tuple[Flags, float]:
     """Return which steps (n,) fail more often than the lowest rates do, and the share of errors at these.
 
     Errors that come at the same share at every rate do not show overload. The lowest third of the rates is
@@ -49,6 +53,8 @@ def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tu
         errors: (n,) requests that failed.
         scheduled: (n,) requests.
         known: (n,) steps without an outage, and not limited by this machine: the base is taken from these.
+        series: (n,) requests and failures of each second of the steps, which show how many failures come together;
+            without them each counts.
 
     Source: Newcombe, Interval estimation for the difference between independent proportions, 1998, method 10: the lower
     end of its 99 % interval must be above `ERROR_SHARE`.
@@ -56,21 +62,29 @@ def more_errors(rate: Floats, errors: Ints, scheduled: Ints, known: Flags) -> tu
     lowest, place = np.unique(rate[known], return_inverse=True)
     failed = np.bincount(place, errors[known], len(lowest)).astype(np.int64)
     offered = np.bincount(place, scheduled[known], len(lowest)).astype(np.int64)
-    most, rates = min(max(2, len(lowest) // 3), len(lowest)), 1
+    most, rates, size = min(max(2, len(lowest) // 3), len(lowest)), 1, _size_at_few(errors, scheduled, known, series)
     while rates < most and not (
-        _difference_low(failed[rates], offered[rates], failed[:rates].sum(), offered[:rates].sum()) > ERROR_SHARE
+        _difference_low((failed[rates], offered[rates]), (failed[:rates].sum(), offered[:rates].sum()), size)
+        > ERROR_SHARE
     ):
         rates += 1
     pooled_errors, pooled = int(failed[:rates].sum()), int(offered[:rates].sum())
     base = pooled_errors / max(pooled, 1)
-    if rates < 2 or base > FAILING or not _goodput_grows(lowest[:rates], failed[:rates], offered[:rates]):
-        return least_error_share(errors, scheduled) > ERROR_SHARE, 0.0
-    more_failed = _difference_low(errors, scheduled, pooled_errors, pooled) > ERROR_SHARE
-    chance = pooled_errors < BEYOND_CHANCE and wilson(base, max(pooled, 1), _Z99)[0] <= ERROR_SHARE / 2
+    if rates < 2 or base > FAILING or not _goodput_grows(lowest[:rates], failed[:rates], offered[:rates], size):
+        return least_error_share(errors, scheduled, size) > ERROR_SHARE, 0.0
+    more_failed = _difference_low((errors, scheduled), (pooled_errors, pooled), size) > ERROR_SHARE
+    chance = pooled_errors < BEYOND_CHANCE * size and wilson(base, max(pooled, 1) / size, _Z99)[0] <= ERROR_SHARE / 2
     return more_failed | (errors > FAILING * scheduled), 0.0 if chance else base
 
 
-def _goodput_grows(rate: Floats, errors: Ints, scheduled: Ints) -> bool:
+def _size_at_few(errors: Ints, scheduled: Ints, known: Flags, series: Sequence[Series]) -> float:
+    """How many failures come together in the steps of which few requests fail; 1 where none does."""
+    few = known & (errors > 0) & (errors <= FEW * scheduled)
+    chosen = [each for each, of_few in zip(series, few, strict=False) if of_few]
+    return cluster_size(*chosen) if chosen else 1.0
+
+
+def _goodput_grows(rate: Floats, errors: Ints, scheduled: Ints, size: float) -> bool:
     """Whether goodput grows with the rates (n,), at least half as fast and beyond doubt (99 %).
 
     Where the same share fails at all rates, it is ``rate * (1 - share)``; above a limit it is the limit, whatever the
@@ -84,19 +98,22 @@ def _goodput_grows(rate: Floats, errors: Ints, scheduled: Ints) -> bool:
     apart = rate - np.average(rate, weights=scheduled)
     spread = float(scheduled @ apart**2)
     slope = 1 + float(scheduled * apart @ np.log(good / scheduled)) / spread
-    doubt = np.sqrt((scheduled - good).sum() / good.sum() / spread)
+    doubt = np.sqrt(size * (scheduled - good).sum() / good.sum() / spread)
     return bool(slope > 1 / 2 and slope > _GROWS_Z * doubt)
 
 
-def _difference_low(errors: "Ints | int", scheduled: "Ints | int", base_errors: int, base: int) -> Floats:
-    """By how much the share of errors exceeds that of a base, at least (99 %)."""
-    return newcombe((base_errors, errors), (max(base, 1), np.maximum(scheduled, 1)), _Z99)[0]
+def _difference_low(step: tuple[Ints, Ints], base: tuple[Ints | int, Ints | int], size: float) -> Floats:
+    """By how much the share of errors exceeds that of a base, at least (99 %), each of errors and requests."""
+    hits, numbers = zip(base, step, strict=True)
+    return newcombe(
+        (hits[0] / size, hits[1] / size), (np.maximum(numbers[0], 1) / size, np.maximum(numbers[1], 1) / size), _Z99
+    )[0]
 
 
-def least_error_share(errors: Ints, scheduled: Ints) -> Floats:
-    """Return (steps,) the lower end of the 99 % Wilson interval of the share of errors."""
+def least_error_share(errors: Ints, scheduled: Ints, size: float = 1.0) -> Floats:
+    """Return (steps,) the lower end of the 99 % Wilson interval of the share of errors, which come in clusters."""
     number = np.maximum(scheduled, 1)
-    return wilson(errors / number, number, _Z99)[0]
+    return wilson(errors / number, number / size, _Z99)[0]
 
 
 def fails_more(trials: Sequence[Series], base: Sequence[Series]) -> bool:

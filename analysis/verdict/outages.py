@@ -33,6 +33,7 @@ class Outage:
         steps: indices of the steps it touches.
         text: how long, of what, and when: ``6 s of 502 at 14:03:07 UTC``.
         waited: whether its requests failed after `WAIT_S` or more, as with time-outs.
+        in_flight: requests in flight just before it; None of one that ended.
     """
 
     start: int
@@ -40,6 +41,7 @@ class Outage:
     steps: tuple[int, ...]
     text: str
     waited: bool
+    in_flight: int | None = None
 
 
 def outages(requests: RequestArrays) -> list[Outage]:
@@ -75,7 +77,15 @@ def _outage(requests: RequestArrays, span: Ints, last_good: int) -> Outage:
     ended, when = stop < last_good, _clock(requests, start)
     text = f"{_length(start, stop)} of {kind} at {when}" if ended else f"nothing but {kind} from {when} on"
     waited = float(np.median(requests.service[near[inside]])) > WAIT_S * SECOND
-    return Outage(start, stop, tuple(np.unique(requests.step[near[inside]]).tolist()), text, waited)
+    steps = tuple(np.unique(requests.step[near[inside]]).tolist())
+    return Outage(start, stop, steps, text, waited, None if ended else _in_flight_before(requests, start))
+
+
+def _in_flight_before(requests: RequestArrays, start: int) -> int:
+    """Requests in flight when the last one was answered that was sent before an outage without end."""
+    sent, over = requests.scheduled + requests.lag, requests.scheduled + requests.response
+    last = int(over[requests.good & (requests.scheduled <= start)].max(initial=0))
+    return int(np.count_nonzero((sent <= last) & (over > last) & requests.sent))
 
 
 def _length(start: int, stop: int) -> str:

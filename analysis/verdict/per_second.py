@@ -12,6 +12,7 @@ from logreplay.analysis.input.arrays import window_s
 from logreplay.analysis.statistics.failures import Flags, least_error_share, more_errors
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.analysis.statistics.step_finder import steps_of_seconds, usual_rate
+from logreplay.analysis.statistics.trends import mann_kendall, relative_rise, theil_sen
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict.saturation import RISE
 from logreplay.analysis.verdict.stability import (
@@ -21,9 +22,6 @@ from logreplay.analysis.verdict.stability import (
     SLOW_GROWTH,
     TREND_Z,
     clearly_rises,
-    mann_kendall,
-    relative_rise,
-    theil_sen,
 )
 
 TREND_S: Final = 8
@@ -73,7 +71,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     failing, base = more_errors(rate, *counts, known=np.ones(table.height, np.bool_))
     unknown = (
         *("sent", "completed", "goodput", "p50", "p90", "p95", "p99", "p999", "max", "service_p50", "lag_p95"),
-        *("settled_completed", "settled_goodput", "valid_up_to", "failed_p50"),
+        *("settled_completed", "settled_goodput", "valid_up_to", "failed_p50", "fell_behind"),
         *("ok_p50", "ok_p90", "ok_p95", "ok_p99", "ok_p999"),
     )
     return table.with_columns(
@@ -91,6 +89,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
         failing=pl.Series(failing),
         failure=pl.when(pl.Series(failing)).then(pl.lit("kind unknown")),
         outage=pl.lit(None, pl.String),
+        died=pl.lit(None, pl.String),
         generator=pl.lit(False),
         verdict=pl.Series(np.select([over, failing], ["overloaded", "errors"], default="stable").tolist()),
     ).with_columns(pl.col(pl.Float64).fill_nan(None))

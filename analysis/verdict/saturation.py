@@ -6,47 +6,39 @@ neither: the reason is given instead of a number.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import show
 from logreplay.analysis.statistics import queueing
 from logreplay.analysis.statistics.failures import ERROR_SHARE, FAILING
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.analysis.tables.slow_routes import SlowRoute, slow_routes
+from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.outages import FEWEST
-from logreplay.analysis.verdict.stability import CUT, LATE_S
-from logreplay.analysis.verdict.status_changes import CREDENTIALS
-from logreplay.core.plural import number_of
+from logreplay.analysis.verdict.stability import CUT, GROWTH, LATE_S
 
-FEWEST_STEPS: Final = 5
-GIVES_UP_AFTER: Final = 2
-"""Bad steps in a row after which a sweep goes no higher: if it had no others, that is the answer."""
-FEWEST_REQUESTS: Final = 100
 STEADY: Final = 1.5
 """Below so many times their value at the lowest rate, response times stay flat."""
 RISE: Final = 3.0
 """From so many times on, they rise."""
 TWICE: Final = 2.0
 """The onset is where p90 is so many times its floor."""
-FLAT: Final = 2.0
-"""Response times are flat if the median of the good responses is below so many times that at the lowest rate."""
-GAVE_UP: Final = 3.0
-GAVE_UP_S: Final = 0.1
-"""Errors that take so many times as long as a good response, and so long, are the end of a wait."""
 NEAR: Final = 0.075
 """Share of a rate: so close to saturation steps of ten seconds are good or bad by chance."""
-
-_OTHERS: Final = {
-    "tls": "which are failures of TLS",
-    "protocol": "which violate HTTP",
-    "other": "for which the log has a word of its own",
-}
-"""What the other kinds of errors say."""
+SHORT: Final = 0.975
+"""A target has reached a plateau where its goodput stays below this share of the rate at all higher rates, …"""
+PLATEAU: Final = 1.04
+"""… and is at most so many times the first of these rates."""
+PAUSE: Final = 0.5
+FALLS: Final = 1.12
+"""Capacity falls at once if so many times more was carried as the backlog formed than in overload."""
+LASTING: Final = 2
+"""Overloaded rates, the highest, at which what lasts is no more than that."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +92,7 @@ class SaturationVerdict:
         return "TARGET_FAILING" if self.target_failing else "VALID"
 
 
-def judge(table: pl.DataFrame, asked: Collection[float] = ()) -> SaturationVerdict:
+def judge(table: pl.DataFrame, asked: Collection[float] = (), routes: pl.DataFrame | None = None) -> SaturationVerdict:
     """Find onset and saturation in the steps of a run, or say why there is none.
 
     Requests that the generator dropped count neither as sent nor as failures of the target.
@@ -108,29 +100,30 @@ def judge(table: pl.DataFrame, asked: Collection[float] = ()) -> SaturationVerdi
     Args:
         table: steps with their evidence, of `stability.judged_steps`. Those that are ``cut`` do not count.
         asked: the rates of a sweep that ended by itself, also those that it left out.
+        routes: how each route kept up in each step, of `route_balance`; None: unknown.
     """
     sent = table.with_columns(pl.col("scheduled", "errors") - pl.col("dropped"))
-    found, cut = _judge(sent.filter(pl.col("verdict") != CUT), asked), table.filter(pl.col("verdict") == CUT)["rate"]
-    return replace(found, sentence=found.sentence + describe_cut_steps(f"at {rate:g}/s" for rate in cut), steps=table)
+    found, cut = (
+        _judge(sent.filter(pl.col("verdict") != CUT), asked, routes),
+        table.filter(pl.col("verdict") == CUT)["rate"],
+    )
+    return replace(
+        found, sentence=found.sentence + sentences.describe_cut_steps(f"at {rate:g}/s" for rate in cut), steps=table
+    )
 
 
-def describe_cut_steps(cut: Iterable[str]) -> str:
-    """Words for steps that were cut short."""
-    return "".join(f"; the step {name} was cut short, not counted" for name in cut)
-
-
-def _judge(table: pl.DataFrame, asked: Collection[float]) -> SaturationVerdict:
-    measured = table.filter((pl.col("scheduled") >= FEWEST_REQUESTS) & pl.col("rate").is_not_nan())
+def _judge(table: pl.DataFrame, asked: Collection[float], routes: pl.DataFrame | None) -> SaturationVerdict:
+    measured = table.filter((pl.col("scheduled") >= sentences.FEWEST_REQUESTS) & pl.col("rate").is_not_nan())
     tested = by_rate(measured.filter(pl.col("outage").is_null()))
-    usable = _sent(measured, tested)
+    usable = _with_plateau(_sent(measured, tested))
     bad = (usable["over"] | usable["failing"]).to_numpy()
     if _failed(counting := by_rate(table.filter(pl.col("outage").is_null()))):
-        return no_verdict(_all_failed(counting), table, target_failing=True)
-    if tested.height < FEWEST_STEPS and not (GIVES_UP_AFTER <= usable.height == tested.height and bad.all()):
-        return no_verdict(
-            f"not enough data: {_too_few(measured, tested.height)}{_remedy(table, tested, asked)}{_outages(measured)}",
-            table,
-        )
+        return no_verdict(sentences.all_failed(counting), table, target_failing=True)
+    if tested.height < sentences.FEWEST_STEPS and not (
+        sentences.GIVES_UP_AFTER <= usable.height == tested.height and bad.all()
+    ):
+        text = sentences.too_few(measured, tested.height) + sentences.remedy(table, tested, asked)
+        return no_verdict(f"not enough data: {text}{sentences.outages(measured)}", table)
     first_generator, first_bad = first_lasting(tested["generator"].to_numpy()), _first_bad(usable, bad)
     if first_generator is not None:
         below = int((usable["rate"] < tested["rate"][first_generator]).sum())
@@ -141,22 +134,27 @@ def _judge(table: pl.DataFrame, asked: Collection[float]) -> SaturationVerdict:
         first = tested["rate"].to_list().index(above["rate"][0])
         return _generator_limited(tested, first, table)
     if first_bad == 0:
-        text = (
-            f"saturated already at the lowest rate{' that counts' * bool(limited.height)}, {rates[0]:g}/s: sweep lower"
-        )
-        return no_verdict(text + _outages(measured), table)
+        fewer = table.filter((pl.col("rate") < rates[0]) & (pl.col("scheduled") < sentences.FEWEST_REQUESTS))
+        text = sentences.saturated_at_first(rates[0], fewer, others=bool(limited.height))
+        return no_verdict(text + sentences.outages(measured), table)
+    alone = [] if routes is None else slow_routes(routes, rates)
+    if alone and 0 < (first := rates.tolist().index(alone[0].first)) <= (
+        len(rates) if first_bad is None else first_bad
+    ):
+        onset, saturation = find_onset(usable[:first].filter(~bad[:first])), _of_routes(usable, first, alone)
+        sentence = f"saturation ~{saturation.rate:.0f}/s ({_span(saturation)}): {saturation.why}"
+        return SaturationVerdict(sentence + sentences.outages(measured), onset, saturation, None, table)
     onset = find_onset(usable[:first_bad].filter(~bad[:first_bad]))
     if first_bad is None:
-        return _none(usable, onset, table, _outages(measured))
+        return _none(usable, onset, table, sentences.outages(measured))
     saturation = _saturation(usable, first_bad)
     sentence = f"saturation ~{saturation.rate:.0f}/s ({_span(saturation)}): {saturation.why}"
-    collapse = _collapse(usable) if usable["over"][first_bad] else ""
-    return SaturationVerdict(sentence + collapse + _outages(measured), onset, saturation, None, table)
+    collapse = sentences.collapse(usable) if usable["over"][first_bad] else ""
+    return SaturationVerdict(sentence + collapse + sentences.outages(measured), onset, saturation, None, table)
 
 
-def _span(bend: RateEstimate) -> str:
-    """The range of a rate, as text."""
-    return f"{round(bend.low or 0.0, 1):g}–{round(bend.high or 0.0, 1):g}"
+def _span(estimate: RateEstimate) -> str:
+    return sentences.span(estimate.low or 0.0, estimate.high or 0.0)
 
 
 def no_verdict(text: str, table: pl.DataFrame, *, target_failing: bool = False) -> SaturationVerdict:
@@ -178,13 +176,13 @@ def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
     """
     bad = pl.col("over") | pl.col("failing")
     mostly_over = pl.col("over").sum() >= (~pl.col("over") & pl.col("failing")).sum()
-    medians = ("mean", "p50", "p90", "p95", "p99", "sent", "settled_goodput", "slope", "lag_p95")
+    medians = ("mean", "p50", "p90", "p95", "p99", "sent", "settled_goodput", "slope", "lag_p95", "growth")
     return (
         steps.group_by("rate")
         .agg(
             pl.col("scheduled", "errors", "net_errors").sum(),
-            pl.col(*medians, "ok_p50", "ok_p99", "failed_p50", "duration").median(),
-            pl.col("failure").drop_nulls().first(),
+            pl.col(*medians, "settled_completed", "fell_behind", "ok_p50", "ok_p99", "failed_p50", "duration").median(),
+            pl.col("failure", "died").drop_nulls().first(),
             pl.col("error_base").first(),
             over=_half(bad) & mostly_over,
             failing=_half(bad) & (_half(pl.col("failing")) | ~mostly_over),
@@ -192,6 +190,25 @@ def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
         )
         .sort("rate")
     )
+
+
+def _with_plateau(usable: pl.DataFrame) -> pl.DataFrame:
+    """The same rates, of which those from a plateau of the goodput on are overloaded, whatever their times show.
+
+    A backlog that drains between steps, or that is served in another order than it came, does not make the median of
+    the response times rise within a step. But a target that answers no more at any higher rate has reached its limit.
+    """
+    rates, good = usable["rate"].to_numpy(), _good(usable)
+    answered = usable["settled_completed"].cast(pl.Float64).fill_null(np.inf).to_numpy()
+    growth = usable["growth"].cast(pl.Float64).fill_null(0.0).to_numpy()
+    short = (good < SHORT * rates) & (answered < SHORT * rates) & (growth > GROWTH)
+    p50 = usable["p50"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    for first in range(1, len(rates) - 1):
+        most = good[first:].max()
+        level = most <= PLATEAU * rates[first] and most * PLATEAU < rates[-1]
+        if short[first:].all() and level and p50[first] > RISE * np.median(p50[:first]):
+            return usable.with_columns(over=pl.Series(usable["over"].to_numpy() | (np.arange(len(rates)) >= first)))
+    return usable
 
 
 def _half(flag: pl.Expr) -> pl.Expr:
@@ -213,7 +230,8 @@ def _first_bad(usable: pl.DataFrame, bad: "np.ndarray[Any, np.dtype[np.bool_]]")
     A server cannot answer more than it carries. Where a backlog grew at a rate, and more than this rate was answered
     at a higher one, other load, a pause or a cold cache had slowed the server, and not the rate. Where it grew at all
     higher rates as well, a part of the server is saturated, as by one slow route, and the rest is not. After such a
-    slowness the highest rate alone proves nothing.
+    slowness the highest rate alone proves nothing, nor where its backlog came of a pause: while it grew, less than
+    `PAUSE` of the rate below was answered.
     """
     rates, over = usable["rate"].to_numpy(), usable["over"].to_numpy()
     good = usable["settled_goodput"].fill_null(0.0).to_numpy() / (1 - usable["error_base"].to_numpy())
@@ -221,7 +239,9 @@ def _first_bad(usable: pl.DataFrame, bad: "np.ndarray[Any, np.dtype[np.bool_]]")
     while (first := first_lasting(left)) is not None:
         later = good[first + 1 :]
         if not over[first] or bad[first:].all() or not len(later) or np.median(later) <= (1 + NEAR) * rates[first]:
-            return None if first == len(rates) - 1 and bad[:first].any() else first
+            alone = first == len(rates) - 1
+            paused = alone and first and (usable["fell_behind"][first] or math.inf) < PAUSE * good[first - 1]
+            return None if alone and (bad[:first].any() or paused) else first
         left[first] = False
     return None
 
@@ -237,7 +257,7 @@ def find_onset(steps: pl.DataFrame) -> RateEstimate:
     """
     name = _known(steps, "p90", "mean")
     frame = steps.filter(pl.col(name).is_finite() & (pl.col(name) > 0))
-    if frame.height < FEWEST_STEPS:
+    if frame.height < sentences.FEWEST_STEPS:
         return RateEstimate(False, "too few steps before saturation to find the onset")
     rates, rising = frame["rate"].to_numpy(), isotonic(np.log(frame[name].to_numpy()))
     limit = rising[0] + math.log(TWICE)
@@ -253,14 +273,48 @@ def find_onset(steps: pl.DataFrame) -> RateEstimate:
 def _saturation(usable: pl.DataFrame, first: int) -> RateEstimate:
     rates = usable["rate"].to_numpy()
     low, high = widened(rates, first)
-    if usable["over"][first]:
+    why = sentences.seen(usable, first)
+    if usable["died"][first] is not None:
+        rate = float(rates[first - 1 : first + 1].mean())
+    elif usable["over"][first]:
         least, most = (1 - NEAR) * rates[first - 1], (1 + NEAR) * rates[first]
         partly = np.median(_good(usable)[first:]) > most  # where one of several routes is slow, the others go on
         near = [] if partly else [guess for guess in _capacities(usable, first) if least <= guess <= most]
         rate = float(np.median(near) if near else rates[first - 1 : first + 1].mean())
+        if (lasting := _lasting_rate(usable, first)) is not None:
+            seen = usable["fell_behind"][first:].drop_nulls().to_numpy()
+            rate = float(np.clip(seen.max(), least, most)) if len(seen) else rate
+            why += sentences.falls(rate, lasting)
     else:
         rate = _one_percent_errors(usable, first)
-    return RateEstimate(True, _why(usable, first), rate, low, high)
+    return RateEstimate(True, why, rate, low, high)
+
+
+def _of_routes(usable: pl.DataFrame, first: int, alone: list[SlowRoute]) -> RateEstimate:
+    """The rate of all requests at which some routes saturate: what they answer, over their share of the requests."""
+    rates = usable["rate"].to_numpy()
+    low, high = widened(rates, first)
+    guesses = [route.completed / route.share for route in alone if route.completed > 0]
+    guess = float(np.median(guesses)) if guesses else float(rates[first - 1 : first + 1].mean())
+    rate = min(guess, (1 + NEAR) * float(rates[first]))
+    low = min(low, (1 - NEAR) * rate)  # near its limit the backlog of a small route is within chance
+    named = [(each.name, each.share) for each in alone]
+    why = sentences.of_routes(usable, first, named, grows=bool(guesses))
+    return RateEstimate(True, why, rate, low, high)
+
+
+def _lasting_rate(usable: pl.DataFrame, first: int) -> float | None:
+    """What a target carries in overload where its capacity falls at once; None where it does not.
+
+    It carried more than that at a lower rate or as the backlog formed, and the two highest overloaded rates without
+    errors agree.
+    """
+    over = _good(usable[first:].filter(pl.col("over") & ~pl.col("failing")))
+    if not len(over) or usable["settled_goodput"][first] is None:
+        return None
+    before = usable["fell_behind"][first:].drop_nulls().to_numpy().max(initial=_good(usable)[first - 1])
+    lasting = float(np.median(over))
+    return lasting if before > FALLS * lasting and over[-LASTING:].max() <= FALLS * lasting else None
 
 
 def _good(usable: pl.DataFrame) -> Floats:
@@ -307,111 +361,11 @@ def widened(rates: Floats, first_bad: int) -> tuple[float, float]:
     return min(low, (1 - NEAR) * good), max(high, (1 + NEAR) * bad)
 
 
-def _why(usable: pl.DataFrame, first: int) -> str:
-    row, lowest = usable.row(first, named=True), usable.row(0, named=True)
-    span = f"from {round(usable['rate'][first - 1], 1):g}–{round(row['rate'], 1):g}/s on"
-    if row["over"]:
-        return f"the backlog grows {span}" + (f", then errors ({row['failure']})" if row["failing"] else "")
-    return f"errors {span} ({row['failure']}), {_cause(row, lowest)}"
-
-
-def _cause(row: Mapping[str, Any], lowest: Mapping[str, Any]) -> str:
-    """Words for what refuses requests, from the kind of the errors and from how long the others and they took."""
-    kind = row["failure"].partition(":")[0]
-    normal, now, failed = (each or math.nan for each in (lowest["ok_p50"], row["ok_p50"], row["failed_p50"]))
-    flat, rising = now <= FLAT * normal, now > FLAT * normal  # neither where a time is not known
-    if kind in ("timeout", "connect_timeout"):
-        return "which are time-outs of the client" + (f", after {show(failed)}" if failed > 0 else "")
-    if kind in ("refused", "reset", "closed", "short_body"):
-        if flat and kind == "refused":
-            return "response times flat: a limit of connections or load shedding"
-        return "the target dropped connections: crashes, or a limit of connections"
-    if failed > GAVE_UP * normal and failed > GAVE_UP_S:
-        return f"which came after {show(failed)}: a time-out in the target, as of a connection pool or a queue"
-    if kind in ("429", "503"):
-        limiter = "a queue with a limit: load shedding" if rising else "rate limiter or load shedding"
-        return f"response times flat: {limiter}" if flat else limiter
-    if kind.isdigit():
-        return "which the application answers" + " at once" * (failed > 0)
-    return _OTHERS.get(kind, "whose kind the log does not say")
-
-
-def _too_few(measured: pl.DataFrame, usable: int) -> str:
-    """Words for fewer rates than a verdict needs."""
-    tried = measured["rate"].n_unique()
-    if tried and not usable:
-        return f"all {tried} rates had an outage" if tried > 1 else "the only rate had an outage"
-    calm = " and no outage" * (tried > usable)
-    have = "no rate has" if not usable else number_of(usable, "rate has", "rates have")
-    return f"{have} {FEWEST_REQUESTS} requests or more{calm}; {FEWEST_STEPS} such rates are needed"
-
-
-def _remedy(table: pl.DataFrame, tested: pl.DataFrame, asked: Collection[float]) -> str:
-    """Words for what to do about fewer rates than a verdict needs; empty where nothing but outages was measured."""
-    tried = table.filter(pl.col("rate").is_not_nan() & (pl.col("rate") > 0))  # 0: of users, who set no rate
-    rates = tried["rate"].unique().to_list()
-    if not rates or (not tested.height and tried["outage"].is_not_null().any()):
-        return ""
-    left_out = len(set(asked)) - len(rates)
-    ended_itself = tested.height > 0 and bool((tested["over"] | tested["failing"])[-1])
-    if left_out > 0 and not ended_itself:
-        return f": measure the {number_of(left_out, 'other rate')}, too"
-    told = suggest_more_data(rates, float(tried["duration"].to_numpy().max())) or "repeat the measurement"
-    return f": {told}" + f", or add --keep-going for the {number_of(left_out, 'rate')} left out" * (left_out > 0)
-
-
-def check_feasible(rates: Collection[float], seconds: float) -> str:
-    """Say why a sweep of steps so long cannot have an answer, before it is made; empty if it can."""
-    enough = sum(rate * seconds >= FEWEST_REQUESTS for rate in set(rates))
-    if enough >= FEWEST_STEPS:
-        return ""
-    text = f"an answer needs {FEWEST_STEPS} rates with {FEWEST_REQUESTS} requests each, and this sweep has {enough}"
-    return f"{text}: {suggest_more_data(rates, seconds)}"
-
-
-def suggest_more_data(rates: Collection[float], seconds: float) -> str:
-    """Say which rates, and how long steps, give enough rates enough requests; empty where these do."""
-    some = sorted(set(rates), reverse=True)
-    low, high = some[-1], some[0] if len(some) > 1 else FEWEST_STEPS * some[0]
-    fewer = f"give more rates, such as {low:g}..{high:g}:{_step((high - low) / (FEWEST_STEPS - 1)):g}"
-    needed = FEWEST_REQUESTS / some[:FEWEST_STEPS][-1]
-    longer = f"make the steps longer, such as --for {math.ceil(needed - 1e-9)}s"
-    return " and ".join([fewer] * (len(some) < FEWEST_STEPS) + [longer] * (needed > 1.01 * seconds))
-
-
-def _step(most: float) -> float:
-    """The largest of 1, 2 and 5 times a power of ten that is not above."""
-    power = 10.0 ** math.floor(math.log10(most))
-    return next(factor * power for factor in (5, 2, 1) if factor * power <= most * (1 + 1e-9))
-
-
 def _failed(steps: pl.DataFrame) -> bool:
     """Whether more than half of the requests failed at each rate, and not for want of a generator."""
     failed = steps["errors"] > FAILING * steps["scheduled"]
     sent = steps.filter(~pl.col("generator"))["scheduled"].sum()
     return int(sent) >= FEWEST and bool(failed.all())
-
-
-def _all_failed(usable: pl.DataFrame) -> str:
-    """Words for a target that failed more than half of the requests at every rate."""
-    share = int(usable["errors"].sum()) / int(usable["scheduled"].sum())
-    text = f"the target fails at every rate: {100 * share:.0f} % of the requests ({usable['failure'][0]}); "
-    best = usable.select((pl.col("rate") * (1 - pl.col("errors") / pl.col("scheduled"))).max()).item()
-    if best > 0:
-        return f"{text}at most {best:.3g}/s were answered as expected: sweep lower, or repair the target"
-    if usable["failure"][0].startswith(("401", "403")):
-        return f"{text}nothing was measured: it asks for cookies or passwords; {CREDENTIALS}"
-    return text + "nothing was measured: check its address and its log"
-
-
-def _outages(measured: pl.DataFrame) -> str:
-    """Words for the outages in steps that do not count."""
-    steps = measured.filter(pl.col("outage").is_not_null())
-    told = ""
-    for text in steps["outage"].unique(maintain_order=True):
-        rates = steps.filter(pl.col("outage") == text)["rate"].unique().sort()
-        told += f"; {text} ({', '.join(f'{rate:g}' for rate in rates)}/s, not counted)"
-    return told
 
 
 def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) -> SaturationVerdict:
@@ -453,18 +407,5 @@ def _none(usable: pl.DataFrame, onset: RateEstimate, table: pl.DataFrame, outage
 
 def _known(steps: pl.DataFrame, *names: str) -> str:
     """The first of these columns that has a time for enough steps; else the last."""
-    enough = max(FEWEST_STEPS, steps.height - 1)  # one step may have an infinite one
+    enough = max(sentences.FEWEST_STEPS, steps.height - 1)  # one step may have an infinite one
     return next((name for name in names if steps[name].is_finite().sum() >= enough), names[-1])
-
-
-def _collapse(usable: pl.DataFrame) -> str:
-    """Words for goodput that falls by more than a fifth under its peak, and stays there, while more is offered.
-
-    Steps with time-outs of the client are left out: there, goodput depends on the time-out.
-    """
-    waited = usable.filter(pl.col("net_errors") < ERROR_SHARE * pl.col("scheduled"))
-    goodput = waited["settled_goodput"].drop_nulls().to_numpy()
-    if not len(goodput):
-        return ""
-    after = goodput[int(goodput.argmax()) + 1 :]
-    return "; congestion collapse" if len(after) >= GIVES_UP_AFTER and after[-2:].max() < 0.8 * goodput.max() else ""

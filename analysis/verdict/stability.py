@@ -15,10 +15,12 @@ import polars as pl
 
 from logreplay.analysis.input.arrays import RequestArrays, name_kinds, those
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.statistics.failures import Flags, least_error_share, more_errors
+from logreplay.analysis.statistics.failures import Flags, Series, least_error_share, more_errors
 from logreplay.analysis.statistics.quantiles import Floats, Grouped, Part
 from logreplay.analysis.statistics.slices import slices
+from logreplay.analysis.statistics.trends import mann_kendall, relative_rise, theil_sen
 from logreplay.analysis.tables.aggregate import SETTLE, Flow, Windows, step_flow, step_windows, steps
+from logreplay.analysis.tables.overload import completed_falling_behind
 from logreplay.analysis.verdict.outages import Outage, outages
 
 BLOCKS: Final = 10
@@ -34,6 +36,13 @@ SENT_ENOUGH: Final = 0.98
 LATE_S: Final = 0.05
 LATE: Final = 0.2
 """Share of the median service time: a larger lag, of `LATE_S` at least, changes response times."""
+
+DIED: Final = 3
+"""A target that is gone for good died of its load if so many times the usual number was in flight just before."""
+DIED_LEAST: Final = 20
+"""So many requests are in flight then at least: fewer may come together by chance."""
+LOOKED_AT: Final = 2
+"""Overloaded rates, from the lowest on, at which the answers/s are measured while the backlog forms."""
 
 CUT: Final = "cut"
 """Verdict of a step that ended before its time, and that nothing speaks against: it proves nothing."""
@@ -76,11 +85,12 @@ def evidence(
         of these less the first two, over the first. ``slope``: seconds of response time gained per second.
         ``error_low``: lower end of the 99 % Wilson interval of the share of errors. ``error_base``: share of errors at
         the lowest rates, where it is the same at two of them or more, and not chance; else 0. ``failed_p50``: median
-        service time of the errors, seconds. ``over``: the backlog grows. ``failing``: more than 1 % errors beyond
-        ``error_base``, ``failure`` the most frequent of all errors and its share. ``outage``: a span without one
-        expected answer, whatever the rate. ``generator``: the generator sent less than the
-        rate, and late, or met another limit. ``verdict``: ``stable``, ``overloaded``, ``errors``, ``outage`` or
-        ``generator-limited``.
+        service time of the errors, seconds. ``fell_behind``: answers/s while the backlog began to grow, of the lowest
+        overloaded rates. ``died``: how many requests were in flight as the target died of them. ``over``: the backlog
+        grows. ``failing``: more than 1 % errors beyond ``error_base``, ``failure`` the most frequent of all errors and
+        its share. ``outage``: a span without one expected answer, whatever the rate. ``generator``: the generator sent
+        less than the rate, and late, or met another limit. ``verdict``: ``stable``, ``overloaded``, ``errors``,
+        ``outage`` or ``generator-limited``.
     """
     medians, means = _block_times(requests, windows)
     number = len(requests.labels)
@@ -107,10 +117,14 @@ def evidence(
     generator = (lag > threshold) & ((table["sent"].to_numpy() < SENT_ENOUGH * rate) | (lag_p50 > threshold))
     generator |= np.isin(requests.labels, list(limited))
     measured = ~dead & ~generator & requests.is_step
-    failing, base = more_errors(table["rate"].to_numpy(), errors, count, measured)
-    excused = _excused(found, table["rate"].to_numpy(), over, failing | dead)
+    rates = table["rate"].to_numpy()
+    in_flight = rates * table["mean"].cast(pl.Float64).to_numpy()
+    failing, base = more_errors(rates, errors, count, measured, failures_of_steps(requests, windows))
+    died = _died(found, rates, np.where(over | failing | dead | generator, np.nan, in_flight))
+    excused = _excused([outage for outage in found if outage not in died], rates, over, failing | dead)
     out = np.array([index in excused for index in range(number)], dtype=np.bool_)
     over, failing = over & ~out, failing & ~out
+    fell_behind = _fell_behind(requests, rates, over & ~generator, np.where(over | failing | out, np.nan, in_flight))
     verdict = np.select(
         [generator, out, over, failing], ["generator-limited", "outage", "overloaded", "errors"], default="stable"
     )
@@ -124,6 +138,10 @@ def evidence(
             "error_low": least_error_share(errors, count),
             "error_base": np.full(number, base),
             "failed_p50": _failed_p50(requests, number),
+            "fell_behind": fell_behind,
+            "died": [
+                next((text for each, text in died.items() if index in each.steps), None) for index in range(number)
+            ],
             "over": over,
             "failing": failing,
             "failure": [_failure(requests, index) if errors[index] else None for index in range(number)],
@@ -131,8 +149,66 @@ def evidence(
             "generator": generator,
             "verdict": verdict.astype(object),
         },
-        schema_overrides={"verdict": pl.String, "failure": pl.String, "outage": pl.String},
+        schema_overrides={"verdict": pl.String, "failure": pl.String, "outage": pl.String, "died": pl.String},
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def failures_of_steps(requests: RequestArrays, windows: Windows) -> list[Series]:
+    """The requests sent and failed in each second of each step; empty series where none failed."""
+    found: list[Series] = [(np.zeros(0, np.int64),) * 2 for _ in requests.labels]
+    if requests.good.all():
+        return found
+    first = windows.start // SECOND
+    number = windows.last // SECOND - first + 1
+    begin = np.cumsum(number) - number
+    counts, failed = np.zeros((2, int(number.sum())), np.int64)
+    for rows in slices(len(requests)):
+        part = requests.take(rows)
+        place = begin[part.step] + part.scheduled // SECOND - first[part.step]
+        counts += np.bincount(place[part.sent], minlength=len(counts))
+        failed += np.bincount(place[part.sent & part.failed], minlength=len(counts))
+    ends = (begin + number)[:-1]
+    return list(zip(np.split(counts, ends), np.split(failed, ends), strict=True))
+
+
+def _usual(rate: Floats, in_flight: Floats, below: float) -> float:
+    """Mean requests in flight at the highest carried rate below one; 0 where there is none.
+
+    Of several trials the fewest: others may hold the backlog of the step before.
+
+    Args:
+        rate: (steps,) requests/s.
+        in_flight: (steps,) mean requests in flight; NaN where a step was not carried.
+        below: requests/s.
+    """
+    lower = (rate < below) & (in_flight > 0)
+    return float(in_flight[lower & (rate == rate[lower].max(initial=0.0))].min(initial=np.inf)) if lower.any() else 0.0
+
+
+def _died(found: list[Outage], rate: Floats, in_flight: Floats) -> dict[Outage, str]:
+    """The outage without end that the load caused, and what to say of it.
+
+    It covers two rates at least, and just before it three times the requests were in flight that are usual at the
+    rate below.
+    """
+    died = {}
+    for outage in found:
+        rates = rate[list(outage.steps)]
+        usual = _usual(rate, in_flight, rates.min())
+        before = outage.in_flight or 0
+        if usual and len(set(rates)) > 1 and before >= max(DIED * usual, DIED_LEAST):
+            died[outage] = f"{before} in flight (usual {usual:.2g})"
+    return died
+
+
+def _fell_behind(requests: RequestArrays, rate: Floats, over: Flags, in_flight: Floats) -> Floats:
+    """(steps,) answers/s as the backlog began to grow, of the lowest `LOOKED_AT` overloaded rates; NaN elsewhere."""
+    carried = np.full(len(rate), np.nan)
+    rates = [each for each in np.unique(rate[over]) if over[rate == each].mean() >= 1 / 2][:LOOKED_AT]
+    for step in np.flatnonzero(over & np.isin(rate, rates)):
+        if usual := _usual(rate, in_flight, rate[step]):
+            carried[step] = completed_falling_behind(requests, int(step), usual)
+    return carried
 
 
 def late_from(service_p50: pl.Expr) -> pl.Expr:
@@ -201,40 +277,3 @@ def _block_times(requests: RequestArrays, windows: Windows) -> tuple[Floats, Flo
     parts = (part(rows) for rows in slices(len(requests)))
     medians = Grouped.of_parts(parts, groups, len(requests)).quantile(0.5)
     return medians.reshape(number, BLOCKS), means.reshape(number, BLOCKS)
-
-
-def relative_rise(series: Floats) -> Floats:
-    """Return how much the last two values of each row exceed the first two, as a share of these; NaN for empty rows."""
-    result = np.full(len(series), np.nan)
-    for index, row in enumerate(series):
-        known = row[~np.isnan(row)]
-        if len(known):
-            result[index] = known[-2:].mean() / max(known[:2].mean(), 1e-6) - 1
-    return result
-
-
-def mann_kendall(series: Floats) -> Floats:
-    """Return the trend statistic of each row: standard normal without a trend, above 2.3 clearly rising.
-
-    Args:
-        series: (rows, n); NaN where there is no value.
-
-    Source: Kendall, Rank correlation methods; the variance is n(n-1)(2n+5)/18.
-    """
-    width = series.shape[1]
-    low, high = np.triu_indices(width, 1)
-    score = np.nansum(np.sign(series[:, high] - series[:, low]), axis=1)
-    n = np.sum(~np.isnan(series), axis=1)
-    deviation = np.sqrt(np.maximum(n * (n - 1) * (2 * n + 5) / 18, 1.0))
-    result: Floats = (score - np.sign(score)) / deviation
-    return result
-
-
-def theil_sen(series: Floats, spacing: Floats) -> Floats:
-    """Return the median slope of each row (rows, n) of values ``spacing`` (rows,) apart; NaN where it has none."""
-    low, high = np.triu_indices(series.shape[1], 1)
-    slopes = (series[:, high] - series[:, low]) / (high - low)
-    result = np.full(len(series), np.nan)
-    some = np.any(~np.isnan(slopes), axis=1)
-    result[some] = np.nanmedian(slopes[some], axis=1) / spacing[some]
-    return result

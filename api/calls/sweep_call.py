@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from logreplay.analysis.input.run_metadata import ClosedLoop
-from logreplay.analysis.verdict.saturation import check_feasible
+from logreplay.analysis.verdict.saturation_sentences import check_feasible
 from logreplay.calls.sending_call import SendingCall
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any, Final, Literal
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -914,7 +915,7 @@ class Scored:
 def score(system: System, seed: int) -> Scored:
     """Sweep a system, and judge the verdict on it."""
     rng = np.random.default_rng(seed)
-    sweep = system.sweeps[(seed + SYSTEMS.index(system)) % len(system.sweeps)]
+    sweep = system.sweeps[(seed + crc32(system.name.encode())) % len(system.sweeps)]
     arrivals = sweep.arrivals(rng)
     capacity = system.truth(arrivals) if callable(system.truth) else system.truth
     analysis = analyse(system.serve(arrivals, rng))

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from logreplay.analysis.verdict.saturation import by_rate, check_feasible, find_onset, first_lasting, judge, widened
+from logreplay.analysis.verdict.saturation import by_rate, find_onset, first_lasting, judge, widened
+from logreplay.analysis.verdict.saturation_sentences import check_feasible
 
 FLOATS = (
     *("mean", "p50", "p90", "p95", "p99", "sent", "settled_goodput", "slope", "lag_p95", "rate"),
     *("ok_p50", "ok_p99", "failed_p50", "duration", "error_base"),
+    *("growth", "settled_completed", "fell_behind"),
 )
 FLAGS = ("over", "failing", "generator")
 OUTAGE = "6 s of 502 at 14:03:07 UTC"
@@ -40,7 +42,7 @@ def table(*steps: dict[str, Any]) -> pl.DataFrame:
     kinds = (
         dict.fromkeys(FLOATS, pl.Float64)
         | dict.fromkeys(FLAGS, pl.Boolean)
-        | {"failure": pl.String, "outage": pl.String, "verdict": pl.String}
+        | {"failure": pl.String, "outage": pl.String, "died": pl.String, "verdict": pl.String}
     )
     counts = dict.fromkeys(("scheduled", "dropped", "errors", "net_errors"), pl.Int64)
     return pl.DataFrame(steps, schema={**kinds, **counts})
@@ -290,7 +292,9 @@ def test_requests_that_were_never_sent_are_no_failures_of_the_target() -> None:
 def test_goodput_that_falls_by_a_fifth_under_overload_is_a_congestion_collapse() -> None:
     steps = carried_up_to(260)
     fell = [{**each, "settled_goodput": 150.0} if each["rate"] > 300 else each for each in steps]
-    assert judge(table(*fell)).sentence == judge(table(*steps)).sentence + "; congestion collapse"
+    assert judge(table(*fell)).sentence == judge(table(*steps)).sentence + (
+        "; the target carries 260/s until a backlog forms, and 150/s then, which lasts; congestion collapse"
+    )
 
 
 def test_goodput_of_steps_that_mostly_timed_out_is_no_collapse() -> None:

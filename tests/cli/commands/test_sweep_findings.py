@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-from logreplay.analysis.verdict.saturation import check_feasible
+from logreplay.analysis.verdict.saturation_sentences import check_feasible
 from logreplay.cli.main import cli, run
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.verdict import Finding, Judgement, RunVerdict, Severity, Waits

@@ -1,0 +1,42 @@
+"""Trends in short series: whether they rise beyond chance, by how much, and how fast."""
+
+import numpy as np
+
+from logreplay.analysis.statistics.quantiles import Floats
+
+
+def relative_rise(series: Floats) -> Floats:
+    """Return how much the last two values of each row exceed the first two, as a share of these; NaN for empty rows."""
+    result = np.full(len(series), np.nan)
+    for index, row in enumerate(series):
+        known = row[~np.isnan(row)]
+        if len(known):
+            result[index] = known[-2:].mean() / max(known[:2].mean(), 1e-6) - 1
+    return result
+
+
+def mann_kendall(series: Floats) -> Floats:
+    """Return the trend statistic of each row: standard normal without a trend, above 2.3 clearly rising.
+
+    Args:
+        series: (rows, n); NaN where there is no value.
+
+    Source: Kendall, Rank correlation methods; the variance is n(n-1)(2n+5)/18.
+    """
+    width = series.shape[1]
+    low, high = np.triu_indices(width, 1)
+    score = np.nansum(np.sign(series[:, high] - series[:, low]), axis=1)
+    n = np.sum(~np.isnan(series), axis=1)
+    deviation = np.sqrt(np.maximum(n * (n - 1) * (2 * n + 5) / 18, 1.0))
+    result: Floats = (score - np.sign(score)) / deviation
+    return result
+
+
+def theil_sen(series: Floats, spacing: Floats) -> Floats:
+    """Return the median slope of each row (rows, n) of values ``spacing`` (rows,) apart; NaN where it has none."""
+    low, high = np.triu_indices(series.shape[1], 1)
+    slopes = (series[:, high] - series[:, low]) / (high - low)
+    result = np.full(len(series), np.nan)
+    some = np.any(~np.isnan(slopes), axis=1)
+    result[some] = np.nanmedian(slopes[some], axis=1) / spacing[some]
+    return result

@@ -1,0 +1,196 @@
+"""The sentences of the verdict on a sweep: one for the evidence, and one for the limits of this evidence.
+
+Each sentence stands beside the rule that chooses its words; `logreplay.analysis.verdict.saturation` finds the figures.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import polars as pl
+
+from logreplay.analysis.format_time import show
+from logreplay.analysis.statistics.failures import ERROR_SHARE
+from logreplay.analysis.verdict.status_changes import CREDENTIALS
+from logreplay.core.plural import number_of
+
+FEWEST_STEPS: Final = 5
+FEWEST_REQUESTS: Final = 100
+GIVES_UP_AFTER: Final = 2
+"""Bad steps in a row after which a sweep goes no higher: if it had no others, that is the answer."""
+FLAT: Final = 2.0
+"""Response times are flat if the median of the good responses is below so many times that at the lowest rate."""
+GAVE_UP: Final = 3.0
+GAVE_UP_S: Final = 0.1
+"""Errors that take so many times as long as a good response, and so long, are the end of a wait."""
+
+_OTHERS: Final = {
+    "tls": "which are failures of TLS",
+    "protocol": "which violate HTTP",
+    "other": "for which the log has a word of its own",
+}
+"""What the other kinds of errors say."""
+
+
+def span(low: float, high: float) -> str:
+    """The range of a rate, as text."""
+    return f"{round(low, 1):g}–{round(high, 1):g}"
+
+
+def seen(usable: pl.DataFrame, first: int) -> str:
+    """Words for what happens from a rate on."""
+    row, lowest = usable.row(first, named=True), usable.row(0, named=True)
+    place = f"from {round(usable['rate'][first - 1], 1):g}–{round(row['rate'], 1):g}/s on"
+    if row["died"]:
+        return f"the target died at {row['rate']:g}/s with {row['died']}, and did not answer again ({row['failure']})"
+    if row["over"]:
+        return f"the backlog grows {place}" + (f", then errors ({row['failure']})" if row["failing"] else "")
+    return f"errors {place} ({row['failure']}), {_cause(row, lowest)}"
+
+
+def _cause(row: Mapping[str, Any], lowest: Mapping[str, Any]) -> str:
+    """Words for what refuses requests, from the kind of the errors and from how long the others and they took."""
+    kind = row["failure"].partition(":")[0]
+    normal, now, failed = (each or math.nan for each in (lowest["ok_p50"], row["ok_p50"], row["failed_p50"]))
+    flat, rising = now <= FLAT * normal, now > FLAT * normal  # neither where a time is not known
+    if kind in ("timeout", "connect_timeout"):
+        return "which are time-outs of the client" + (f", after {show(failed)}" if failed > 0 else "")
+    if kind in ("refused", "reset", "closed", "short_body"):
+        if flat and kind == "refused":
+            return "response times flat: a limit of connections or load shedding"
+        return "the target dropped connections: crashes, or a limit of connections"
+    if failed > GAVE_UP * normal and failed > GAVE_UP_S:
+        return f"which came after {show(failed)}: a time-out in the target, as of a connection pool or a queue"
+    if kind in ("429", "503"):
+        limiter = "a queue with a limit: load shedding" if rising else "rate limiter or load shedding"
+        return f"response times flat: {limiter}" if flat else limiter
+    if kind.isdigit():
+        return "which the application answers" + " at once" * (failed > 0)
+    return _OTHERS.get(kind, "whose kind the log does not say")
+
+
+def falls(before: float, lasting: float) -> str:
+    """Words for capacity that falls at once under overload."""
+    return f"; the target carries {before:.0f}/s until a backlog forms, and {lasting:.0f}/s then, which lasts"
+
+
+def of_routes(usable: pl.DataFrame, first: int, routes: Sequence[tuple[str, float]], *, grows: bool) -> str:
+    """Words for routes that saturate while the others do not.
+
+    Args:
+        usable: the rates.
+        first: the first rate at which they do.
+        routes: name and share of each.
+        grows: whether their backlog grows; else they fail.
+    """
+    row, good = usable.row(first, named=True), usable["rate"][first - 1]
+    named = " and ".join(f"{name} ({100 * share:.0f} % of the requests)" for name, share in routes)
+    place = f"from {round(good, 1):g}–{round(row['rate'], 1):g}/s on"
+    place += f" ({row['failure']})" if row["failure"] and not grows else ""
+    alone = f"only on {'route' if len(routes) == 1 else 'routes'} {named}"
+    return f"{'the backlog grows' if grows else 'errors'} {place}, {alone}"
+
+
+def saturated_at_first(rate: float, below: pl.DataFrame, *, others: bool) -> str:
+    """Words for a target that is overloaded at the lowest rate that counts.
+
+    Args:
+        rate: this rate, requests/s.
+        below: the steps at lower rates with too few requests to be judged.
+        others: whether lower rates do not count for another reason.
+    """
+    if below.is_empty() or below.sort("rate").select(pl.col("over") | pl.col("failing")).item(0, 0):
+        return f"saturated already at the lowest rate{' that counts' * others}, {rate:g}/s: sweep lower"
+    longest = float(below["duration"].to_numpy().max())
+    fewer = number_of(below["rate"].n_unique(), "rate has", "rates have")
+    text = f"not enough data below {rate:g}/s, where the target is overloaded: {fewer} under {FEWEST_REQUESTS} requests"
+    return f"{text}: {suggest_more_data(below['rate'].unique().to_list(), longest)}"
+
+
+def describe_cut_steps(cut: Iterable[str]) -> str:
+    """Words for steps that were cut short."""
+    return "".join(f"; the step {name} was cut short, not counted" for name in cut)
+
+
+def too_few(measured: pl.DataFrame, usable: int) -> str:
+    """Words for fewer rates than a verdict needs."""
+    tried = measured["rate"].n_unique()
+    if tried and not usable:
+        return f"all {tried} rates had an outage" if tried > 1 else "the only rate had an outage"
+    calm = " and no outage" * (tried > usable)
+    have = "no rate has" if not usable else number_of(usable, "rate has", "rates have")
+    return f"{have} {FEWEST_REQUESTS} requests or more{calm}; {FEWEST_STEPS} such rates are needed"
+
+
+def remedy(table: pl.DataFrame, tested: pl.DataFrame, asked: Collection[float]) -> str:
+    """Words for what to do about fewer rates than a verdict needs; empty where nothing but outages was measured."""
+    tried = table.filter(pl.col("rate").is_not_nan() & (pl.col("rate") > 0))  # 0: of users, who set no rate
+    rates = tried["rate"].unique().to_list()
+    if not rates or (not tested.height and tried["outage"].is_not_null().any()):
+        return ""
+    left_out = len(set(asked)) - len(rates)
+    ended_itself = tested.height > 0 and bool((tested["over"] | tested["failing"])[-1])
+    if left_out > 0 and not ended_itself:
+        return f": measure the {number_of(left_out, 'other rate')}, too"
+    told = suggest_more_data(rates, float(tried["duration"].to_numpy().max())) or "repeat the measurement"
+    return f": {told}" + f", or add --keep-going for the {number_of(left_out, 'rate')} left out" * (left_out > 0)
+
+
+def check_feasible(rates: Collection[float], seconds: float) -> str:
+    """Say why a sweep of steps so long cannot have an answer, before it is made; empty if it can."""
+    enough = sum(rate * seconds >= FEWEST_REQUESTS for rate in set(rates))
+    if enough >= FEWEST_STEPS:
+        return ""
+    text = f"an answer needs {FEWEST_STEPS} rates with {FEWEST_REQUESTS} requests each, and this sweep has {enough}"
+    return f"{text}: {suggest_more_data(rates, seconds)}"
+
+
+def suggest_more_data(rates: Collection[float], seconds: float) -> str:
+    """Say which rates, and how long steps, give enough rates enough requests; empty where these do."""
+    some = sorted(set(rates), reverse=True)
+    low, high = some[-1], some[0] if len(some) > 1 else FEWEST_STEPS * some[0]
+    fewer = f"give more rates, such as {low:g}..{high:g}:{_step((high - low) / (FEWEST_STEPS - 1)):g}"
+    needed = FEWEST_REQUESTS / some[:FEWEST_STEPS][-1]
+    longer = f"make the steps longer, such as --for {math.ceil(needed - 1e-9)}s"
+    return " and ".join([fewer] * (len(some) < FEWEST_STEPS) + [longer] * (needed > 1.01 * seconds))
+
+
+def _step(most: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten that is not above."""
+    power = 10.0 ** math.floor(math.log10(most))
+    return next(factor * power for factor in (5, 2, 1) if factor * power <= most * (1 + 1e-9))
+
+
+def all_failed(usable: pl.DataFrame) -> str:
+    """Words for a target that failed more than half of the requests at every rate."""
+    share = int(usable["errors"].sum()) / int(usable["scheduled"].sum())
+    text = f"the target fails at every rate: {100 * share:.0f} % of the requests ({usable['failure'][0]}); "
+    best = usable.select((pl.col("rate") * (1 - pl.col("errors") / pl.col("scheduled"))).max()).item()
+    if best > 0:
+        return f"{text}at most {best:.3g}/s were answered as expected: sweep lower, or repair the target"
+    if usable["failure"][0].startswith(("401", "403")):
+        return f"{text}nothing was measured: it asks for cookies or passwords; {CREDENTIALS}"
+    return text + "nothing was measured: check its address and its log"
+
+
+def outages(measured: pl.DataFrame) -> str:
+    """Words for the outages in steps that do not count."""
+    steps = measured.filter(pl.col("outage").is_not_null())
+    told = ""
+    for text in steps["outage"].unique(maintain_order=True):
+        rates = steps.filter(pl.col("outage") == text)["rate"].unique().sort()
+        told += f"; {text} ({', '.join(f'{rate:g}' for rate in rates)}/s, not counted)"
+    return told
+
+
+def collapse(usable: pl.DataFrame) -> str:
+    """Words for goodput that falls by more than a fifth under its peak, and stays there, while more is offered.
+
+    Steps with time-outs of the client are left out: there, goodput depends on the time-out.
+    """
+    waited = usable.filter(pl.col("net_errors") < ERROR_SHARE * pl.col("scheduled"))
+    goodput = waited["settled_goodput"].drop_nulls().to_numpy()
+    if not len(goodput):
+        return ""
+    after = goodput[int(goodput.argmax()) + 1 :]
+    return "; congestion collapse" if len(after) >= GIVES_UP_AFTER and after[-2:].max() < 0.8 * goodput.max() else ""

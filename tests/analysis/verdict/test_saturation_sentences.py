@@ -1,0 +1,37 @@
+"""The sentences of a sweep name limits that no single step shows, with their figures."""
+
+import pytest
+
+from support.simulated_systems import Sweep
+from support.unlike_systems import swept
+
+
+def test_a_target_that_dies_of_its_load_is_not_excused_as_an_outage() -> None:
+    found = swept("killed at 40 in flight, refused").verdict
+    assert found.saturation.why == (
+        "the target died at 200/s with 38 in flight (usual 4.8), and did not answer again (refused: 100 %)"
+    )
+    assert (found.saturation.low, found.saturation.high) == (100, 250)
+
+
+def test_a_target_that_is_stopped_with_few_requests_in_flight_has_an_outage() -> None:
+    found = swept("stopped by hand, 502").verdict
+    assert not found.saturation.found
+    assert "; nothing but 502 from " in found.sentence
+
+
+def test_capacity_that_falls_under_overload_has_both_rates_and_says_which_lasts() -> None:
+    found = swept("thrashes above 80").verdict
+    assert found.saturation.rate == pytest.approx(250, rel=0.08)
+    assert found.saturation.why == (
+        "the backlog grows from 250–300/s on; the target carries 251/s until a backlog forms, and 149/s then, which "
+        "lasts"
+    )
+
+
+def test_rates_below_an_overload_that_have_too_few_requests_are_called_too_little_data() -> None:
+    found = swept("too few below, a queue", Sweep(range(2, 31, 2), 8)).verdict
+    assert found.sentence == (
+        "not enough data below 16/s, where the target is overloaded: 7 rates have under 100 requests: make the steps "
+        "longer, such as --for 17s"
+    )
