@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -51,6 +52,27 @@ ABOVE = {
     "api": ("core", "parsers", "replay", "analysis"),
 }
 """The packages that each library may import besides itself."""
+SHOWN: Final = {
+    "what results hold": {
+        "analysis.response_diff.aggregate", "analysis.tables.schedule_accuracy", "analysis.verdict.checks",
+        "analysis.verdict.compare_log", "analysis.verdict.comparison", "parsers.conversion.report",
+        "replay.monitor.snapshot", "replay.results.stop_rules",
+    },
+    "figures, rows and names as texts": {
+        "analysis.format_time", "analysis.input.external_metrics", "analysis.output.duet_page",
+        "analysis.response_diff.rules", "analysis.summary", "analysis.verdict.gates",
+        "analysis.verdict.status_changes", "replay.senders.trace",
+    },
+    "files for other programs: a row and test cases of what is shown": {
+        "analysis.output.history", "analysis.output.junit",
+    },
+    "commands whose function is a part of these libraries: calibrate, init, plot, seconds, urls": {
+        "analysis.analyze", "analysis.input.sources", "analysis.output.pictures", "analysis.output.plots.hockey_stick",
+        "analysis.output.plots.overlay", "replay.checks.calibrate", "replay.checks.preflight",
+        "replay.requests.url_rows", "replay.requests.url_templates",
+    },
+}  # fmt: skip
+"""Modules of the three libraries from which the command line takes what it shows; for the rest it calls `api/`."""
 MOST_MODULES = 16
 ACTING = {
     "files: tested with files, by the commands and classes that use them": {
@@ -201,6 +223,12 @@ def test_parsers_replay_and_analysis_stand_beside_each_other_on_the_core_and_bel
     for module in modules(package):
         used = {package_of(name) for name in imports(module) if name.partition(".")[0] == "logreplay"}
         assert used <= {package, *ABOVE[package]}, module
+
+
+def test_the_command_line_calls_the_api_and_takes_only_what_it_shows_from_elsewhere() -> None:
+    found = {name.removeprefix("logreplay.") for module in modules("cli") for name in imports(module)}
+    taken = {name for name in found if name.partition(".")[0] in ("parsers", "replay", "analysis")}
+    assert taken == {name for names in SHOWN.values() for name in names}
 
 
 def test_only_the_command_line_imports_click() -> None:
