@@ -64,7 +64,7 @@ def cli(context: click.Context) -> None:
     if context.invoked_subcommand not in WITHOUT_SETTINGS:
         try:
             find_settings(context, cli)
-        except click.ClickException:
+        except (click.ClickException, LogreplayError):
             if not context.meta.get(_HELP):  # help is there for whoever has to mend the file
                 raise
 

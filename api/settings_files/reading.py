@@ -1,8 +1,6 @@
 """Parameters of a function from a settings file."""
 
-import tomllib
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from functools import cache
 from os import PathLike
 from pathlib import Path
@@ -13,8 +11,9 @@ from logreplay.options import kinds
 from logreplay.options.option import Option
 from logreplay.options.other_commands import OTHERS
 from logreplay.options.table import MOST_USED, options_of
+from logreplay.settings_files.entries import Meanings, entries, nearest, shared
 from logreplay.settings_files.places import DESTINATIONS, NEEDS_TYPED_DESTINATION, check_places
-from logreplay.settings_files.rules import check_allowed, line_of, opposite
+from logreplay.settings_files.rules import opposite
 
 _ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     **{"run": ("log", "target"), "sweep": ("rates", "log", "target"), "find": ("log", "target")},
@@ -42,32 +41,13 @@ def settings(function: str, path: str | PathLike[str] = "logreplay.toml") -> dic
         LogreplayError: the file cannot be read, has an unknown name or a value of the wrong kind, or sets what it
             may not.
     """
-    path, commands = Path(path), [*MOST_USED, *OTHERS]
     if function not in _ARGUMENTS:
-        raise UsageError(f"{function!r} is not a function{_near(function, _ARGUMENTS)}")
-    try:
-        text = path.read_text(encoding="utf-8")
-        found = tomllib.loads(text)
-    except OSError as error:
-        raise LogreplayError(f"{path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise LogreplayError(f"{path}: is not TOML: {error}; mend it, or delete it") from None
-    for section in [name for name, value in found.items() if isinstance(value, dict)]:
-        if section not in commands:
-            where = f"{path}, line {line_of(text, section, '')}"
-            raise LogreplayError(f"{where}: there is no command {section!r}{_near(section, commands)}")
-    top, keys, taken = _shared(), _keys(function), dict[str, Any]()
-    for section, names in (("", top), (function, keys)):
-        for key, value in (found.get(section, {}) if section else found).items():
-            where = f"{path}, line {line_of(text, section, key)}"
-            if not section and isinstance(value, dict):
-                continue
-            if key not in names:
-                raise LogreplayError(f"{where}: there is no option {key!r}{_instead(key, names, section)}")
-            check_allowed(where, path, key, value)
-            if key in keys and (section or _meaning(keys[key]) == top[key]):
-                taken[key] = _typed(where, key, keys[key], value)
-                _check_sent(where, function, key, keys[key], taken[key])
+        raise UsageError(f"{function!r} is not a function{nearest(function, _ARGUMENTS)}")
+    path, keys, taken = Path(path), _keys(function), dict[str, Any]()
+    for entry in entries(path, _meanings(), _shared()):
+        if entry.command == function:
+            taken[entry.key] = _typed(entry.where, entry.key, keys[entry.key], entry.value)
+            _check_sent(entry.where, function, entry.key, keys[entry.key], taken[entry.key])
     check_places(str(path), taken)
     if taken.keys() & {*DESTINATIONS} and (both := taken.keys() & {*NEEDS_TYPED_DESTINATION}):
         raise LogreplayError(f"{path} sets {min(both)} and the target; a file cannot do both: give one in the program")
@@ -77,27 +57,18 @@ def settings(function: str, path: str | PathLike[str] = "logreplay.toml") -> dic
 
 @cache
 def _shared() -> Mapping[str, object]:
-    """The keys at the top of a file, and their meaning there: what run, sweep and find agree on, then all commands."""
-    meanings: dict[str, list[object]] = {}
-    for among in (("run", "sweep", "find"), (*MOST_USED, *OTHERS)):
-        found: dict[str, list[object]] = {}
-        for command in among:
-            for key, meant in _keys(command).items():
-                found.setdefault(key, []).append(_meaning(meant))
-        meanings = {**found, **meanings}
-    return {key: one for key, (one, *others) in meanings.items() if all(other == one for other in others)}
+    return shared(_meanings())
+
+
+@cache
+def _meanings() -> Meanings:
+    commands = (*MOST_USED, *OTHERS)
+    return {command: {key: _meaning(meant) for key, meant in _keys(command).items()} for command in commands}
 
 
 def _meaning(meant: _Key) -> object:
     _, option, _ = meant
     return (option.kind in _SWITCHES, option.several, option.help) if option else "argument"
-
-
-def _instead(key: str, names: Iterable[str], section: str) -> str:
-    """The end of a refusal of a key: the sections that have it, or the keys near to it."""
-    some = [command for command in (*MOST_USED, *OTHERS) if not section and key in _keys(command)]
-    where = " or ".join(f"[{command}]" for command in some)
-    return f"; it is not the same in all commands, so put it into {where}" if some else _near(key, names)
 
 
 def _keys(command: str) -> dict[str, _Key]:
@@ -156,8 +127,3 @@ def _is_parameter(function: str, meant: _Key) -> bool:
     name, option, _ = meant
     among = {one.name: one.kind.annotation for one in options_of(function, python=True)}
     return option is None or among.get(name) == option.kind.annotation
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name.replace("_", "-"), sorted(set(known)), n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(sorted(set(known)))}"

@@ -35,7 +35,8 @@ def find_settings(context: click.Context, group: click.Group) -> None:
     """Read the file and the variables, for the commands of this context.
 
     Raises:
-        ClickException: one of them has an unknown name or a wrong value, or the file sets what it may not.
+        ClickException: one of them has a wrong value.
+        LogreplayError: the file is not TOML, has an unknown name, or sets what it may not.
     """
     variables = read_variables(group, os.environ)
     file = read_settings(group, Path(FILE)) if Path(FILE).is_file() else {}

@@ -1,19 +1,18 @@
 """Options from ``logreplay.toml``."""
 
-import tomllib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from logreplay.cli.settings.option_names import is_switch, nearest, settable, switched, takes_several
+from logreplay.cli.settings.option_names import is_switch, settable, switched, takes_several
 from logreplay.cli.settings.precedence import Rank, Setting
-from logreplay.settings_files.rules import FILE, check_allowed, line_of
+from logreplay.settings_files.entries import entries
+from logreplay.settings_files.entries import shared as agreed
+from logreplay.settings_files.rules import FILE
 
 WITHOUT_SETTINGS: Final = ("init", "completion", "man")
 """Commands that take no settings."""
-_SENDING: Final = ("run", "sweep", "find")
 
 
 def read_settings(group: click.Group, path: Path) -> dict[str, dict[str, Setting]]:
@@ -23,44 +22,18 @@ def read_settings(group: click.Group, path: Path) -> dict[str, dict[str, Setting
         For each command the settings by the name of the parameter.
 
     Raises:
-        ClickException: it is not TOML, has an unknown name or a value of the wrong kind, or sets what it may not.
+        ClickException: a value is of the wrong kind.
+        LogreplayError: it is not TOML, has an unknown name, or sets what it may not.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        found = tomllib.loads(text)
-    except OSError as error:
-        raise click.ClickException(f"{path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise click.ClickException(f"{path}: is not TOML: {error}; mend it, or delete it") from None
     known = configurable(group)
-    everywhere = shared(group)
+    kinds = {command: {key: _kind(one) for key, one in options.items()} for command, options in known.items()}
     values: dict[str, dict[str, Setting]] = {name: {} for name in known}
-    top = {key: value for key, value in found.items() if not isinstance(value, dict)}
-    for key, value in top.items():
-        where = f"{path}, line {line_of(text, '', key)}"
-        check_allowed(where, path, key, value)
-        if key not in everywhere:
-            some = [name for name, options in known.items() if key in options]
-            why = f"; it is not the same in all commands, so put it into {' or '.join(f'[{name}]' for name in some)}"
-            raise click.ClickException(
-                f"{where}: there is no option {key!r} for all commands{why if some else _meant(key, everywhere)}"
-            )
-        for name, options in known.items():
-            if key in options and alike(options[key], everywhere[key]):
-                typed = _as_typed(where, key, options[key], value)
-                values[name][options[key].name or ""] = Setting(typed, Rank.FILE, FILE)
-    for section in [name for name in found if name not in top]:
-        if section not in known:
-            where = f"{path}, line {line_of(text, section, '')}"
-            raise click.ClickException(f"{where}: there is no command {section!r}{_meant(section, known)}")
-        for key, value in found[section].items():
-            where = f"{path}, line {line_of(text, section, key)}"
-            if key not in known[section]:
-                raise click.ClickException(f"{where}: {section} has no option {key!r}{_meant(key, known[section])}")
-            check_allowed(where, path, key, value)
-            parameter = known[section][key]
-            typed = _as_typed(where, key, parameter, value)
-            values[section][parameter.name or ""] = Setting(typed, Rank.FILE_SECTION, FILE)
+    for entry in entries(path, kinds, shared(group)):
+        parameter = known[entry.command][entry.key]
+        typed = _as_typed(entry.where, entry.key, parameter, entry.value)
+        values[entry.command][parameter.name or ""] = Setting(
+            typed, Rank.FILE_SECTION if entry.own else Rank.FILE, FILE
+        )
     return values
 
 
@@ -76,14 +49,7 @@ def alike(parameter: click.Parameter, kind: object) -> bool:
 
 def shared(group: click.Group) -> dict[str, object]:
     """The options that may stand at the top of a file, and what they are there: what run, sweep and find agree on."""
-    kinds: dict[str, list[object]] = {}
-    for among in (_SENDING, tuple(group.commands)):
-        found: dict[str, list[object]] = {}
-        for command in among:
-            for key, parameter in settable(group.commands[command]):
-                found.setdefault(key, []).append(_kind(parameter))
-        kinds = {**found, **kinds}
-    return {key: one for key, (one, *others) in kinds.items() if all(other == one for other in others)}
+    return agreed({name: {key: _kind(one) for key, one in settable(each)} for name, each in group.commands.items()})
 
 
 def _kind(parameter: click.Parameter) -> object:
@@ -109,7 +75,3 @@ def _as_typed(where: str, key: str, parameter: click.Parameter, value: Any) -> A
     if any("\0" in item for item in items):
         raise click.ClickException(f"{where}: {key!r} holds the character U+0000, which no option can; leave it out")
     return tuple(items) if takes_several(parameter) else ",".join(items)
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    return nearest(name.replace("_", "-"), known)

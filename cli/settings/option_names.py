@@ -1,7 +1,6 @@
 """The names under which options and arguments are set, in a settings file and in variables."""
 
-import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import click
 
@@ -42,10 +41,3 @@ def switched(parameter: click.Parameter, key: str, *, on: bool) -> bool:
 def takes_several(parameter: click.Parameter) -> bool:
     """Return whether a parameter can be given more than once."""
     return parameter.nargs != 1 or bool(getattr(parameter, "multiple", False))
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: the names that are near to it, or all there are."""
-    names = sorted(set(known))
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(names)}"

@@ -49,9 +49,9 @@ def test_numbers_of_functions_that_send_nothing_are_read(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("timeuot = 5", "line 1: there is no option 'timeuot'; did you mean timeout"),
-        ("tps = 5", r"line 1: there is no option 'tps'; it is not the same in all commands, so put it into \[run\]"),
-        ("[run]\ntpz = 5", "line 2: there is no option 'tpz'; did you mean tps"),
+        ("timeuot = 5", "line 1: there is no option 'timeuot' for all commands; did you mean timeout"),
+        ("tps = 5", r"'tps' for all commands; it is not the same in all commands, so put it into \[run\]"),
+        ("[run]\ntpz = 5", "line 2: run has no option 'tpz'; did you mean tps"),
         ("[rum]\ntps = 5", "line 1: there is no command 'rum'; did you mean run"),
         ("[run]\nloop = 1", "line 2: 'loop' is a switch: write true or false, not 1"),
         ("[run]\ntps = true", "line 2: 'tps' needs a value, not true"),

@@ -1,4 +1,4 @@
-"""The names under which options are set: each found, each with its opposite, and near ones suggested."""
+"""The names under which options are set: each found, each with its opposite."""
 
 import click
 import pytest
@@ -6,14 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.cli.main import cli
-from logreplay.cli.settings.option_names import (
-    is_switch,
-    key_of,
-    nearest,
-    settable,
-    switched,
-    takes_several,
-)
+from logreplay.cli.settings.option_names import is_switch, key_of, settable, switched, takes_several
 from logreplay.settings_files.rules import opposite
 
 COMMAND = click.Command(
@@ -76,9 +69,3 @@ def test_no_name_of_a_command_stands_for_two_parameters(command: click.Command) 
     names = [name for name, _ in settable(command)]
     assert len(set(names)) == len(names)
     assert all(key_of(parameter) in names for parameter in command.params)
-
-
-def test_names_that_are_near_are_suggested_and_otherwise_all_are_listed() -> None:
-    assert nearest("tsp", ["tps", "for", "tps"]) == "; did you mean tps?"
-    assert nearest("tms", ["tps", "tmp"]) == "; did you mean tps or tmp?"
-    assert nearest("xyzzy", ["for", "tps", "for"]) == "; there are for, tps"

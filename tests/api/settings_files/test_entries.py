@@ -1,0 +1,23 @@
+"""The entries of a settings file: each for its commands, and names near to unknown ones."""
+
+from pathlib import Path
+
+from logreplay.settings_files.entries import entries, nearest, shared
+
+KNOWN = {"run": {"tps": "rate", "out": "file"}, "sweep": {"out": "file"}, "find": {"out": "file"}, "plot": {"out": 1}}
+
+
+def test_an_entry_at_the_top_is_for_all_commands_in_which_it_means_the_same_and_one_below_for_its_own(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "logreplay.toml"
+    path.write_text("out = 'a'\n[run]\ntps = 5\n")
+    found = [(each.command, each.key, each.value, each.own) for each in entries(path, KNOWN, shared(KNOWN))]
+    top = [(command, "out", "a", False) for command in ("run", "sweep", "find")]
+    assert found == [*top, ("run", "tps", 5, True)]
+
+
+def test_names_that_are_near_are_suggested_and_otherwise_all_are_listed() -> None:
+    assert nearest("tsp", ["tps", "for", "tps"]) == "; did you mean tps?"
+    assert nearest("tms", ["tps", "tmp"]) == "; did you mean tps or tmp?"
+    assert nearest("xyzzy", ["for", "tps", "for"]) == "; there are for, tps"
