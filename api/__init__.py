@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from logreplay.folder_results import FindResult, SweepResult
     from logreplay.functions import duet, find, run, serve, sweep
     from logreplay.inputs.python_logs import Request
+    from logreplay.inspect_result import InspectResult
+    from logreplay.log_inspection import inspect
     from logreplay.options.parameters import (
         DuetOptions,
         FindOptions,
@@ -53,6 +55,8 @@ _HOMES = {
     "DuetResult": "logreplay.duet_result",
     **dict.fromkeys(("FindResult", "SweepResult"), "logreplay.folder_results"),
     "convert": "logreplay.conversion",
+    "InspectResult": "logreplay.inspect_result",
+    "inspect": "logreplay.log_inspection",
     "Result": "logreplay.results",
     "RunResult": "logreplay.results",
     **dict.fromkeys(("analyze", "capacity", "compare"), "logreplay.readings"),
@@ -79,6 +83,7 @@ __all__ = [
     "DuetResult",
     "FindOptions",
     "FindResult",
+    "InspectResult",
     "Interrupted",
     "LogError",
     "LogreplayError",
@@ -105,6 +110,7 @@ __all__ = [
     "convert",
     "duet",
     "find",
+    "inspect",
     "parsers",
     "run",
     "serve",

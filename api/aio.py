@@ -15,7 +15,7 @@ from functools import wraps
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
-from logreplay import conversion, functions, readings
+from logreplay import conversion, functions, log_inspection, readings
 from logreplay.calling.busy import only_run
 from logreplay.calling.callbacks import reason
 from logreplay.calling.child import CANCEL, ChildCall, ChildEnded
@@ -42,6 +42,7 @@ _HOMES: Final = {
     **dict.fromkeys(_SENDING, functions),
     **dict.fromkeys(("compare", "capacity", "analyze"), readings),
     "convert": conversion,
+    "inspect": log_inspection,
 }
 """The module of each function that is offered as a coroutine function."""
 _WAKE_S: Final = 1.0
@@ -269,6 +270,7 @@ if TYPE_CHECKING:
     capacity = asynchronous(readings.capacity)
     compare = asynchronous(readings.compare)
     convert = asynchronous(conversion.convert)
+    inspect = asynchronous(log_inspection.inspect)
 else:
 
     def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 """Converts logs: from what a caller asks for to the result."""
 
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -67,21 +67,31 @@ class ConvertCall:
             UsageError: a value is wrong.
         """
         target = output or str(output_for(logs[0], given["to"] or ""))
-        kept = Filter(**{name: given.pop(name) or "" for name in _FILTERS})
         try:
             kind_of(target, given["to"] or "")
-            if given["timezone"]:
-                time_zone(given["timezone"])
-            kept.condition(given["timezone"] or "")
         except LogreplayError as error:
             raise UsageError(str(error)) from None
-        said = {name: value for name, value in given.items() if value is not None}
-        return cls(
-            logs=logs,
-            output=target,
-            options=ConvertOptions(filter=kept, limit=_limit(max_rejects, strict=strict), **said),
-            cluster=cluster,
-        )
+        options = replace(reading_options(**given), limit=_limit(max_rejects, strict=strict))
+        return cls(logs=logs, output=target, options=options, cluster=cluster)
+
+
+def reading_options(**given: Any) -> ConvertOptions:
+    """How to read logs, and which rows to keep, from options as people write them.
+
+    Args:
+        given: the attributes of `ConvertOptions` and of `Filter`; None: the default.
+
+    Raises:
+        UsageError: a value is wrong.
+    """
+    kept = Filter(**{name: given.pop(name) or "" for name in _FILTERS})
+    try:
+        if given["timezone"]:
+            time_zone(given["timezone"])
+        kept.condition(given["timezone"] or "")
+    except LogreplayError as error:
+        raise UsageError(str(error)) from None
+    return ConvertOptions(filter=kept, **{name: value for name, value in given.items() if value is not None})
 
 
 def convert_once(call: ConvertCall, progress: "Progress | None" = None) -> ConvertResult:
@@ -165,9 +175,9 @@ def convert(
     """
     given = {
         "format": format, "to": to, "timezone": timezone, "time_unit": time_unit, "stamped": stamped, "since": since,
-        "until": until, "match": match, "exclude": exclude, "status": _text(status), "methods": methods,
+        "until": until, "match": match, "exclude": exclude, "status": text_of(status), "methods": methods,
         "client": client, "redact": redact, "rejects": rejects, "strict": strict, "cluster": cluster, "force": force,
-        "max_rejects": _text(max_rejects), "output": None if output is None else fspath(output),
+        "max_rejects": text_of(max_rejects), "output": None if output is None else fspath(output),
     }  # fmt: skip
     values = read("convert", {name: value for name, value in given.items() if value != ""})
     logs = tuple(fspath(each) for each in (log, *more))
@@ -187,7 +197,7 @@ def convert(
     return result
 
 
-def _text(value: float | str | None) -> str | None:
+def text_of(value: float | str | None) -> str | None:
     """A number, or a text, as the command line would have it."""
     return None if value is None else str(value)
 

@@ -30,12 +30,13 @@ ORDER = {
         "monitor", "checks", "sweeps", "workers", "__init__",
     ),
     "analysis": (
-        "format_time", "notebook_view", "statistics", "response_diff", "search", "input", "tables", "verdict",
+        "format_time", "notebook_view", "statistics", "response_diff", "search", "input", "tables", "demand", "verdict",
         "summary", "analyze", "output", "api", "__init__",
     ),
     "api": (
         "options", "settings_files", "inputs", "calling", "calls", "scratch", "result_tables", "result_folder",
-        "results", "folder_results", "duet_result", "convert_result", "runs", "readings", "conversion", "functions",
+        "results", "folder_results", "duet_result", "convert_result", "inspect_result", "runs", "readings",
+        "conversion", "log_inspection", "functions",
         "aio", "__init__",
     ),
     "cli": (

@@ -8,7 +8,7 @@ from logreplay.options.kinds import choice, percent, whole
 from logreplay.options.option import Option
 
 _KINDS: Final = ("hockeystick", "achieved", "throughput", "percentiles", "heatmap", "timeline")
-_ALL: Final = "convert compare capacity analyze plot seconds serve demo urls calibrate"
+_ALL: Final = "convert inspect compare capacity analyze plot seconds serve demo urls calibrate"
 _SHARE: Final = Option(_ALL, "share", k.SWITCH, "Let other users read the results.", only="terminal")
 _QUIET: Final = Option(_ALL, "quiet", k.SWITCH, "Print errors only.", "", "-q --quiet", only="terminal")
 _FORCE: Final = Option(_ALL, "force", k.SWITCH, "Replace an existing FILE.")
@@ -20,32 +20,41 @@ def _json(help: str) -> Option:
 
 
 def _kept(name: str, help: str, metavar: str, flags: str = "") -> Option:
-    return Option("convert", name, k.TEXT, help, metavar, flags)
+    return Option("convert inspect", name, k.TEXT, help, metavar, flags)
 
 
 # fmt: off
+_FORMAT: Final = Option("convert inspect", "format", k.TEXT,
+       "Format of LOG: a name (see above), a log_format or LogFormat string, or nginx.conf#name.", "FORMAT",
+       "-f --format", "auto")
+_TIMEZONE: Final = Option("convert", "timezone", k.TEXT,
+                          "Time zone of times without offset, such as Europe/Berlin.  [default: UTC]", "ZONE")
+_UNITS: Final = (
+    Option("convert inspect", "time_unit", choice("s", "ms", "us", "ns"),
+           "Unit of the durations in LOG.  [default: by the format]"),
+    Option("convert inspect", "stamped", choice("start", "end"),
+           "Meaning of the times in LOG: start or end of a request.  [default: by the format]"),
+)
+_FILTERS: Final = (
+    _kept("since", "Keep requests that start at or after TIME (ISO 8601).", "TIME", "--since --from"),
+    _kept("until", "Keep requests that start before TIME (ISO 8601).", "TIME"),
+    _kept("match", "Keep URLs that contain REGEX.", "REGEX"),
+    _kept("exclude", "Drop URLs that contain REGEX.", "REGEX"),
+    _kept("status", "Keep these statuses: 200,3xx,500-504.", "SET"),
+    _kept("methods", "Keep these methods: GET,HEAD.", "LIST", "--method --methods"),
+    _kept("client", "Keep these addresses and networks: 10.0.0.7,10.1.0.0/16.", "LIST"),
+)
 OTHERS: Final[Mapping[str, Sequence[Option]]] = {
     "convert": (
         Option("convert", "output", k.TEXT,
                "Write to this file (.csv, .csv.gz, .csv.zst, .parquet, .pias, .gor or .har); - is stdout.  "
                "[default: LOG with .csv, in the current folder]", "CSV", "-o --output"),
-        Option("convert", "format", k.TEXT,
-               "Format of LOG: a name (see above), a log_format or LogFormat string, or nginx.conf#name.", "FORMAT",
-               "-f --format", "auto"),
+        _FORMAT,
         Option("convert", "to", choice("csv", "parquet", "pias", "vegeta", "k6", "gor", "har"),
                "Kind of output.  [default: by the ending of -o]"),
-        _kept("timezone", "Time zone of times without offset, such as Europe/Berlin.  [default: UTC]", "ZONE"),
-        Option("convert", "time_unit", choice("s", "ms", "us", "ns"),
-               "Unit of the durations in LOG.  [default: by the format]"),
-        Option("convert", "stamped", choice("start", "end"),
-               "Meaning of the times in LOG: start or end of a request.  [default: by the format]"),
-        _kept("since", "Keep requests that start at or after TIME (ISO 8601).", "TIME", "--since --from"),
-        _kept("until", "Keep requests that start before TIME (ISO 8601).", "TIME"),
-        _kept("match", "Keep URLs that contain REGEX.", "REGEX"),
-        _kept("exclude", "Drop URLs that contain REGEX.", "REGEX"),
-        _kept("status", "Keep these statuses: 200,3xx,500-504.", "SET"),
-        _kept("methods", "Keep these methods: GET,HEAD.", "LIST", "--method --methods"),
-        _kept("client", "Keep these addresses and networks: 10.0.0.7,10.1.0.0/16.", "LIST"),
+        _TIMEZONE,
+        *_UNITS,
+        *_FILTERS,
         Option("convert", "redact", k.SWITCH,
                "Replace values in URLs, headers and bodies by pseudonyms: equal by equal, of the same length."),
         Option("convert", "rejects", k.PATH,
@@ -57,6 +66,20 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
         Option("convert", "force", k.SWITCH, "Replace existing results."),
         _SHARE,
         _json("Print the counts as JSON on stdout."),
+        _QUIET,
+    ),
+    "inspect": (
+        Option("inspect", "output", k.PATH, "Write the page, the tables and summary.json to this folder.", "DIR",
+               "-o --output", only="terminal"),
+        _FORMAT,
+        Option("inspect", "timezone", k.TEXT,
+               "Time zone of the hours of the week, and of times without offset, such as Europe/Berlin.  "
+               "[default: UTC]", "ZONE"),
+        *_UNITS,
+        *_FILTERS,
+        Option("inspect", "force", k.SWITCH, "Replace existing results.", only="terminal"),
+        _SHARE,
+        _json("Print the facts as JSON."),
         _QUIET,
     ),
     "compare": (

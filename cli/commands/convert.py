@@ -3,11 +3,11 @@
 import json
 import os
 from contextlib import suppress
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from logreplay.cli.display.progress_bar import Bar
 from logreplay.cli.display.terminal import on_terminal, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
@@ -15,8 +15,6 @@ from logreplay.cli.settings.configurable import Configurable
 from logreplay.core.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from logreplay.parsers.conversion.report import ConvertReport
 
 _M_ARENA_MAX: Final = -8
@@ -65,7 +63,7 @@ def convert(
     if as_json and call.output == "-":
         raise click.UsageError("--json and -o - exclude each other: both write to standard output")
     try:
-        with _Bar(shown=not quiet and on_terminal()) as bar:
+        with Bar("converting", shown=not quiet and on_terminal()) as bar:
             result = convert_once(call, bar.update)
     except TooManyRejects as error:
         say(f"Error: {masked(terminal_safe(str(error)))}")
@@ -106,38 +104,3 @@ def _tell(report: "ConvertReport") -> None:
     where = report.output if report.output != "-" else "standard output"
     if files := ", ".join(filter(None, (where, report.bodies, report.rejects))):
         say(terminal_safe(files))
-
-
-class _Bar:
-    """A progress bar, for what takes longer than a second."""
-
-    def __init__(self, *, shown: bool) -> None:
-        self._shown = shown
-        self._begin = monotonic()
-        self._progress: Progress | None = None
-
-    def __enter__(self) -> "_Bar":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress:
-            self._progress.stop()
-
-    def update(self, done: int, total: int, lines: int) -> None:
-        """Show bytes read of all bytes, and lines."""
-        if not self._shown or monotonic() - self._begin < 1:
-            return
-        if self._progress is None:
-            self._progress = _started()
-            self._progress.add_task("converting", lines="")
-        self._progress.update(self._progress.task_ids[0], completed=done, total=total or None, lines=f"{lines:,} lines")
-
-
-def _started() -> "Progress":
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("converting"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[lines]}"))
-    progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
-    progress.start()
-    return progress

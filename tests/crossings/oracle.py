@@ -17,7 +17,7 @@ import polars as pl
 from crossings.pairs import Case
 from crossings.running import Ran, other_targets
 from crossings.target import Got
-from crossings.world import CLIENTS, FOLDERS, LINES, OLD, World, output_of, summary_of
+from crossings.world import AGENTS, CLIENTS, FOLDERS, LINES, OLD, World, output_of, summary_of
 from logreplay.core.record import RESPONSE_PARTS
 from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
@@ -551,11 +551,12 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
     if case.choice["no-keep-alive"] == "yes" and got.most_on_one > 1:
         yield Finding("received", f"--no-keep-alive, and {got.most_on_one} requests on a connection")
     by_client = case.command == "run" and case.choice["by-client"] == "yes" and case.choice["timeout"] != "short"
-    if plain and by_client and got.connections > CLIENTS + 1:  # one asks before the run
-        yield Finding("received", f"--by-client with {CLIENTS} clients, and {got.connections} connections")
+    clients = CLIENTS * (AGENTS if case.choice["client-key"] == "agent" else 1)
+    if plain and by_client and got.connections > clients + 1:  # one asks before the run
+        yield Finding("received", f"--by-client with {clients} clients, and {got.connections} connections")
     heads = sum(count for (op, _), count in got.requests.items() if op == "HEAD")
     keeps = plain and case.choice["no-keep-alive"] == "-" and got.versions.keys() == {"1.1"}
-    if keeps and heads > 2 and not got.after_head:
+    if keeps and heads > 2 and not got.after_head and not by_client:  # it may be the last request of each client
         yield Finding("received", f"{heads} requests were HEAD, and none left its connection to another request")
     yield from _versions(case, got, rows)
     if case.choice["http"] in ("two", "log"):

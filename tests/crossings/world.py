@@ -17,6 +17,8 @@ from logreplay.parsers.conversion.job import ConvertOptions, convert
 
 LINES: Final = 60
 CLIENTS: Final = 8
+AGENTS: Final = 3
+"""Coprime to the clients: each client has all of them."""
 _HOOKS: Final = """
 def same(request):
     return request
@@ -40,7 +42,7 @@ def log_line(number: int, at: datetime) -> str:
     path = {8: f"/caf%C3%A9/{number}?a=b&c=%20", 9: f"/x|y;z=1/{number}"}.get(number % 10, f"/page/{number}?n={number}")
     status = 404 if number % 7 == 0 else 500 if number % 11 == 0 else 200
     stamp = at.strftime("%d/%b/%Y:%H:%M:%S +0000")
-    agent = f"agent/{number % 3}"
+    agent = f"agent/{number % AGENTS}"
     version = "HTTP/2.0" if number % 3 == 0 else "HTTP/1.1"
     client, request = f"192.0.2.{number % CLIENTS + 1}", f"{op} {path} {version}"
     return f'{client} - - [{stamp}] "{request}" {status} 5 "http://a.example/" "{agent}"\n'

@@ -1,0 +1,1 @@
+"""What a log asks of a system: its rates, routes and clients."""

@@ -1,0 +1,236 @@
+"""What is in a log: counted part by part, as it is read."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from logreplay.analysis.demand import rates
+from logreplay.analysis.demand.tally import Tally
+from logreplay.analysis.input.routes import Routes
+from logreplay.analysis.statistics.quantiles import rank
+
+SECOND: Final = 1_000_000
+"""Microseconds."""
+_TIMES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+_BOT: Final = (
+    r"(?i)bot\b|bot[/;_-]|crawl|spider|slurp|archiver|facebookexternalhit|mediapartners|feedfetcher|monitor|uptime|pingdom|"
+    r"^(?:curl|wget|python|go-http-client|java|okhttp|libwww|lwp|ruby|php|perl|apache-httpclient|node|axios|check_http)\b"
+)
+"""Agents that name themselves as programs. Those that pass for browsers are counted as such."""
+_SHARED: Final = 10
+"""Different agents from which on an address is taken for several users behind one."""
+_WITH_BODY: Final = ("POST", "PUT", "PATCH")
+
+
+class LogProfiler:
+    """Counts the rows of a log.
+
+    Args:
+        zone: IANA name of the time zone of the hours of the week.
+    """
+
+    def __init__(self, zone: str = "UTC") -> None:
+        self._zone = zone
+        self._routes = Routes()
+        failed = {f"{digit}xx": (pl.col("rc") // 100 == digit) for digit in (4, 5)}
+        self._seconds = Tally("second")
+        self._by_route = Tally("op", "route", sums={**failed, "bytes": pl.col("bytes")})
+        self._times = Tally("op", "route", "time")
+        self._tallies = {name: Tally(name) for name in ("rc", "op", "protocol", "agent", "body")}
+        self._clients = Tally("client", "agent_hash")
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Count some rows: ``start`` (microseconds since 1970) and the columns of the normalized record."""
+        if not rows.height:
+            return
+        absent = [
+            pl.lit(None, pl.String).alias(name)
+            for name in ("protocol", "agent", "client", "body")
+            if name not in rows.columns
+        ]
+        micros = ((pl.col("latency").fill_null(0) + pl.col("xfertime").fill_null(0)) * 1e6).round().cast(pl.Int64)
+        rows = rows.with_columns(*absent).with_columns(
+            second=pl.col("start") // SECOND,
+            route=pl.Series(self._routes.of(rows["url"])),
+            time=_three_digits(micros),
+            body=pl.col("body").is_not_null()
+            | (pl.col("body_ref").is_not_null() if "body_ref" in rows.columns else False),
+            agent_hash=pl.col("agent").hash(),
+        )
+        for tally in (self._seconds, self._by_route, self._times, self._clients, *self._tallies.values()):
+            tally.add(rows)
+
+    def profile(self) -> "LogProfile | None":
+        """What was counted; None if nothing was."""
+        seconds = self._seconds.table().sort("second")
+        if not seconds.height:
+            return None
+        names = pl.DataFrame(
+            {"route": range(len(self._routes.names)), "name": self._routes.names}, schema_overrides={"route": pl.UInt16}
+        )
+
+        def named(table: pl.DataFrame) -> pl.DataFrame:
+            return table.join(names, on="route").drop("route").rename({"op": "method", "name": "route"})
+
+        tallies = {name: tally.table() for name, tally in self._tallies.items()}
+        agents = tallies["agent"].drop_nulls().with_columns(bot=pl.col("agent").str.contains(_BOT))
+        clients = (
+            self._clients.table()
+            .drop_nulls("client")
+            .group_by("client")
+            .agg(pl.col("requests").sum(), agents=pl.col("agent_hash").drop_nulls().n_unique())
+            .sort("requests", "client", descending=[True, False])
+        )
+        return LogProfile(
+            zone=self._zone,
+            seconds=seconds,
+            routes=_with_times(named(self._by_route.table()), named(self._times.table())),
+            statuses=tallies["rc"].rename({"rc": "status"}).sort("status"),
+            methods=tallies["op"].rename({"op": "method"}),
+            protocols=tallies["protocol"].drop_nulls(),
+            agents=agents,
+            clients=clients,
+            bodies=int(tallies["body"].filter("body")["requests"].sum()),
+            clients_cut=self._clients.others > 0,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogProfile:
+    """What is in a log. Times in seconds, rates in requests/s, instants in seconds since 1970, UTC.
+
+    Attributes:
+        zone: time zone of the hours.
+        seconds: ``second``, ``requests``: seconds with a request, ascending.
+        routes: ``method``, ``route``, ``requests``, ``share``, ``4xx``, ``5xx``, ``bytes`` (mean), and, where the log
+            has response times, ``p50``, ``p90``, ``p99``, rounded to three digits; most requests first.
+        statuses, methods, protocols: the value and ``requests``.
+        agents: ``agent``, ``requests``, ``bot``: whether it names itself as a program.
+        clients: ``client``, ``requests``, ``agents`` (different ones).
+        bodies: requests whose body the log has.
+        clients_cut: there are more clients than are told apart.
+    """
+
+    zone: str
+    seconds: pl.DataFrame
+    routes: pl.DataFrame
+    statuses: pl.DataFrame
+    methods: pl.DataFrame
+    protocols: pl.DataFrame
+    agents: pl.DataFrame
+    clients: pl.DataFrame
+    bodies: int
+    clients_cut: bool
+
+    @property
+    def requests(self) -> int:
+        """All of them."""
+        return int(self._counts.sum())
+
+    @property
+    def first(self) -> int:
+        """The second of the first request."""
+        return int(self._at[0])
+
+    @property
+    def last(self) -> int:
+        """The second of the last request."""
+        return int(self._at[-1])
+
+    @property
+    def span(self) -> int:
+        """Seconds from the first request to the last, both included."""
+        return self.last - self.first + 1
+
+    @property
+    def timed(self) -> bool:
+        """Whether the requests have times of their own: not all in one second of several requests."""
+        return self.span > 1 or self.requests == 1
+
+    def busiest(self, window: int) -> rates.Peak | None:
+        """The busiest window of so many seconds; None if the log is shorter."""
+        return rates.busiest(self._at, self._counts, window)
+
+    def steepest(self, window: int) -> rates.Rise | None:
+        """The steepest rise between two neighbouring windows of so many seconds."""
+        return rates.steepest(self._at, self._counts, window)
+
+    def dispersion(self, unit: int) -> float:
+        """The index of dispersion of units of so many seconds."""
+        return rates.dispersion(self._at, self._counts, unit)
+
+    @cached_property
+    def gaps(self) -> tuple[rates.Gap, ...]:
+        """Times without a request in which the hours around them expect many."""
+        return rates.gaps(self._at, self._counts)
+
+    @cached_property
+    def hours(self) -> pl.DataFrame:
+        """See `rates.hours`."""
+        return rates.hours(self._at, self._counts, self.zone)
+
+    @cached_property
+    def week(self) -> pl.DataFrame:
+        """See `rates.week`."""
+        return rates.week(self.hours)
+
+    @property
+    def bots(self) -> int:
+        """Requests of agents that name themselves as programs."""
+        return int(self.agents.filter("bot")["requests"].sum())
+
+    @property
+    def shared(self) -> int:
+        """Addresses with so many different agents that several users may be behind each."""
+        return self.clients.filter(pl.col("agents") >= _SHARED).height
+
+    @property
+    def without_body(self) -> int:
+        """Requests of methods that carry a body, whose body the log lacks."""
+        carrying = int(self.methods.filter(pl.col("method").is_in(_WITH_BODY))["requests"].sum())
+        return max(carrying - self.bodies, 0)
+
+    def of_top_clients(self, number: int) -> float:
+        """The share of all requests that come from the clients with the most."""
+        return int(self.clients["requests"].head(number).sum()) / self.requests
+
+    @cached_property
+    def _at(self) -> rates.Ints:
+        return self.seconds["second"].to_numpy()
+
+    @cached_property
+    def _counts(self) -> rates.Ints:
+        return self.seconds["requests"].to_numpy()
+
+
+def profile_of(parts: Iterable[pl.DataFrame], zone: str = "UTC") -> LogProfile | None:
+    """What is in rows that come in parts; None if there are none."""
+    profiler = LogProfiler(zone)
+    for rows in parts:
+        profiler.add(rows)
+    return profiler.profile()
+
+
+def _three_digits(micros: pl.Expr) -> pl.Expr:
+    """Whole numbers rounded to three digits, so that a route has some thousand different times."""
+    unit = (10 ** ((micros.clip(1).log10() - 2).floor().clip(0))).cast(pl.Int64)
+    return (micros + unit // 2) // unit * unit
+
+
+def _with_times(routes: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
+    """Routes with their share, mean size and, where there are any, the percentiles of their times in seconds."""
+    routes = routes.with_columns(
+        share=pl.col("requests") / pl.col("requests").sum(), bytes=pl.col("bytes") / pl.col("requests")
+    ).select("method", "route", "requests", "share", "4xx", "5xx", "bytes")
+    if not (times["time"] > 0).any():
+        return routes
+    found: list[dict[str, Any]] = []
+    for (method, route), part in times.sort("time").group_by("method", "route", maintain_order=True):
+        below = np.cumsum(part["requests"].to_numpy())
+        at = {name: int(np.searchsorted(below, rank(int(below[-1]), p))) for name, p in _TIMES.items()}
+        found.append({"method": method, "route": route, **{name: part["time"][row] / 1e6 for name, row in at.items()}})
+    return routes.join(pl.DataFrame(found), on=["method", "route"], how="left", maintain_order="left")

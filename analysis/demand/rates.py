@@ -1,0 +1,189 @@
+"""Rates of a log, from the number of requests in each second: peaks, bursts, rises, gaps, hours of the week.
+
+Seconds are whole ones since 1970, UTC, ascending, and only those in which a request began.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Ints = npt.NDArray[np.int64]
+
+MINUTE: Final = 60
+HOUR: Final = 3600
+DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_GAPS: Final = 5
+_LEAST_GAP_S: Final = 60
+_EXPECTED: Final = 20.0
+"""Requests expected in a gap that is named; by chance alone a gap so long has a probability of e⁻²⁰."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The window with the most requests.
+
+    Attributes:
+        seconds: length of the window.
+        at: its first second, since 1970, UTC.
+        requests: in it.
+    """
+
+    seconds: int
+    at: int
+    requests: int
+
+    @property
+    def rate(self) -> float:
+        """Requests/s in it."""
+        return self.requests / self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Rise:
+    """The steepest rise: two neighbouring windows.
+
+    Attributes:
+        seconds: length of each.
+        at: first second of the second one.
+        before, after: requests/s in each.
+    """
+
+    seconds: int
+    at: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time without a request, in which many are expected.
+
+    Attributes:
+        at: its first second.
+        seconds: its length.
+        expected: requests at the rate of the hour before and the hour after it.
+    """
+
+    at: int
+    seconds: int
+    expected: float
+
+
+def busiest(seconds: Ints, counts: Ints, window: int) -> Peak | None:
+    """The busiest window of so many seconds, wherever it begins; None if the log is shorter."""
+    if seconds[-1] - seconds[0] + 1 < window:
+        return None
+    inside = _in_window(seconds, counts, window)
+    at = int(np.argmax(inside))
+    return Peak(window, int(seconds[at]), int(inside[at]))
+
+
+def steepest(seconds: Ints, counts: Ints, window: int) -> Rise | None:
+    """The two neighbouring windows with the largest rise of the rate; None if the log is shorter than both."""
+    if seconds[-1] - seconds[0] + 1 < 2 * window:
+        return None
+    begins = seconds[(seconds >= seconds[0] + window) & (seconds <= seconds[-1] - window + 1)]
+    if not len(begins):
+        return None
+    total = np.concatenate(([0], np.cumsum(counts)))
+    here = np.searchsorted(seconds, begins)
+    after = total[np.searchsorted(seconds, begins + window)] - total[here]
+    before = total[here] - total[np.searchsorted(seconds, begins - window)]
+    at = int(np.argmax(after - before))
+    return Rise(window, int(begins[at]), float(before[at] / window), float(after[at] / window))
+
+
+def dispersion(seconds: Ints, counts: Ints, unit: int) -> float:
+    """Index of dispersion: variance over mean of the requests in a unit of time, within windows of 60 units.
+
+    1 for arrivals that do not know of each other (Poisson); more for bursts. Within windows, since the course of a day
+    is no burst; the first one begins with the first request. NaN without a whole window.
+    """
+    window = 60 * unit
+    passed = seconds - seconds[0]
+    windows = (int(passed[-1]) + 1) // window
+    whole = passed < windows * window
+    if not windows:
+        return math.nan
+    in_unit = np.bincount(passed[whole] // unit, counts[whole], minlength=60 * windows).reshape(windows, 60)
+    return float(in_unit.var(axis=1, ddof=1).sum() / in_unit.mean(axis=1).sum())
+
+
+def gaps(seconds: Ints, counts: Ints) -> tuple[Gap, ...]:
+    """The longest times without a request in which the hours around them expect many, longest first."""
+    empty = np.diff(seconds) - 1
+    total = np.concatenate(([0], np.cumsum(counts)))
+    begins, ends = seconds[:-1] + 1, seconds[1:]
+    around = total[np.searchsorted(seconds, begins)] - total[np.searchsorted(seconds, begins - HOUR)]
+    around += total[np.searchsorted(seconds, ends + HOUR)] - total[np.searchsorted(seconds, ends)]
+    covered = begins - np.maximum(begins - HOUR, seconds[0]) + np.minimum(ends + HOUR, seconds[-1] + 1) - ends
+    expected = empty * around / covered
+    named = np.flatnonzero((empty >= _LEAST_GAP_S) & (expected >= _EXPECTED))
+    longest = named[np.argsort(-empty[named], kind="stable")][:_GAPS]
+    return tuple(Gap(int(begins[at]), int(empty[at]), float(expected[at])) for at in longest)
+
+
+def hours(seconds: Ints, counts: Ints, zone: str) -> pl.DataFrame:
+    """One row for each hour of a time zone, also for those without a request.
+
+    Returns:
+        ``hour`` (its start, in the zone), ``covered`` (seconds of it between the first and the last request),
+        ``requests``, ``rate``, ``busiest_minute`` and ``busiest_second`` (requests/s; minutes of the clock).
+    """
+    frame = pl.DataFrame({"second": seconds, "requests": counts}).with_columns(hour=_hour(pl.col("second"), zone))
+    minutes = frame.group_by("hour", pl.col("second") // MINUTE).agg(pl.col("requests").sum(), top=pl.max("requests"))
+    found = minutes.group_by("hour").agg(
+        pl.col("requests").sum(),
+        busiest_minute=pl.max("requests") / MINUTE,
+        busiest_second=pl.max("top").cast(pl.Float64),
+    )
+    ends = pl.Series([int(seconds[0]), int(seconds[-1])])
+    low, high = ends.to_frame("second").select(_hour(pl.col("second"), zone)).to_series()
+    every = pl.datetime_range(low, high, "1h", time_zone=zone, eager=True).dt.cast_time_unit("us").alias("hour")
+    begin = pl.col("hour").dt.epoch("s")
+    covered = pl.min_horizontal(begin + HOUR, int(seconds[-1]) + 1) - pl.max_horizontal(begin, int(seconds[0]))
+    return (
+        every.to_frame()
+        .join(found, on="hour", how="left")
+        .with_columns(pl.col("requests", "busiest_minute", "busiest_second").fill_null(0), covered=covered)
+        .with_columns(rate=pl.col("requests") / pl.col("covered"))
+        .select("hour", "covered", "requests", "rate", "busiest_minute", "busiest_second")
+        .sort("hour")
+    )
+
+
+def week(table: pl.DataFrame) -> pl.DataFrame:
+    """The hours of the week, from `hours`: those that the log covers, Monday 0 first.
+
+    Returns:
+        ``day`` (0: Monday), ``hour``, ``covered`` (seconds), ``requests``, ``rate`` (mean), ``busiest_hour``,
+        ``busiest_minute`` and ``busiest_second`` (requests/s, the most of all weeks).
+    """
+    named = table.with_columns(day=pl.col("hour").dt.weekday() - 1, hour=pl.col("hour").dt.hour())
+    return (
+        named.group_by("day", "hour")
+        .agg(
+            pl.col("covered", "requests").sum(),
+            busiest_hour=pl.max("requests") / HOUR,
+            busiest_minute=pl.max("busiest_minute"),
+            busiest_second=pl.max("busiest_second"),
+        )
+        .with_columns(rate=pl.col("requests") / pl.col("covered"))
+        .select("day", "hour", "covered", "requests", "rate", "busiest_hour", "busiest_minute", "busiest_second")
+        .sort("day", "hour")
+    )
+
+
+def _hour(second: pl.Expr, zone: str) -> pl.Expr:
+    local = pl.from_epoch(second, "s").dt.cast_time_unit("us").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    return local.dt.truncate("1h")
+
+
+def _in_window(seconds: Ints, counts: Ints, window: int) -> Ints:
+    """Requests in the window that begins with each second, (n,)."""
+    total = np.concatenate(([0], np.cumsum(counts)))
+    return np.asarray(total[np.searchsorted(seconds, seconds + window)] - total[:-1])

@@ -1,0 +1,86 @@
+"""The commands that replay a log, and what each leaves out."""
+
+import math
+import shlex
+from dataclasses import dataclass
+
+from logreplay.analysis.demand.log_profile import LogProfile
+from logreplay.analysis.demand.rates import MINUTE
+
+_BURSTY = 1.5
+"""Index of dispersion per second from which on a sustained rate says too little about the log's own seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A command that replays a log.
+
+    Attributes:
+        command: as it can be typed; TARGET stands for the address of the test server.
+        gives: what it measures.
+        lacks: what it leaves out beside `missing`.
+    """
+
+    command: str
+    gives: str
+    lacks: tuple[str, ...] = ()
+
+
+def replays(log: str, profile: LogProfile) -> tuple[Replay, ...]:
+    """The commands that replay a log best."""
+    named, options = shlex.quote(log), _options(profile)
+    found = []
+    if profile.timed:
+        gives = "the target under the log's own traffic: its order, rate and bursts"
+        found.append(Replay(f"logreplay run {named} TARGET --speed 1{options}", gives))
+    low, high = _range(profile)
+    flat = ("the log's rate: requests come at even rates, in the order of the log",) if profile.timed else ()
+    if profile.timed and profile.dispersion(1) > _BURSTY:
+        flat = (f"the log's bursts (index of dispersion {profile.dispersion(1):.3g}): requests come at even rates",)
+    sweep = f"logreplay sweep {low}..{high} {named} TARGET"
+    find = f"logreplay find {named} TARGET --p99 300ms"
+    found.append(Replay(sweep, "the rate at which the target saturates", flat))
+    found.append(Replay(find, "the highest rate with a p99 of 300 ms or less", flat))
+    return tuple(found)
+
+
+def missing(profile: LogProfile, *, unreplayable: int, headers: bool) -> tuple[str, ...]:
+    """What every replay of a log leaves out, since the log does not hold it.
+
+    Args:
+        profile: what is in it.
+        unreplayable: lines that cannot be sent again.
+        headers: the log has the headers of its requests.
+    """
+    found = []
+    if profile.without_body:
+        found.append(f"the bodies of {profile.without_body:,} requests: the log has none; --body sends one")
+    if not headers:
+        found.append("cookies and other headers: the log has none; --header and --cookies send some")
+    if unreplayable:
+        found.append(f"{unreplayable:,} lines that cannot be sent again")
+    return tuple(found)
+
+
+def _options(profile: LogProfile) -> str:
+    """Options that keep more of the log."""
+    kept = " --by-client" if profile.clients.height > 1 else ""
+    total = int(profile.protocols["requests"].sum()) if profile.protocols.height else 0
+    second = profile.protocols.filter(profile.protocols["protocol"].str.starts_with("HTTP/2"))
+    return kept + (" --http 2" if total and 2 * int(second["requests"].sum()) > total else "")
+
+
+def _range(profile: LogProfile) -> tuple[int, int]:
+    """Rates to sweep: from below the mean to four times the busiest minute."""
+    mean = profile.requests / profile.span if profile.timed else 10.0
+    top = profile.busiest(MINUTE) or profile.busiest(1)
+    low = _round_down(mean)
+    return low, max(_round_down(4 * (top.rate if profile.timed and top else mean)), 8 * low)
+
+
+def _round_down(rate: float) -> int:
+    """1, 2 or 5 times a power of ten, and at least 1."""
+    if rate <= 1:
+        return 1
+    power = 10 ** math.floor(math.log10(rate))
+    return int(power * max(digit for digit in (1, 2, 5) if digit * power <= rate))

@@ -1,0 +1,144 @@
+"""What is in a log, in sentences and as JSON."""
+
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from logreplay.analysis.demand.log_profile import LogProfile
+from logreplay.analysis.demand.rates import HOUR, MINUTE, Peak
+from logreplay.core.plural import number_of
+
+_WINDOWS: Final = {"second": 1, "minute": MINUTE, "hour": HOUR}
+_DAY_S: Final = 86_400
+
+
+def when(second: int, zone: str) -> str:
+    """An instant in a time zone: ``2026-11-21 08:31:53``."""
+    return datetime.fromtimestamp(second, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def rate(value: float) -> str:
+    """A rate with its unit: ``35.9/s``; below one in ten seconds ``3/min``."""
+    return f"{value:.3g}/s" if value >= 0.1 or not value else f"{value * MINUTE:.3g}/min"
+
+
+def sentences(profile: LogProfile) -> Iterator[tuple[str, str]]:
+    """Name and text of each fact."""
+    zone = profile.zone
+    first, last = when(profile.first, zone), when(profile.last, zone)
+    if not profile.timed:
+        yield "requests", f"{profile.requests:,}, all in the second {first} {zone}: the log says nothing of their rate"
+    else:
+        yield "requests", f"{profile.requests:,} in {_span(profile.span)}, {first} to {last} {zone}"
+        yield (
+            "rate",
+            f"mean {rate(profile.requests / profile.span)}"
+            + "".join(f"; busiest {name} {rate(peak.rate)} at {when(peak.at, zone)}" for name, peak in _peaks(profile)),
+        )
+        yield from _bursts(profile)
+    yield "methods", _shares(profile.methods, "method", profile.requests)
+    yield "statuses", _shares(_classes(profile.statuses), "status", profile.requests)
+    if profile.protocols.height:
+        yield "protocols", _shares(profile.protocols, "protocol", profile.requests)
+    if profile.clients.height:
+        yield "clients", _clients(profile)
+    if profile.bots:
+        yield "programs", f"{_percent(profile.bots / profile.requests)} of the requests name a program as their agent"
+
+
+def as_dict(profile: LogProfile) -> dict[str, Any]:
+    """The facts as JSON: instants ISO 8601 UTC, times in seconds, rates in requests/s."""
+    rise = profile.steepest(MINUTE) if profile.timed else None
+    return {
+        "requests": profile.requests,
+        "first": _iso(profile.first),
+        "last": _iso(profile.last),
+        "span_s": profile.span,
+        "zone": profile.zone,
+        "rates": {
+            "mean": profile.requests / profile.span if profile.timed else None,
+            **dict.fromkeys(_WINDOWS),
+            **{name: {"rate": peak.rate, "at": _iso(peak.at)} for name, peak in _peaks(profile)},
+        },
+        "dispersion": {name: _number(profile.dispersion(_WINDOWS[name])) for name in ("second", "minute")},
+        "rise": {"at": _iso(rise.at), "before": rise.before, "after": rise.after, "window_s": rise.seconds}
+        if rise
+        else None,
+        "gaps": [{"at": _iso(gap.at), "seconds": gap.seconds, "expected": gap.expected} for gap in profile.gaps],
+        "methods": dict(profile.methods.select("method", "requests").iter_rows()),
+        "statuses": {str(status): count for status, count in profile.statuses.iter_rows()},
+        "protocols": dict(profile.protocols.iter_rows()),
+        "clients": {
+            "number": profile.clients.height,
+            "top_1_share": profile.of_top_clients(1),
+            "top_10_share": profile.of_top_clients(10),
+            "shared_addresses": profile.shared,
+            "more_not_told_apart": profile.clients_cut,
+        },
+        "program_requests": profile.bots,
+        "without_body": profile.without_body,
+        "routes": profile.routes.to_dicts(),
+        "week": profile.week.to_dicts(),
+    }
+
+
+def _peaks(profile: LogProfile) -> Iterator[tuple[str, Peak]]:
+    for name, window in _WINDOWS.items():
+        if profile.timed and (peak := profile.busiest(window)):
+            yield name, peak
+
+
+def _bursts(profile: LogProfile) -> Iterator[tuple[str, str]]:
+    second, minute = (profile.dispersion(_WINDOWS[name]) for name in ("second", "minute"))
+    if not math.isnan(second):
+        more = "" if math.isnan(minute) else f", {minute:.3g} per minute"
+        yield "bursts", f"index of dispersion {second:.3g} per second{more}; 1 for independent requests (Poisson)"
+    if rise := profile.steepest(MINUTE):
+        at = when(rise.at, profile.zone)
+        yield "steepest rise", f"from {rate(rise.before)} to {rate(rise.after)} within a minute, at {at}"
+    for gap in profile.gaps:
+        expected = f"{gap.expected:,.0f} are expected, by the hours around it"
+        yield "gap", f"{_span(gap.seconds)} without a request from {when(gap.at, profile.zone)} on; {expected}"
+
+
+def _clients(profile: LogProfile) -> str:
+    least = "at least " if profile.clients_cut else ""
+    text = f"{least}{number_of(profile.clients.height, 'address', 'addresses')}; the busiest sends "
+    text += f"{_percent(profile.of_top_clients(1))} of the requests, ten send {_percent(profile.of_top_clients(10))}"
+    if shared := profile.shared:
+        has = "has" if shared == 1 else "have"
+        text += f"; {shared:,} {has} 10 or more different agents: several users may be behind one address"
+    return text
+
+
+def _classes(statuses: pl.DataFrame) -> pl.DataFrame:
+    named = pl.when(pl.col("status") > 0).then(pl.format("{}xx", pl.col("status") // 100)).otherwise(pl.lit("none"))
+    return statuses.group_by(status=named).agg(pl.col("requests").sum()).sort("requests", descending=True)
+
+
+def _shares(table: pl.DataFrame, name: str, total: int) -> str:
+    shown = table.select(name, "requests").head(6).iter_rows()
+    return ", ".join(f"{value} {_percent(count / total)}" for value, count in shown)
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.3g} %"
+
+
+def _span(seconds: int) -> str:
+    for length, name in ((_DAY_S, "days"), (HOUR, "hours"), (MINUTE, "minutes")):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.3g} {name}"
+    return f"{seconds} s"
+
+
+def _iso(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

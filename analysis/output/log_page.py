@@ -1,0 +1,70 @@
+"""Writes the page of a log: its facts, pictures and tables. All that comes from the log is masked and escaped."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib.resources import files
+from typing import Any, Final
+
+import jinja2
+
+from logreplay.analysis.demand.log_profile import LogProfile
+from logreplay.analysis.demand.replays import Replay
+from logreplay.analysis.demand.wording import sentences
+from logreplay.analysis.format_time import show
+from logreplay.analysis.output.html import shown, svg
+from logreplay.analysis.output.plots import demand
+
+_ROWS: Final = 50
+"""Routes, clients and agents on the page."""
+_SIZE: Final = (8.6, 3.4)
+
+
+def html(
+    title: str,
+    profile: LogProfile,
+    replays: Sequence[Replay],
+    missing: Sequence[str],
+    account: str,
+    reasons: Mapping[str, int],
+) -> str:
+    """Return the page as the text of an HTML file.
+
+    Args:
+        title: names the log.
+        profile: what is in it.
+        replays: the commands that replay it.
+        missing: what each of these leaves out.
+        account: the outcome of all lines, as a sentence.
+        reasons: why lines became no request, with counts.
+    """
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters |= {"shown": shown, "time": show, "percent": lambda share: f"{100 * share:.3g} %"}
+    template = files("logreplay.analysis.output").joinpath("log.html.j2").read_text(encoding="utf-8")
+    page = environment.from_string(template).render(
+        title=title,
+        facts=[*sentences(profile)],
+        account=account,
+        reasons=reasons,
+        pictures=_pictures(profile),
+        replays=replays,
+        missing=missing,
+        **{name: _rows(getattr(profile, name)) for name in ("routes", "clients", "agents")},
+        timed="p50" in profile.routes.columns,
+        counts={name: getattr(profile, name).height for name in ("routes", "clients", "agents")},
+    )
+    return page.encode("utf-8", "replace").decode()
+
+
+def _rows(table: Any) -> list[dict[str, Any]]:
+    return list(table.head(_ROWS).iter_rows(named=True))
+
+
+def _pictures(profile: LogProfile) -> list[tuple[str, Any]]:
+    if not profile.timed:
+        return []
+    drawn = {"Rate over time": demand.rate_over_time}
+    if profile.week.height > 1:
+        drawn["Hours of the week"] = demand.week
+    return [(name, svg(partial(draw, profile=profile), _SIZE, name)) for name, draw in drawn.items()]

@@ -1,0 +1,142 @@
+"""The result of `inspect`: what is in a log, as a value, as tables and as a page."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from logreplay.analysis.demand import wording
+from logreplay.analysis.demand.log_profile import LogProfile
+from logreplay.analysis.demand.replays import Replay, missing, replays
+from logreplay.core.files import check_absent, make_folder, write_atomically
+from logreplay.core.record import to_csv
+from logreplay.results import frame_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from logreplay.parsers.conversion.report import ConvertReport
+
+_TABLES: Final = ("seconds", "hours", "week", "routes", "clients", "agents")
+"""The tables that `InspectResult.save` writes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectResult:
+    """What is in a log, before it is replayed. It can be pickled and shown.
+
+    Attributes:
+        logs: their names.
+        report: the account of every line.
+        profile: what was counted; `logreplay.analysis.demand.log_profile.LogProfile`.
+        headers: the log has the headers of its requests.
+    """
+
+    logs: tuple[str, ...]
+    report: "ConvertReport"
+    profile: LogProfile
+    headers: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """The requests and the span, in one line."""
+        return f"{', '.join(self.logs)}: {next(wording.sentences(self.profile))[1]}"
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The facts as ``inspect --json`` prints them: instants ISO 8601 UTC, times in seconds, rates in requests/s."""
+        counts = self.report.summary()
+        lines = {name: counts[name] for name in ("lines", "converted", "unreplayable", "rejected", "blank", "filtered")}
+        return {
+            "log": list(self.logs),
+            **{name: counts[name] for name in ("format", "server", "resolution_s")},
+            **lines,
+            "reasons": counts["reasons"],
+            **wording.as_dict(self.profile),
+            "replays": [
+                {"command": each.command, "measures": each.gives, "leaves_out": [*each.lacks, *self.missing]}
+                for each in self.replays
+            ],
+            "notes": counts["notes"],
+        }
+
+    @property
+    def replays(self) -> tuple[Replay, ...]:
+        """The commands that replay the log best, and what each leaves out beside what is `missing`."""
+        return replays(self.logs[0], self.profile)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What every replay of the log leaves out, since the log does not hold it."""
+        return missing(self.profile, unreplayable=self.report.unreplayable, headers=self.headers)
+
+    @cached_property
+    def seconds(self) -> "pd.DataFrame":
+        """Seconds with a request: ``second`` (since 1970, UTC), ``requests``."""
+        return frame_of(self.profile.seconds)
+
+    @cached_property
+    def hours(self) -> "pd.DataFrame":
+        """Every hour of the log: its start, ``covered`` seconds, requests, and rates in requests/s."""
+        return frame_of(self.profile.hours)
+
+    @cached_property
+    def week(self) -> "pd.DataFrame":
+        """The hours of the week that the log covers, from Monday 0 on, in requests/s."""
+        return frame_of(self.profile.week)
+
+    @cached_property
+    def routes(self) -> "pd.DataFrame":
+        """One row for each method and route: requests, share, failures, bytes, percentiles of the times in seconds."""
+        return frame_of(self.profile.routes)
+
+    @cached_property
+    def clients(self) -> "pd.DataFrame":
+        """One row for each address: requests and different agents."""
+        return frame_of(self.profile.clients)
+
+    @cached_property
+    def agents(self) -> "pd.DataFrame":
+        """One row for each agent: requests, and whether it names itself as a program."""
+        return frame_of(self.profile.agents)
+
+    def html(self) -> str:
+        """The page with pictures and tables, as a text."""
+        from logreplay.analysis.output.log_page import html
+
+        title, account = ", ".join(self.logs), self.report.sentence()
+        reasons = dict(self.report.reasons.most_common())
+        return html(title, self.profile, self.replays, self.missing, account, reasons)
+
+    def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
+        """Write ``report.html``, ``summary.json`` and the tables as CSV into a folder, which is made.
+
+        Raises:
+            LogreplayError: a file exists and ``force`` is not given, or cannot be written.
+        """
+        place = Path(folder)
+        tables = {f"{name}.csv": to_csv(getattr(self.profile, name), header=True) for name in _TABLES}
+        texts = {"summary.json": json.dumps(self.summary, indent=2) + "\n", "report.html": self.html()}
+        make_folder(place)
+        for name in (*tables, *texts):
+            if not force:
+                check_absent(place / name)
+        for name, text in (tables | texts).items():
+            write_atomically(place / name, text, force=force)
+
+    def plot(self, ax: "Axes | None" = None) -> "Figure | Axes":
+        """Draw the rate over time: on ``ax``, which is returned, or as a figure of its own."""
+        from logreplay.analysis.output.plots import demand, hockey_stick
+
+        if ax is not None:
+            return demand.rate_over_time(ax, self.profile)
+        return hockey_stick.figure(lambda own: demand.rate_over_time(own, self.profile))
+
+    def _repr_html_(self) -> str:
+        from logreplay.analysis.notebook_view import html
+
+        return html(self.sentence, [f"{name}: {text}" for name, text in wording.sentences(self.profile)][1:])

@@ -1,0 +1,95 @@
+"""Inspects logs: what is in them, before they are replayed."""
+
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Literal
+
+from logreplay.analysis.demand.log_profile import profile_of
+from logreplay.conversion import reading_options, text_of
+from logreplay.core.errors import LogreplayError
+from logreplay.core.headers import HEADERS
+from logreplay.inspect_result import InspectResult
+from logreplay.options.keywords import read
+from logreplay.options.spelling import respelled
+from logreplay.parsers.conversion.log_rows import log_rows
+from logreplay.parsers.conversion.report import ConvertReport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import polars as pl
+
+    from logreplay.parsers.conversion.ingest import Progress
+
+
+def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progress | None" = None) -> InspectResult:
+    """Inspect logs.
+
+    Args:
+        logs: paths or addresses; ``-`` is standard input.
+        given: options as people write them, by name.
+        progress: called about once a block.
+
+    Raises:
+        UsageError: a value is wrong.
+        LogreplayError: a log cannot be read, or no line is a request.
+    """
+    options, report, headers = reading_options(**given), ConvertReport(), False
+
+    def rows() -> "Iterator[pl.DataFrame]":
+        nonlocal headers
+        for part in log_rows(logs, options, report, progress):
+            headers = headers or (HEADERS in part.columns and part[HEADERS].count() > 0)
+            yield part
+
+    profile = profile_of(rows(), options.timezone or "UTC")
+    if profile is None:
+        raise LogreplayError(f"{', '.join(logs)}: no line is a request that can be replayed: {report.sentence()}")
+    return InspectResult(logs=tuple(logs), report=report, profile=profile, headers=headers)
+
+
+@respelled("inspect")
+def inspect(
+    log: str | PathLike[str],
+    *more: str | PathLike[str],
+    format: str = "auto",
+    timezone: str = "",
+    time_unit: Literal["s", "ms", "us", "ns"] | None = None,
+    stamped: Literal["start", "end"] | None = None,
+    since: str = "",
+    until: str = "",
+    match: str = "",
+    exclude: str = "",
+    status: int | str = "",
+    methods: str = "",
+    client: str = "",
+) -> InspectResult:
+    """Say what is in a log: rates and peaks, bursts, routes, clients, and the commands that replay it.
+
+    Reads the log once, in bounded memory; writes nothing.
+
+    Args:
+        log: path or address of an access log, of captured requests, or of a normalized CSV.
+        more: further logs.
+        format: name, ``log_format`` or ``LogFormat`` string, or ``nginx.conf#name``.
+        timezone: of the hours of the week, and of times without offset, such as ``Europe/Berlin``; empty: UTC.
+        time_unit: of durations; None: by the format.
+        stamped: meaning of times, start or end of a request; None: by the format.
+        since: keep requests that start at or after this time, ISO 8601.
+        until: keep requests that start before this time.
+        match: keep URLs that contain this regular expression.
+        exclude: drop URLs that contain it.
+        status: keep these statuses: ``"200,3xx,500-504"``.
+        methods: keep these methods: ``"GET,HEAD"``.
+        client: keep these addresses and networks.
+
+    Raises:
+        UsageError: a parameter is wrong.
+        LogreplayError: a log cannot be read, or no line is a request.
+    """
+    given = {
+        "format": format, "timezone": timezone, "time_unit": time_unit, "stamped": stamped, "since": since,
+        "until": until, "match": match, "exclude": exclude, "status": text_of(status), "methods": methods,
+        "client": client,
+    }  # fmt: skip
+    values = read("inspect", {name: value for name, value in given.items() if value != ""})
+    return inspect_once([fspath(each) for each in (log, *more)], {"method": values.pop("methods"), **values})

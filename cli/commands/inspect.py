@@ -1,0 +1,73 @@
+"""``logreplay inspect``: what is in a log."""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from logreplay.cli.display.progress_bar import Bar
+from logreplay.cli.display.terminal import on_terminal, say
+from logreplay.cli.exit_codes import Exit
+from logreplay.cli.options.from_table import options
+from logreplay.cli.settings.configurable import Configurable
+from logreplay.core.masking import masked, terminal_safe
+
+if TYPE_CHECKING:
+    from logreplay.inspect_result import InspectResult
+
+_ROUTES: Final = 10
+
+
+@click.command(cls=Configurable)
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@options
+def inspect(logs: tuple[str, ...], output: Path | None, force: bool, as_json: bool, quiet: bool, **given: Any) -> int:
+    """Say what is in a log before it is replayed: rates and peaks, bursts, routes, clients, and how to replay it.
+
+    LOG is whatever convert reads: an access log, plain or compressed, captured requests, or a normalized CSV. It is
+    read once; nothing is written without -o. Hours are those of --timezone. The busiest minute and hour may begin with
+    any second. -o DIR keeps report.html, summary.json and tables as CSV: seconds, hours, week, routes, clients, agents.
+
+    \b
+    Examples:
+      logreplay inspect access.log
+      logreplay inspect access.log.*.gz --timezone Europe/Berlin -o what-comes
+    """
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")  # blocks are parsed side by side
+    from logreplay.log_inspection import inspect_once
+
+    with Bar("reading", shown=not quiet and on_terminal()) as bar:
+        found = inspect_once(logs, {"method": given.pop("methods"), **given}, bar.update)
+    if as_json:
+        click.echo(json.dumps(found.summary, indent=2))
+    elif not quiet:
+        _tell(found)
+    if output:
+        found.save(output, force=force)
+        if not quiet:
+            say(f"{output / 'report.html'}")
+    return Exit.OK
+
+
+def _tell(found: "InspectResult") -> None:
+    from logreplay.analysis.demand.wording import sentences
+
+    report = found.report
+    lines = [f"{masked(', '.join(found.logs))}: {report.sentence()}; format {report.format}"]
+    lines += [f"  {name:<14} {text}" for name, text in sentences(found.profile)]
+    routes = found.profile.routes.head(_ROUTES)
+    lines += [
+        f"  {'routes' if not at else '':<14} {row['share'] * 100:>5.1f} %  {row['method']} {masked(row['route'])}"
+        for at, row in enumerate(routes.iter_rows(named=True))
+    ]
+    lines += [f"  {'not replayed':<14} {count:,} {reason}" for reason, count in report.reasons.most_common()]
+    lines += [f"  {'note':<14} {note}" for note in report.notes]
+    for replay in found.replays:
+        lines += ["", f"{replay.command}", f"  measures {replay.gives}"]
+        lines += [f"  leaves out {text}" for text in replay.lacks]
+    if found.missing:
+        lines += ["", "all of them leave out", *(f"  {text}" for text in found.missing)]
+    for line in lines:
+        click.echo(terminal_safe(line))

@@ -1,0 +1,67 @@
+"""What is in a log is what a plain computation with pandas finds in its rows, and its parts add up to the file."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import logreplay
+from logreplay.core.errors import LogreplayError
+
+ROOT = Path(__file__).parents[3]
+SAMPLE_LOGS, SHARED = ROOT / "sample_logs", ROOT.parent / "shared" / "logs"
+LOGS = [*sorted(SAMPLE_LOGS.glob("*.log")), *sorted(path for path in SHARED.rglob("*") if "log" in path.name)]
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda path: path.name)
+def test_the_profile_is_that_of_the_converted_rows(log: Path) -> None:
+    try:
+        rows = logreplay.convert(log).requests
+    except LogreplayError:
+        with pytest.raises(LogreplayError):
+            logreplay.inspect(log)
+        return
+    found = logreplay.inspect(log)
+    summary = found.summary
+    starts = pd.to_datetime(rows["date"].astype(str) + " " + rows["time"].astype(str), format="mixed")
+    seconds = starts.dt.floor("s")
+    assert summary["requests"] == len(rows) == found.seconds["requests"].sum()
+    assert summary["lines"] == sum(
+        summary[name] for name in ("converted", "unreplayable", "rejected", "blank", "filtered")
+    )
+    assert pd.Timestamp(summary["first"]).tz_localize(None) == seconds.min()
+    assert pd.Timestamp(summary["last"]).tz_localize(None) == seconds.max()
+    by_second = seconds.value_counts()
+    if summary["rates"]["second"]:
+        assert summary["rates"]["second"]["rate"] == by_second.max()
+        assert summary["rates"]["mean"] == pytest.approx(len(rows) / summary["span_s"])
+    if summary["rates"]["minute"]:
+        rolled = by_second.sort_index().rolling("60s").sum()
+        assert summary["rates"]["minute"]["rate"] == pytest.approx(rolled.max() / 60)
+    assert summary["methods"] == Counter(rows["op"])
+    assert summary["statuses"] == {str(status): count for status, count in Counter(rows["rc"]).items()}
+    for column, number in (("client", summary["clients"]["number"]), ("agent", len(found.agents))):
+        assert number == (rows[column].nunique() if column in rows else 0)
+    assert found.routes["requests"].sum() == len(rows)
+    assert found.routes["share"].sum() == pytest.approx(1)
+    assert (found.routes["bytes"] * found.routes["requests"]).sum() == pytest.approx(rows["bytes"].sum())
+    hours = starts.dt.floor("h").value_counts()
+    shown = zip(found.hours["hour"].dt.tz_localize(None), found.hours["requests"], strict=True)
+    assert dict(hours) == {hour: count for hour, count in shown if count}
+    assert found.week["requests"].sum() == len(rows)
+    if "p50" in found.routes:
+        top = found.routes.iloc[0]
+        if top["route"].startswith("/") and "{}" not in top["route"]:
+            path = rows["url"].astype(str).str.partition("?")[0]
+            times = (rows["latency"] + rows["xfertime"])[(path == top["route"]) & (rows["op"] == top["method"])]
+            if len(times) == top["requests"]:
+                assert top["p99"] == pytest.approx(np.quantile(times, 0.99, method="inverted_cdf"), rel=0.006)
+
+
+def test_a_program_is_told_by_its_name() -> None:
+    found = logreplay.inspect(SAMPLE_LOGS / "nginx_request_time.log")
+    programs = found.agents[found.agents["bot"]]["agent"].tolist()
+    assert programs
+    assert not [agent for agent in programs if "bot" not in agent.lower() and "/" not in agent]

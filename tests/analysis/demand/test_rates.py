@@ -1,0 +1,108 @@
+"""Peaks, bursts, rises and gaps are those that one finds by looking at every second."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logreplay.analysis.demand import rates
+from logreplay.analysis.demand.rates import HOUR, MINUTE, Gap
+
+SECONDS = st.lists(st.integers(0, 400), min_size=1, max_size=60).map(sorted)
+MONDAY = 1_767_571_200
+"""2026-01-05, 00:00 UTC."""
+
+
+def counted(starts: list[int]) -> tuple[rates.Ints, rates.Ints]:
+    seconds, counts = np.unique(np.array(starts, np.int64), return_counts=True)
+    return seconds, counts
+
+
+@given(SECONDS, st.integers(1, 120))
+def test_the_busiest_window_is_the_one_with_most_of_all_that_begin_with_any_second(
+    starts: list[int], window: int
+) -> None:
+    found = rates.busiest(*counted(starts), window)
+    if starts[-1] - starts[0] + 1 < window:
+        assert found is None
+        return
+    assert found
+    inside = [sum(begin <= start < begin + window for start in starts) for begin in range(401)]
+    assert found.requests == max(inside)
+    assert inside[found.at] == found.requests
+    assert found.rate == found.requests / window
+
+
+@given(SECONDS, st.integers(1, 60))
+def test_the_steepest_rise_lies_between_two_whole_windows(starts: list[int], window: int) -> None:
+    found = rates.steepest(*counted(starts), window)
+    first, end = starts[0], starts[-1] + 1
+    places = [begin for begin in {*starts} if begin - window >= first and begin + window <= end]
+    if not places:
+        assert found is None
+        return
+    assert found
+
+    def rise(begin: int) -> int:
+        return sum(begin <= s < begin + window for s in starts) - sum(begin - window <= s < begin for s in starts)
+
+    assert math.isclose((found.after - found.before) * window, max(map(rise, places)), abs_tol=1e-9)
+    assert rise(found.at) == max(map(rise, places))
+
+
+@pytest.mark.parametrize(("bunch", "low", "high"), [(1, 0.9, 1.1), (5, 4.5, 5.5)])
+def test_independent_requests_have_a_dispersion_of_one_and_bunches_their_size(
+    bunch: int, low: float, high: float
+) -> None:
+    drawn = np.random.default_rng(7).poisson(8, 3600) * bunch
+    seconds = np.flatnonzero(drawn)
+    assert low < rates.dispersion(seconds, drawn[seconds], 1) < high
+
+
+def test_the_course_of_a_day_is_no_burst() -> None:
+    rising = np.random.default_rng(7).poisson(np.linspace(1, 50, 7200))
+    seconds = np.flatnonzero(rising)
+    assert 0.9 < rates.dispersion(seconds, rising[seconds], 1) < 1.2
+
+
+def test_a_log_shorter_than_a_minute_has_no_dispersion() -> None:
+    assert math.isnan(rates.dispersion(*counted([0, 3, 58]), 1))
+    assert not math.isnan(rates.dispersion(*counted([0, 3, 59]), 1))
+
+
+def test_a_gap_is_named_where_the_hours_around_it_expect_many() -> None:
+    busy = [*range(0, 3600, 10), *range(4200, 7800, 10)]
+    (found,) = rates.gaps(*counted(busy))
+    assert (found.at, found.seconds) == (3591, 609)
+    assert found == Gap(3591, 609, pytest.approx(61, abs=1))
+    assert not rates.gaps(*counted(busy[::20]))
+
+
+def test_each_hour_has_its_row_also_without_a_request() -> None:
+    table = rates.hours(*counted([MONDAY + 1800, MONDAY + 1800, MONDAY + 2 * HOUR]), "UTC")
+    assert table["requests"].to_list() == [2, 0, 1]
+    assert table["covered"].to_list() == [1800, 3600, 1]
+    assert table["busiest_minute"].to_list() == [2 / MINUTE, 0, 1 / MINUTE]
+    assert table["busiest_second"].to_list() == [2, 0, 1]
+
+
+def test_hours_are_those_of_the_zone_also_when_its_clock_is_changed() -> None:
+    """In Berlin, the hour from 2 to 3 came twice on 2026-10-25, and not at all on 2026-03-29."""
+    autumn = pl.datetime(2026, 10, 24, 22).dt.epoch("s")
+    begin = int(pl.select(autumn).item())
+    table = rates.hours(*counted([*range(begin, begin + 25 * HOUR, HOUR)]), "Europe/Berlin")
+    assert table["hour"].dt.hour().to_list() == [0, 1, 2, 2, *range(3, 24)]
+    weeks = rates.week(table)
+    assert weeks.filter(pl.col("hour") == 2)["requests"].to_list() == [2]
+    assert weeks["day"].to_list() == [6] * 24
+
+
+@given(st.lists(st.integers(MONDAY, MONDAY + 8 * 24 * HOUR), min_size=1, max_size=80).map(sorted))
+def test_the_week_has_every_request(starts: list[int]) -> None:
+    table = rates.hours(*counted(starts), "Asia/Kolkata")
+    found = rates.week(table)
+    assert found["requests"].sum() == table["requests"].sum() == len(starts)
+    assert found["covered"].sum() == starts[-1] - starts[0] + 1

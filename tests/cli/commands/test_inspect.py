@@ -1,0 +1,162 @@
+"""``logreplay inspect``: facts, routes and commands as text, as JSON, and as a page."""
+
+import json
+import pickle
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import logreplay as library
+from logreplay.cli.main import run
+
+LINE = '{client} - - [{day}/Jan/2026:{time} +0100] "{method} {url} HTTP/1.1" {status} 100 "-" "{agent}"\n'
+
+
+class Ended(NamedTuple):
+    """An exit code, and what was printed."""
+
+    exit_code: int
+    stdout: str
+    output: str
+
+
+Logreplay = Callable[..., Ended]
+
+
+@pytest.fixture
+def logreplay(capsys: pytest.CaptureFixture[str]) -> Logreplay:
+    """Run a command within this process."""
+
+    def ended(*words: object) -> Ended:
+        capsys.readouterr()
+        code = run([str(word) for word in words])
+        printed = capsys.readouterr()
+        return Ended(code, printed.out, printed.out + printed.err)
+
+    return ended
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Two days with a request each minute, and one busy minute."""
+    lines = [
+        LINE.format(client=f"192.0.2.{at % 3}", day=f"{5 + at // 1440:02}", time=f"{at // 60 % 24:02}:{at % 60:02}:00",
+                    method="GET", url=f"/item/{at}", status=200, agent="Mozilla/5.0")
+        for at in range(2880)
+    ]  # fmt: skip
+    busy = {"client": "198.51.100.7", "day": "06", "method": "POST", "url": "/buy?token=s3cret", "status": 500}
+    lines += [LINE.format(time=f"12:30:{at % 60:02}", agent=f"curl/{at}", **busy) for at in range(120)]
+    lines.append('192.0.2.1 - - [06/Jan/2026:12:31:00 +0100] "GET /ws HTTP/1.1" 101 0 "-" "Mozilla/5.0"\n')
+    path = tmp_path / "access.log"
+    path.write_text("".join(lines))
+    return path
+
+
+def test_it_says_what_is_in_a_log_and_how_to_replay_it(logreplay: Logreplay, log: Path) -> None:
+    done = logreplay("inspect", log, "--timezone", "Europe/Berlin")
+    assert done.exit_code == 0
+    text = " ".join(done.output.split())
+    assert "3,001 lines = 3,000 converted + 1 unreplayable + 0 rejected + 0 blank" in text
+    assert "3,000 in 48 hours, 2026-01-05 00:00:00 to 2026-01-06 23:59:00 Europe/Berlin" in text
+    assert "busiest second 3/s at 2026-01-06 12:30:00; busiest minute 2.02/s at" in text
+    assert "steepest rise from 0.0167/s" in text.replace("1/min", "0.0167/s")
+    assert "methods GET 96 %, POST 4 %" in text
+    assert "statuses 2xx 96 %, 5xx 4 %" in text
+    assert "4 addresses; the busiest sends 32 % of the requests" in text
+    assert "1 has 10 or more different agents: several users may be behind one address" in text
+    assert "programs 4 % of the requests name a program" in text
+    assert "routes 96.0 % GET /item/{}" in text
+    assert "not replayed 1 unreplayable: websocket" in text
+    assert "the bodies of 120 requests: the log has none" in text
+    assert "s3cret" not in text
+
+
+def test_the_commands_that_it_names_can_be_typed(logreplay: Logreplay, log: Path) -> None:
+    found = library.inspect(log)
+    assert [each.command.split()[1] for each in found.replays] == ["run", "sweep", "find"]
+    for each in found.replays:  # nothing listens there
+        words = [word.replace("TARGET", "http://127.0.0.1:9") for word in shlex.split(each.command)[1:]]
+        done = logreplay(*words)
+        assert "127.0.0.1:9: nothing answers" in done.output or "refused" in done.output, done.output
+
+
+def test_json_and_the_page_say_the_same(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "what"
+    done = logreplay("inspect", log, "-o", folder, "--json")
+    summary = json.loads(done.stdout)
+    assert json.loads((folder / "summary.json").read_text()) == summary
+    assert {path.name for path in folder.iterdir()} == {
+        "report.html", "summary.json", "seconds.csv", "hours.csv", "week.csv", "routes.csv", "clients.csv", "agents.csv"
+    }  # fmt: skip
+    assert summary["rates"]["second"] == {"rate": 3.0, "at": "2026-01-06T11:30:00Z"}
+    assert summary["reasons"] == {"unreplayable: websocket": 1}
+    assert sum(row["requests"] for row in summary["week"]) == summary["requests"] == 3000
+    page = (folder / "report.html").read_text()
+    assert len(re.findall("<svg role", page)) == 2
+    assert "token=s3cret" not in page
+    again = logreplay("inspect", log, "-o", folder)
+    assert again.exit_code == 1
+    assert "exists already" in again.output
+    assert logreplay("inspect", log, "-o", folder, "--force", "-q").output == ""
+
+
+def test_a_converted_log_has_the_same_facts(log: Path, tmp_path: Path) -> None:
+    converted = library.convert(log, output=tmp_path / "access.csv")
+    one, other = library.inspect(log).summary, library.inspect(converted).summary
+    differing = {name for name, value in one.items() if value != other[name]}
+    assert differing <= {
+        "log",
+        "format",
+        "server",
+        "resolution_s",
+        "lines",
+        "unreplayable",
+        "reasons",
+        "replays",
+        "notes",
+    }
+
+
+def test_a_result_is_a_value_with_tables_and_a_picture(log: Path) -> None:
+    found = pickle.loads(pickle.dumps(library.inspect(log, timezone="Europe/Berlin")))
+    assert found.week.groupby("day")["requests"].sum().tolist() == [1440, 1560]
+    assert found.routes.iloc[0].to_dict()["route"] == "/item/{}"
+    assert "3,000 in 48 hours" in found._repr_html_()
+    assert found.plot()._repr_png_().startswith(b"\x89PNG")
+
+
+def test_values_of_strangers_are_shown_safely(logreplay: Logreplay, tmp_path: Path) -> None:
+    path = tmp_path / "<b>.log"
+    agent = "<script>alert(1)</script>\x1b[31m"
+    path.write_text(LINE.format(client="192.0.2.1", day="05", time="00:00:00", method="GET", url="/<i>?k=\x1b[2J",
+                                status=200, agent=agent) * 3)  # fmt: skip
+    done = logreplay("inspect", path, "-o", tmp_path / "what")
+    assert done.exit_code == 0
+    assert "\x1b" not in done.output
+    page = (tmp_path / "what" / "report.html").read_text()
+    assert "<script" not in page
+    assert "<i>" not in page
+
+
+def test_requests_without_times_have_no_rate(logreplay: Logreplay, tmp_path: Path) -> None:
+    path = tmp_path / "urls.txt"
+    path.write_text("/a\n/b\n/b\n")
+    done = logreplay("inspect", path, "-f", "urls")
+    assert done.exit_code == 0
+    assert "the log says nothing of their rate" in done.output
+    assert "--speed" not in done.output
+    assert json.loads(logreplay("inspect", path, "-f", "urls", "--json").stdout)["rates"]["mean"] is None
+
+
+@pytest.mark.parametrize("text", ["", "no log at all\n", '- - - [05/Jan/2026:00:00:00 +0000] "-" 400 0 "-" "-"\n'])
+def test_a_file_without_a_request_is_refused(text: str, logreplay: Logreplay, tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(text)
+    done = logreplay("inspect", path)
+    assert done.exit_code == 1
+    assert "Traceback" not in done.output
+    assert f"{path}: " in done.output
