@@ -1,4 +1,4 @@
-"""The result of `inspect`: what is in a log, as a value, as tables and as a page."""
+"""The result of `inspect`: the contents of a log as a value, as tables and as a page."""
 
 import json
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ _TABLES: Final = ("seconds", "hours", "week", "routes", "clients", "agents")
 
 @dataclass(frozen=True, kw_only=True)
 class InspectResult:
-    """What is in a log, before it is replayed. It can be pickled and shown.
+    """The contents of a log, before it is replayed. It can be pickled and shown.
 
     Attributes:
         logs: their names.
         report: the account of every line.
-        profile: what was counted; `logreplay.analysis.demand.log_profile.LogProfile`.
+        profile: the counts; `logreplay.analysis.demand.log_profile.LogProfile`.
         headers: the log has the headers of its requests.
     """
 
@@ -66,12 +66,12 @@ class InspectResult:
 
     @property
     def replays(self) -> tuple[Replay, ...]:
-        """The commands that replay the log best, and what each leaves out beside what is `missing`."""
+        """The commands that replay the log best, and the things that each leaves out beside those `missing`."""
         return replays(self.logs[0], self.profile)
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What every replay of the log leaves out, since the log does not hold it."""
+        """The things that every replay of the log leaves out, since the log does not hold them."""
         return missing(self.profile, unreplayable=self.report.unreplayable, headers=self.headers)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Inspects logs: what is in them, before they are replayed."""
+"""Inspects logs before they are replayed."""
 
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,7 +10,7 @@ from logreplay.core.headers import HEADERS
 from logreplay.inspect_result import InspectResult
 from logreplay.options.keywords import read
 from logreplay.options.spelling import respelled
-from logreplay.parsers.conversion.log_rows import log_rows
+from logreplay.parsers.conversion.dataframe import log_rows
 from logreplay.parsers.conversion.report import ConvertReport
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def inspect(
     methods: str = "",
     client: str = "",
 ) -> InspectResult:
-    """Say what is in a log: rates and peaks, bursts, routes, clients, and the commands that replay it.
+    """Describe a log: rates and peaks, bursts, routes, clients, and the commands that replay it.
 
     Reads the log once, in bounded memory; writes nothing.
 

@@ -12,7 +12,7 @@ import click
 SHORT_HELP: Final = {
     "demo": "Run the one-minute demo on the bundled log.",
     "convert": "Convert access logs to normalized CSV.",
-    "inspect": "Say what is in a log, and how to replay it.",
+    "inspect": "Describe a log, and say how to replay it.",
     "urls": "Make a list of requests from a template.",
     "run": "Replay a log once.",
     "sweep": "Replay a log at several rates; find saturation.",

@@ -38,6 +38,7 @@ budget = "1m"
 COMMANDS: Final[dict[str, list[str]]] = {
     "demo": ["demo", "-q", "-o", "demo"],
     "convert": ["convert", "access.log", "-o", "other.csv", "--cluster", "local:1"],
+    "inspect": ["inspect", "access.log"],
     "urls": ["urls", "/item/{n}", "--var", "n=1..9", "-o", "urls.csv"],
     "run": ["run", "access.csv", "{url}", "--watch", "figure=!python3 -P -c 'print(1)'", "-o", "one.csv"],
     "run, cluster": ["run", "access.csv", "{url}", "--cluster", "local:2", "-o", "cluster.csv"],

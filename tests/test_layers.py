@@ -107,7 +107,7 @@ ACTING = {
             "calibrate", "capacity", "completion", "demo", "duet", "init", "man", "plot", "seconds", "serve", "sweep",
             "urls",
         },
-        "cli/display": {"bug_report", "live_curve", "terminal"},
+        "cli/display": {"bug_report", "live_curve", "progress_bar", "terminal"},
     },
     "pictures: tested in tests/analysis/output/test_plots.py": {
         "analysis/output": {"pictures"},
@@ -115,6 +115,12 @@ ACTING = {
     },
     "whole analyses of files: tested by tests/analysis/test_api.py and by the commands": {
         "analysis": {"analyze", "summary"},
+    },
+    "contents of logs: tested by tests/cli/commands/test_inspect.py": {
+        "analysis/demand": {"replays", "wording"},
+        "analysis/output": {"log_page"},
+        "analysis/output/plots": {"demand"},
+        "api": {"inspect_result", "log_inspection"},
     },
 }  # fmt: skip
 """Modules without a test module of their own, since they act: on what, and where they are tested."""

@@ -1,1 +1,1 @@
-"""What a log asks of a system: its rates, routes and clients."""
+"""The demand that a log shows: rates, routes and clients."""

@@ -1,4 +1,4 @@
-"""What is in a log: counted part by part, as it is read."""
+"""Counts the contents of a log, part by part, as it is read."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.demand import rates
-from logreplay.analysis.demand.tally import Tally
+from logreplay.analysis.demand.counts_by_key import CountsByKey
 from logreplay.analysis.input.routes import Routes
 from logreplay.analysis.statistics.quantiles import rank
 
@@ -37,11 +37,11 @@ class LogProfiler:
         self._zone = zone
         self._routes = Routes()
         failed = {f"{digit}xx": (pl.col("rc") // 100 == digit) for digit in (4, 5)}
-        self._seconds = Tally("second")
-        self._by_route = Tally("op", "route", sums={**failed, "bytes": pl.col("bytes")})
-        self._times = Tally("op", "route", "time")
-        self._tallies = {name: Tally(name) for name in ("rc", "op", "protocol", "agent", "body")}
-        self._clients = Tally("client", "agent_hash")
+        self._seconds = CountsByKey("second")
+        self._by_route = CountsByKey("op", "route", sums={**failed, "bytes": pl.col("bytes")})
+        self._times = CountsByKey("op", "route", "time")
+        self._tallies = {name: CountsByKey(name) for name in ("rc", "op", "protocol", "agent", "body")}
+        self._clients = CountsByKey("client", "agent_hash")
 
     def add(self, rows: pl.DataFrame) -> None:
         """Count some rows: ``start`` (microseconds since 1970) and the columns of the normalized record."""
@@ -65,7 +65,7 @@ class LogProfiler:
             tally.add(rows)
 
     def profile(self) -> "LogProfile | None":
-        """What was counted; None if nothing was."""
+        """The counts; None without a row."""
         seconds = self._seconds.table().sort("second")
         if not seconds.height:
             return None
@@ -101,7 +101,7 @@ class LogProfiler:
 
 @dataclass(frozen=True, kw_only=True)
 class LogProfile:
-    """What is in a log. Times in seconds, rates in requests/s, instants in seconds since 1970, UTC.
+    """The contents of a log. Times in seconds, rates in requests/s, instants in seconds since 1970, UTC.
 
     Attributes:
         zone: time zone of the hours.
@@ -208,7 +208,7 @@ class LogProfile:
 
 
 def profile_of(parts: Iterable[pl.DataFrame], zone: str = "UTC") -> LogProfile | None:
-    """What is in rows that come in parts; None if there are none."""
+    """Count rows that come in parts; None if there are none."""
     profiler = LogProfiler(zone)
     for rows in parts:
         profiler.add(rows)

@@ -100,8 +100,8 @@ def steepest(seconds: Ints, counts: Ints, window: int) -> Rise | None:
 def dispersion(seconds: Ints, counts: Ints, unit: int) -> float:
     """Index of dispersion: variance over mean of the requests in a unit of time, within windows of 60 units.
 
-    1 for arrivals that do not know of each other (Poisson); more for bursts. Within windows, since the course of a day
-    is no burst; the first one begins with the first request. NaN without a whole window.
+    1 for arrivals that do not know of each other (Poisson); more for bursts. Within windows, so that the course of a
+    day does not count; the first one begins with the first request. NaN without a whole window.
     """
     window = 60 * unit
     passed = seconds - seconds[0]

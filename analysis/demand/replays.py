@@ -1,4 +1,4 @@
-"""The commands that replay a log, and what each leaves out."""
+"""The commands that replay a log, and the things that each leaves out."""
 
 import math
 import shlex
@@ -17,8 +17,8 @@ class Replay:
 
     Attributes:
         command: as it can be typed; TARGET stands for the address of the test server.
-        gives: what it measures.
-        lacks: what it leaves out beside `missing`.
+        gives: its measurement.
+        lacks: things that it leaves out beside `missing`.
     """
 
     command: str
@@ -45,10 +45,10 @@ def replays(log: str, profile: LogProfile) -> tuple[Replay, ...]:
 
 
 def missing(profile: LogProfile, *, unreplayable: int, headers: bool) -> tuple[str, ...]:
-    """What every replay of a log leaves out, since the log does not hold it.
+    """The things that every replay of a log leaves out, since the log does not hold them.
 
     Args:
-        profile: what is in it.
+        profile: its contents.
         unreplayable: lines that cannot be sent again.
         headers: the log has the headers of its requests.
     """

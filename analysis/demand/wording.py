@@ -1,4 +1,4 @@
-"""What is in a log, in sentences and as JSON."""
+"""Writes the contents of a log in sentences and as JSON."""
 
 import math
 from collections.abc import Iterator

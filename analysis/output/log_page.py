@@ -31,9 +31,9 @@ def html(
 
     Args:
         title: names the log.
-        profile: what is in it.
+        profile: its contents.
         replays: the commands that replay it.
-        missing: what each of these leaves out.
+        missing: things that each of these leaves out.
         account: the outcome of all lines, as a sentence.
         reasons: why lines became no request, with counts.
     """

@@ -1,4 +1,4 @@
-"""``logreplay inspect``: what is in a log."""
+"""``logreplay inspect``: the contents of a log."""
 
 import json
 import os
@@ -24,7 +24,7 @@ _ROUTES: Final = 10
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @options
 def inspect(logs: tuple[str, ...], output: Path | None, force: bool, as_json: bool, quiet: bool, **given: Any) -> int:
-    """Say what is in a log before it is replayed: rates and peaks, bursts, routes, clients, and how to replay it.
+    """Describe a log before it is replayed: rates and peaks, bursts, routes, clients, and the commands that replay it.
 
     LOG is whatever convert reads: an access log, plain or compressed, captured requests, or a normalized CSV. It is
     read once; nothing is written without -o. Hours are those of --timezone. The busiest minute and hour may begin with

@@ -11,7 +11,7 @@ class Bar:
     """A bar on the terminal, for the reading of logs that takes longer than a second.
 
     Args:
-        doing: what is done, such as ``converting``.
+        doing: the work, such as ``converting``.
         shown: whether to show it at all.
     """
 

@@ -1,4 +1,4 @@
-"""Reads access logs as data frames, for notebooks and scripts."""
+"""Reads logs as data frames: whole or part by part, without a file between."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -9,8 +9,11 @@ import polars as pl
 
 from logreplay.core.bodies import REF
 from logreplay.core.frames import to_pandas
-from logreplay.parsers.conversion.ingest import LogReader
+from logreplay.parsers.conversion.advice import notes
+from logreplay.parsers.conversion.captured_input import Captures, captures_among
+from logreplay.parsers.conversion.ingest import LogReader, Progress
 from logreplay.parsers.conversion.job import ConvertOptions, find_reading, open_logs, output_columns, with_date_and_time
+from logreplay.parsers.conversion.normalized_input import Tables, normalized_among
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.fields import values
 from logreplay.parsers.redaction.redact import Redactor
@@ -59,6 +62,60 @@ def iter_log(paths: Paths, options: ConvertOptions | None = None) -> Iterator["p
         yield to_pandas(frame.sort("start", maintain_order=True))
 
 
+def log_rows(
+    paths: Sequence[str | Path],
+    options: ConvertOptions,
+    report: ConvertReport,
+    progress: Progress | None = None,
+) -> Iterator[pl.DataFrame]:
+    """Yield the rows that a conversion would write, in the order of the input.
+
+    Args:
+        paths: as for `logreplay.parsers.conversion.job.convert`.
+        options: how to read them, which rows to keep, how many lines may be rejected.
+        report: counts every line; complete at the end.
+        progress: called about once a block.
+
+    Yields:
+        Columns of the normalized record that the input has, and ``start``: microseconds since 1970, UTC.
+
+    Raises:
+        LogreplayError: a file cannot be read, or is not a log.
+        TooManyRejects: more lines were rejected than the options allow.
+    """
+    keep = options.filter.condition(options.timezone)
+    with ExitStack() as stack:
+        for rows in _all_rows(paths, options, report, progress, stack):
+            wanted = rows if keep is None else rows.filter(keep)
+            report.filtered += rows.height - wanted.height
+            report.converted -= rows.height - wanted.height
+            yield wanted
+    report.sentence()
+
+
+def _all_rows(
+    paths: Sequence[str | Path],
+    options: ConvertOptions,
+    report: ConvertReport,
+    progress: Progress | None,
+    stack: ExitStack,
+) -> Iterator[pl.DataFrame]:
+    if tables := normalized_among(paths):
+        yield from Tables(tables, report, _ignore, options.limit, progress).rows()
+        return
+    sources = open_logs(paths, options, stack)
+    if formats := captures_among(sources, options.format):
+        yield from Captures(sources, formats, report, _ignore, options.timezone, options.limit, progress).rows()
+        return
+    reading = find_reading(sources, options)
+    report.format, report.share, report.server = reading.name, reading.share, reading.server
+    reader = LogReader(sources, reading, options.timezone, report, _ignore, options.limit, progress)
+    yield from reader.rows()
+    report.resolution_s = reader.fine
+    zoned = bool(options.filter.since or options.filter.until)
+    report.notes += notes(reader, sources, options.time_unit, options.timezone, zoned=zoned)
+
+
 def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.DataFrame]:
     options = options or ConvertOptions()
     keep = options.filter.condition(options.timezone)
@@ -84,4 +141,4 @@ def _as_text(bodies: pl.Series) -> pl.Expr:
 
 
 def _ignore(name: str, number: int, reason: str, line: bytes, whole: bool) -> None:
-    """A data frame has no reject file."""
+    """A data frame has no reject file; a report counts each line."""

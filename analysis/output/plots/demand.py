@@ -35,13 +35,16 @@ def rate_over_time(ax: "Axes", profile: LogProfile) -> "Axes":
         top = np.zeros(number)
         np.maximum.at(top, window, counts)
         ax.stairs(top, edges, baseline=None, color=ORANGE, label="busiest second of it")
-    ax.stairs(means, edges, baseline=None, color=BLUE, label="each second" if width == 1 else f"mean of {_named(width)}")
+    ax.stairs(
+        means, edges, baseline=None, color=BLUE, label="each second" if width == 1 else f"mean of {_named(width)}"
+    )
     ax.set_yscale("log")  # a busy second is many times the mean
     ax.set_ylim(bottom=0.7 * means[means > 0].min())
     ax.set_ylabel("requests/s")
-    locator = AutoDateLocator(ZoneInfo(profile.zone))
+    locator = AutoDateLocator(ZoneInfo(profile.zone))  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator, ZoneInfo(profile.zone)))
+    formatter = ConciseDateFormatter(locator, ZoneInfo(profile.zone))  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_formatter(formatter)
     ax.set_xlabel(f"time, {profile.zone}")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.17), ncols=2)
     return ax

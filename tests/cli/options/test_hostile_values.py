@@ -41,6 +41,7 @@ BASES = {
     "capacity": ["results.csv", "--tps", "10", "--within", "1s"],
     "compare": ["results.csv", "again.csv"],
     "convert": ["access.log", "-o", "converted.csv", "--force"],
+    "inspect": ["access.log"],
     "find": ["log.csv", "http://127.0.0.1:{free}", "--p99", "1s"],
     "duet": ["log.csv", "http://127.0.0.1:{free}", "http://127.0.0.1:{free}", "--tps", "20"],
     "plot": ["results.csv", "-o", "plot.svg", "--force"],

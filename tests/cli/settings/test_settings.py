@@ -140,6 +140,7 @@ def test_an_option_and_what_resets_it_contradict_each_other(folder: Path, capsys
 
 NEEDED = {
     "convert": ["a.csv"],
+    "inspect": ["a.csv"],
     "urls": ["a.csv"],
     "analyze": ["a.csv"],
     "seconds": ["a.csv"],

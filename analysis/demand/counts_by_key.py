@@ -12,7 +12,7 @@ _PENDING: Final = 500_000
 """Rows of parts that wait to be added up."""
 
 
-class Tally:
+class CountsByKey:
     """Counts of rows, and sums of values, for each key.
 
     Args:
