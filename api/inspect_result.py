@@ -44,7 +44,12 @@ class InspectResult:
     @property
     def sentence(self) -> str:
         """The requests and the span, in one line."""
-        return f"{', '.join(self.logs)}: {next(wording.sentences(self.profile))[1]}"
+        return f"{', '.join(self.logs)}: {self.facts[0][1]}"
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Name and text of each fact."""
+        return tuple(wording.sentences(self.profile))
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -139,4 +144,4 @@ class InspectResult:
     def _repr_html_(self) -> str:
         from logreplay.analysis.notebook_view import html
 
-        return html(self.sentence, [f"{name}: {text}" for name, text in wording.sentences(self.profile)][1:])
+        return html(self.sentence, [f"{name}: {text}" for name, text in self.facts[1:]])

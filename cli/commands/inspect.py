@@ -52,11 +52,9 @@ def inspect(logs: tuple[str, ...], output: Path | None, force: bool, as_json: bo
 
 
 def _tell(found: "InspectResult") -> None:
-    from logreplay.analysis.demand.wording import sentences
-
     report = found.report
     lines = [f"{masked(', '.join(found.logs))}: {report.sentence()}; format {report.format}"]
-    lines += [f"  {name:<14} {text}" for name, text in sentences(found.profile)]
+    lines += [f"  {name:<14} {text}" for name, text in found.facts]
     routes = found.profile.routes.head(_ROUTES)
     lines += [
         f"  {'routes' if not at else '':<14} {row['share'] * 100:>5.1f} %  {row['method']} {masked(row['route'])}"
