@@ -1,9 +1,8 @@
 """Simulates queues of known capacity and writes their result logs.
 
-The notebooks, the tests and tools/search_rehearsal.py compare the results of the analysis with the known
-capacity. There
-is no clock and no socket: arrival times and service times are random, and waiting times follow from them. A FIFO queue
-with K workers of mean service time D carries K/D requests/s.
+The notebooks, the tests, tools/search_rehearsal.py and tools/accuracy compare the results of the analysis with what is
+known. There is no clock and no socket: arrival times and service times are random, and waiting times follow from them.
+A FIFO queue with K workers of mean service time D carries K/D requests/s.
 """
 
 import math
@@ -118,6 +117,40 @@ def waits(arrived: Floats, service: Floats, workers: int) -> Floats:
         heapreplace(free, start + takes)
         waiting[index] = start - at
     return waiting
+
+
+def responses(arrived: Floats, service: Floats, workers: int) -> Floats:
+    """Return the response times of many runs at once: as `waits`, with the service.
+
+    Args:
+        arrived: (runs, n) seconds, increasing in each row.
+        service: (runs, n) seconds.
+        workers: requests served at the same time.
+    """
+    free, rows = np.zeros((len(arrived), workers)), np.arange(len(arrived))
+    found = np.empty_like(service)
+    for index, (at, takes) in enumerate(zip(arrived.T.copy(), service.T.copy(), strict=True)):
+        worker = free.argmin(axis=1)
+        ended = np.maximum(free[rows, worker], at) + takes
+        free[rows, worker] = ended
+        found[:, index] = ended - at
+    return found
+
+
+def wander(rng: np.random.Generator, shape: tuple[int, int], deviation: float, time_s: float, step_s: float) -> Floats:
+    """Return (runs, steps) logarithms of a speed that wanders: a first-order autoregression.
+
+    Args:
+        rng: random generator.
+        shape: runs, and steps of each.
+        deviation: standard deviation.
+        time_s: correlation time, seconds.
+        step_s: length of a step, seconds.
+    """
+    keeps, level = math.exp(-step_s / time_s), rng.normal(0, deviation, shape)
+    for step in range(1, shape[1]):
+        level[:, step] = keeps * level[:, step - 1] + math.sqrt(1 - keeps**2) * level[:, step]
+    return level
 
 
 def closed_loop(

@@ -16,7 +16,7 @@ from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
-from logreplay.analysis.verdict.ratio_interval import ALL, TOLERANCE, Change, median_change
+from logreplay.analysis.verdict.ratio_interval import ALL, TOLERANCE, Change, typical_change
 from logreplay.analysis.verdict.run_pairs import readable
 from logreplay.analysis.verdict.shares import (
     Share,
@@ -187,13 +187,14 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
 
 
 def _change(pairs: pl.DataFrame) -> Change | None:
-    """The median ratio of service times; None where most requests have none in the log, such as 0 of whole seconds."""
+    """The typical ratio of service times; None where most requests have none in the log, such as 0 of whole seconds."""
     answered = pairs.filter("good_new", pl.col("service_new") > 0)
     timed = answered.filter(pl.col("service") > 0).sort("scheduled_new")
     if timed.height < answered.height / 2:
         return None
     ratio = pl.col("service_new") / pl.col("service")
-    return median_change(timed.select(scheduled="scheduled_new", log=ratio.log()))
+    found = typical_change(timed.select(scheduled="scheduled_new", log=ratio.log()))
+    return found.change() if found else None
 
 
 def _by_route(pairs: pl.DataFrame) -> pl.DataFrame:

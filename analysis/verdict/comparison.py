@@ -8,32 +8,33 @@ once, as a duet, are compared pair by pair, over the same short blocks of time: 
 """
 
 import filecmp
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+import numpy as np
 import polars as pl
 
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.downcast import FIRST_ERROR
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.statistics import bootstrap
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.ratio_interval import (
     ALL,
     AT_ONCE_TOLERANCE,
     DIFFERENT,
+    SHORTEST_S,
     TOLERANCE,
+    UNDECIDED,
     Change,
+    Measurement,
     combined,
     drift,
-    shared_change,
+    of_routes,
     together,
-    together_in_duet,
 )
-from logreplay.analysis.verdict.run_pairs import PairOfRuns, of_a_duet, pair_of_runs, sides_of
+from logreplay.analysis.verdict.run_pairs import PairOfRuns, of_a_duet, pair_of_runs
 from logreplay.analysis.verdict.shares import (
     FAILS_MORE,
     FEW,
@@ -55,9 +56,12 @@ from logreplay.core.frames import to_pandas
 if TYPE_CHECKING:
     import pandas as pd
 
+Key = TypeVar("Key", bound=Hashable)
+
 _GROUPS: Final = 30
-_DUET_GAIN: Final = 1.5
-"""How much smaller the change must be that a duet would detect to be worth a note."""
+_HEADLINE: Final = {True: "typical ratio", False: "p50"}
+"""Name of the first change of runs with pairs, and of runs without."""
+_PLAIN: Final = ("sentence", "verdict", "paired", "headline", "slower_share", "notes")
 _KEYS: Final = {"pair": pl.Int64, "rate": pl.Float64, "route": pl.String}
 _COUNTS: Final = dict.fromkeys(("count", "blocks"), pl.Int64)
 
@@ -68,6 +72,9 @@ _ONE_PAIR: Final = (
 _SHORT: Final = (
     "in a duet below 4 s, a delay of half a second at one target can look like a change; repeat it with --for 10s or "
     "longer"
+)
+_IN_A_DUET: Final = (
+    "both runs at once, as a duet, would see less of what disturbs this machine: logreplay duet LOG BASELINE CANDIDATE"
 )
 _NOT_IN_TURN: Final = (
     "the runs of a pair did not follow each other: a change of the machine between them counts as one of the target; "
@@ -84,8 +91,8 @@ class Comparison(CheckedAnswer):
         paired: whether requests were compared one by one.
         at_once: the runs were made at the same time, as a duet.
         tolerance: changes up to this fraction do not count.
-        change: of the response time: median of the ratios of pairs (of a duet their trimmed mean), or ratio of the
-            medians; of several pairs of runs the geometric mean of theirs; None where too few.
+        change: of the response time: typical ratio of the pairs, or ratio of the medians; of several pairs of runs
+            the geometric mean of theirs; None where too few.
         slower_share: share of the pairs in which the candidate was slower (ties half); None if not paired.
         quantiles: name → ratio of that percentile of the runs.
         pairs: number of the pair of runs, from 1 → its change.
@@ -121,11 +128,16 @@ class Comparison(CheckedAnswer):
 
     @property
     def verdict(self) -> str | None:
-        """``fails more``, ``slower``, ``faster`` or ``no difference detected``; None where nothing can be compared.
+        """``fails more``, ``slower``, ``faster``, ``no difference detected``, ``undecided``; None: cannot be compared.
 
         In a duet the word of a percentile or a route stands where all requests together do not differ.
         """
         return verdict_of(self.failed_more, _headline(self._judged, self.tolerance))
+
+    @property
+    def headline(self) -> str:
+        """What `change` is: the ``typical ratio`` of pairs of requests, or ``p50`` of runs without pairs."""
+        return _HEADLINE[self.paired]
 
     @property
     def verdicts(self) -> dict[str, str]:
@@ -182,7 +194,7 @@ class Comparison(CheckedAnswer):
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        value = {name: getattr(self, name) for name in ("sentence", "verdict", "paired", "slower_share", "notes")}
+        value = {name: getattr(self, name) for name in _PLAIN}
         value["change"] = asdict(self.change) if self.change else None
         value["quantiles"] = {
             name: asdict(change) | {"verdict": change.verdict(self.tolerance)}
@@ -200,7 +212,7 @@ def _headline(judged: Mapping[str, Change], tolerance: float) -> str | None:
 
 def _table(found: Comparison, by: str) -> "pd.DataFrame":
     floats = dict.fromkeys(("ratio", "low", "high"), pl.Float64)
-    more = {"freedom": pl.Float64, "confidence": pl.Float64, "verdict": pl.String}
+    more = {"freedom": pl.Float64, "confidence": pl.Float64, "seconds": pl.Float64, "verdict": pl.String}
     return to_pandas(pl.DataFrame(found.rows(by), {by: _KEYS[by], **floats, **_COUNTS, **more}))
 
 
@@ -224,29 +236,19 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
     if tolerance is None:
         tolerance = usual_tolerance(*runs)
     if not more and of_a_duet(baseline, candidate):
-        return compare_duet(baseline, candidate, tolerance)
+        return compare_duet(baseline, candidate, tolerance, _second_baseline(baseline))
     found = [pair_of_runs(old, new, at_once=of_a_duet(old, new)) for old, new in _pairs(runs)]
-    change = combined([each.change for each in found])
-    quantiles = {
-        name: ratio
-        for name in dict.fromkeys(name for each in found for name in each.quantiles)
-        if (ratio := combined([each.quantiles.get(name) for each in found]))
-    }
+    judged = _judged(found)
     notes = list(dict.fromkeys(note for each in found for note in each.notes))
-    if len(found) > 1:
-        notes += _left_out(runs, found)
     if len(found) == 1:
-        notes += [_ONE_PAIR, *_in_a_duet(found[0], tolerance)]
-    elif not _in_turn(runs):
-        notes.append(_NOT_IN_TURN)
-    text = change.sentence(tolerance) if change else _unknown(found)
-    return _comparison(found, text, tolerance)(
-        change=change,
-        quantiles=together(quantiles),
-        steps=dict(sorted(together(_grouped(found, "rate")).items())),
-        routes=together(_grouped(found, "route")),
-        notes=notes,
-    )
+        notes.append(_ONE_PAIR)
+        if found[0].paired and judged.change and judged.change.verdict(tolerance) == UNDECIDED:
+            notes.append(_IN_A_DUET)
+    else:
+        notes += _left_out(runs, found)
+        if not _in_turn(runs):
+            notes.append(_NOT_IN_TURN)
+    return _comparison(found, judged, tolerance, notes)
 
 
 def check_no_copies(runs: Sequence[Source]) -> None:
@@ -264,63 +266,108 @@ def check_no_copies(runs: Sequence[Source]) -> None:
                 )
 
 
+def _second_baseline(baseline: Source) -> Path | None:
+    """The result log of the second baseline of a duet, if there is one."""
+    return sources.results_in(sources.locate(Path(str(baseline))).parent, "noise")
+
+
 def usual_tolerance(*runs: Source) -> float:
     """Up to which fraction changes do not count: less between the result logs of duets."""
     return AT_ONCE_TOLERANCE if all(of_a_duet(old, new) for old, new in _pairs(runs)) else TOLERANCE
 
 
-def compare_duet(baseline: Source, candidate: Source, tolerance: float = AT_ONCE_TOLERANCE) -> Comparison:
+def compare_duet(
+    baseline: Source, candidate: Source, tolerance: float = AT_ONCE_TOLERANCE, noise: "Source | None" = None
+) -> Comparison:
     """Compare two runs that were made at once.
 
     Args:
         baseline: result log.
         candidate: result log.
         tolerance: changes up to this fraction do not count, however certain.
+        noise: result log of a second instance of the baseline: it shows how much equal targets differ.
 
     Raises:
         LogreplayError: a result log cannot be read.
     """
-    found = pair_of_runs(baseline, candidate, at_once=True)
-    if found.change is None:
-        return _comparison([found], _unknown([found]), tolerance)(
-            change=None, quantiles=found.quantiles, steps={}, routes={}, at_once=True, notes=found.notes
-        )
-    routes, steps = (_grouped([found], by) for by in ("route", "rate"))
-    several = steps if len(steps) > 1 else {}
-    judged = together_in_duet(found.change, {**found.quantiles, **routes, **several})
-    quantiles, routes = ({name: judged[name] for name in changes} for changes in (found.quantiles, routes))
-    text = _of_duet(judged[ALL], quantiles, routes, tolerance)
-    notes = [*found.notes, *(drift(found.sides, tolerance, paired=found.paired) if found.sides else ())]
-    if judged[ALL].verdict(tolerance) in DIFFERENT and found.span < bootstrap.FEWEST_MEANS * bootstrap.HALF_S:
-        notes.append(_SHORT)
-    return _comparison([found], text, tolerance)(
-        change=judged[ALL],
-        quantiles=quantiles,
-        steps={rate: judged.get(rate, judged[ALL]) for rate in sorted(steps)},
-        routes=routes,
-        at_once=True,
-        notes=notes,
-    )
+    found = pair_of_runs(baseline, candidate, at_once=True, noise=noise)
+    judged, notes = _judged([found]), [*found.notes]
+    if judged.change:
+        times = pl.concat([side["scheduled"] for side in found.sides])
+        late = pl.col("scheduled") >= float(np.median(times.to_numpy()))
+        notes += drift([found.part(~late), found.part(late)], tolerance)
+        if judged.change.verdict(tolerance) in DIFFERENT and found.span < SHORTEST_S:
+            notes.append(_SHORT)
+    return _comparison([found], judged, tolerance, notes, at_once=True)
 
 
-def _comparison(found: Sequence[PairOfRuns], text: str, tolerance: float) -> Callable[..., Comparison]:
-    """What all comparisons have; the others are arguments."""
+class _Judged(NamedTuple):
+    """The changes that one answer gives."""
+
+    change: Change | None
+    quantiles: dict[str, Change]
+    steps: dict[float, Change]
+    routes: dict[str, Change]
+    pairs: dict[int, Change]
+
+
+def _judged(found: Sequence[PairOfRuns]) -> _Judged:
+    """The changes of one pair of runs, or of several by the spread between them, with their intervals."""
+    routes, rates = (_most_frequent(found, by) for by in ("route", "rate"))
+    wholes = [each.change.change() if each.change else None for each in found]
+    by_route = [
+        of_routes(whole, each.deviations(routes)) if whole else {} for each, whole in zip(found, wholes, strict=True)
+    ]
+    several_rates = rates if len(rates) > 1 else []
+    by_rate = [{rate: part for rate in several_rates if (part := each.part(pl.col("rate") == rate))} for each in found]
+    if len(found) == 1:
+        change, quantiles = wholes[0], found[0].quantiles
+        beside: dict[Any, Change] = together({**quantiles, **by_rate[0]})
+        quantiles_found = {name: beside[name] for name in quantiles}
+        steps, changed_routes = {rate: beside[rate] for rate in by_rate[0]}, by_route[0]
+    else:
+        whole = combined(wholes)
+        change = whole.change() if whole else None
+        quantiles_found = _over_pairs([_alone(each.quantiles) for each in found])
+        steps, changed_routes = _over_pairs([_alone(each) for each in by_rate]), _over_pairs(by_route)
+    if change and len(rates) == 1:
+        steps = {rates[0]: change}
+    pairs = together({index: each.change for index, each in enumerate(found, 1) if each.change})
+    return _Judged(change, quantiles_found, dict(sorted(steps.items())), changed_routes, pairs)
+
+
+def _alone(found: Mapping[Key, Measurement]) -> dict[Key, Change]:
+    return {name: each.change() for name, each in found.items()}
+
+
+def _comparison(
+    found: Sequence[PairOfRuns], judged: _Judged, tolerance: float, notes: list[str], *, at_once: bool = False
+) -> Comparison:
     pairs, timed = (pl.concat(getattr(each, name) for each in found) for name in ("pairs", "timed"))
     bad = tuple([each.failed[side] for each in found] for side in (0, 1))
     failed, more = (share_of(bad[0]), share_of(bad[1])), rise(*bad)
     answered = pairs.filter(pl.col("kind") == pl.col("kind_new"), pl.col("kind") < FIRST_ERROR)
-    return partial(
-        Comparison,
+    paired = all(each.paired for each in found)
+    headline = " in the typical ratio" if paired else " at p50"
+    if not judged.change:
+        text = _unknown(found)
+    elif at_once:
+        text = _of_duet(judged, tolerance, headline, paired=paired)
+    else:
+        text = judged.change.sentence(tolerance, headline)
+    return Comparison(
         sentence=_sentence(text, failed, more),
-        paired=all(each.paired for each in found),
+        paired=paired,
         tolerance=tolerance,
+        at_once=at_once,
+        **judged._asdict(),
         slower_share=_slower(timed) if timed.height else None,
-        pairs=together({index: each.change for index, each in enumerate(found, 1) if each.change}),
         statuses=transitions(pairs),
         status_changed=share(pairs, pl.col("kind") // 100 != pl.col("kind_new") // 100),
         bytes_changed=share(answered, other_size()),
         failed=failed,
         failed_more=more,
+        notes=notes,
     )
 
 
@@ -347,28 +394,18 @@ def _sentence(text: str, failed: tuple[float, float], more: tuple[float, float, 
     return f"{text}; {figures}{chance}" if abs(more[0]) > FEW else text
 
 
-def _of_duet(change: Change, quantiles: Mapping[str, Change], routes: Mapping[str, Change], tolerance: float) -> str:
+def _of_duet(judged: _Judged, tolerance: float, of: str, *, paired: bool) -> str:
     """The verdict on a duet: the percentiles that differ, and how many routes."""
+    change, routes = judged.change, judged.routes
+    quantiles = {name: each for name, each in judged.quantiles.items() if paired or name != "p50"}
+    assert change
     others = [name for name, each in {**quantiles, **routes}.items() if each.verdict(tolerance) in DIFFERENT]
-    parts = [change.sentence(tolerance)] if change.verdict(tolerance) in DIFFERENT or not others else []
+    parts = [change.sentence(tolerance, of)] if change.verdict(tolerance) in DIFFERENT or not others else []
     parts += [f"{name} {quantiles[name].sentence(tolerance)}" for name in others if name in quantiles]
     for verdict in DIFFERENT:
         if count := sum(each.verdict(tolerance) == verdict for each in routes.values()):
             parts.append(f"{count} of {len(routes)} routes {verdict}")
     return "; ".join(parts)
-
-
-def _in_a_duet(found: PairOfRuns, tolerance: float) -> Iterator[str]:
-    """Say how small a change a duet of the same length would detect, if that is much smaller."""
-    if not (found.paired and found.change):
-        return
-    change = shared_change(sides_of(found.timed), paired=True)
-    if change and _DUET_GAIN * change.detectable(0) < found.change.detectable(tolerance):
-        yield (
-            f"the smallest detectable change is {found.change.detectable(tolerance):.1%}; a duet of the same length, "
-            f"which runs both at once, would detect about {max(change.detectable(0), AT_ONCE_TOLERANCE):.1%}: "
-            "logreplay duet LOG BASELINE CANDIDATE"
-        )
 
 
 def _unknown(found: Sequence[PairOfRuns]) -> str:
@@ -394,10 +431,15 @@ def _slower(timed: pl.DataFrame) -> float:
     return float((logs > 0).mean() + (logs == 0).mean() / 2)
 
 
-def _grouped(found: Sequence[PairOfRuns], by: str) -> dict[Any, Change]:
-    """The change of each of the most frequent groups."""
-    keys = pl.concat([(each.sides[0] if each.sides else each.timed).select(by) for each in found])
+def _most_frequent(found: Sequence[PairOfRuns], by: str) -> list[Any]:
+    """The most frequent routes, or rates."""
+    keys = pl.concat([each.sides[0].select(by) for each in found])
     counts = keys.group_by(by, maintain_order=True).len().sort("len", descending=True, maintain_order=True)
-    names = counts[by].head(_GROUPS).to_list()
-    changes = {name: combined([each.of_group(by, name) for each in found]) for name in names}
-    return {name: change for name, change in changes.items() if change}
+    return counts[by].head(_GROUPS).to_list()
+
+
+def _over_pairs(found: Sequence[Mapping[Key, Change]]) -> dict[Key, Change]:
+    """The changes of rows over several pairs of runs."""
+    names = dict.fromkeys(name for each in found for name in each)
+    known = {name: combined([each.get(name) for each in found]) for name in names}
+    return together({name: each for name, each in known.items() if each})

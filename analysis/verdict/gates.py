@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from logreplay.analysis.verdict.compare_log import Fidelity
     from logreplay.analysis.verdict.comparison import Comparison
 
-_WIDEST: Final = 4
-"""Ratio of the ends of an interval above which it is not printed."""
 _NAMED: Final = 3
 """Rows that are named of those that cannot be judged."""
 _FAILED_MORE: Final = 0.01
@@ -84,7 +82,7 @@ def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
         return Check(name)
     if ALL in uncertain:
         text = f"cannot be judged: the change may be larger (95 % interval {interval(change.low, change.high)}); "
-        return Check(name, "unjudged", f"--fail-above {limit:.1%}: {text}run longer, or on a quieter machine")
+        return Check(name, "unjudged", f"--fail-above {limit:.1%}: {text}{change.remedy(limit)}")
     more = f" and {len(uncertain) - _NAMED} more rows" if len(uncertain) > _NAMED else ""
     rows = terminal_safe(masked(", ".join(uncertain[:_NAMED])))
     text = f"all requests together pass; too uncertain to judge: {rows}{more} (run longer)"
@@ -93,4 +91,6 @@ def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
 
 def interval(low: float, high: float) -> str:
     """The ends of an interval of a ratio, as changes."""
-    return "too wide" if high > _WIDEST * low else f"{low - 1:+.1%} to {high - 1:+.1%}"
+    from logreplay.analysis.verdict.ratio_interval import WIDEST
+
+    return "too wide" if high > WIDEST * low else f"{low - 1:+.1%} to {high - 1:+.1%}"

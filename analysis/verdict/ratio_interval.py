@@ -1,36 +1,51 @@
 """Changes of response times, from pairs of requests or from percentiles, and the verdicts on them.
 
-A verdict follows from the interval beside it: a change is slower or faster if its interval excludes no change. Changes
-that are judged together have wider intervals (by the method of Holm, A simple sequentially rejective multiple test
-procedure, 1979): of equal versions, no interval excludes no change in 95 % of the cases.
+A verdict follows from the interval beside it: a change is slower or faster exactly if its interval excludes no change.
+Percentiles and rates that are judged together have wider intervals (by the method of Holm, A simple sequentially
+rejective multiple test procedure, 1979). A route is judged by how it deviates from all requests of the same second,
+added to the change of all requests: both intervals add up, and those of the deviations allow for their number. What
+disturbs all routes alike is in the change of all requests only.
 """
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.statistics import bootstrap, estimates
-from logreplay.analysis.statistics.estimates import Estimate, p_value, student
+from logreplay.analysis.statistics import estimates, typical_value
+from logreplay.analysis.statistics.estimates import student
+from logreplay.analysis.statistics.quantile_series import Placed, blocks_of, ratio_series
+from logreplay.analysis.statistics.quantiles import Floats, Ints
+from logreplay.core.plural import number_of
 
 TOLERANCE: Final = 0.02
 AT_ONCE_TOLERANCE: Final = 0.01
 """Changes of a duet up to this fraction do not count."""
 FEWEST_PAIRS: Final = 100
+SHORTEST_S: Final = 5.0
+"""Runs apart, and percentiles, are not compared in less time."""
 QUANTILES: Final = (0.5, 0.9, 0.99)
 NO_DIFFERENCE: Final = "no difference detected"
+UNDECIDED: Final = "undecided"
+"""Verdict where an interval holds no change, and is wider than `WANTED`."""
 DIFFERENT: Final = ("slower", "faster")
+WANTED: Final = 0.1
+"""Change that a comparison is to detect, or it is undecided."""
+WIDEST: Final = 4
+"""Ratio of the ends of an interval above which it is not printed."""
 POWER: Final = 0.8
 """Share of the comparisons in which the smallest detectable change is found."""
 _DOUBT: Final = 0.05
 _DRIFT_DOUBT: Final = 0.01
-_DIGITS: Final = 9
-"""Equal ratios of times, such as 0.004/0.002 and 0.006/0.003, differ in digits behind these."""
-_FEWEST_ABOVE: Final = 10
-"""Requests above a percentile of a duet, or it is not judged."""
+_FEWEST_BURSTS: Final = 8.0
+"""Seconds that count alike with requests above a percentile, or it is not compared: a few bursts tell nothing."""
+_BURSTS_PER_S: Final = 0.6
+"""So many of them for each second of a short run are enough."""
+_LEFT_OUT: Final = 0.2
+"""Share of the seconds that the deviation of a route leaves out at each end."""
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -49,8 +64,9 @@ class Change:
         high: upper end.
         count: requests (or pairs of them) it rests on.
         blocks: blocks of time it rests on; of several pairs of runs: pairs.
-        freedom: degrees of freedom of the interval, which is that of Student's t.
+        freedom: degrees of freedom of Student's t, of which the interval comes.
         confidence: of the interval; above 0.95 where others are judged beside it.
+        seconds: time that it rests on; 0 for several pairs of runs.
     """
 
     ratio: float
@@ -60,41 +76,26 @@ class Change:
     blocks: int
     freedom: float
     confidence: float = 1 - _DOUBT
-
-    @classmethod
-    def of(cls, estimate: Estimate, count: int) -> "Change":
-        """Return the change that an estimate of the logarithm of the ratio stands for."""
-        low, high = (math.exp(min(end, 700)) for end in estimate.ends(1 - _DOUBT))
-        return cls(math.exp(estimate.value), low, high, count, estimate.blocks, estimate.freedom)
-
-    @property
-    def p(self) -> float:
-        """The probability that equal versions differ by so much."""
-        distance = abs(math.log(self.ratio))
-        half = math.log(self.ratio / self.low if self.ratio > 1 else self.high / self.ratio)
-        if not half or not distance:
-            return float(not distance)
-        return p_value(student(self.confidence, self.freedom) * distance / half, self.freedom)
+    seconds: float = 0.0
 
     @property
     def error(self) -> float:
         """Standard error of the logarithm of the ratio."""
-        return math.log(self.high / max(self.low, 1e-300)) / 2 / student(self.confidence, self.freedom)
+        return self._half / student(self.confidence, self.freedom)
 
-    def at(self, confidence: float) -> "Change":
-        """Return the same change with an interval of another confidence."""
-        wider = student(confidence, self.freedom) / student(self.confidence, self.freedom)
-        logs = (math.log(max(end, 1e-300) / self.ratio) * wider for end in (self.low, self.high))
-        low, high = (self.ratio * math.exp(max(min(end, 600), -600)) for end in logs)
-        return replace(self, low=low, high=high, confidence=confidence)
+    @property
+    def _half(self) -> float:
+        """Half the interval, of the logarithm of the ratio."""
+        return math.log(self.high / max(self.low, 1e-300)) / 2
 
     def verdict(self, tolerance: float = TOLERANCE) -> str:
-        """``no difference detected`` if the interval holds no change; else ``slower`` or ``faster``.
+        """``slower`` or ``faster`` if the interval excludes no change; else ``no difference detected``.
 
-        Up to the tolerance that word is ``slower within 2%``: the change is certain, and too small to count.
+        Up to the tolerance the word is ``slower within 2%``: the change is certain, and too small to count. Where not
+        even a change of 10 % could be detected, it is ``undecided``.
         """
         if self.low <= 1 <= self.high:
-            return NO_DIFFERENCE
+            return UNDECIDED if 2 * self._half > math.log1p(WANTED) else NO_DIFFERENCE
         word = DIFFERENT[self.ratio < 1]
         return word if abs(self.ratio - 1) > tolerance else f"{word} within {100 * tolerance:g}%"
 
@@ -104,103 +105,189 @@ class Change:
         It is found if its estimate is beyond both half the interval and the tolerance. An estimate falls short of the
         truth in half of the comparisons, so a change of just that size is found in the other half only.
         """
-        least = max(self.error * student(self.confidence, self.freedom), math.log1p(tolerance))
+        least = max(self._half, math.log1p(tolerance))
         return math.expm1(min(least + self.error * student(2 * POWER - 1, self.freedom), 700))
 
     def may_exceed(self, limit: float) -> bool:
         """Whether it may be slower by more than a limit, and a change of that size could not have been detected."""
         return self.high - 1 > limit and max(self.ratio - 1, self.detectable(0)) > limit
 
-    def sentence(self, tolerance: float = TOLERANCE) -> str:
-        """The verdict with its figures."""
-        verdict, detectable = self.verdict(tolerance), self.detectable(tolerance)
-        if verdict != NO_DIFFERENCE:
-            low, high = sorted(abs(end - 1) for end in (self.low, self.high))
-            word, _, within = verdict.partition(" ")
-            counts = f", {within}: too small to count" if within else ""
-            return f"{word} by {abs(self.ratio - 1):.1%} ({low:.1%} to {high:.1%}){counts}"
-        if detectable > 1:
-            return f"{NO_DIFFERENCE}: too short, or too unsteady, to detect even a doubling"
-        return f"{NO_DIFFERENCE} ({self.low - 1:+.1%} to {self.high - 1:+.1%}; smallest detectable ~{detectable:.1%})"
+    def remedy(self, size: float) -> str:
+        """How much more it takes to detect a change of this size: the interval narrows with the root of the time."""
+        size = math.log1p(max(size, 1e-3))
+        more = (2 * self._half / size) ** 2
+        if not self.seconds:
+            pairs = self.blocks * (2 * self.error * student(1 - _DOUBT, 1e6) / size) ** 2  # many pairs, narrower t
+            return f"compare at least {number_of(math.ceil(min(pairs, 1e9)), 'pair')} of runs"
+        minutes = max(more, 1) * self.seconds / 60
+        if minutes > 24 * 60:
+            return "a day would be too short: use a quieter machine"
+        if minutes > 120:
+            return f"run at least {math.ceil(minutes / 60)} hours"
+        return f"run at least {number_of(math.ceil(minutes), 'minute')}"
+
+    def sentence(self, tolerance: float = TOLERANCE, of: str = "") -> str:
+        """The verdict with its figures; ``of``: words behind them that name the figure."""
+        verdict, smallest, more = (
+            self.verdict(tolerance),
+            f"; smallest detectable ~{self.detectable(tolerance):.1%}",
+            "",
+        )
+        low, high = (f"{round(end - 1, 4) + 0.0:+.1%}" for end in (self.low, self.high))
+        if verdict == UNDECIDED:
+            smallest, more = "", f": to detect {WANTED:.0%}, {self.remedy(WANTED)}"
+        elif verdict != NO_DIFFERENCE:
+            verdict, _, within = verdict.partition(" ")
+            verdict, smallest = f"{verdict} by {abs(self.ratio - 1):.1%}", ""
+            low, high = (f"{end:.1%}" for end in sorted(abs(end - 1) for end in (self.low, self.high)))
+            more = f", {within}: too small to count" if within else ""
+        ends = "too wide" if self.high > WIDEST * self.low else f"{low} to {high}"
+        return f"{verdict} ({ends}{smallest}){of}{more}"
 
 
-def together(changes: Mapping[Key, Change], doubt: float = _DOUBT) -> dict[Key, Change]:
-    """Return changes that are judged together, with intervals that allow for their number, by the method of Holm.
+class Estimated(Protocol):
+    """An estimate of the logarithm of a ratio, as `estimates.Estimate` and `typical_value.TypicalValue` are."""
 
-    Args:
-        changes: by name.
-        doubt: share of the cases in which an interval of one of equal versions may exclude no change.
-    """
-    found, highest = {}, 0.0
-    for place, name in enumerate(sorted(changes, key=lambda name: changes[name].p)):
-        change, left = changes[name], len(changes) - place
-        highest = max(highest, change.p * left)
-        found[name] = change.at(1 - doubt / (highest / change.p if change.p else left))
-    return {name: found[name] for name in changes}
-
-
-def together_in_duet(change: Change, others: Mapping[Key, Change]) -> dict[Key | str, Change]:
-    """Return the changes of a duet as `together`; half of the doubt is for that of all pairs, `ALL`."""
-    return together({ALL: change}, _DOUBT / 2) | together(others, _DOUBT / 2)
+    @property
+    def value(self) -> float: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def freedom(self) -> float: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def p(self) -> float: ...
+    def ends(self, confidence: float = ..., /) -> tuple[float, float]: ...
 
 
-def combined(changes: Sequence[Change | None]) -> Change | None:
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """An estimate of the logarithm of a ratio, from so many requests: a change before its confidence is chosen."""
+
+    estimate: Estimated
+    count: int
+
+    def change(self, confidence: float = 1 - _DOUBT) -> Change:
+        """The change with an interval of this confidence."""
+        return self._between(self.estimate.value, self.estimate.ends(confidence), confidence)
+
+    def beside(self, whole: Change, confidence: float) -> Change:
+        """The change of a route that deviates so much from all requests, of which the change is known."""
+        ends = zip((whole.low, whole.high), self.estimate.ends(confidence), strict=True)
+        low, high = (math.log(end) + own for end, own in ends)
+        return self._between(math.log(whole.ratio) + self.estimate.value, (low, high), 1 - _DOUBT)
+
+    def _between(self, value: float, ends: tuple[float, float], confidence: float) -> Change:
+        ratio, low, high = (math.exp(max(min(each, 600), -600)) for each in (value, *ends))
+        of = self.estimate
+        return Change(ratio, low, high, self.count, of.blocks, of.freedom, confidence, of.seconds)
+
+
+def together(found: Mapping[Key, Measurement]) -> dict[Key, Change]:
+    """Return changes that are judged together, with intervals that allow for their number, by the method of Holm."""
+    by_p = sorted((each.estimate.p, place, name) for place, (name, each) in enumerate(found.items()))
+    changes, highest = {}, 0.0
+    for rank, (p, _, name) in enumerate(by_p):
+        left = len(by_p) - rank
+        highest = max(highest, p * left)
+        changes[name] = found[name].change(1 - _DOUBT / (highest / p if p else left))
+    return {name: changes[name] for name in found}
+
+
+def combined(changes: Sequence[Change | None]) -> Measurement | None:
     """Return the change of several pairs of runs, from the spread between them; None where fewer than two have one."""
-    if len(changes) == 1:
-        return changes[0]
     known = [change for change in changes if change]
     if len(known) < 2:
         return None
     logs = np.log([change.ratio for change in known])
-    return Change.of(estimates.mean(logs), sum(change.count for change in known))
+    return Measurement(estimates.mean(logs), sum(change.count for change in known))
 
 
-def median_change(pairs: pl.DataFrame) -> Change | None:
-    """Return the median ratio of pairs; None for fewer than `FEWEST_PAIRS`, or less than five seconds with any.
+def typical_change(pairs: pl.DataFrame) -> Measurement | None:
+    """Return the typical ratio of pairs; None for fewer than `FEWEST_PAIRS`, or too few blocks of time with any.
 
     Args:
-        pairs: ``scheduled`` (seconds) and ``log`` (logarithm of the ratio).
+        pairs: ``scheduled`` (seconds), ``log`` (logarithm of the ratio) and, of a second instance of the baseline,
+            ``noise`` (the same of both instances).
     """
     if pairs.height < FEWEST_PAIRS:
         return None
-    logs = pairs["log"].round(_DIGITS).to_numpy()
-    found = estimates.quantile(pairs["scheduled"].to_numpy(), logs, 0.5)
-    return Change.of(found, pairs.height) if found else None
+    found = typical_value.estimate(*(pairs[name].to_numpy() for name in _SERIES if name in pairs.columns))
+    return Measurement(found, pairs.height) if found else None
 
 
-def quantile_changes(old: pl.DataFrame, new: pl.DataFrame) -> dict[str, Change]:
-    """Return the ratios of the percentiles of two runs, of the requests answered as expected, with intervals."""
-    sides = [answered(run) for run in (old, new)]
-    fewest = min(side.height for side in sides)
-    if fewest < FEWEST_PAIRS:
-        return {}
-    logs = [(side["scheduled"].to_numpy(), np.log(side["response"].to_numpy())) for side in sides]
-    changes = {}
-    for p in QUANTILES:
-        before, after = (estimates.quantile(*side, p) for side in logs)
-        if before and after:
-            changes[f"p{100 * p:g}"] = Change.of(after.minus(before), fewest)
-    return changes
+_SERIES: Final = ("scheduled", "log", "noise")
 
 
-def ratio_changes(sides: Sequence[pl.DataFrame], shares: Sequence[float] = QUANTILES) -> dict[str, Change]:
-    """Return the ratios of the percentiles of two runs that were made at once; empty where they are too short.
+def ratio_changes(sides: Sequence[pl.DataFrame], shares: Sequence[float] = QUANTILES) -> dict[str, Measurement]:
+    """Return the ratios of the percentiles of two runs, as far as there are enough requests above them.
 
     Args:
-        sides: both runs; ``scheduled`` (seconds, of one clock), ``response``.
+        sides: both runs; ``scheduled`` (seconds), ``response``.
         shares: 0.5 for the median.
     """
-    fewest = min(side.height for side in sides)
-    if fewest < FEWEST_PAIRS:
+    fewest, seconds = min(side.height for side in sides), span_of(sides)
+    if fewest < FEWEST_PAIRS or seconds < SHORTEST_S:
         return {}
-    old, new = ((side["scheduled"].to_numpy(), side["response"].to_numpy()) for side in sides)
-    known = [
-        share
-        for share in shares
-        if fewest * (1 - share) >= _FEWEST_ABOVE and all(bootstrap.spread_above(*side, share) for side in (old, new))
-    ]
-    found = bootstrap.ratios(old, new, known) or []
-    return {f"p{100 * p:g}": Change.of(each, fewest) for p, each in zip(known, found, strict=False)}
+    blocks = int(seconds / typical_value.BLOCK_S)
+    old, new = (_placed(side, blocks) for side in sides)
+    fewest_bursts = min(_FEWEST_BURSTS, _BURSTS_PER_S * seconds)
+    known = [share for share in shares if all(_in_bursts(*side, share) >= fewest_bursts for side in (old, new))]
+    return {
+        f"p{100 * share:g}": Measurement(typical_value.estimate_mean(series, seconds), fewest)
+        for share, series in zip(known, ratio_series(old, new, blocks, known), strict=True)
+    }
+
+
+def deviations(pairs: pl.DataFrame, names: Sequence[str]) -> dict[str, Measurement]:
+    """Return how much the ratios of each route deviate from those of all pairs in the same seconds.
+
+    Args:
+        pairs: as of `typical_change`, with ``route``.
+        names: routes.
+    """
+    if pairs.is_empty():
+        return {}
+    codes = pl.Series([*range(len(names))], dtype=pl.Int64)
+    group = pairs["route"].cast(pl.String).replace_strict(pl.Series(names), codes, default=len(names)).to_numpy()
+    at = pairs["scheduled"].to_numpy()
+    block, blocks = typical_value.numbered(at, min(1.0, float(np.ptp(at)) / typical_value.FEWEST_BLOCKS))
+    cell, shape = block * (len(names) + 1) + group, (blocks, len(names) + 1)
+    counts, sums = (
+        np.bincount(cell, weights, blocks * shape[1]).reshape(shape) for weights in (None, pairs["log"].to_numpy())
+    )
+    means, found = sums.sum(axis=1) / counts.sum(axis=1), {}
+    for code, name in enumerate(names):
+        own = counts[:, code]
+        some = own > 0
+        if own.sum() >= FEWEST_PAIRS and some.sum() >= typical_value.FEWEST_BLOCKS:
+            away = sums[some, code] / own[some] - means[some]
+            found[name] = Measurement(estimates.trimmed_mean(away, _LEFT_OUT, float(np.ptp(at))), int(own.sum()))
+    return found
+
+
+def median_deviations(sides: Sequence[pl.DataFrame], names: Sequence[str]) -> dict[str, Measurement]:
+    """Return how much the change of the median of each route deviates from that of all; as `deviations`."""
+    seconds = span_of(sides)
+    if seconds < SHORTEST_S:
+        return {}
+    found, blocks = {}, int(seconds)
+    placed = [_placed(side, blocks) for side in sides]
+    (whole,) = ratio_series(placed[0], placed[1], blocks, (0.5,))
+    for name in names:
+        own = [(side["route"] == name).to_numpy() for side in sides]
+        fewest = min(int(rows.sum()) for rows in own)
+        if fewest >= FEWEST_PAIRS:
+            old, new = ((block[rows], logs[rows]) for (block, logs), rows in zip(placed, own, strict=True))
+            (series,) = ratio_series(old, new, blocks, (0.5,))
+            found[name] = Measurement(estimates.mean(series - whole, seconds), fewest)
+    return found
+
+
+def of_routes(whole: Change, deviating: Mapping[Key, Measurement]) -> dict[Key, Change]:
+    """Return the changes of routes from their deviations, with intervals that allow for their number (Bonferroni)."""
+    return {name: each.beside(whole, 1 - _DOUBT / len(deviating)) for name, each in deviating.items()}
 
 
 def answered(run: pl.DataFrame) -> pl.DataFrame:
@@ -208,36 +295,30 @@ def answered(run: pl.DataFrame) -> pl.DataFrame:
     return run.filter(pl.col("good"), pl.col("response") > 0)
 
 
-def shared_change(sides: Sequence[pl.DataFrame], *, paired: bool) -> Change | None:
-    """Return the change between two runs that were made at once: the trimmed mean of the ratios of pairs, or p50.
-
-    Args:
-        sides: as for `ratio_changes`.
-        paired: the rows of both are pairs.
-    """
-    if not paired:
-        return ratio_changes(sides, (0.5,)).get("p50")
-    if sides[0].height < FEWEST_PAIRS:
-        return None
-    old, new = (side["response"].to_numpy() for side in sides)
-    found = bootstrap.trimmed_mean(sides[0]["scheduled"].to_numpy(), np.log(new / old))
-    return Change.of(found, len(old)) if found else None
-
-
-def drift(sides: Sequence[pl.DataFrame], tolerance: float, *, paired: bool) -> Iterator[str]:
-    """Say if the change was another in the second half of a duet; arguments as for `shared_change`."""
-    times = sides[0]["scheduled"]
-    if times.is_empty():
+def drift(halves: Sequence[Measurement | None], tolerance: float) -> Iterator[str]:
+    """Say if the change was another in the second half of a duet."""
+    first, second = (each and each.change(1 - _DRIFT_DOUBT) for each in halves)
+    if not (first and second):
         return
-    middle = float(np.median(times.to_numpy()))
-    early, late = pl.col("scheduled") < middle, pl.col("scheduled") >= middle
-    halves = [shared_change([side.filter(half) for side in sides], paired=paired) for half in (early, late)]
-    if not (halves[0] and halves[1]):
-        return
-    error, moved = math.hypot(halves[0].error, halves[1].error), math.log(halves[1].ratio / halves[0].ratio)
-    doubt = p_value(moved / error, halves[0].freedom + halves[1].freedom) if error else 0.0
-    if abs(moved) > tolerance and doubt < _DRIFT_DOUBT:
+    moved = math.log(second.ratio / first.ratio)
+    certain = math.hypot(*(math.log(each.high / each.low) / 2 for each in (first, second)))
+    if abs(moved) > max(tolerance, certain):
         yield (
-            f"the change drifted: {halves[0].ratio - 1:+.1%} in the first half, {halves[1].ratio - 1:+.1%} in the "
+            f"the change drifted: {first.ratio - 1:+.1%} in the first half, {second.ratio - 1:+.1%} in the "
             "second; warm both targets up, and run longer"
         )
+
+
+def span_of(sides: Sequence[pl.DataFrame]) -> float:
+    """Seconds of the shorter run."""
+    return min(float(np.ptp(side["scheduled"].to_numpy())) if side.height else 0.0 for side in sides)
+
+
+def _placed(side: pl.DataFrame, blocks: int) -> Placed:
+    return blocks_of(side["scheduled"].to_numpy(), blocks), np.log(side["response"].to_numpy())
+
+
+def _in_bursts(block: Ints, values: Floats, share: float) -> float:
+    """So many seconds would hold the values above a quantile if all held as many of them (Kish)."""
+    above = np.bincount(block // 2, values >= np.quantile(values, share))
+    return float(above.sum() ** 2 / max(above @ above, 1))

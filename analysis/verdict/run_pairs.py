@@ -1,14 +1,13 @@
 """Reads two runs and finds the pairs of their requests: the same row at the same rate, or the same pair of a duet."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 import polars as pl
 
 from logreplay.analysis.input import arrays, sources
@@ -16,19 +15,21 @@ from logreplay.analysis.input.downcast import CANCELLED, DROPPED_KIND, compact, 
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.run_metadata import limited_steps
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.statistics import bootstrap, estimates
+from logreplay.analysis.statistics import typical_value
 from logreplay.analysis.statistics.quantiles import PERCENTILES
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict import stability
 from logreplay.analysis.verdict.ratio_interval import (
     FEWEST_PAIRS,
     QUANTILES,
-    Change,
+    SHORTEST_S,
+    Measurement,
     answered,
-    median_change,
-    quantile_changes,
+    deviations,
+    median_deviations,
     ratio_changes,
-    shared_change,
+    span_of,
+    typical_change,
 )
 from logreplay.analysis.verdict.shares import Hits, hits
 from logreplay.core.errors import LogreplayError
@@ -48,56 +49,70 @@ _OF_BOTH: Final = ("what", "kind", "good", "bytes", "response")
 _OF_BASELINE: Final = ("scheduled", "route", "rate")
 """Columns that a pair has of both runs, and of its baseline."""
 
+_NOISE_KNOWN: Final = 0.9
+"""Share of the pairs that the second instance of the baseline must have answered, or it is not used."""
+
 Sides = tuple[pl.DataFrame, pl.DataFrame]
-"""Both runs of a duet: ``scheduled``, ``response``, ``route``, ``rate``."""
+"""Both runs: ``scheduled``, ``response``, ``route``, ``rate`` of the requests that were answered as expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairOfRuns:
-    """One baseline, one candidate: their requests in pairs, and what differs; ``sides`` where they ran at once.
+    """One baseline, one candidate: their requests in pairs (``timed``: those with times of both), and what differs.
 
-    ``count`` requests of each, over ``span`` seconds, can be compared; none if the generator's lag reaches too many of
-    their response times (``late``).
+    ``change`` is the typical ratio of the pairs; of runs without pairs, the ratio of their medians. It is None if the
+    generator's lag reaches too many of the response times (``late``), or if there are too few requests, or less than
+    ``shortest`` seconds of them.
     """
 
     paired: bool
     pairs: pl.DataFrame
     timed: pl.DataFrame
-    count: int
-    span: float
-    change: Change | None
-    quantiles: dict[str, Change]
+    sides: Sides
+    change: Measurement | None
+    quantiles: dict[str, Measurement]
     failed: tuple[Hits, Hits]
     notes: list[str]
     late: bool
-    sides: Sides | None = None
+    shortest: float
 
-    def of_group(self, by: str, name: object) -> Change | None:
-        """The change of a group of requests."""
+    def part(self, of: pl.Expr) -> Measurement | None:
+        """The change of the requests of which an expression is true, such as those at one rate."""
         if self.late:
             return None
-        if self.sides:
-            return shared_change([side.filter(pl.col(by) == name) for side in self.sides], paired=self.paired)
-        return median_change(self.timed.filter(pl.col(by) == name))
+        if self.paired:
+            return typical_change(self.timed.filter(of))
+        return ratio_changes([side.filter(of) for side in self.sides], (0.5,)).get("p50")
+
+    def deviations(self, routes: Sequence[str]) -> dict[str, Measurement]:
+        """How much each route deviates from all requests."""
+        if self.late:
+            return {}
+        return deviations(self.timed, routes) if self.paired else median_deviations(self.sides, routes)
+
+    @property
+    def span(self) -> float:
+        """Seconds of the shorter run."""
+        return span_of(self.sides)
 
     @property
     def too_few(self) -> str:
         """Why the change of the times is unknown."""
         if self.late:
             return "requests were sent late, so that the response times hold the generator's lag"
-        if self.count < FEWEST_PAIRS:
+        if min(side.height for side in self.sides) < FEWEST_PAIRS:
             few = f"fewer than {FEWEST_PAIRS} requests were answered as expected, with a time above 0, in both runs"
             return f"{few}: run longer, or at a higher rate"
-        shortest, fewest = float(estimates.FEWEST_BLOCKS), estimates.FEWEST_BLOCKS
-        if self.sides and self.paired:
-            shortest, fewest = bootstrap.SHORTEST_MEAN_S, bootstrap.FEWEST_MEANS
-        if self.span < shortest:
-            return f"less than {shortest:g} s of requests: run longer"
+        if self.span < self.shortest:
+            return f"less than {self.shortest:g} s of requests: run longer"
+        fewest = typical_value.FEWEST_BLOCKS
         return f"the requests fall into fewer than {fewest} blocks of time: run longer, or at an even rate (--tps)"
 
 
-def pair_of_runs(baseline: Source, candidate: Source, *, at_once: bool = False) -> PairOfRuns:
-    """Read both runs, and pair their requests; ``at_once``: as those of a duet."""
+def pair_of_runs(
+    baseline: Source, candidate: Source, *, at_once: bool = False, noise: "Source | None" = None
+) -> PairOfRuns:
+    """Read both runs, and pair their requests; ``at_once``: as those of a duet, with its second baseline."""
     notes: list[str] = []
     key = ["seq"] if at_once else ["rate", "row", "turn"]
     whole = rows(baseline, notes, at_once=at_once), rows(candidate, notes, at_once=at_once)
@@ -117,26 +132,39 @@ def pair_of_runs(baseline: Source, candidate: Source, *, at_once: bool = False) 
     pairs = pairs.filter(alike) if paired else pairs.head(0)
     if not paired and not at_once:
         notes.append("the runs do not replay the same requests: compared by percentiles, which sees far less")
-    if paired and at_once:
-        old = new = old.clear()  # frees a hundred bytes for each pair
     timed = pairs.filter("good", "good_new", pl.col("response") > 0, pl.col("response_new") > 0)
-    timed = timed.select(*_TIMED, log=(pl.col("response_new") / pl.col("response")).log())
+    if paired and noise is not None:
+        timed = _with_noise(timed, noise, notes)
+    timed = timed.select(*_TIMED, pl.col("^noise$"), log=(pl.col("response_new") / pl.col("response")).log())
+    sides = _sides_of(timed) if paired else (answered(old), answered(new))
     pairs = pairs.with_columns(second=pl.col("scheduled").cast(pl.Int32)).select(*_ANSWERS)
-    sides = None
-    if at_once:
-        sides = sides_of(timed) if paired else (answered(old), answered(new))
-        quantiles = ratio_changes(sides)
-    else:
-        quantiles = quantile_changes(old, new)
-    quantiles = {name: change for name, change in quantiles.items() if PERCENTILES[name] <= min(valid)}
-    apart = median_change(timed) if paired else quantiles.get("p50")
-    change = shared_change(sides, paired=paired) if sides else apart
-    if late := min(valid) < FEWEST_VALID:
+    del old, new  # a hundred bytes for each request
+    quantiles = ratio_changes(sides)
+    change = typical_change(timed) if paired else quantiles.get("p50")
+    notes += _in_few_bursts(quantiles) if change and span_of(sides) >= SHORTEST_S else ()
+    quantiles = {name: each for name, each in quantiles.items() if PERCENTILES[name] <= min(valid)}
+    late, shortest = min(valid) < FEWEST_VALID, typical_value.SHORTEST_S if paired and at_once else SHORTEST_S
+    if late or span_of(sides) < shortest:
         change = None
-    times = [run["scheduled"] for run in ([timed] if paired else [answered(old), answered(new)])]
-    count = min(map(len, times))
-    span = min(float(np.ptp(each.to_numpy())) for each in times) if count else 0.0
-    return PairOfRuns(paired, pairs, timed, count, span, change, quantiles, failed, notes, late, sides)
+    return PairOfRuns(paired, pairs, timed, sides, change, quantiles, failed, notes, late, shortest)
+
+
+def _with_noise(timed: pl.DataFrame, noise: Source, notes: list[str]) -> pl.DataFrame:
+    """The pairs that a second instance of the baseline answered too, with the logarithm of its ratio."""
+    second = rows(noise, [], at_once=True).filter("good", pl.col("response") > 0)
+    known = timed.join(second.select("seq", second="response"), on="seq", maintain_order="left")
+    if known.height < _NOISE_KNOWN * timed.height:
+        notes.append("the second baseline answered too few of the requests to show how much equal targets differ")
+        return timed
+    return known.with_columns(noise=(pl.col("second") / pl.col("response")).log())
+
+
+def _in_few_bursts(found: Collection[str]) -> Iterator[str]:
+    """Name the percentiles that are not compared, because too little tells of them."""
+    if names := [name for p in QUANTILES if (name := f"p{100 * p:g}") not in found]:
+        yield (
+            f"{' and '.join(names)}: not compared, since the requests above came in too few bursts of time; run longer"
+        )
 
 
 def _valid_up_to(run: pl.DataFrame) -> float:
@@ -158,8 +186,8 @@ def _sent_late(valid: tuple[float, float]) -> Iterator[str]:
             )
 
 
-def sides_of(timed: pl.DataFrame) -> Sides:
-    """Both runs of a duet, each with the requests that were answered as expected in both."""
+def _sides_of(timed: pl.DataFrame) -> Sides:
+    """Both runs, each with the requests that were answered as expected in both."""
     names = ("scheduled", "response", "route", "rate")
     new = timed.select("scheduled", "route", "rate", response="response_new")
     return timed.select(names), new.select(names)

@@ -62,7 +62,8 @@ class EndedDuet:
         """Compare the rows in a folder, and write what differs."""
         call, outcome = self.call, self.outcome
         tolerance = min(AT_ONCE_TOLERANCE, call.fail_above or 1)
-        found = compare_duet(folder / "baseline.csv", folder / "candidate.csv", tolerance)
+        noise = folder / "noise.csv" if call.noise else None
+        found = compare_duet(folder / "baseline.csv", folder / "candidate.csv", tolerance, noise)
         pairs = -(-outcome.scheduled // self.stream.together)  # of the last one some requests may be missing
         differences = pair_answers.differences(folder, call.answer_rules, pairs) if call.compares_answers else None
         summary = self._summary(folder, found, differences)

@@ -1,0 +1,210 @@
+"""The part ``duet`` of the page: how often equal targets are called different, and how often a slower one is found.
+
+Both targets serve the same requests at the same times, on four workers each; the work of a request is log-normal and
+differs by 10 % between them. The speed of a machine wanders as a first-order autoregression, for both alike or each by
+itself; one side pauses, drifts, or is cold at first.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from logreplay.analysis.statistics.quantiles import Floats, Ints
+from logreplay.analysis.verdict.ratio_interval import (
+    AT_ONCE_TOLERANCE,
+    DIFFERENT,
+    TOLERANCE,
+    Change,
+    combined,
+    deviations,
+    of_routes,
+    ratio_changes,
+    together,
+    typical_change,
+)
+from simulate import responses, wander
+
+RUNS: Final = 400
+_RATE: Final = 100.0
+_WORKERS: Final = 4
+_BATCH: Final = 100
+_PAUSE_S: Final = 0.15
+_PAUSES_EVERY_S: Final = 7.0
+_STEP_S: Final = 0.25
+_ROUTES: Final = 20
+_SLOW: Final = "14"
+"""The route that becomes slower: 7 % of the requests, where others have 1 to 9 %."""
+_SHARES: Final = np.linspace(1, 13, _ROUTES) / np.linspace(1, 13, _ROUTES).sum()
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A kind of machine and of run.
+
+    Attributes:
+        name: on the page.
+        seconds: length of a run.
+        load: utilization of the workers.
+        common, apart: standard deviation and time of the wander of both machines, and of each by itself.
+        pauses: the candidate pauses for 150 ms every 7 s on average.
+        drift: change of the candidate's speed from the beginning to the end.
+        cold_s: the candidate needs half more work at first, for so many seconds.
+        noise: a second instance of the baseline runs beside.
+        pairs: pairs of runs apart, each slower or faster by 3 % as a whole; 0: a duet.
+    """
+
+    name: str
+    seconds: int = 60
+    load: float = 0.6
+    common: tuple[float, float] = (0.0, 1.0)
+    apart: tuple[float, float] = (0.0, 1.0)
+    pauses: bool = False
+    drift: float = 0.0
+    cold_s: float = 0.0
+    noise: bool = False
+    pairs: int = 0
+
+
+CELLS: Final = (
+    Cell("calm, 30 % load", load=0.3),
+    Cell("calm"),
+    Cell("calm, 80 % load", load=0.8),
+    Cell("calm, 10 s", 10),
+    Cell("common wander, 6 % over 8 s", common=(0.06, 8)),
+    Cell("common wander, 6 % over 8 s, 80 % load", load=0.8, common=(0.06, 8)),
+    *(Cell(f"wander of each, {size:.0%} over 1 s", apart=(size, 1)) for size in (0.02, 0.06)),
+    *(Cell(f"wander of each, {size:.0%} over 8 s", apart=(size, 8)) for size in (0.02, 0.04, 0.06)),
+    Cell("wander of each, 6 % over 8 s, 240 s", 240, apart=(0.06, 8)),
+    *(Cell(f"wander of each, 4 % over 30 s, {length} s", length, apart=(0.04, 30)) for length in (60, 240)),
+    *(
+        Cell(f"wander of each, 4 % over {time} s, with `--noise`", apart=(0.04, time), noise=True)
+        for time in (8, 30)
+    ),
+    Cell("pauses of the candidate", pauses=True),
+    Cell("drift of the candidate, 1.5 %", drift=0.015),
+    Cell("drift of the candidate, 3 %", drift=0.03),
+    Cell("candidate cold for 3 s", cold_s=3),
+    *(Cell(f"{pairs} pairs of runs apart, 6 % over 8 s, runs differ by 3 %", apart=(0.06, 8), pairs=pairs)
+      for pairs in (3, 5)),
+)  # fmt: skip
+
+
+class Judged:
+    """What a comparison finds; each is computed when it is asked for."""
+
+    def __init__(self, at: Floats, sides: Sequence[Floats], routes: Ints) -> None:
+        logs = [np.log(side / sides[0]) for side in sides[1:]]
+        noise = {"noise": logs[1]} if len(logs) > 1 else {}
+        self._sides = [pl.DataFrame({"scheduled": at, "response": side}) for side in sides[:2]]
+        self._pairs = pl.DataFrame({"scheduled": at, "log": logs[0], "route": routes, **noise})
+
+    @cached_property
+    def change(self) -> Change:
+        """Of all requests."""
+        found = typical_change(self._pairs)
+        assert found
+        return found.change()
+
+    @property
+    def quantiles(self) -> dict[str, Change]:
+        """Of the percentiles."""
+        return together(ratio_changes(self._sides))
+
+    @property
+    def routes(self) -> dict[str, Change]:
+        """Of each route."""
+        pairs = self._pairs.with_columns(pl.col("route").cast(pl.String))
+        return of_routes(self.change, deviations(pairs, pairs["route"].unique().to_list()))
+
+
+def judged(cell: Cell, number: int, seed: int, slower: float = 1.0, route: float = 1.0) -> Iterator[Judged]:
+    """Yield comparisons in which the candidate's work, or that of one of 20 routes, takes so much longer."""
+    rng = np.random.default_rng(seed)
+    for first in range(0, number, _BATCH):
+        (at, *sides), routes = _runs(cell, min(_BATCH, number - first), rng, slower, route)
+        for run, times in enumerate(at):
+            yield Judged(times, [side[run] for side in sides], routes[run])
+
+
+def changes(cell: Cell, number: int, seed: int, slower: float = 1.0) -> list[Change]:
+    """Return the changes of all requests, of one duet or of several pairs of runs each."""
+    found = [each.change for each in judged(cell, number * max(cell.pairs, 1), seed, slower)]
+    if not cell.pairs:
+        return found
+    several = [combined(found[at : at + cell.pairs]) for at in range(0, len(found), cell.pairs)]
+    return [each.change() for each in several if each]
+
+
+def _runs(cell: Cell, runs: int, rng: np.random.Generator, slower: float, route: float) -> tuple[list[Floats], Ints]:
+    """(runs, requests) the times, the responses of each target, and the routes."""
+    shape = runs, round(_RATE * cell.seconds)
+    at = np.sort(rng.uniform(0, cell.seconds, shape), axis=1)
+    step = (at // _STEP_S).astype(np.int64)
+    steps = math.ceil(cell.seconds / _STEP_S) + 1
+    work = rng.lognormal(-0.5, 1, shape) * _WORKERS * cell.load / _RATE
+    work *= np.exp(np.take_along_axis(wander(rng, (runs, steps), *cell.common, _STEP_S), step, axis=1))
+    routes = rng.choice(_ROUTES, shape, p=_SHARES)
+    sides = [at]
+    for side in range(3 if cell.noise else 2):
+        own = work * rng.lognormal(0, 0.1, shape)
+        own *= np.exp(np.take_along_axis(wander(rng, (runs, steps), *cell.apart, _STEP_S), step, axis=1))
+        if cell.pairs:
+            own *= rng.lognormal(0, 0.03, (runs, 1))
+        if side == 1:
+            own *= slower * np.exp(cell.drift * (at / cell.seconds - 0.5)) * (1 + 0.5 * (at < cell.cold_s))
+            own *= np.where(routes == int(_SLOW), route, 1.0)
+        response = responses(at, own, _WORKERS)
+        sides.append(response + _held(at, rng) if cell.pauses and side == 1 else response)
+    return sides, routes
+
+
+def _held(at: Floats, rng: np.random.Generator) -> Floats:
+    """(runs, requests) seconds that each request waits for the end of a pause."""
+    held = np.zeros_like(at)
+    for run, times in enumerate(at):
+        begins = np.cumsum(rng.exponential(_PAUSES_EVERY_S, int(3 + times[-1] / 3)))
+        place = np.searchsorted(begins, times, side="right") - 1
+        held[run] = np.where(place >= 0, np.maximum(begins[place] + _PAUSE_S - times, 0), 0)
+    return held
+
+
+def table(runs: int, seed: int) -> str:
+    """The table of duets and of pairs of runs, in Markdown."""
+    lines = [
+        "| machine | equal called different | 5 % found | 10 % found | interval holds 10 % "
+        "| equal: a percentile | equal: a route | route of 7 % by 20 % found |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for place, cell in enumerate(CELLS):
+        tolerance, first = TOLERANCE if cell.pairs else AT_ONCE_TOLERANCE, seed + 10 * place
+        equal, five, ten = (changes(cell, runs, first + at, slower) for at, slower in enumerate((1.0, 1.05, 1.1)))
+        truth = float(np.exp(np.mean([math.log(change.ratio) for change in ten])))
+        figures = [
+            _share([change.verdict(tolerance) in DIFFERENT for change in equal]),
+            *(_share([change.verdict(tolerance) == "slower" for change in found]) for found in (five, ten)),
+            _share([change.low <= truth <= change.high for change in ten]),
+        ]
+        if cell.pairs:
+            figures += ["", "", ""]
+        else:
+            rows = [(each.quantiles, each.routes) for each in judged(cell, runs, first)]
+            named = [each.routes.get(_SLOW) for each in judged(cell, runs, first + 3, route=1.2)]
+            figures += [
+                *(_share([_any_differs(each[of].values(), tolerance) for each in rows]) for of in (0, 1)),
+                _share([change is not None and change.verdict(tolerance) == "slower" for change in named]),
+            ]
+        lines.append(f"| {cell.name} | {' | '.join(figures)} |")
+    return "\n".join(lines)
+
+
+def _any_differs(changes: Iterable[Change], tolerance: float) -> bool:
+    return any(change.verdict(tolerance) in DIFFERENT for change in changes)
+
+
+def _share(values: Sequence[bool]) -> str:
+    return f"{np.mean(values):.1%}"
