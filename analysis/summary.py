@@ -23,6 +23,7 @@ from logreplay.analysis.tables import siege_ab, warmup
 from logreplay.analysis.tables.aggregate import run_spans, step_windows
 from logreplay.analysis.tables.schedule_accuracy import punctuality
 from logreplay.analysis.tables.users import UsersSweep
+from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.step_intervals import TRIALS
 from logreplay.core.masking import masked
@@ -502,7 +503,18 @@ def _findings(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[
         found.append({"code": "warm_up", "severity": "warning", "text": text})
     if short := _short(verdict.steps):
         found.append({"code": "short_steps", "severity": "note", "text": short})
-    return [*found, *_of_the_target(verdict)]
+    return [*found, *_of_the_target(verdict), *_not_covered(requests, verdict)]
+
+
+def _not_covered(requests: RequestArrays, verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
+    """Finding on the limits of the evidence of a sweep that has an answer."""
+    steps = verdict.steps.filter(pl.col("verdict").is_in(("stable", "overloaded", "errors")))
+    if requests.several_rates and verdict.answered and steps.height:
+        held, by = ("number of users", "users") if "users" in steps.columns else ("rate", "rate")
+        fewest = int(steps.group_by(by).len()["len"].to_numpy().min())
+        seconds, routes = float(steps["duration"].to_numpy().min()), len(requests.routes) - 1
+        text = sentences.not_covered(held, seconds, fewest, max(routes, 1))
+        yield {"code": "not_covered", "severity": "note", "text": text}
 
 
 def _of_the_target(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:

@@ -75,6 +75,7 @@ class SaturationVerdict:
         generator_limit: highest rate this machine could send, where that ended the measurement; else None.
         steps: the step table with the evidence of each step.
         target_failing: whether more than half of the requests failed at every rate.
+        answered: whether the steps show a saturation, or that there is none.
     """
 
     sentence: str
@@ -83,6 +84,7 @@ class SaturationVerdict:
     generator_limit: float | None
     steps: pl.DataFrame = field(repr=False, compare=False)
     target_failing: bool = False
+    answered: bool = True
 
     @property
     def word(self) -> str:
@@ -159,7 +161,9 @@ def _span(estimate: RateEstimate) -> str:
 
 def no_verdict(text: str, table: pl.DataFrame, *, target_failing: bool = False) -> SaturationVerdict:
     """Find neither onset nor saturation, for the reason given in words."""
-    return SaturationVerdict(text, RateEstimate(False, text), RateEstimate(False, text), None, table, target_failing)
+    return SaturationVerdict(
+        text, RateEstimate(False, text), RateEstimate(False, text), None, table, target_failing, answered=False
+    )
 
 
 def _sent(measured: pl.DataFrame, tested: pl.DataFrame) -> pl.DataFrame:
@@ -377,7 +381,7 @@ def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) ->
     asked = float(usable["rate"].to_numpy()[: first + 1].max())
     of = f" of {asked:g}/s offered" if round(asked) > round(limit) else ""
     text = f"replay machine limited at {limit:.0f}/s{of} ({why}): {upto}"
-    return SaturationVerdict(text, RateEstimate(False, text), RateEstimate(False, text), limit, table)
+    return SaturationVerdict(text, RateEstimate(False, text), RateEstimate(False, text), limit, table, answered=False)
 
 
 def _none(usable: pl.DataFrame, onset: RateEstimate, table: pl.DataFrame, outages: str) -> SaturationVerdict:

@@ -107,6 +107,24 @@ def saturated_at_first(rate: float, below: pl.DataFrame, *, others: bool) -> str
     return f"{text}: {suggest_more_data(below['rate'].unique().to_list(), longest)}"
 
 
+def not_covered(held: str, seconds: float, trials: int, routes: int) -> str:
+    """Words for what the answer of a sweep says nothing about.
+
+    Args:
+        held: ``rate``, or ``number of users``.
+        seconds: of the shortest step that counts.
+        trials: steps at the rate that has the fewest.
+        routes: of the requests.
+    """
+    once = "once" if trials == 1 else "twice" if trials == 2 else f"{trials} times"
+    mix = "requests to other routes" if routes == 1 else f"another mix of the {routes:,} routes"
+    long = show(float(round(seconds)) if seconds > 2 else seconds)
+    return (
+        f"each {held} was held {once} for {long}: the answer does not cover what takes longer, such as leaks and slow "
+        f"scaling, {mix}, or other load on the same machines"
+    )
+
+
 def describe_cut_steps(cut: Iterable[str]) -> str:
     """Words for steps that were cut short."""
     return "".join(f"; the step {name} was cut short, not counted" for name in cut)

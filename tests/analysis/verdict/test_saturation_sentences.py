@@ -2,6 +2,7 @@
 
 import pytest
 
+from logreplay.analysis.verdict.saturation_sentences import not_covered
 from support.simulated_systems import Sweep
 from support.unlike_systems import swept
 
@@ -35,3 +36,32 @@ def test_rates_below_an_overload_that_have_too_few_requests_are_called_too_littl
         "not enough data below 16/s, where the target is overloaded: 7 rates have under 100 requests: make the steps "
         "longer, such as --for 17s"
     )
+
+
+def test_an_answer_says_for_how_long_and_on_which_mix_it_holds() -> None:
+    found = swept("wide and fast")
+    assert found.verdict.sentence.startswith("no saturation up to 400/s: response times stay flat (p99 rose 1.")
+    assert [each["text"] for each in found.summary["findings"] if each["code"] == "not_covered"] == [
+        "each rate was held once for 10 s: the answer does not cover what takes longer, such as leaks and slow "
+        "scaling, another mix of the 4 routes, or other load on the same machines"
+    ]
+
+
+def test_a_sweep_without_an_answer_covers_nothing() -> None:
+    found = swept("too few below, a queue", Sweep(range(2, 31, 2), 8))
+    assert "not_covered" not in {each["code"] for each in found.summary["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("trials", "routes", "words"),
+    [
+        (1, 1, "each rate was held once for 20 s: the answer does not cover what takes longer, such as leaks and slow "
+         "scaling, requests to other routes, or other load on the same machines"),
+        (2, 3, "each rate was held twice for 20 s: the answer does not cover what takes longer, such as leaks and slow "
+         "scaling, another mix of the 3 routes, or other load on the same machines"),
+        (5, 1200, "each rate was held 5 times for 20 s: the answer does not cover what takes longer, such as leaks and "
+         "slow scaling, another mix of the 1,200 routes, or other load on the same machines"),
+    ],
+)  # fmt: skip
+def test_what_is_not_covered_has_its_figures(trials: int, routes: int, words: str) -> None:
+    assert not_covered("rate", 20.0, trials, routes) == words

@@ -32,7 +32,7 @@ def test_analyze_prints_the_steps_and_names_the_folder_last(results: Path, tmp_p
     assert "as siege counts" not in done.stdout
     assert done.stdout.splitlines()[0].split()[3:6] == ["errors", "mean", "p50"]
     assert done.stderr.splitlines()[-1] == str(tmp_path / "out")
-    assert done.stderr.startswith("saturation ~")
+    assert done.stderr.splitlines()[-2].startswith("saturation ~")
 
 
 def test_of_many_steps_a_hundred_are_printed_and_the_rest_counted(tmp_path: Path) -> None:
