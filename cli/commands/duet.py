@@ -27,10 +27,6 @@ def duet(log: "Log", baseline: str, candidate: str, **given: Any) -> int:
     other, so a duet detects far smaller changes than two runs one after the other. Rates count requests to each
     target; with --alternate, to both together. Each target that is not on this machine needs --allow-target.
 
-    Two machines differ, whatever runs on them. So --swap names BASELINE2, the old version on CANDIDATE's machine, and
-    CANDIDATE2, the new one on BASELINE's: each request goes to both targets of one pair, and the pairs take turns of
-    2 s.
-
     \b
     Example:
       logreplay duet access.log http://127.0.0.1:8080 http://127.0.0.1:8081 --tps 100 --for 1m
