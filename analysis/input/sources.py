@@ -16,7 +16,7 @@ from logreplay.analysis.input import pias
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import is_stream
 from logreplay.core.frames import from_pandas
-from logreplay.core.record import REASON, SCHEMA, start_time
+from logreplay.core.record import REASON, SCHEMA, SWAP_TURN, start_time
 from logreplay.core.rows import names_in, read_batches, to_the_end
 
 if TYPE_CHECKING:
@@ -169,6 +169,11 @@ def batches(source: Source, *more: str, size: int = _BATCH) -> Iterator[pl.DataF
 def has_schedule(source: Source) -> bool:
     """Whether a source says when requests were due."""
     return OpenedRows.of(source).has_schedule
+
+
+def has_turns(source: Source) -> bool:
+    """Whether it is of a duet in which two pairs of targets took turns."""
+    return SWAP_TURN in OpenedRows.of(source).names
 
 
 def started(source: Source) -> datetime | None:

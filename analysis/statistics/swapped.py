@@ -23,18 +23,17 @@ from numpy.typing import NDArray
 
 from logreplay.analysis.statistics import estimates
 from logreplay.analysis.statistics.estimates import Estimate
-from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.analysis.statistics.quantiles import Floats, Ints
 
 FEWEST: Final = 5
 """Fewest times that both pairs had their turns."""
 _BLOCK_S: Final = 0.5
 _NEIGHBOURS: Final = 11
-_CLIP: Final = 2.0
+_CLIP: Final = 3.0
 _LEAST_CLIP: Final = 1e-4
 _SIGMA: Final = 1.4826
 """Standard deviations of a normal distribution in its median absolute deviation."""
 
-Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
@@ -56,7 +55,9 @@ def estimate(at: Floats, values: Floats, turns: Ints, second: Bools) -> Estimate
     numbers, place = np.unique(turn, return_inverse=True)
     of_turn = np.bincount(place, near) / np.bincount(place)
     both = np.flatnonzero((numbers[:-1] % 2 == 0) & (np.diff(numbers) == 1))
-    return _estimated((of_turn[both] + of_turn[both + 1]) / 2, at)
+    if len(both) < FEWEST:
+        return None
+    return estimates.mean((of_turn[both] + of_turn[both + 1]) / 2, float(np.ptp(at)))
 
 
 def times_of(turns: Sequence[Ints]) -> list[Ints]:
@@ -64,15 +65,6 @@ def times_of(turns: Sequence[Ints]) -> list[Ints]:
     known = set.intersection(*({*np.unique(each).tolist()} for each in turns))
     whole = np.array(sorted(each // 2 for each in known if each % 2 == 0 and each + 1 in known), np.int64)
     return [np.where(np.isin(each // 2, whole), np.searchsorted(whole, each // 2), -1) for each in turns]
-
-
-def estimate_mean(of_times: Floats, at: Floats) -> Estimate | None:
-    """Estimate the mean of a series that has one value for each time; None for fewer than `FEWEST`."""
-    return _estimated(of_times, at)
-
-
-def _estimated(of_times: Floats, at: Floats) -> Estimate | None:
-    return estimates.mean(of_times) if len(of_times) >= FEWEST else None
 
 
 def _drawn_near(means: Floats, second: Bools) -> Floats:

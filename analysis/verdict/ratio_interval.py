@@ -15,11 +15,12 @@ from typing import Final, Protocol, TypeVar
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.statistics import estimates, typical_value
+from logreplay.analysis.statistics import estimates, swapped, typical_value
 from logreplay.analysis.statistics.estimates import student
 from logreplay.analysis.statistics.quantile_series import Placed, blocks_of, ratio_series
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.core.plural import number_of
+from logreplay.core.record import SWAP_TURN
 
 TOLERANCE: Final = 0.02
 AT_ONCE_TOLERANCE: Final = 0.01
@@ -39,6 +40,8 @@ WIDEST: Final = 4
 POWER: Final = 0.8
 """Share of the comparisons in which the smallest detectable change is found."""
 _DOUBT: Final = 0.05
+SWAPPED_DOUBT: Final = 0.005
+"""Doubt where two pairs of targets took turns: their estimate assumes nothing, and keeps what it states to the full."""
 _DRIFT_DOUBT: Final = 0.01
 _FEWEST_BURSTS: Final = 8.0
 """Seconds that count alike with requests above a percentile, or it is not compared: a few bursts tell nothing."""
@@ -52,6 +55,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 ALL: Final = "all"
 """Name of the change of all requests together."""
+SECOND_PAIR: Final = "second_pair"
+"""Column beside `SWAP_TURN`: whether the turn was that of the second pair of targets."""
 
 
 @dataclass(frozen=True)
@@ -163,20 +168,25 @@ class Estimated(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """An estimate of the logarithm of a ratio, from so many requests: a change before its confidence is chosen."""
+    """An estimate of the logarithm of a ratio, from so many requests: a change before its confidence is chosen.
+
+    ``doubt`` is the share of equal versions that may be called different, if this is judged alone.
+    """
 
     estimate: Estimated
     count: int
+    doubt: float = _DOUBT
 
-    def change(self, confidence: float = 1 - _DOUBT) -> Change:
-        """The change with an interval of this confidence."""
+    def change(self, confidence: float | None = None) -> Change:
+        """The change with an interval of this confidence; None: of its own."""
+        confidence = 1 - self.doubt if confidence is None else confidence
         return self._between(self.estimate.value, self.estimate.ends(confidence), confidence)
 
     def beside(self, whole: Change, confidence: float) -> Change:
         """The change of a route that deviates so much from all requests, of which the change is known."""
         ends = zip((whole.low, whole.high), self.estimate.ends(confidence), strict=True)
         low, high = (math.log(end) + own for end, own in ends)
-        return self._between(math.log(whole.ratio) + self.estimate.value, (low, high), 1 - _DOUBT)
+        return self._between(math.log(whole.ratio) + self.estimate.value, (low, high), 1 - self.doubt)
 
     def _between(self, value: float, ends: tuple[float, float], confidence: float) -> Change:
         ratio, low, high = (math.exp(max(min(each, 600), -600)) for each in (value, *ends))
@@ -191,7 +201,7 @@ def together(found: Mapping[Key, Measurement]) -> dict[Key, Change]:
     for rank, (p, _, name) in enumerate(by_p):
         left = len(by_p) - rank
         highest = max(highest, p * left)
-        changes[name] = found[name].change(1 - _DOUBT / (highest / p if p else left))
+        changes[name] = found[name].change(1 - found[name].doubt / (highest / p if p else left))
     return {name: changes[name] for name in found}
 
 
@@ -209,10 +219,13 @@ def typical_change(pairs: pl.DataFrame) -> Measurement | None:
 
     Args:
         pairs: ``scheduled`` (seconds), ``log`` (logarithm of the ratio) and, of a second instance of the baseline,
-            ``noise`` (the same of both instances).
+            ``noise`` (the same of both instances); where two pairs of targets took turns, `SWAP_TURN`, `SECOND_PAIR`.
     """
     if pairs.height < FEWEST_PAIRS:
         return None
+    if SWAP_TURN in pairs.columns:
+        of_turns = swapped.estimate(*(pairs[name].to_numpy() for name in ("scheduled", "log", SWAP_TURN, SECOND_PAIR)))
+        return Measurement(of_turns, pairs.height, SWAPPED_DOUBT) if of_turns else None
     found = typical_value.estimate(*(pairs[name].to_numpy() for name in _SERIES if name in pairs.columns))
     return Measurement(found, pairs.height) if found else None
 
@@ -224,7 +237,7 @@ def ratio_changes(sides: Sequence[pl.DataFrame], shares: Sequence[float] = QUANT
     """Return the ratios of the percentiles of two runs, as far as there are enough requests above them.
 
     Args:
-        sides: both runs; ``scheduled`` (seconds), ``response``.
+        sides: both runs; ``scheduled`` (seconds), ``response``; where two pairs of targets took turns, `SWAP_TURN`.
         shares: 0.5 for the median.
     """
     fewest, seconds = min(side.height for side in sides), span_of(sides)
@@ -234,10 +247,25 @@ def ratio_changes(sides: Sequence[pl.DataFrame], shares: Sequence[float] = QUANT
     old, new = (_placed(side, blocks) for side in sides)
     fewest_bursts = min(_FEWEST_BURSTS, _BURSTS_PER_S * seconds)
     known = [share for share in shares if all(_in_bursts(*side, share) >= fewest_bursts for side in (old, new))]
+    names = [f"p{100 * share:g}" for share in known]
+    if SWAP_TURN in sides[0].columns:
+        return dict(zip(names, _over_turns(sides, known), strict=False))
     return {
-        f"p{100 * share:g}": Measurement(typical_value.estimate_mean(series, seconds), fewest)
-        for share, series in zip(known, ratio_series(old, new, blocks, known), strict=True)
+        name: Measurement(typical_value.estimate_mean(series, seconds), fewest)
+        for name, series in zip(names, ratio_series(old, new, blocks, known), strict=True)
     }
+
+
+def _over_turns(sides: Sequence[pl.DataFrame], shares: Sequence[float]) -> Iterator[Measurement]:
+    """The ratios of percentiles where two pairs of targets took turns; none where these were too few."""
+    times = swapped.times_of([side[SWAP_TURN].to_numpy() for side in sides])
+    number = max(int(each.max()) for each in times) + 1
+    placed = [(time, np.log(side["response"].to_numpy())) for time, side in zip(times, sides, strict=True)]
+    old, new = ((time[time >= 0], logs[time >= 0]) for time, logs in placed)
+    if number >= swapped.FEWEST:
+        fewest, seconds = min(len(each[0]) for each in (old, new)), span_of(sides)
+        for series in ratio_series(old, new, number, shares):
+            yield Measurement(estimates.mean(series, seconds), fewest, SWAPPED_DOUBT)
 
 
 def deviations(pairs: pl.DataFrame, names: Sequence[str]) -> dict[str, Measurement]:
@@ -249,6 +277,11 @@ def deviations(pairs: pl.DataFrame, names: Sequence[str]) -> dict[str, Measureme
     """
     if pairs.is_empty():
         return {}
+    if SWAP_TURN in pairs.columns:
+        others = pl.col("log").mean().over(SWAP_TURN, pl.col("scheduled").floor())
+        away = pairs.with_columns(pl.col("log") - others)
+        each = {name: typical_change(away.filter(pl.col("route").cast(pl.String) == name)) for name in names}
+        return {name: deviates for name, deviates in each.items() if deviates}
     codes = pl.Series([*range(len(names))], dtype=pl.Int64)
     group = pairs["route"].cast(pl.String).replace_strict(pl.Series(names), codes, default=len(names)).to_numpy()
     at = pairs["scheduled"].to_numpy()
@@ -287,7 +320,7 @@ def median_deviations(sides: Sequence[pl.DataFrame], names: Sequence[str]) -> di
 
 def of_routes(whole: Change, deviating: Mapping[Key, Measurement]) -> dict[Key, Change]:
     """Return the changes of routes from their deviations, with intervals that allow for their number (Bonferroni)."""
-    return {name: each.beside(whole, 1 - _DOUBT / len(deviating)) for name, each in deviating.items()}
+    return {name: each.beside(whole, 1 - each.doubt / len(deviating)) for name, each in deviating.items()}
 
 
 def answered(run: pl.DataFrame) -> pl.DataFrame:

@@ -15,13 +15,14 @@ from logreplay.analysis.input.downcast import CANCELLED, DROPPED_KIND, compact, 
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.run_metadata import limited_steps
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.statistics import typical_value
+from logreplay.analysis.statistics import swapped, typical_value
 from logreplay.analysis.statistics.quantiles import PERCENTILES
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict import stability
 from logreplay.analysis.verdict.ratio_interval import (
     FEWEST_PAIRS,
     QUANTILES,
+    SECOND_PAIR,
     SHORTEST_S,
     Measurement,
     answered,
@@ -34,7 +35,7 @@ from logreplay.analysis.verdict.ratio_interval import (
 from logreplay.analysis.verdict.shares import Hits, hits
 from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
-from logreplay.core.record import SCHEMA
+from logreplay.core.record import SCHEMA, SWAP_TURN, TARGET
 from logreplay.core.rows import left_out
 from logreplay.core.validity import LAG_US, percentile, valid_up_to
 
@@ -105,6 +106,9 @@ class PairOfRuns:
             return f"{few}: run longer, or at a higher rate"
         if self.span < self.shortest:
             return f"less than {self.shortest:g} s of requests: run longer"
+        if SWAP_TURN in self.timed.columns:
+            few = f"both pairs of targets had their turns fewer than {swapped.FEWEST} times"
+            return f"{few}: run longer, or with a shorter --swap-every"
         fewest = typical_value.FEWEST_BLOCKS
         return f"the requests fall into fewer than {fewest} blocks of time: run longer, or at an even rate (--tps)"
 
@@ -123,7 +127,8 @@ def pair_of_runs(
     notes += _sent_late(valid)
     if at_once:
         old = old.sort("seq")
-    pairs = old.select(*dict.fromkeys((*key, *_OF_BOTH, *_OF_BASELINE))).join(
+    turns = [name for name in (SWAP_TURN, SECOND_PAIR) if name in old.columns]
+    pairs = old.select(*dict.fromkeys((*key, *_OF_BOTH, *_OF_BASELINE, *turns))).join(
         new.select(*key, *_OF_BOTH), on=key, suffix="_new", maintain_order="left"
     )
     alike = pl.col("what") == pl.col("what_new")
@@ -133,9 +138,9 @@ def pair_of_runs(
     if not paired and not at_once:
         notes.append("the runs do not replay the same requests: compared by percentiles, which sees far less")
     timed = pairs.filter("good", "good_new", pl.col("response") > 0, pl.col("response_new") > 0)
-    if paired and noise is not None:
+    if paired and noise is not None and not turns:
         timed = _with_noise(timed, noise, notes)
-    timed = timed.select(*_TIMED, pl.col("^noise$"), log=(pl.col("response_new") / pl.col("response")).log())
+    timed = timed.select(*_TIMED, *turns, pl.col("^noise$"), log=(pl.col("response_new") / pl.col("response")).log())
     sides = _sides_of(timed) if paired else (answered(old), answered(new))
     pairs = pairs.with_columns(second=pl.col("scheduled").cast(pl.Int32)).select(*_ANSWERS)
     del old, new  # a hundred bytes for each request
@@ -188,8 +193,9 @@ def _sent_late(valid: tuple[float, float]) -> Iterator[str]:
 
 def _sides_of(timed: pl.DataFrame) -> Sides:
     """Both runs, each with the requests that were answered as expected in both."""
-    names = ("scheduled", "response", "route", "rate")
-    new = timed.select("scheduled", "route", "rate", response="response_new")
+    of_time = ["scheduled", "route", "rate", *(name for name in (SWAP_TURN,) if name in timed.columns)]
+    names = (*of_time, "response")
+    new = timed.select(*of_time, response="response_new")
     return timed.select(names), new.select(names)
 
 
@@ -215,20 +221,28 @@ def rows(source: Source, notes: list[str], *, at_once: bool = False) -> pl.DataF
         the log, and ``turn`` (how often the row came before in the step), in the order of ``seq``. ``step``; ``lag``:
         microseconds; ``route``;
         ``what``: hash of method and URL; ``scheduled``, ``response``: seconds; ``good``, ``failed``, ``kind``,
-        ``bytes`` as in `intake.Requests`.
+        ``bytes`` as in `intake.Requests`. Of a duet in which two pairs of targets took turns, `SWAP_TURN`, and whether
+        it was that of the second pair (`SECOND_PAIR`).
     """
     columns = {
         "route": route(pl.col("url")).cast(pl.Categorical),
         "rate": pl.col("offered").fill_nan(0.0),
         "seq": pl.coalesce("seq", "position"),
     }
-    found = readable(source, notes, "step", "lag", empty=at_once, **columns)
+    turns = (SWAP_TURN, TARGET) if at_once and sources.has_turns(source) else ()
+    columns |= {SECOND_PAIR: pl.col(TARGET).cast(pl.Categorical), SWAP_TURN: pl.col(SWAP_TURN)} if turns else {}
+    found = readable(source, notes, "step", "lag", empty=at_once, needs=turns, **columns)
+    if turns:
+        first = pl.col(SECOND_PAIR).first()
+        found = found.filter(pl.col(SWAP_TURN).is_not_null()).with_columns(pl.col(SECOND_PAIR) != first)
     if at_once:
         return found.drop("row")
     return found.sort("seq").with_columns(turn=pl.int_range(pl.len()).over("rate", "row"))
 
 
-def readable(source: Source, notes: list[str], *names: str, empty: bool = False, **columns: pl.Expr) -> pl.DataFrame:
+def readable(
+    source: Source, notes: list[str], *names: str, empty: bool = False, needs: Sequence[str] = (), **columns: pl.Expr
+) -> pl.DataFrame:
     """Load the requests that were sent: ``row``, ``what``, times, outcome, and further columns; note the others.
 
     Args:
@@ -236,6 +250,7 @@ def readable(source: Source, notes: list[str], *names: str, empty: bool = False,
         notes: takes the notes.
         names: further columns, unchanged.
         empty: accept a result log without requests, as a short duet may leave.
+        needs: further columns of the file that ``columns`` are computed of.
         columns: further columns by name, computed.
 
     Raises:
@@ -250,9 +265,9 @@ def readable(source: Source, notes: list[str], *names: str, empty: bool = False,
         "response": pl.col("response") / 1e6,
         **columns,
     }
-    none = pl.DataFrame(schema={name: SCHEMA[name] for name in (*sources.COLUMNS, "row", "seq")})
+    none = pl.DataFrame(schema={name: SCHEMA[name] for name in (*sources.COLUMNS, "row", "seq", *needs)})
     parts, position, refused, dropped = list[pl.DataFrame](), 0, Counter[str](), 0
-    for batch in chain((none,), sources.batches(source, "row", "seq", size=_BATCH)):
+    for batch in chain((none,), sources.batches(source, "row", "seq", *needs, size=_BATCH)):
         reduced = compact(batch.lazy()).with_row_index("position", position).collect()
         refused += unreadable(reduced)
         read, sent = reduced.filter(is_readable()), pl.col("kind") != DROPPED_KIND

@@ -70,6 +70,23 @@ def test_each_pair_gets_its_requests_in_its_turns_and_rows_say_which(
     assert f"<th>second pair</th><td>{urls[2]} and {urls[3]}: both pairs take turns of 0.2 s</td>" in page
 
 
+def test_the_folder_gives_the_same_verdict_again(
+    four: list[RecordingServer], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    for server in four[1::2]:
+        server.service = 0.05
+    assert swapped(log, four, folder) in (0, 3)
+    capsys.readouterr()
+    assert run(["compare", str(folder / "baseline.csv"), str(folder / "candidate.csv"), "--json"]) in (0, 3)
+    times = json.loads(capsys.readouterr().out)
+    told = json.loads((folder / "summary.json").read_text())["times"]
+    assert times["change"] == told["change"]
+    assert times["change"]["confidence"] == 0.995
+    assert times["sentence"] == told["sentence"]
+    assert told["sentence"] in logreplay.analyze(folder).sentence
+
+
 def test_connections_of_both_pairs_stay_open(four: list[RecordingServer], log: Path, tmp_path: Path) -> None:
     assert swapped(log, four, tmp_path / "out", "--max-in-flight", 4) in (0, 3)
     for server in four:

@@ -1,0 +1,62 @@
+"""The part ``swap_live`` of the page: duets with turns on real servers, two versions on each of two machines.
+
+A machine is a process with an address of its own. The second one is slower by 10 %, becomes slower by another 10 % in a
+minute, and stops for 150 ms every 7 s on average. The duets are made one after the other through the library.
+"""
+
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import logreplay
+from logreplay.analysis.verdict.ratio_interval import DIFFERENT
+from logreplay.duet_result import DuetResult
+
+RUNS: Final = 10
+_SECONDS: Final = 32
+_RATE: Final = 100
+_HEADER: Final = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
+
+
+def duet(log: Path, change: float, seed: int, seconds: float = _SECONDS) -> DuetResult:
+    """Compare two versions on two machines, of which one is slow, drifts and pauses."""
+    steady, unsteady = _machine("127.0.0.2", 1, 0, 0, change), _machine("127.0.0.3", 1.1, 0.1, 1, change)
+    with steady as (old, new2), unsteady as (old2, new):
+        return logreplay.duet(log, old, new, swap=(old2, new2), tps=_RATE, duration=seconds, seed=seed)
+
+
+def written(folder: Path) -> Path:
+    """A log of sixty requests."""
+    log, draw = folder / "access.csv", random.Random(0)
+    rows = (f"2026-01-01,00:00:{at:02},0,0,0,2,/{draw.randrange(100)},200,GET" for at in range(60))
+    log.write_text("\n".join([_HEADER, *rows]) + "\n")
+    return log
+
+
+@contextmanager
+def _machine(address: str, *figures: float) -> Iterator[list[str]]:
+    """The URLs of both versions on a machine."""
+    command = [sys.executable, str(Path(__file__).with_name("_machine.py")), address, *map(str, figures)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        yield [f"http://{address}:{int(process.stdout.readline())}" for _ in range(2)]
+        process.stdin.close()
+
+
+def table(runs: int, seed: int) -> str:
+    """The table of duets on real servers, in Markdown."""
+    lines = ["| versions | duets | called different | estimates |", "|---|--:|--:|---|"]
+    with TemporaryDirectory() as folder:
+        log = written(Path(folder))
+        for name, change in (("equal", 1.0), ("the candidate takes 10 % longer", 1.1)):
+            found = [duet(log, change, seed + number).comparison for number in range(runs)]
+            different = sum(each is not None and each.verdict in DIFFERENT for each in found)
+            ratios = sorted(each.change.ratio - 1 for each in found if each and each.change)
+            lines.append(f"| {name} | {runs} | {different} | {ratios[0]:+.1%} to {ratios[-1]:+.1%} |")
+    return "\n".join(lines)
