@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from logreplay.analysis.demand import wording
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.replays import Replay, missing, replays
-from logreplay.core.files import check_absent, make_folder, write_atomically
+from logreplay.core.files import check_absent, make_folder, unwritable, write_atomically
 from logreplay.core.record import to_csv
+from logreplay.parsers.conversion.job import output_for
 from logreplay.results import frame_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,20 @@ _TABLES: Final = ("seconds", "hours", "week", "routes", "clients", "agents")
 """The tables that `InspectResult.save` writes."""
 
 
+def check_place(folder: Path, *, force: bool) -> None:
+    """Make a folder for `InspectResult.save`.
+
+    Raises:
+        LogreplayError: it cannot be made, or a file exists in it and ``force`` is not given.
+    """
+    try:
+        make_folder(folder)
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    for name in () if force else ("report.html", "summary.json", *(f"{table}.csv" for table in _TABLES)):
+        check_absent(folder / name)
+
+
 @dataclass(frozen=True, kw_only=True)
 class InspectResult:
     """The contents of a log, before it is replayed. It can be pickled and shown.
@@ -34,12 +49,14 @@ class InspectResult:
         report: the account of every line.
         profile: the counts; `logreplay.analysis.demand.log_profile.LogProfile`.
         headers: the log has the headers of its requests.
+        reading: options that it was read with, as words of the command line.
     """
 
     logs: tuple[str, ...]
     report: "ConvertReport"
     profile: LogProfile
     headers: bool = False
+    reading: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -70,9 +87,9 @@ class InspectResult:
         }
 
     @property
-    def replays(self) -> tuple[Replay, ...]:
+    def replays(self) -> list[Replay]:
         """The commands that replay the log best, and the things that each leaves out beside those `missing`."""
-        return replays(self.logs[0], self.profile)
+        return replays(self.logs, self.profile, self.reading, str(output_for(self.logs[0])))
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -126,10 +143,7 @@ class InspectResult:
         place = Path(folder)
         tables = {f"{name}.csv": to_csv(getattr(self.profile, name), header=True) for name in _TABLES}
         texts = {"summary.json": json.dumps(self.summary, indent=2) + "\n", "report.html": self.html()}
-        make_folder(place)
-        for name in (*tables, *texts):
-            if not force:
-                check_absent(place / name)
+        check_place(place, force=force)
         for name, text in (tables | texts).items():
             write_atomically(place / name, text, force=force)
 

@@ -10,11 +10,12 @@ from logreplay.core.headers import HEADERS
 from logreplay.inspect_result import InspectResult
 from logreplay.options.keywords import read
 from logreplay.options.spelling import respelled
+from logreplay.options.table import options_of
 from logreplay.parsers.conversion.dataframe import log_rows
 from logreplay.parsers.conversion.report import ConvertReport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -44,7 +45,18 @@ def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progre
     profile = profile_of(rows(), options.timezone or "UTC")
     if profile is None:
         raise LogreplayError(f"{', '.join(logs)}: no line is a request that can be replayed: {report.sentence()}")
-    return InspectResult(logs=tuple(logs), report=report, profile=profile, headers=headers)
+    if zoned := [note for note in report.notes if note.startswith("--timezone")]:  # each time has a zone of its own
+        report.notes.remove(zoned[0])
+        given = {**given, "timezone": None}
+    return InspectResult(logs=tuple(logs), report=report, profile=profile, headers=headers, reading=_words(given))
+
+
+def _words(given: "Mapping[str, Any]") -> tuple[str, ...]:
+    """The given options as words of `convert`."""
+    options = options_of("inspect", python=True)
+    said = [(option, given.get("method" if option.name == "methods" else option.name)) for option in options]
+    words = [(option.names[0], str(value)) for option, value in said if value not in (None, "", option.default)]
+    return tuple(word for pair in words for word in pair)
 
 
 @respelled("inspect")

@@ -18,13 +18,13 @@ class CountsByKey:
     Args:
         keys: columns that make the key.
         sums: values to add up, by name.
-        most: keys told apart.
+        most: keys told apart; None: all.
 
     Attributes:
         others: requests of keys that are not told apart.
     """
 
-    def __init__(self, *keys: str, sums: Mapping[str, pl.Expr] = MappingProxyType({}), most: int = MOST) -> None:
+    def __init__(self, *keys: str, sums: Mapping[str, pl.Expr] = MappingProxyType({}), most: int | None = MOST) -> None:
         self._keys, self._sums, self._most = list(keys), dict(sums), most
         self._parts: list[pl.DataFrame] = []
         self._height = 0
@@ -48,7 +48,7 @@ class CountsByKey:
 
     def _add_up(self) -> None:
         total = pl.concat(self._parts).group_by(self._keys).agg(pl.col("requests", *self._sums).sum())
-        if total.height > self._most:
+        if self._most and total.height > self._most:
             total = total.sort("requests", descending=True)
             self.others += int(total["requests"][self._most // 2 :].sum())
             total = total.head(self._most // 2)

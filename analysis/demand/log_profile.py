@@ -21,6 +21,8 @@ _BOT: Final = (
     r"^(?:curl|wget|python|go-http-client|java|okhttp|libwww|lwp|ruby|php|perl|apache-httpclient|node|axios|check_http)\b"
 )
 """Agents that name themselves as programs. Those that pass for browsers are counted as such."""
+_MOST_TIMES: Final = 8_000_000
+"""Some thousand different times for each of a thousand routes."""
 _SHARED: Final = 10
 """Different agents from which on an address is taken for several users behind one."""
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
@@ -37,9 +39,9 @@ class LogProfiler:
         self._zone = zone
         self._routes = Routes()
         failed = {f"{digit}xx": (pl.col("rc") // 100 == digit) for digit in (4, 5)}
-        self._seconds = CountsByKey("second")
+        self._seconds = CountsByKey("second", most=None)  # not more than the log has seconds
         self._by_route = CountsByKey("op", "route", sums={**failed, "bytes": pl.col("bytes")})
-        self._times = CountsByKey("op", "route", "time")
+        self._times = CountsByKey("op", "route", "time", most=_MOST_TIMES)
         self._tallies = {name: CountsByKey(name) for name in ("rc", "op", "protocol", "agent", "body")}
         self._clients = CountsByKey("client", "agent_hash")
 
@@ -59,7 +61,7 @@ class LogProfiler:
             time=_three_digits(micros),
             body=pl.col("body").is_not_null()
             | (pl.col("body_ref").is_not_null() if "body_ref" in rows.columns else False),
-            agent_hash=pl.col("agent").hash(),
+            agent_hash=pl.when(pl.col("agent").is_not_null()).then(pl.col("agent").hash()),
         )
         for tally in (self._seconds, self._by_route, self._times, self._clients, *self._tallies.values()):
             tally.add(rows)
@@ -85,17 +87,29 @@ class LogProfiler:
             .agg(pl.col("requests").sum(), agents=pl.col("agent_hash").drop_nulls().n_unique())
             .sort("requests", "client", descending=[True, False])
         )
+        named_counts = {"routes": self._by_route, "times of routes": self._times, "clients": self._clients}
+        named_counts |= {"agents": self._tallies["agent"], "methods": self._tallies["op"]}
+        cut = tuple(name for name, counts in named_counts.items() if counts.others)
+        total = int(seconds["requests"].sum())
+        routes = named(self._by_route.table()).with_columns(
+            share=pl.col("requests") / total, bytes=pl.col("bytes") / pl.col("requests")
+        )
+        if not self._times.others:  # those that were cut are the rarest, which are the longest
+            routes = _with_times(routes, named(self._times.table()))
+        first = [
+            name for name in ("method", "route", "requests", "share", "4xx", "5xx", "bytes") if name in routes.columns
+        ]
         return LogProfile(
             zone=self._zone,
             seconds=seconds,
-            routes=_with_times(named(self._by_route.table()), named(self._times.table())),
+            routes=routes.select(*first, pl.exclude(first)),
             statuses=tallies["rc"].rename({"rc": "status"}).sort("status"),
             methods=tallies["op"].rename({"op": "method"}),
             protocols=tallies["protocol"].drop_nulls(),
             agents=agents,
             clients=clients,
             bodies=int(tallies["body"].filter("body")["requests"].sum()),
-            clients_cut=self._clients.others > 0,
+            cut=cut,
         )
 
 
@@ -112,7 +126,7 @@ class LogProfile:
         agents: ``agent``, ``requests``, ``bot``: whether it names itself as a program.
         clients: ``client``, ``requests``, ``agents`` (different ones).
         bodies: requests whose body the log has.
-        clients_cut: there are more clients than are told apart.
+        cut: tables whose rarest values are not told apart, since there are too many.
     """
 
     zone: str
@@ -124,7 +138,7 @@ class LogProfile:
     agents: pl.DataFrame
     clients: pl.DataFrame
     bodies: int
-    clients_cut: bool
+    cut: tuple[str, ...]
 
     @property
     def requests(self) -> int:
@@ -222,10 +236,7 @@ def _three_digits(micros: pl.Expr) -> pl.Expr:
 
 
 def _with_times(routes: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
-    """Routes with their share, mean size and, where there are any, the percentiles of their times in seconds."""
-    routes = routes.with_columns(
-        share=pl.col("requests") / pl.col("requests").sum(), bytes=pl.col("bytes") / pl.col("requests")
-    ).select("method", "route", "requests", "share", "4xx", "5xx", "bytes")
+    """Routes with the percentiles of their times in seconds, where there are any."""
     if not (times["time"] > 0).any():
         return routes
     found: list[dict[str, Any]] = []

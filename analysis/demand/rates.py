@@ -20,6 +20,8 @@ _GAPS: Final = 5
 _LEAST_GAP_S: Final = 60
 _EXPECTED: Final = 20.0
 """Requests expected in a gap that is named; by chance alone a gap so long has a probability of e⁻²⁰."""
+_CHANCE: Final = 3.0
+"""Standard deviations of the difference of two counts; a rise within it is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def busiest(seconds: Ints, counts: Ints, window: int) -> Peak | None:
 
 
 def steepest(seconds: Ints, counts: Ints, window: int) -> Rise | None:
-    """The two neighbouring windows with the largest rise of the rate; None if the log is shorter than both."""
+    """The two neighbouring windows with the largest rise of the rate; None if it may be chance, or there are none."""
     if seconds[-1] - seconds[0] + 1 < 2 * window:
         return None
     begins = seconds[(seconds >= seconds[0] + window) & (seconds <= seconds[-1] - window + 1)]
@@ -94,6 +96,8 @@ def steepest(seconds: Ints, counts: Ints, window: int) -> Rise | None:
     after = total[np.searchsorted(seconds, begins + window)] - total[here]
     before = total[here] - total[np.searchsorted(seconds, begins - window)]
     at = int(np.argmax(after - before))
+    if after[at] - before[at] <= _CHANCE * math.sqrt(after[at] + before[at]):
+        return None
     return Rise(window, int(begins[at]), float(before[at] / window), float(after[at] / window))
 
 
@@ -105,11 +109,11 @@ def dispersion(seconds: Ints, counts: Ints, unit: int) -> float:
     """
     window = 60 * unit
     passed = seconds - seconds[0]
-    windows = (int(passed[-1]) + 1) // window
-    whole = passed < windows * window
-    if not windows:
+    whole = passed < (int(passed[-1]) + 1) // window * window
+    if not whole.any():
         return math.nan
-    in_unit = np.bincount(passed[whole] // unit, counts[whole], minlength=60 * windows).reshape(windows, 60)
+    windows, at = np.unique(passed[whole] // window, return_inverse=True)  # the empty ones add nothing to either sum
+    in_unit = np.bincount(60 * at + passed[whole] // unit % 60, counts[whole], 60 * len(windows)).reshape(-1, 60)
     return float(in_unit.var(axis=1, ddof=1).sum() / in_unit.mean(axis=1).sum())
 
 
@@ -145,14 +149,15 @@ def hours(seconds: Ints, counts: Ints, zone: str) -> pl.DataFrame:
     low, high = ends.to_frame("second").select(_hour(pl.col("second"), zone)).to_series()
     every = pl.datetime_range(low, high, "1h", time_zone=zone, eager=True).dt.cast_time_unit("us").alias("hour")
     begin = pl.col("hour").dt.epoch("s")
-    covered = pl.min_horizontal(begin + HOUR, int(seconds[-1]) + 1) - pl.max_horizontal(begin, int(seconds[0]))
+    end = pl.min_horizontal(begin + HOUR, begin.shift(-1, fill_value=int(seconds[-1]) + 1), int(seconds[-1]) + 1)
+    covered = end - pl.max_horizontal(begin, int(seconds[0]))
     return (
         every.to_frame()
-        .join(found, on="hour", how="left")
+        .join(found, on="hour", how="full", coalesce=True)  # some zones change their clock by half an hour
+        .sort("hour")
         .with_columns(pl.col("requests", "busiest_minute", "busiest_second").fill_null(0), covered=covered)
         .with_columns(rate=pl.col("requests") / pl.col("covered"))
         .select("hour", "covered", "requests", "rate", "busiest_minute", "busiest_second")
-        .sort("hour")
     )
 
 

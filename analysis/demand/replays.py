@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from logreplay.analysis.demand.log_profile import LogProfile
@@ -26,10 +27,21 @@ class Replay:
     lacks: tuple[str, ...] = ()
 
 
-def replays(log: str, profile: LogProfile) -> tuple[Replay, ...]:
-    """The commands that replay a log best."""
-    named, options = shlex.quote(log), _options(profile)
-    found = []
+def replays(logs: Sequence[str], profile: LogProfile, reading: Sequence[str] = (), output: str = "") -> list[Replay]:
+    """The commands that replay logs best.
+
+    Args:
+        logs: their names.
+        profile: their contents.
+        reading: options of their conversion, as words.
+        output: name for a converted log, which replaces several logs, or one that is read with options.
+    """
+    found, options = list[Replay](), _options(profile)
+    named = shlex.quote(logs[0])
+    if len(logs) > 1 or reading:
+        words = shlex.join(["logreplay", "convert", *logs, *reading, "-o", output])
+        found.append(Replay(words, "nothing: it makes one log of the requests counted here"))
+        named = shlex.quote(output)
     if profile.timed:
         gives = "the target under the log's own traffic: its order, rate and bursts"
         found.append(Replay(f"logreplay run {named} TARGET --speed 1{options}", gives))
@@ -41,7 +53,7 @@ def replays(log: str, profile: LogProfile) -> tuple[Replay, ...]:
     find = f"logreplay find {named} TARGET --p99 300ms"
     found.append(Replay(sweep, "the rate at which the target saturates", flat))
     found.append(Replay(find, "the highest rate with a p99 of 300 ms or less", flat))
-    return tuple(found)
+    return found
 
 
 def missing(profile: LogProfile, *, unreplayable: int, headers: bool) -> tuple[str, ...]:

@@ -46,6 +46,8 @@ def sentences(profile: LogProfile) -> Iterator[tuple[str, str]]:
         yield "protocols", _shares(profile.protocols, "protocol", profile.requests)
     if profile.clients.height:
         yield "clients", _clients(profile)
+    if profile.cut:
+        yield "left out", f"there are too many different {', '.join(profile.cut)}: the rarest are not in the tables"
     if profile.bots:
         yield "programs", f"{_percent(profile.bots / profile.requests)} of the requests name a program as their agent"
 
@@ -77,8 +79,8 @@ def as_dict(profile: LogProfile) -> dict[str, Any]:
             "top_1_share": profile.of_top_clients(1),
             "top_10_share": profile.of_top_clients(10),
             "shared_addresses": profile.shared,
-            "more_not_told_apart": profile.clients_cut,
         },
+        "not_told_apart": list(profile.cut),
         "program_requests": profile.bots,
         "without_body": profile.without_body,
         "routes": profile.routes.to_dicts(),
@@ -106,7 +108,7 @@ def _bursts(profile: LogProfile) -> Iterator[tuple[str, str]]:
 
 
 def _clients(profile: LogProfile) -> str:
-    least = "at least " if profile.clients_cut else ""
+    least = "at least " if "clients" in profile.cut else ""
     text = f"{least}{number_of(profile.clients.height, 'address', 'addresses')}; the busiest sends "
     text += f"{_percent(profile.of_top_clients(1))} of the requests, ten send {_percent(profile.of_top_clients(10))}"
     if shared := profile.shared:

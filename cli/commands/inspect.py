@@ -36,8 +36,11 @@ def inspect(logs: tuple[str, ...], output: Path | None, force: bool, as_json: bo
       logreplay inspect access.log.*.gz --timezone Europe/Berlin -o what-comes
     """
     os.environ.setdefault("POLARS_MAX_THREADS", "1")  # blocks are parsed side by side
+    from logreplay.inspect_result import check_place
     from logreplay.log_inspection import inspect_once
 
+    if output:
+        check_place(output, force=force)
     with Bar("reading", shown=not quiet and on_terminal()) as bar:
         found = inspect_once(logs, {"method": given.pop("methods"), **given}, bar.update)
     if as_json:

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import logreplay
+from logreplay.analysis.demand.log_profile import profile_of
 from logreplay.core.errors import LogreplayError
 
 ROOT = Path(__file__).parents[3]
@@ -65,3 +67,19 @@ def test_a_program_is_told_by_its_name() -> None:
     programs = found.agents[found.agents["bot"]]["agent"].tolist()
     assert programs
     assert not [agent for agent in programs if "bot" not in agent.lower() and "/" not in agent]
+
+
+def test_every_second_of_a_long_log_is_counted() -> None:
+    rows = pl.DataFrame({"start": np.arange(2_100_000) * 1_000_000, "url": "/", "rc": 200, "op": "GET", "bytes": 1})
+    found = profile_of([rows.with_columns(latency=0.0, xfertime=0.0)])
+    assert found
+    assert found.requests == 2_100_000
+    assert not found.cut
+    assert found.clients.height == found.agents.height == 0
+
+
+def test_clients_without_an_agent_have_none() -> None:
+    rows = pl.DataFrame({"start": [0], "url": "/", "rc": 200, "op": "GET", "bytes": 1, "client": "192.0.2.1"})
+    found = profile_of([rows.with_columns(latency=0.0, xfertime=0.0)])
+    assert found
+    assert found.clients["agents"].to_list() == [0]

@@ -41,16 +41,27 @@ def test_the_steepest_rise_lies_between_two_whole_windows(starts: list[int], win
     found = rates.steepest(*counted(starts), window)
     first, end = starts[0], starts[-1] + 1
     places = [begin for begin in {*starts} if begin - window >= first and begin + window <= end]
-    if not places:
-        assert found is None
-        return
-    assert found
 
-    def rise(begin: int) -> int:
-        return sum(begin <= s < begin + window for s in starts) - sum(begin - window <= s < begin for s in starts)
+    def both(begin: int) -> tuple[int, int]:
+        return sum(begin - window <= s < begin for s in starts), sum(begin <= s < begin + window for s in starts)
 
-    assert math.isclose((found.after - found.before) * window, max(map(rise, places)), abs_tol=1e-9)
-    assert rise(found.at) == max(map(rise, places))
+    most = max((after - before for before, after in map(both, places)), default=0)
+    if found is None:
+        steep = [place for place in places if np.subtract(*both(place)[::-1]) == most]
+        assert not steep or any(most <= 3 * math.sqrt(sum(both(place))) for place in steep)
+    else:
+        assert found.after - found.before == pytest.approx(most / window)
+        assert (found.before, found.after) == tuple(count / window for count in both(found.at))
+
+
+def test_a_rate_that_only_falls_has_no_rise() -> None:
+    drawn = np.random.default_rng(7).poisson(np.linspace(60, 50, 600))
+    assert rates.steepest(np.arange(600), drawn, MINUTE) is None
+
+
+def test_a_stamp_of_a_clock_that_was_not_set_takes_no_memory() -> None:
+    assert rates.dispersion(*counted([0, *range(MONDAY, MONDAY + 120)]), 1) >= 0
+    assert rates.hours(*counted([MONDAY - 9 * 365 * 24 * HOUR, MONDAY]), "UTC")["requests"].sum() == 2
 
 
 @pytest.mark.parametrize(("bunch", "low", "high"), [(1, 0.9, 1.1), (5, 4.5, 5.5)])
@@ -98,6 +109,14 @@ def test_hours_are_those_of_the_zone_also_when_its_clock_is_changed() -> None:
     weeks = rates.week(table)
     assert weeks.filter(pl.col("hour") == 2)["requests"].to_list() == [2]
     assert weeks["day"].to_list() == [6] * 24
+
+
+def test_no_request_is_lost_where_a_clock_is_changed_by_half_an_hour() -> None:
+    begin = int(pl.select(pl.datetime(2026, 4, 4).dt.epoch("s")).item())
+    starts = [*range(begin, begin + 48 * HOUR, 360)]
+    table = rates.hours(*counted(starts), "Australia/Lord_Howe")
+    assert table["requests"].sum() == len(starts)
+    assert table["covered"].sum() == starts[-1] - starts[0] + 1
 
 
 @given(st.lists(st.integers(MONDAY, MONDAY + 8 * 24 * HOUR), min_size=1, max_size=80).map(sorted))

@@ -84,6 +84,25 @@ def test_the_commands_that_it_names_can_be_typed(logreplay: Logreplay, log: Path
         assert "127.0.0.1:9: nothing answers" in done.output or "refused" in done.output, done.output
 
 
+def test_several_logs_and_logs_read_with_options_are_converted_first(logreplay: Logreplay, log: Path) -> None:
+    other = log.rename(log.with_name("access.log.1"))
+    log.write_text(other.read_text())
+    found = library.inspect(log, other, timezone="Europe/Berlin", methods="POST")
+    assert [each.command.partition(" ")[2] for each in found.replays][:2] == [
+        f"convert {log} {other} --method POST -o access.csv",
+        "run access.csv TARGET --speed 1",
+    ]
+    assert "--timezone" not in "".join(found.report.notes)
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_log_is_read(logreplay: Logreplay, log: Path) -> None:
+    done = logreplay("inspect", "nosuch.log", "-o", log)
+    assert (done.exit_code, done.output) == (
+        1,
+        f"Error: {log}: cannot be written: File exists; choose another with -o\n",
+    )
+
+
 def test_json_and_the_page_say_the_same(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
     folder = tmp_path / "what"
     done = logreplay("inspect", log, "-o", folder, "--json")
