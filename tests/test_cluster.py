@@ -315,6 +315,21 @@ def test_a_signal_to_the_whole_group_ends_a_run_on_a_local_cluster_in_good_order
     assert {path for _, path in noted if path != b"/"} <= {url.encode() for url in rows["url"]}
 
 
+def test_ctrl_c_again_and_again_while_a_local_cluster_ends_prints_no_traceback(tmp_path: Path) -> None:
+    """It ended in an UnboundLocalError of Dask."""
+    log, path = distinct_urls(tmp_path / "log.csv", 20_000), tmp_path / "r.csv"
+    words = ("run", log, "--tps", 200, "--cluster", "local:2", "-o", path)
+    with arrivals() as (url, _), begun(*words[:2], url, *words[2:]) as process:
+        wait_for_rows(path)
+        while process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.05)  # the next one comes at another place
+        _, said = process.communicate()
+    assert process.returncode == 130
+    assert "Error" not in said
+    assert "Traceback" not in said
+
+
 def test_a_sweep_on_a_local_cluster(sample: Path, tmp_path: Path) -> None:
     with spawned(sample, ServerCapacity(64, 0.001)) as url:
         arguments = (
