@@ -1,14 +1,15 @@
-"""Reads quantities as people write them: durations, shares, rates, ranges of rates."""
+"""Reads quantities as people write them: durations, instants, shares, rates, ranges of rates."""
 
 import math
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Final
 
 _SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(us|ms|s|m|h|)")
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SHORTEST_S: Final = 1e-6
 _LONGEST_S: Final = 87_600 * 3600.0
 _LOWEST_RATE: Final = 1e-6
@@ -16,6 +17,26 @@ _LOWEST_RATE: Final = 1e-6
 
 Seconds = float | str | timedelta
 """A duration as Python programs give it: 0.3, "300ms", or a `timedelta`."""
+
+
+def microseconds(text: str, zone: tzinfo = UTC) -> int:
+    """Read an instant in ISO 8601 as microseconds since 1970, UTC.
+
+    Args:
+        text: such as ``2026-11-20T18:30:00+01:00``.
+        zone: of a text without an offset.
+
+    Raises:
+        ValueError: not an instant.
+        OverflowError: none that can be counted.
+    """
+    moment = datetime.fromisoformat(text)
+    return round(((moment if moment.tzinfo else moment.replace(tzinfo=zone)) - _EPOCH).total_seconds() * 1e6)
+
+
+def iso(us: int) -> str:
+    """Write microseconds since 1970 in ISO 8601, UTC."""
+    return (_EPOCH + timedelta(microseconds=us)).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def as_seconds(value: Seconds) -> float:

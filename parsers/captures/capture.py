@@ -8,7 +8,7 @@ import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC
 from json import JSONDecodeError
 from typing import Any, BinaryIO, Final
 from urllib.parse import urlsplit
@@ -17,6 +17,8 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from logreplay.core.headers import HeadersTooLong, header_text
+from logreplay.core.quantities import microseconds
+from logreplay.core.record import SCHEMA
 from logreplay.parsers.fields.other_protocols import GRPC, SWITCHING_PROTOCOLS, WEBSOCKET, is_grpc_type
 from logreplay.parsers.fields.values import LONGEST_S, MOST_BYTES, Rejected, Unreplayable, address, free_text, parts
 
@@ -31,22 +33,15 @@ PAYLOAD: Final = "payload"
 
 COLUMNS: Final[dict[str, type[pl.DataType]]] = {
     "start": pl.Int64,
-    "latency": pl.Float64,
-    "xfertime": pl.Float64,
-    "bytes": pl.Int64,
-    "url": pl.String,
-    "rc": pl.Int64,
-    "op": pl.String,
-    **dict.fromkeys(("client", "host", "referer", "agent", "protocol"), pl.String),
-    "request_bytes": pl.Int64,
-    **dict.fromkeys(("scheme", "headers"), pl.String),
+    **{name: SCHEMA[name] for name in ("latency", "xfertime", "bytes", "url", "rc", "op")},
+    **{name: SCHEMA[name] for name in ("client", "host", "referer", "agent", "protocol", "request_bytes")},
+    **{name: SCHEMA[name] for name in ("scheme", "headers")},
     PAYLOAD: pl.Binary,
 }
 """The columns of rows of captures. ``start``: microseconds since 1970, UTC."""
 
 Header = tuple[str, str]
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_US, _LAST_US = -30_610_224_000_000_000, 253_370_764_800_000_000  # the years 1000 to 9998
 _CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _STATUS_LINE: Final = re.compile(rb"HTTP/[0-9](?:\.[0-9])? ([0-9]{3})(?: |\r?\n|$)")
@@ -360,10 +355,7 @@ def instant(text: str, zone: str = "") -> int:
         Rejected: it is not one.
     """
     try:
-        moment = datetime.fromisoformat(text.strip())
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=ZoneInfo(zone) if zone else UTC)
-        return round((moment - _EPOCH).total_seconds() * 1e6)
+        return microseconds(text.strip(), ZoneInfo(zone) if zone else UTC)
     except (ValueError, OverflowError):
         raise Rejected("time stamp") from None
 

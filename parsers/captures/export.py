@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -34,7 +33,6 @@ _COLUMNS: Final = (
     HEADERS,
     REF,
 )
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +124,6 @@ def message(one: Exported) -> bytes:
     lines += [f"{name}: {value}" for name, value in one.headers]
     lines += [f"Content-Length: {len(one.body)}"] if one.body is not None else []
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + (one.body or b"")
-
-
-def iso(us: int) -> str:
-    """Microseconds since 1970 → ISO 8601, UTC."""
-    return (_EPOCH + timedelta(microseconds=us)).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def only_text(body: bytes) -> str | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 from urllib.parse import urlencode
 
+from logreplay.core.quantities import iso
 from logreplay.parsers.captures.capture import (
     Capture,
     CaptureFormat,
@@ -21,7 +22,7 @@ from logreplay.parsers.captures.capture import (
     text_at,
     url_parts,
 )
-from logreplay.parsers.captures.export import Exported, iso, only_text
+from logreplay.parsers.captures.export import Exported, only_text
 from logreplay.parsers.captures.json_stream import records
 from logreplay.parsers.fields.values import Rejected, Unreplayable
 

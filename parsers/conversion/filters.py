@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from logreplay.core.errors import LogreplayError
-from logreplay.parsers.fields.timestamps import SECOND
+from logreplay.core.quantities import microseconds
 
 _STATUS: Final = re.compile(r"([1-5][0-9x]{2}|[0-9]{3})(?:(?:-|\.\.)([1-5][0-9x]{2}|[0-9]{3}))?")
 
@@ -89,14 +89,11 @@ def instant(text: str, zone: str, option: str) -> int:
         LogreplayError: it is not an instant, or there is no such zone.
     """
     try:
-        moment = datetime.fromisoformat(text)
+        return microseconds(text, time_zone(zone) if zone else UTC)
     except ValueError:
         raise LogreplayError(
             f"{option} {text!r}: not a time; write 2026-11-20, 2026-11-20T18:30 or 2026-11-20T18:30:00+01:00"
         ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=time_zone(zone) if zone else UTC)
-    return round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * SECOND)
 
 
 def time_zone(name: str) -> ZoneInfo:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, get_args
 
@@ -25,6 +24,7 @@ from logreplay.core.files import (
     scratch_folder,
 )
 from logreplay.core.headers import HEADERS
+from logreplay.core.quantities import iso
 from logreplay.core.record import CORE_COLUMNS, LOGGED_COLUMNS, to_csv
 from logreplay.core.stores import is_address, matching
 from logreplay.parsers.captures.bodies_file import SideFile, with_payload
@@ -276,7 +276,7 @@ class _Job:
         else:
             self._run_logs(progress, executor)
         if self._bounds:
-            self.report.first, self.report.last = (_iso(us) for us in self._bounds)
+            self.report.first, self.report.last = (iso(us) for us in self._bounds)
         self._deliver()
         return self.report
 
@@ -472,8 +472,3 @@ def _alone(rejects: Path, target: Path | None) -> bool:
     """Whether a reject file with the default name belongs to no result: that was not made, or went to a stream."""
     results = (*([target] if target else []), *(rejects.with_suffix(f".{kind}") for kind in get_args(writers.Kind)))
     return not any(os.path.lexists(result) for result in results)
-
-
-def _iso(us: int) -> str:
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")

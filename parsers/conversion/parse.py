@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from logreplay.core.headers import HEADERS, HeadersTooLong, header_text
+from logreplay.core.record import SCHEMA
 from logreplay.parsers.fields import timestamps, values
 from logreplay.parsers.fields.other_protocols import other_protocol
 from logreplay.parsers.formats.field_names import HEADER_SLOT
@@ -25,15 +26,9 @@ ROW_SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "whole": pl.Boolean,
     "fold": pl.Int64,
     "back": pl.Int64,
-    "latency": pl.Float64,
-    "xfertime": pl.Float64,
-    "bytes": pl.Int64,
-    "url": pl.String,
-    "rc": pl.Int64,
-    "op": pl.String,
+    **{name: SCHEMA[name] for name in ("latency", "xfertime", "bytes", "url", "rc", "op")},
     **dict.fromkeys(TEXTS, pl.String),
-    HEADERS: pl.String,
-    "request_bytes": pl.Int64,
+    **{name: SCHEMA[name] for name in (HEADERS, "request_bytes")},
 }
 """``line``: index of the line in its block. ``us``: the stamp as logged, microseconds since 1970 UTC; ``whole``: it
 has no digits below a second; ``fold``: see `timestamps.Instants`; ``back``: what lies between it and the start of the

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from logreplay.parsers.captures.export import exported, iso, message, only_text
+from logreplay.core.quantities import iso
+from logreplay.parsers.captures.export import exported, message, only_text
 
 CORE = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 
