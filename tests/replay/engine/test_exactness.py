@@ -100,7 +100,7 @@ def stopped(pid: int, at: float, seconds: float) -> Callable[[Engine], Awaitable
 @pytest.mark.alone
 def test_a_frozen_target_is_charged_to_all_who_waited(nginx: Any, log: Path) -> None:
     """Response times of those sent in the freeze fall evenly from its length to 0, so p99 is known."""
-    rate, seconds, freeze = 2000, 3.0, 0.8
+    rate, seconds, freeze = 1000, 3.0, 0.8
     server = nginx()
     analytic = freeze - 0.01 * seconds
 
