@@ -51,6 +51,8 @@ _COLOURED: Final = (0.1, 0.3, 0.6, 1.0)
 _GRID: Final = 480
 """Blocks of a longer series for the covariances of its cosines: 8 for the shortest correlation time."""
 _STEPS: Final = 40
+_STEPS_TO_AN_END: Final = 24
+"""Halvings of the bracket of an end: to a ten-millionth of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class TypicalValue:
         inside, outside = self.value, self._outside(side)
         if min(inside, outside) < 0 < max(inside, outside):  # the interval and the test of 0 are to agree
             inside, outside = (0.0, outside) if self.p > doubt else (inside, 0.0)
-        for _ in range(_STEPS):
+        for _ in range(_STEPS_TO_AN_END):
             middle = (inside + outside) / 2
             inside, outside = (middle, outside) if self.probability(middle) > doubt else (inside, middle)
         return inside

@@ -79,7 +79,7 @@ def changes(ax: "Axes", found: Comparison) -> "Axes":
         low, middle, high = (100 * (value - 1) for value in (change.low, change.ratio, change.high))
         ax.plot([low, high], [place, place], color=colour, lw=2)
         ax.plot([middle], [place], color=colour, marker="o", ms=6, lw=0)
-    labels = ["all, request by request" if name == ALL else _short(name) for name in drawn]
+    labels = ["all: typical ratio" if name == ALL else _short(name) for name in drawn]
     ax.set_yticks(places, labels, parse_math=False)
     ax.set_ylim(-0.6, len(drawn) - 0.4)
     ax.set_xlabel("change of the response time, % (95 % interval); right: slower")
