@@ -142,6 +142,7 @@ def pair_of_runs(
         timed = _with_noise(timed, noise, notes)
     timed = timed.select(*_TIMED, *turns, pl.col("^noise$"), log=(pl.col("response_new") / pl.col("response")).log())
     sides = _sides_of(timed) if paired else (answered(old), answered(new))
+    notes += _without_turns(timed) if turns else ()
     pairs = pairs.with_columns(second=pl.col("scheduled").cast(pl.Int32)).select(*_ANSWERS)
     del old, new  # a hundred bytes for each request
     quantiles = ratio_changes(sides)
@@ -162,6 +163,14 @@ def _with_noise(timed: pl.DataFrame, noise: Source, notes: list[str]) -> pl.Data
         notes.append("the second baseline answered too few of the requests to show how much equal targets differ")
         return timed
     return known.with_columns(noise=(pl.col("second") / pl.col("response")).log())
+
+
+def _without_turns(timed: pl.DataFrame) -> Iterator[str]:
+    """Count the pairs of requests whose turn has no other beside it, such as those at the end of a run."""
+    (times,) = swapped.times_of([timed[SWAP_TURN].to_numpy()])
+    if count := int((times < 0).sum()):
+        left = number_of(count, "pair is", "pairs are")
+        yield f"{left} left out of the times: only one of both pairs of targets had its turn"
 
 
 def _in_few_bursts(found: Collection[str]) -> Iterator[str]:

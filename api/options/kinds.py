@@ -27,6 +27,7 @@ from logreplay.core.quantities import (
 from logreplay.options import load, request_rules, sender_rules
 from logreplay.options.think import parse_pauses
 
+_SHORTEST_TURN_S: Final = 0.1
 _LONGEST_FILE: Final = 1 << 16
 """Characters of a file with values of an option."""
 
@@ -114,6 +115,14 @@ class Kind:
             return str(fspath(value))
         number: Any = value.total_seconds() if isinstance(value, timedelta) else value
         return str(int(number)) if isinstance(number, Integral) else format(Decimal(repr(float(number))), "f")
+
+
+def turn_of(text: str) -> float:
+    """Read a duration of 100 ms or more: requests in flight at the end of a turn run into the next one."""
+    seconds = seconds_of(text)
+    if seconds < _SHORTEST_TURN_S:
+        raise ValueError(f"{text!r}: expected 100ms or more")
+    return seconds
 
 
 def two(text: str) -> tuple[str, str]:
@@ -212,6 +221,7 @@ OFF: Final = Kind("bool", _no_text)
 EITHER: Final = Kind("bool", _no_text)
 """On or off; the command decides unless it is given."""
 TEXT: Final = Kind("str")
+TURN: Final = Kind("Seconds", turn_of, (Real, timedelta))
 PAIR: Final = Kind("str | tuple[str, str]", two, (), (" ",))
 """Two texts, which are two words on the command line."""
 PATH: Final = Kind("File", Path, (PathLike,))

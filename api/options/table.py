@@ -67,7 +67,7 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option("duet", "swap", k.PAIR,
                "A second pair, BASELINE2 on CANDIDATE's machine and CANDIDATE2 on BASELINE's: both pairs take turns.",
                "BASELINE2 CANDIDATE2"),
-        Option("duet", "swap_every", k.DURATION, "With --swap: length of a turn.  [default: 2s]", "D"),
+        Option("duet", "swap_every", k.TURN, "With --swap: length of a turn.  [default: 2s]", "D"),
     )),
     ("Requests", (
         Option(_SENDING, "match", k.PATTERN, "Send only URLs that contain REGEX. Repeatable.", "REGEX",

@@ -30,7 +30,7 @@ from simulate import responses, wander
 RUNS: Final = 400
 _RATE: Final = 100.0
 _WORKERS: Final = 4
-_BATCH: Final = 100
+_BATCH: Final = 200
 _STEP_S: Final = 0.25
 _SLOWER: Final = (1.0, 1.03, 1.1)
 

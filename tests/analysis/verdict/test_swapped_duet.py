@@ -83,6 +83,15 @@ def test_too_few_turns_say_what_to_do(tmp_path: Path) -> None:
     assert judged(tmp_path, seconds=18, every=1.0).verdict == NO_DIFFERENCE
 
 
+def test_a_last_turn_without_another_is_left_out_and_named(tmp_path: Path) -> None:
+    found = judged(tmp_path, seconds=58, machine=2.0)
+    assert found.change
+    assert (found.change.blocks, found.verdict) == (14, NO_DIFFERENCE)
+    (note,) = (note for note in found.notes if "left out" in note)
+    assert "pairs are left out of the times: only one of both pairs of targets had its turn" in note
+    assert not [note for note in judged(tmp_path, seconds=60).notes if "left out" in note]
+
+
 def test_a_second_baseline_is_no_measure_of_times_beside_turns(tmp_path: Path) -> None:
     old, new = written(tmp_path, slow="")
     alone = compare_duet(old, new)

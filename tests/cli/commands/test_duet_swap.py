@@ -149,6 +149,7 @@ def test_each_target_of_the_second_pair_needs_its_permission(
     ("more", "words"),
     [
         (("--swap-every", "1s"), ("--swap-every", "--swap:")),
+        (("--swap-every", "1us"), ("--swap-every", "expected 100ms or more")),
         (("--swap", "http://127.0.0.1:7", "http://127.0.0.1:6", "--alternate"), ("--swap", "--alternate")),
     ],
 )
