@@ -196,7 +196,8 @@ def _sent_late(valid: tuple[float, float]) -> Iterator[str]:
         if names := [name for name, p in PERCENTILES.items() if p in QUANTILES and p > share]:
             yield (
                 f"requests of the {run} were sent late: its response times are the target's up to {percentile(share)} "
-                f"only, and {', '.join(names)} is not compared; stop other processes, and repeat the run"
+                f"only, and {' and '.join(names)} {'is' if len(names) == 1 else 'are'} not compared; stop other "
+                "processes, and repeat the run"
             )
 
 

@@ -295,21 +295,44 @@ def test_a_change_that_is_certain_and_too_small_to_count_is_not_called_undetecte
     assert certain.sentence(0.002) == "slower by 0.3% (0.1% to 0.5%)"
 
 
-def test_a_second_baseline_is_used_as_the_measure_of_how_much_equal_targets_differ(tmp_path: Path) -> None:
-    """The candidate differs from both instances of the baseline no more than these from each other."""
-    found = at_once(tmp_path, 1.0)
-    wave = np.exp(0.02 * np.sin(np.linspace(0, 25, 6000)))
-    rows = pl.read_csv(tmp_path / "baseline.csv")
-    rows.with_columns(pl.col("latency") * wave, lag=2e-5).write_csv(tmp_path / "noise.csv")
-    beside = compare(tmp_path / "baseline.csv", tmp_path / "candidate.csv")
-    assert found.change is not None
-    assert beside.change is not None
-    assert (found.change.freedom, beside.change.freedom) == (16, 33)
-    assert beside.sentence.startswith(NO_DIFFERENCE)
-    rows.with_columns(rc=pl.when(pl.col("seq") % 2 == 0).then(500).otherwise("rc")).write_csv(tmp_path / "noise.csv")
-    half = compare(tmp_path / "baseline.csv", tmp_path / "candidate.csv")
-    assert half.change == found.change
-    assert "the second baseline answered too few" in half.notes[0]
+def with_second_baseline(folder: Path, **columns: pl.Expr) -> list[Path]:
+    """The result logs of a duet whose candidate is slower by 20 %: baseline, candidate and second baseline."""
+    at_once(folder, 1.2)
+    paths = [folder / f"{name}.csv" for name in ("baseline", "candidate", "noise")]
+    rows = pl.read_csv(paths[0])
+    wave = np.exp(0.02 * np.sin(np.linspace(0, 25, rows.height)))
+    rows.with_columns(pl.col("latency") * wave, lag=2e-5).with_columns(**columns).write_csv(paths[2])
+    return paths
+
+
+def test_a_second_baseline_is_the_measure_of_how_much_equal_targets_differ(tmp_path: Path) -> None:
+    baseline, candidate, noise = with_second_baseline(tmp_path)
+    alone, beside = compare_duet(baseline, candidate), compare(baseline, candidate)
+    assert alone.change
+    assert beside.change
+    assert (alone.change.freedom, beside.change.freedom) == (16, 33)
+    assert beside.as_dict() == compare_duet(baseline, candidate, noise=noise).as_dict()
+    assert beside.sentence.startswith("slower by ")
+
+
+def test_a_second_baseline_is_none_of_other_roles_nor_of_another_duet(tmp_path: Path) -> None:
+    """A candidate that is slower by 20 % was no different where its log was named first."""
+    baseline, candidate, noise = with_second_baseline(tmp_path)
+    turned = compare(candidate, baseline)
+    assert turned.sentence.startswith("faster by ")
+    assert turned.change
+    assert turned.change.freedom == 16
+    assert compare(baseline, noise).sentence.startswith(NO_DIFFERENCE)
+    pl.read_csv(noise).with_columns(date=pl.lit("2026-01-02")).write_csv(noise)
+    assert compare(baseline, candidate).as_dict() == compare_duet(baseline, candidate).as_dict()
+
+
+def test_a_second_baseline_that_hardly_answered_is_not_used(tmp_path: Path) -> None:
+    failing = pl.when(pl.col("seq") % 2 == 0).then(500).otherwise("rc")
+    baseline, candidate, _ = with_second_baseline(tmp_path, rc=failing)
+    found = compare(baseline, candidate)
+    assert found.change == compare_duet(baseline, candidate).change
+    assert "the second baseline answered too few" in found.notes[0]
 
 
 @pytest.mark.slow
