@@ -1,6 +1,7 @@
 """Functions that read results and send nothing: `compare`, `capacity`, `analyze`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,7 +10,7 @@ from logreplay.analysis.verdict.checks import Check
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.quantities import Seconds
 from logreplay.options.keywords import read
-from logreplay.options.spelling import respelled
+from logreplay.options.spelling import all_spelled, respelled
 from logreplay.results import Result
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def compare(
         LogreplayError: a run cannot be read, or is a copy of another, or a file cannot be written.
     """
     given = {"tolerance": tolerance, "fail_above": fail_above, "output": output, "junit": junit, "force": force}
-    return compare_once([_named(run) for run in (baseline, candidate, *more)], **read("compare", given))
+    found = compare_once([_named(run) for run in (baseline, candidate, *more)], **read("compare", given))
+    return replace(found, checks=all_spelled(found.checks, "compare"))
 
 
 def compare_once(

@@ -1,15 +1,21 @@
 """Spells options in texts as the parameters of the functions: ``--for 1m`` becomes ``duration="1m"``."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.options import kinds
 from logreplay.options.option import Option
 from logreplay.options.table import options_of
 
+if TYPE_CHECKING:
+    from logreplay.analysis.verdict.checks import Check
+    from logreplay.replay.results.verdict import Finding
+
+T = TypeVar("T", "Check", "Finding")
 _OPTION: Final = re.compile(
     r"(?<![\w-])(?P<flag>--?[a-z][a-z0-9-]*)(?:(?P<gap> )(?P<value>'[^']*'|[^\s,;)]+(?:,[^\s,;)]+)*))?"
 )
@@ -38,6 +44,11 @@ def spelled(text: str, function: str) -> str:
         return f"{option.name}={quoted}{value[len(word) :]}"
 
     return _OPTION.sub(parameter, text)
+
+
+def all_spelled(told: Iterable[T], function: str) -> tuple[T, ...]:
+    """Findings or checks whose texts name the parameters of a function."""
+    return tuple(replace(each, text=spelled(each.text, function)) for each in told)
 
 
 @contextmanager

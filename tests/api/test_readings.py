@@ -50,6 +50,12 @@ def test_a_test_against_a_stored_baseline(sweep: Path, slower: Path) -> None:
     assert same.passed
 
 
+def test_the_texts_of_checks_name_parameters(sweep: Path, slower: Path) -> None:
+    texts = [check.text for check in logreplay.compare(sweep, slower, fail_above="1%").checks]
+    assert any('fail_above="1.0%"' in text for text in texts)
+    assert not [text for text in texts if "--fail-above" in text]
+
+
 def test_a_run_that_is_invalid_does_not_pass(sweep: Path, slower: Path) -> None:
     void = slower.with_suffix(".summary.json")
     void.write_text('{"findings": [{"code": "lag", "severity": "void", "text": "sent late"}]}')

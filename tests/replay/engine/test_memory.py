@@ -118,7 +118,7 @@ def test_a_run_against_a_refusing_target_stays_flat(tmp_path: Path, sender: Kind
     async def main() -> int:
         async with failing("refused", tmp_path) as (url, _):
             made = sender(await resolve(parse_target(url)), timeout=5)
-            plan = Plan(Requests(log), Constant(1500, 20))
+            plan = Plan(Requests(log), Constant(2000, 8))
             results = ResultLog(tmp_path / "results.csv")
             outcome = await replay(
                 plan, made, results, limits=Limits(1000), on_progress=lambda _: seen.append(resident())
