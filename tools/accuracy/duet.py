@@ -39,11 +39,11 @@ _BATCH: Final = 200
 _PAUSE_S: Final = 0.15
 _PAUSES_EVERY_S: Final = 7.0
 _STEP_S: Final = 0.25
-_ROUTES: Final = 20
+ROUTES: Final = 20
 _SLOW: Final = "14"
 """The route that becomes slower: 7 % of the requests, where others have 1 to 9 %."""
 _DOUBT: Final = 0.05
-_SHARES: Final = np.linspace(1, 13, _ROUTES) / np.linspace(1, 13, _ROUTES).sum()
+_SHARES: Final = np.linspace(1, 13, ROUTES) / np.linspace(1, 13, ROUTES).sum()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ CELLS: Final = (
     Cell("calm, 10 s", 10),
     Cell("common wander, 6 % over 8 s", common=(0.06, 8)),
     Cell("common wander, 6 % over 8 s, 80 % load", load=0.8, common=(0.06, 8)),
-    *(Cell(f"wander of each, {size:.0%} over 1 s", apart=(size, 1)) for size in (0.02, 0.06)),
-    *(Cell(f"wander of each, {size:.0%} over 8 s", apart=(size, 8)) for size in (0.02, 0.04, 0.06)),
+    *(Cell(f"wander of each, {100 * size:g} % over 1 s", apart=(size, 1)) for size in (0.02, 0.06)),
+    *(Cell(f"wander of each, {100 * size:g} % over 8 s", apart=(size, 8)) for size in (0.02, 0.04, 0.06)),
     Cell("wander of each, 6 % over 8 s, 240 s", 240, apart=(0.06, 8)),
     *(Cell(f"wander of each, 4 % over 30 s, {length} s", length, apart=(0.04, 30)) for length in (60, 240)),
     *(
@@ -132,7 +132,7 @@ def judged(cell: Cell, number: int, seed: int, slower: float = 1.0, route: float
     """Yield comparisons in which the candidate's work, or that of one of 20 routes, takes so much longer."""
     rng = np.random.default_rng(seed)
     for first in range(0, number, _BATCH):
-        (at, *sides), routes = _runs(cell, min(_BATCH, number - first), rng, slower, route)
+        (at, *sides), routes = runs_of(cell, min(_BATCH, number - first), rng, slower, route)
         for run, times in enumerate(at):
             yield Judged(times, [side[run] for side in sides], routes[run])
 
@@ -152,7 +152,9 @@ def different(found: Estimated, tolerance: float) -> bool:
     return found.p <= _DOUBT and abs(math.expm1(found.value)) > tolerance
 
 
-def _runs(cell: Cell, runs: int, rng: np.random.Generator, slower: float, route: float) -> tuple[list[Floats], Ints]:
+def runs_of(
+    cell: Cell, runs: int, rng: np.random.Generator, slower: float = 1.0, route: float = 1.0
+) -> tuple[list[Floats], Ints]:
     """(runs, requests) the times, the responses of each target, and the routes."""
     shape = runs, round(_RATE * cell.seconds)
     at = np.sort(rng.uniform(0, cell.seconds, shape), axis=1)
@@ -160,7 +162,7 @@ def _runs(cell: Cell, runs: int, rng: np.random.Generator, slower: float, route:
     steps = math.ceil(cell.seconds / _STEP_S) + 1
     work = rng.lognormal(-0.5, 1, shape) * _WORKERS * cell.load / _RATE
     work *= np.exp(np.take_along_axis(wander(rng, (runs, steps), *cell.common, _STEP_S), step, axis=1))
-    routes = rng.choice(_ROUTES, shape, p=_SHARES)
+    routes = rng.choice(ROUTES, shape, p=_SHARES)
     sides = [at]
     for side in range(3 if cell.noise else 2):
         own = work * rng.lognormal(0, 0.1, shape)
