@@ -1,6 +1,6 @@
 """A machine with two versions of a service, one port each: ``python _machine.py ADDRESS SLOW DRIFT PAUSES CHANGE``.
 
-It prints both ports. A response takes 10 ms or so, ``SLOW`` times as long here, growing by ``DRIFT`` over a minute; the
+It prints both ports. A response takes 40 ms or so, ``SLOW`` times as long here, growing by ``DRIFT`` over a minute; the
 new version, the second port, takes ``CHANGE`` times as long. With ``PAUSES`` the machine stops for 150 ms every 7 s on
 average. It ends with its standard input.
 """
@@ -12,7 +12,7 @@ import time
 from functools import partial
 from typing import Final
 
-_WORK_S: Final = 0.01
+_WORK_S: Final = 0.04
 _SCATTER: Final = 0.3
 _PAUSE_S: Final = 0.15
 _EVERY_S: Final = 7.0

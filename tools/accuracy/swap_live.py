@@ -51,12 +51,12 @@ def _machine(address: str, *figures: float) -> Iterator[list[str]]:
 
 def table(runs: int, seed: int) -> str:
     """The table of duets on real servers, in Markdown."""
-    lines = ["| versions | duets | called different | estimates |", "|---|--:|--:|---|"]
+    lines = ["| versions | duets | judged | called different | estimates |", "|---|--:|--:|--:|---|"]
     with TemporaryDirectory() as folder:
         log = written(Path(folder))
         for name, change in (("equal", 1.0), ("the candidate takes 10 % longer", 1.1)):
             found = [duet(log, change, seed + number).comparison for number in range(runs)]
             different = sum(each is not None and each.verdict in DIFFERENT for each in found)
             ratios = sorted(each.change.ratio - 1 for each in found if each and each.change)
-            lines.append(f"| {name} | {runs} | {different} | {ratios[0]:+.1%} to {ratios[-1]:+.1%} |")
+            lines.append(f"| {name} | {runs} | {len(ratios)} | {different} | {ratios[0]:+.1%} to {ratios[-1]:+.1%} |")
     return "\n".join(lines)

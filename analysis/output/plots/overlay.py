@@ -82,7 +82,7 @@ def changes(ax: "Axes", found: Comparison) -> "Axes":
     labels = ["all: typical ratio" if name == ALL else _short(name) for name in drawn]
     ax.set_yticks(places, labels, parse_math=False)
     ax.set_ylim(-0.6, len(drawn) - 0.4)
-    ax.set_xlabel("change of the response time, % (95 % interval); right: slower")
+    ax.set_xlabel("change of the response time with its interval, %; right: slower")
     ax.grid(alpha=0.25, lw=0.5, axis="x")
     return ax
 
