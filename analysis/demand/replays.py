@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.rates import MINUTE
+from logreplay.core.plural import number_of
 
 _BURSTY = 1.5
 """Index of dispersion per second from which on a sustained rate says too little about the log's own seconds."""
@@ -66,11 +67,11 @@ def missing(profile: LogProfile, *, unreplayable: int, headers: bool) -> tuple[s
     """
     found = []
     if profile.without_body:
-        found.append(f"the bodies of {profile.without_body:,} requests: the log has none; --body sends one")
+        found.append(f"the bodies of {number_of(profile.without_body, 'request')}: the log has none; --body sends one")
     if not headers:
         found.append("cookies and other headers: the log has none; --header and --cookies send some")
     if unreplayable:
-        found.append(f"{unreplayable:,} lines that cannot be sent again")
+        found.append(f"{number_of(unreplayable, 'line')} that cannot be sent again")
     return tuple(found)
 
 

@@ -10,10 +10,17 @@ import polars as pl
 from logreplay.core.bodies import REF
 from logreplay.core.frames import to_pandas
 from logreplay.parsers.conversion.advice import notes
-from logreplay.parsers.conversion.captured_input import Captures, captures_among
+from logreplay.parsers.conversion.captured_input import Captures
 from logreplay.parsers.conversion.ingest import LogReader, Progress
-from logreplay.parsers.conversion.job import ConvertOptions, find_reading, open_logs, output_columns, with_date_and_time
-from logreplay.parsers.conversion.normalized_input import Tables, normalized_among
+from logreplay.parsers.conversion.job import (
+    ConvertOptions,
+    find_reading,
+    open_input,
+    open_logs,
+    output_columns,
+    with_date_and_time,
+)
+from logreplay.parsers.conversion.normalized_input import Tables
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.fields import values
 from logreplay.parsers.redaction.redact import Redactor
@@ -100,11 +107,11 @@ def _all_rows(
     progress: Progress | None,
     stack: ExitStack,
 ) -> Iterator[pl.DataFrame]:
-    if tables := normalized_among(paths):
+    tables, sources, formats = open_input(paths, options, stack)
+    if tables:
         yield from Tables(tables, report, _ignore, options.limit, progress).rows()
         return
-    sources = open_logs(paths, options, stack)
-    if formats := captures_among(sources, options.format):
+    if formats:
         yield from Captures(sources, formats, report, _ignore, options.timezone, options.limit, progress).rows()
         return
     reading = find_reading(sources, options)

@@ -26,6 +26,7 @@ from logreplay.core.files import (
 from logreplay.core.headers import HEADERS
 from logreplay.core.quantities import iso
 from logreplay.core.record import CORE_COLUMNS, LOGGED_COLUMNS, to_csv
+from logreplay.core.rows import names_in
 from logreplay.core.stores import is_address, matching
 from logreplay.parsers.captures.bodies_file import SideFile, with_payload
 from logreplay.parsers.captures.capture import CaptureFormat
@@ -116,17 +117,9 @@ def convert(
     with ExitStack() as stack:
         if target and (target.is_dir() or not target.name):
             raise LogreplayError(f"-o {output}: is a folder; name a file in it")
-        tables = normalized_among(paths)
-        check_named_once(tables)
-        if tables:
-            _check_fits(options, executor, f"{tables[0]} exclude each other: a normalized CSV is not parsed")
-            if options.timezone and not (options.filter.since or options.filter.until):
-                raise LogreplayError(f"--timezone and {tables[0]} exclude each other: its times are UTC; leave it out")
-        sources = [] if tables else open_logs(paths, options, stack)
-        formats = captures_among(sources, options.format)
-        if formats:
-            why = f"{sources[0].name} exclude each other: captured requests ({formats[0].name}) say their units"
-            _check_fits(replace(options, format=""), executor, why)
+        tables, sources, formats = open_input(paths, options, stack, executor)
+        if tables and options.timezone and not (options.filter.since or options.filter.until):
+            raise LogreplayError(f"--timezone and {tables[0]} exclude each other: its times are UTC; leave it out")
         rejects = options.rejects or _rejects_beside(target or output_for(paths[0]))
         logs = [("log", path) for path in paths]
         check_distinct([*([("-o", target)] if target else []), ("--rejects", rejects)], logs)
@@ -149,6 +142,32 @@ def convert(
         except TooManyRejects:
             job.keep_rejects()
             raise
+
+
+def open_input(
+    paths: Sequence[str | Path], options: ConvertOptions, stack: ExitStack, executor: Executor | None = None
+) -> tuple[Sequence[Path], Sequence[BlockSource], Sequence[CaptureFormat]]:
+    """Tell normalized CSVs, captured requests and logs apart, and open what is not a normalized CSV.
+
+    Returns:
+        Normalized CSVs; or else files, and the format of each if they hold captured requests.
+
+    Raises:
+        LogreplayError: a file cannot be read, is named twice, or does not go with an option or with another file.
+    """
+    tables = normalized_among(paths)
+    check_named_once(tables)
+    if tables:
+        _check_fits(options, executor, f"{tables[0]} exclude each other: a normalized CSV is not parsed")
+        if options.filter.client and not any("client" in names_in(path) for path in tables):
+            raise LogreplayError(f"--client: {tables[0]} has no column client; leave out --client")
+        return tables, [], []
+    sources = open_logs(paths, options, stack)
+    formats = captures_among(sources, options.format)
+    if formats:
+        why = f"{sources[0].name} exclude each other: captured requests ({formats[0].name}) say their units"
+        _check_fits(replace(options, format=""), executor, why)
+    return [], sources, formats
 
 
 def _check_fits(options: ConvertOptions, executor: Executor | None, why: str) -> None:
@@ -254,8 +273,6 @@ class _Job:
     def run(self, progress: Progress | None, executor: Executor | None) -> ConvertReport:
         if self._tables:
             tables = Tables(self._tables, self.report, self._keep_line, self._options.limit, progress)
-            if self._options.filter.client and "client" not in tables.columns:
-                raise LogreplayError(f"--client: {self._tables[0]} has no column client; leave out --client")
             self._sort(tables.rows(), self._writable(tables.columns))
             self._expect_rows("mend the table, or convert its log again")
         elif self.captures:

@@ -179,3 +179,17 @@ def test_a_file_without_a_request_is_refused(text: str, logreplay: Logreplay, tm
     assert done.exit_code == 1
     assert "Traceback" not in done.output
     assert f"{path}: " in done.output
+
+
+def test_a_normalized_csv_is_checked_as_convert_checks_it(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-05,00:00:00,0,0,0,1,/,200,GET\n")
+    for words, said in (
+        ([table, "--client", "192.0.2.1"], f"--client: {table} has no column client; leave out --client"),
+        ([table, table], f"{table} is named twice"),
+        ([table, "-f", "combined"], f"--format and {table} exclude each other: a normalized CSV is not parsed"),
+        ([table, log], "a log and a normalized CSV cannot be converted together"),
+    ):
+        done = logreplay("inspect", *words)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert said in done.output
