@@ -147,7 +147,7 @@ def convert(
 def open_input(
     paths: Sequence[str | Path], options: ConvertOptions, stack: ExitStack, executor: Executor | None = None
 ) -> tuple[Sequence[Path], Sequence[BlockSource], Sequence[CaptureFormat]]:
-    """Tell normalized CSVs, captured requests and logs apart, and open what is not a normalized CSV.
+    """Tell normalized CSVs, captured requests and logs apart, and open all but normalized CSVs.
 
     Returns:
         Normalized CSVs; or else files, and the format of each if they hold captured requests.
