@@ -26,11 +26,11 @@ from logreplay.analysis.input.sources import Source
 from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, UNTIMED, About, summarise, summarise_seconds
 from logreplay.analysis.tables import aggregate
 from logreplay.analysis.tables.route_balance import route_balance
+from logreplay.analysis.tables.step_intervals import with_intervals
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import per_second, saturation, saturation_sentences, stability
 from logreplay.analysis.verdict.saturation import RateEstimate, SaturationVerdict
 from logreplay.analysis.verdict.stability import CUT
-from logreplay.analysis.verdict.step_intervals import with_intervals
 from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
 from logreplay.core.record import REASON, SCHEMA

@@ -4,7 +4,7 @@ Every ``results`` may be the path of a result log, the folder that holds one, wh
 as `load` returns it. The tables are computed from a scan of the file; only `load` brings all rows into memory.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,6 +14,7 @@ from logreplay.analysis import analyze
 from logreplay.analysis.analyze import analysed, timed
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.sources import Source
+from logreplay.analysis.pooled_sweeps import pooled, steps_of
 from logreplay.analysis.verdict import comparison
 from logreplay.analysis.verdict.capacity import Capacity
 from logreplay.analysis.verdict.capacity import capacity as machines_needed
@@ -167,26 +168,36 @@ def _sides(folder: str | PathLike[str]) -> tuple[Path, Path]:
 
 
 def capacity(
-    results: Results, *, tps: float, within: float, percentile: str = "p90", headroom: float = 0.0
+    results: "Results | Sequence[Results]",
+    *,
+    tps: float,
+    within: float,
+    percentile: str = "p90",
+    headroom: float = 0.0,
+    survive: int = 0,
 ) -> Capacity:
     """Say how many such machines carry ``tps`` requests/s with a percentile within a bound in seconds.
 
-    See `logreplay.analysis.verdict.capacity.capacity`.
+    Several runs of the same sweep are pooled. See `logreplay.analysis.verdict.capacity.capacity`.
 
     Raises:
-        LogreplayError: the result log cannot be read.
+        UsageError: the runs are not of the same sweep.
+        LogreplayError: a result log cannot be read.
         ValueError: nonsense arguments.
     """
-    found = timed(_named(results))
-    users = found.users.verdict if found.users else None
+    runs: Sequence[Results] = results if isinstance(results, list | tuple) else [results]  # type: ignore[list-item]
+    found = pooled([_named(run) for run in runs])
+    users = found[0].users.verdict if found[0].users else None
     return machines_needed(
-        found.steps,
+        steps_of(found),
         tps=tps,
         within=within,
         percentile=percentile,
         headroom=headroom,
-        saturation=found.verdict.saturation.rate,
+        survive=survive,
+        saturation=[each.verdict.saturation.rate for each in found if each.verdict.saturation.rate],
         users=users,
+        runs=len(found),
     )
 
 

@@ -22,10 +22,10 @@ from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables import siege_ab, warmup
 from logreplay.analysis.tables.aggregate import run_spans, step_windows
 from logreplay.analysis.tables.schedule_accuracy import punctuality
+from logreplay.analysis.tables.step_intervals import TRIALS
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.saturation import SaturationVerdict
-from logreplay.analysis.verdict.step_intervals import TRIALS
 from logreplay.core.masking import masked
 from logreplay.core.plural import number_of
 from logreplay.core.rows import left_out

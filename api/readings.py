@@ -95,34 +95,38 @@ def compare_once(
 
 @respelled("capacity")
 def capacity(
-    results: "Results",
+    results: "Results | Sequence[Results]",
     *,
     tps: float,
     within: Seconds,
     percentile: "Percentile" = "p90",
     headroom: float | str = 0.0,
+    survive: int = 0,
 ) -> "Capacity":
     """Say how many machines carry a load within a bound, from a sweep of one of them.
 
     Args:
-        results: result log of a sweep, its folder, result, or table.
+        results: result log of a sweep, its folder, result, or table; or a list of several runs of the same sweep.
         tps: the load to carry, requests/s.
         within: bound of the response time.
         percentile: which figure is bounded.
         headroom: share of each machine to keep free, such as ``"20%"``.
+        survive: so many machines may be lost.
 
     Raises:
-        UsageError: a value is wrong.
-        LogreplayError: the result log cannot be read.
+        UsageError: a value is wrong, or the runs are not of the same sweep.
+        LogreplayError: a result log cannot be read.
     """
-    return capacity_once(results, {"tps": tps, "within": within, "percentile": percentile, "headroom": headroom})
+    runs: Sequence[Results] = results if isinstance(results, list | tuple) else [results]  # type: ignore[list-item]
+    given = {"tps": tps, "within": within, "percentile": percentile, "headroom": headroom, "survive": survive}
+    return capacity_once(runs, given)
 
 
-def capacity_once(results: "Results", given: dict[str, Any]) -> "Capacity":
+def capacity_once(runs: "Sequence[Results]", given: dict[str, Any]) -> "Capacity":
     """`capacity` for callers whose errors name options."""
     from logreplay.analysis.api import capacity as machines
 
-    return machines(_named(results), **read("capacity", given))
+    return machines([_named(run) for run in runs], **read("capacity", given))
 
 
 @respelled("analyze")

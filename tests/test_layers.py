@@ -31,7 +31,7 @@ ORDER = {
     ),
     "analysis": (
         "format_time", "notebook_view", "statistics", "response_diff", "search", "input", "tables", "demand", "verdict",
-        "summary", "analyze", "output", "api", "__init__",
+        "summary", "analyze", "pooled_sweeps", "output", "api", "__init__",
     ),
     "api": (
         "options", "settings_files", "inputs", "calling", "calls", "scratch", "result_tables", "result_folder",

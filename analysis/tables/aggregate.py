@@ -133,7 +133,7 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
         ``valid_up_to``: the share of the response times, the shortest, that are the target's and not the generator's;
         ``ok_p50``, ``ok_p90``, ``ok_p95``, ``ok_p99`` and ``ok_p999`` of those answered as expected only;
         ``service_p50``, ``service_p99``, ``lag_p50``, ``lag_p95``, ``lag_p99``, seconds; ``bytes``; ``in_flight`` at
-        the end of the step. For `logreplay.analysis.verdict.step_intervals`: ``quantiles``, the response times at
+        the end of the step. For `logreplay.analysis.tables.step_intervals`: ``quantiles``, the response times at
         `logreplay.analysis.statistics.quantiles.SHARES`, NaN where the lag reaches them, and ``batch_effects``, the
         design effects of p90 and p99 as seen within the step.
     """

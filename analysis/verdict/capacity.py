@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from logreplay.analysis.format_time import show
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
+from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.saturation import NEAR
 from logreplay.analysis.verdict.stability import CUT, late_from
@@ -41,18 +43,21 @@ class Capacity(CheckedAnswer):
 
     Attributes:
         sentence: the answer in words.
-        machines: as many as are surely needed; None if one machine never kept the bound with room to saturation, or
-            nothing was tested.
-        machines_at_best: if one machine carries nearly the upper end of the bracket, but not the rate at which it
-            missed the bound; None if no rate failed.
-        low: highest rate that one machine carried within the bound and clearly below saturation, as did all below;
-            requests/s.
-        high: lowest rate above at which it did not; without ``machines``, the lowest that counts, None if none does.
+        machines: as many as are needed if one carries the lower end of the bracket and `survive` of them are lost;
+            None if one machine never kept the bound with room to saturation, or nothing was tested.
+        machines_likely: as many as are needed if one carries the likely rate, likewise.
+        machines_at_best: if one carries nearly the upper end of the bracket, but not the rate at which it missed the
+            bound, likewise; None if no rate failed.
+        low: lower end of the bracket of the rate that one machine carries within the bound, requests/s.
+        likely: the likely rate, requests/s, at most `NEAR` below saturation, as is ``low``.
+        high: upper end; without ``machines``, the lowest rate that counts; None if no rate failed.
         saturation: estimate of the rate at which one machine saturates, requests/s; None if no rate overloaded it.
-        mean: mean response time at ``low``, seconds; of several steps at that rate the mean of their means.
+        mean: mean response time at the highest rate that was tested and is at most the likely one, seconds.
         approximate: whether the rates are read off steps too short to be trusted to a few percent.
         error_base: share of the requests that failed at the lowest rates as well, and has no part in the percentile.
         not_counted: rates of which a step is left out, and why.
+        survive: so many machines may be lost.
+        runs: so many runs of the sweep were pooled.
     """
 
     sentence: str
@@ -65,6 +70,10 @@ class Capacity(CheckedAnswer):
     saturation: float | None = None
     error_base: float = 0.0
     not_counted: tuple[RateLeftOut, ...] = ()
+    machines_likely: int | None = None
+    likely: float | None = None
+    survive: int = 0
+    runs: int = 1
 
     @property
     def verdict(self) -> str:
@@ -90,13 +99,15 @@ def capacity(
     within: float,
     percentile: str = "p90",
     headroom: float = 0.0,
-    saturation: float | None = None,
+    survive: int = 0,
+    saturation: float | Sequence[float] | None = None,
     users: UsersVerdict | None = None,
+    runs: int = 1,
 ) -> Capacity:
     """Read off a sweep how many such machines carry a load.
 
-    One machine is taken to carry the highest rate up to which all steps that count kept the bound without a growing
-    backlog or errors, and which is below saturation by `NEAR` at least. Closer to it, a step may look stable by chance,
+    The rate that one machine carries within the bound comes from all steps that count (`carried_rate`), with the
+    bracket that holds it, and is below saturation by `NEAR` at least: closer to it, a step may look stable by chance,
     and machines that carry their share of the load would run full. As in a search, the bound is on the requests
     answered as expected; failures that took longer than the bound are late, and the others have a budget of their own:
     a step in which more fail than at the lowest rates (`more_errors`) does not keep it. Steps whose requests were sent
@@ -104,83 +115,99 @@ def capacity(
     without a shared resource behind the machines: measure two machines once to know.
 
     Args:
-        steps: step table with evidence, as `logreplay.analysis.verdict.stability.judged_steps` returns it.
+        steps: step table with evidence, as `logreplay.analysis.analyze.analyse` makes it; of several runs of the same
+            sweep one below the other.
         tps: load to carry, requests/s.
         within: bound of the response time, seconds.
         percentile: which figure is bounded: p50, p90, p95, p99, p999 or mean.
         headroom: share of each machine that is to stay free, 0 to below 1.
-        saturation: the estimate of the sweep, requests/s; None: the most that it answered when overloaded.
+        survive: machines that may be lost while the others carry the load.
+        saturation: the estimate of the sweep, requests/s, or of each run; None: the most that it answered when
+            overloaded.
         users: of a sweep over users: its verdict; see `of_plateau`.
+        runs: how many runs the steps are of.
 
     Raises:
         ValueError: nonsense arguments.
     """
     if percentile not in FIGURES:
         raise ValueError(f"percentile must be one of {', '.join(FIGURES)}, got {percentile!r}")
-    if not (tps > 0 and within > 0 and 0 <= headroom < 1):
+    if not (tps > 0 and within > 0 and 0 <= headroom < 1 and survive >= 0):
         raise ValueError(
-            f"tps and within must be above 0, headroom from 0 to below 1; got {tps!r}, {within!r}, {headroom!r}"
+            f"tps and within must be above 0, headroom from 0 to below 1, survive 0 or more; got {tps!r}, {within!r}, "
+            f"{headroom!r}, {survive!r}"
         )
     if users:
-        return of_plateau(users, tps=tps, headroom=headroom)
+        return of_plateau(users, tps=tps, headroom=headroom, survive=survive)
     steps = _bounded(steps, percentile, within)
     left_out = _left_out(steps)
     base = float(steps["error_base"].fill_null(0.0).to_numpy().max(initial=0.0))
     remarks = f"; {100 * base:.2g} % of the requests failed at every rate" * (base > ERROR_SHARE / 2)
+    remarks += f"; {runs} runs pooled" * (runs > 1)
     remarks += "; not counted: " * bool(left_out) + _by_reason(left_out)
     valid = steps.filter(pl.col("why_not").is_null())
     bound = f"{percentile} within {show(within)}"
     if valid.is_empty():
         text = f"no step counts for {bound}: {_by_reason(left_out)}; use longer steps, or repeat the sweep"
-        return Capacity(text, not_counted=left_out)
-    told = Capacity("", saturation=saturation, error_base=base, not_counted=left_out)
-    by_rate = valid.group_by("rate").agg(kept=pl.col("kept").all()).sort("rate")  # of several trials, all must keep it
-    rates, kept = by_rate["rate"].to_list(), by_rate["kept"].to_list()
-    if not kept[0]:
-        text = f"{bound} is not kept even at {rates[0]:g}/s, {_missed(valid, rates[0], percentile)}: sweep lower"
-        return replace(told, sentence=text + remarks, high=rates[0])
-    if saturation is None and not all(kept):
-        saturation = _most_answered(valid, rates[kept.index(False) - 1])
-        told = replace(told, saturation=saturation)
-    room = math.inf if saturation is None else (1 - NEAR) * saturation
-    near = f"but one machine saturates at about {_rate(saturation)}" if saturation else ""
-    if rates[0] > room:
-        text = f"{bound} is kept at {rates[0]:g}/s, {near}, which leaves too little room: sweep lower{remarks}"
-        return replace(told, sentence=text, high=rates[0])
-    carried = [held and rate <= room for rate, held in zip(rates, kept, strict=True)]
-    failed = carried.index(False) if not all(carried) else None
-    low = rates[(failed or len(rates)) - 1]
-    high = rates[failed] if failed is not None else None
-    mean = valid.filter(pl.col("rate") == low)["mean"].mean()
+        return Capacity(text, not_counted=left_out, survive=survive, runs=runs)
+    estimates = [saturation] if isinstance(saturation, int | float) else list(saturation or ())
+    limit = float(np.median(estimates)) if estimates else _most_answered(valid)
+    told = Capacity("", saturation=limit, error_base=base, not_counted=left_out, survive=survive, runs=runs)
+    found = carried_rate(valid, percentile, within, limit, max(len(estimates), 1))
+    if found.likely is None:
+        missed = _missed(valid, found.lowest, percentile)
+        text = f"{bound} is not kept even at {found.lowest:g}/s, {missed}: sweep lower{remarks}"
+        return replace(told, sentence=text, high=found.lowest)
+    room = math.inf if limit is None else (1 - NEAR) * limit
+    near = f"one machine saturates at about {_rate(limit)}" if limit else ""
+    if found.lowest > room:
+        text = f"{bound} is kept at {found.lowest:g}/s, but {near}, which leaves too little room: sweep lower{remarks}"
+        return replace(told, sentence=text, high=found.lowest)
+    low, likely = min(found.low, room), min(found.likely, room)
+    at = valid.filter(pl.col("rate") <= max(likely, found.lowest)).sort("rate")["rate"][-1]
+    mean = valid.filter(pl.col("rate") == at)["mean"].mean()
     short = bool((valid["duration"] < 0.9 * LONG_STEP_S).any())
-    machines = _machines(tps, low, headroom)
-    at_best = _machines_at_best(tps, high, room, headroom) if high is not None else None
-    about = "~" if short else ""
-    spare = f", {headroom:.0%} of each kept free" if headroom else ", no headroom"
-    sentence = (
-        f"{about}{number_of(machines, 'machine')} for {tps:g}/s with {bound}{spare}: one carries {about}{low:g}/s"
-    )
-    if isinstance(mean, float):
-        sentence += f" (mean {show(mean)})"
-    if high is None or failed is None:
-        sentence += f"; it kept the bound at every rate that counts, up to {low:g}/s: sweep higher"
-        sentence += ", it may be fewer" if machines > 1 else ""
-    elif kept[failed]:
-        sentence += f"; {high:g}/s kept the bound, too, {near}, which leaves too little room"
-    else:
-        sentence += f", not {high:g}/s ({_missed(valid, high, percentile)})"
-    if high is not None and at_best != machines:
-        sentence += f"; {at_best} if one carries nearly {_rate(min(high, room))} within the bound"
-    return replace(
+    answer = replace(
         told,
-        sentence=sentence + remarks,
-        machines=machines,
-        machines_at_best=at_best,
+        machines=_machines(tps, low, headroom) + survive,
+        machines_likely=_machines(tps, likely, headroom) + survive,
+        machines_at_best=None if found.high is None else _machines_at_best(tps, found.high, room, headroom) + survive,
         low=low,
-        high=high,
+        likely=likely,
+        high=found.high,
         approximate=short,
         mean=mean if isinstance(mean, float) else None,
     )
+    spare = f", {headroom:.0%} of each kept free" if headroom else ", no headroom"
+    spare += f", {number_of(survive, 'machine')} lost" if survive else ""
+    seen = _seen(valid, found, percentile)
+    seen += f"; {near}, of which {100 * NEAR:g} % are kept free" if found.likely > room else ""
+    return replace(answer, sentence=_numbers(answer, f"{tps:g}/s with {bound}{spare}") + seen + remarks)
+
+
+def _numbers(answer: Capacity, what: str) -> str:
+    """The number of machines at the likely and at the lower end, and what one carries."""
+    assert answer.machines is not None
+    assert answer.machines_likely is not None
+    assert answer.low is not None
+    assert answer.likely is not None
+    about = "~" if answer.approximate else ""
+    text = f"{about}{number_of(answer.machines_likely, 'machine')} for {what}"
+    if answer.machines != answer.machines_likely:
+        text += f"; {answer.machines} at the lower end"
+    ends = f"{_rate(answer.low)} at least" if answer.high is None else f"{_span(answer.low, answer.high)}"
+    return f"{text}: one carries about {_rate(answer.likely)} ({ends})"
+
+
+def _seen(steps: pl.DataFrame, found: CarriedRate, figure: str) -> str:
+    """Words for the highest rate that kept the bound and the lowest above that missed it."""
+    kept = steps.filter(pl.col("rate") == found.kept).row(0, named=True)
+    text = f"; {figure} {show(kept['bounded'], failed=True)} at {found.kept:g}/s"
+    if isinstance(kept["mean"], float) and figure != "mean":
+        text += f" (mean {show(kept['mean'])})"
+    if found.missed is not None:
+        return f"{text}, not kept at {found.missed:g}/s ({_missed(steps, found.missed, figure)})"
+    return text if found.high is not None else f"{text}; the bound was kept at every rate that counts: sweep higher"
 
 
 def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
@@ -240,15 +267,25 @@ def _rate(rate: float) -> str:
     return f"{rate:.3g}/s" if rate < 1000 else f"{rate:.0f}/s"
 
 
-def _most_answered(steps: pl.DataFrame, carried: float) -> float | None:
+def _span(low: float, high: float) -> str:
+    """Both ends of a bracket: ``60.1–84/s``."""
+    return f"{_rate(low).removesuffix('/s')}–{_rate(high)}"
+
+
+def _most_answered(steps: pl.DataFrame) -> float | None:
     """The most that a machine answered, for sweeps of too few rates; None where an overloaded one answered far less."""
+    kept = steps.filter(pl.col("kept").all().over("rate"))["rate"]
+    missed = steps.filter(~pl.col("kept").fill_null(False))["rate"].to_numpy()
+    carried = kept.filter(kept < missed.min(initial=math.inf)).to_numpy().max(initial=0.0)
+    if not carried or not len(missed):
+        return None
     over = steps.filter((pl.col("verdict") == "overloaded") & (pl.col("rate") > carried))
     answered = [rate for rate in over["settled_completed"].to_list() if rate is not None]
     most = max(answered, default=0.0)
     return max(carried, most) if most > (1 - NEAR) * carried else None
 
 
-def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0) -> Capacity:
+def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0, survive: int = 0) -> Capacity:
     """Say how many machines at least carry a load, from a sweep of one of them over users.
 
     Users who wait for responses send less to a slow target, so a closed loop does not tell the response times at a
@@ -258,6 +295,7 @@ def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0) -> Cap
         users: the verdict of the sweep.
         tps: the load to carry, requests/s.
         headroom: share of each machine to keep free.
+        survive: machines that may be lost.
     """
     loop = (
         "These requests came from users who wait for responses, so the response time at a given rate is unknown. "
@@ -266,14 +304,15 @@ def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0) -> Cap
     if users.plateau is None or not users.throughput_low > 0:
         return Capacity(f"the highest throughput of a machine is unknown: {users.sentence}. {loop} instead")
     low, high = users.throughput_low, users.throughput_high
-    machines = _machines(tps, low, headroom)
+    machines, likely, best = (_machines(tps, rate, headroom) + survive for rate in (low, users.throughput, high))
     spare = f", {headroom:.0%} of each kept free" if headroom else ""
+    spare += f", {number_of(survive, 'machine')} lost" if survive else ""
     text = (
         f"at least {number_of(machines, 'machine')} for {tps:g}/s{spare}: one carries {users.throughput:.4g}/s "
         f"({low:.4g}–{high:.4g}) when it is saturated. {loop}, such as "
         f"{users.throughput / 4:.3g}..{users.throughput * 1.2:.3g}"
     )
-    return Capacity(text, machines, _machines(tps, high, headroom), low, high)
+    return Capacity(text, machines, best, low, high, machines_likely=likely, likely=users.throughput, survive=survive)
 
 
 def _machines(tps: float, rate: float, headroom: float) -> int:

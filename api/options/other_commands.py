@@ -102,6 +102,8 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
                "Percentile (or the mean) that is bounded.", default="p90"),
         Option("capacity", "headroom", percent(most=0.99), "Share of each machine to keep free: 20% or 0.2.", "P%",
                default="0%"),
+        Option("capacity", "survive", whole(0), "Machines that may be lost while the others carry the load.", "N",
+               default="0"),
         _json("Print the answer as JSON."),
     ),
     "analyze": (

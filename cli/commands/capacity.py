@@ -1,6 +1,7 @@
 """``logreplay capacity``: the number of machines that carry a load."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,24 +16,35 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Configurable)
-@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RESULTS...")
 @options
-def capacity(results: Path, tps: float, within: float, percentile: "Percentile", headroom: float, as_json: bool) -> int:
+def capacity(
+    results: Sequence[Path],
+    tps: float,
+    within: float,
+    percentile: "Percentile",
+    headroom: float,
+    survive: int,
+    as_json: bool,
+) -> int:
     """Compute how many machines carry a load within a bound, from a sweep of one of them.
 
-    RESULTS is the result log of a sweep, or its folder. Steps in which the generator was the limit do not count. A rate
-    counts only if it is at least 7.5 % below saturation: closer to it, machines would run full. The bound is on the
-    requests answered as expected; a rate at which more requests fail than at the lowest rates does not keep it.
-    ~ marks an optimistic estimate: the steps were too short for queues to build up. A sweep over users gives the least
-    number of machines, by the throughput at which it levels off.
+    RESULTS is the result log of a sweep, or its folder; of several runs of the same sweep, which are pooled, all of
+    them. The answer has two numbers: for the rate that one machine likely carries, and for the lower end of its
+    bracket. Steps in which the generator was the limit do not count. Both rates are at least 7.5 % below saturation:
+    closer to it, machines would run full. The bound is on the requests answered as expected; a rate at which more
+    requests fail than at the lowest rates does not keep it.
+    ~ marks rates read off steps under a minute. A sweep over users gives the least number of machines, by the
+    throughput at which it levels off.
     Exit code 3: no step counts, or the throughput did not level off. Exit code 4: no rate kept the bound with room.
 
     \b
     Example: logreplay capacity sweep --tps 200 --within 300ms --headroom 20%
+             logreplay capacity sweep-1 sweep-2 sweep-3 --tps 200 --within 300ms --survive 1
     """
     from logreplay.readings import capacity_once
 
-    given = {"tps": tps, "within": within, "percentile": percentile, "headroom": headroom}
+    given = {"tps": tps, "within": within, "percentile": percentile, "headroom": headroom, "survive": survive}
     found = capacity_once(results, given)
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
     return of_checks(found.checks)

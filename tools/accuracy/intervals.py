@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-import polars as pl
 
 import simulate
 from logreplay.analysis.analyze import analyse
-from logreplay.analysis.verdict import saturation
+from logreplay.analysis.verdict import saturation, saturation_sentences
 from simulate import SimulatedQueue
 
 RUNS: Final = 300
@@ -72,7 +71,7 @@ def bends(runs: int, seed: int) -> Iterator[tuple[str, bool]]:
         )
         arrivals = simulate.sweep(rates.tolist(), float(rng.choice([10, 20, 30])), rng, pause_s=2.0)
         said = analyse(simulate.serve(arrivals, queue, rng)).verdict
-        usable = said.steps.filter(said.steps["scheduled"] >= saturation.FEWEST_REQUESTS)
+        usable = said.steps.filter(said.steps["scheduled"] >= saturation_sentences.FEWEST_REQUESTS)
         lowest = float(usable["rate"].min() or 0.0)  # type: ignore[arg-type]
         for name, bend, truth in (
             ("onset", said.onset, onset(queue, lowest)),
@@ -83,10 +82,7 @@ def bends(runs: int, seed: int) -> Iterator[tuple[str, bool]]:
 
 
 def intervals(seconds: int, runs: int, seed: int) -> Iterator[tuple[float, str, bool | None]]:
-    """Say of each figure of each step whether its interval holds the truth; None: none is printed.
-
-    ``p99 alone`` is that of a run of the one step, of which no capacity is known.
-    """
+    """Say of each figure of each step whether its interval holds the truth; None: none is printed."""
     for run in range(seed, seed + runs):
         rng, workers = np.random.default_rng([9, seconds, run]), WORKERS[run % len(WORKERS)]
         queue = SimulatedQueue(workers, workers / CAPACITY)
@@ -97,11 +93,9 @@ def intervals(seconds: int, runs: int, seed: int) -> Iterator[tuple[float, str, 
             rate = load * CAPACITY
             truth = {name: quantile(queue, rate, p) for name, p in NAMES.items()}
             truth["mean"] = queue.service_s + waiting(queue, rate) / (queue.capacity - rate)
-            alone = analyse(rows.filter(pl.col("step") == step)).steps
-            for name, table, index in (*((name, steps, step) for name in truth), ("p99 alone", alone, 0)):
-                figure = name.split()[0]
-                low, high = (table[f"{figure}_{end}"][index] for end in ("low", "high"))
-                yield load, name, None if low is None else low <= truth[figure] <= high
+            for name, expected in truth.items():
+                low, high = (steps[f"{name}_{end}"][step] for end in ("low", "high"))
+                yield load, name, None if low is None else low <= expected <= high
 
 
 def cell(held: list[bool | None]) -> str:

@@ -361,8 +361,25 @@ def test_capacity_says_how_many(folder: Path) -> None:
     done = logreplay("capacity", folder / "once.csv", "--tps", 1000, "--within", "200ms", "--headroom", "20%")
     assert done.exit_code == Exit.OK
     assert done.stdout.startswith(
-        "~7 machines for 1000/s with p90 within 200 ms, 20% of each kept free: one carries ~200/s"
+        "~6 machines for 1000/s with p90 within 200 ms, 20% of each kept free: one carries about 244/s ("
     )
+
+
+def test_capacity_pools_runs_of_the_same_sweep(folder: Path) -> None:
+    words = ("--tps", 1000, "--within", "200ms", "--survive", 1, "--json")
+    once, both = (
+        json.loads(logreplay("capacity", *(folder / name for name in names), *words).stdout)
+        for names in (("once.csv",), ("once.csv", "slower.csv"))
+    )
+    assert (once["runs"], both["runs"], both["survive"]) == (1, 2, 1)
+    assert both["machines"] >= both["machines_likely"] >= both["machines_at_best"] > 1
+    assert both["sentence"].endswith("; 2 runs pooled")
+
+
+def test_capacity_refuses_to_pool_a_run_with_itself(folder: Path) -> None:
+    done = logreplay("capacity", folder / "once.csv", folder / "once.csv", "--tps", 1000, "--within", "200ms")
+    assert isinstance(done.exception, LogreplayError)
+    assert "its steps would count twice; name each run once" in str(done.exception)
 
 
 def test_capacity_that_cannot_be_had_exits_with_4(folder: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import simulate
 from logreplay.analysis.analyze import Analysis, analyse
-from logreplay.analysis.verdict.step_intervals import of_queue
+from logreplay.analysis.tables.step_intervals import of_queue
 from simulate import SimulatedQueue
 
 SWEEP = [50.0, 100.0, 125.0, 150.0, 200.0, 225.0, 300.0, 350.0]
@@ -64,6 +64,12 @@ def test_a_run_at_one_rate_has_ranges_from_a_minute_on_where_it_is_not_busy() ->
     assert at(analysed([125.0], 120, 1), 125)["p99_low"] is not None
     assert at(analysed([225.0], 120, 1), 225)["p99_low"] is None
     assert short(analysed([225.0], 60, 1)) == []
+
+
+def test_where_the_capacity_is_unknown_a_short_step_does_not_say_how_long_it_would_have_to_be() -> None:
+    run = analysed([100.0, 110.0, 120.0], 10, 1)
+    assert run.steps["p99_needs_s"].to_list() == [None] * 3
+    assert short(run) == []
 
 
 def test_a_step_that_is_not_stable_has_no_range() -> None:

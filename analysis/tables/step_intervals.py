@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.statistics import estimates
+from logreplay.analysis.statistics.failures import Flags
 from logreplay.analysis.statistics.quantiles import SHARES, SMALLEST_SAMPLE, Floats, share_interval
 
 TRIALS: Final = 3
@@ -55,7 +56,8 @@ def with_intervals(steps: pl.DataFrame, capacity: float | None, *, open_loop: bo
     Returns:
         The steps with ``design_effect``: of p99; ``p50_low``, ``p50_high``, likewise of p90, p99 and the mean: between
         what it lies (95 %), seconds, null where the step is too short to know. ``p99_needs_s``: seconds of a step
-        from which on its p99 has an interval, null where it has one.
+        from which on its p99 has an interval; null where it has one, and where the step is short and the capacity
+        unknown.
     """
     if "quantiles" not in steps.columns:
         return steps
@@ -72,8 +74,9 @@ def with_intervals(steps: pl.DataFrame, capacity: float | None, *, open_loop: bo
         columns |= {f"{name}_low": ends[0], f"{name}_high": ends[1]}
     columns |= dict(zip(("mean_low", "mean_high"), _of_means(steps, profile, by_queue), strict=True))
     _of_trials(steps, independent, columns)
+    known = stable & (np.full(steps.height, capacity is not None) | _long(steps)) & np.isnan(columns["p99_low"])
     needed = FEWEST["p99"] * steps["duration"].to_numpy() / np.where(independent > 0, independent, np.nan)
-    columns["p99_needs_s"] = np.where(np.isnan(columns["p99_low"]), needed, np.nan)
+    columns["p99_needs_s"] = np.where(known, needed, np.nan)
     added = steps.drop("quantiles", "batch_effects").with_columns(**{k: pl.Series(v) for k, v in columns.items()})
     return added.with_columns(pl.col(*columns).fill_nan(None))
 
@@ -98,9 +101,14 @@ def _effects(steps: pl.DataFrame, profile: Floats, capacity: float | None) -> tu
     queue = of_queue(rates / limit, _variation(steps, profile)) if limit > 0 else np.full(len(rates), np.inf)
     of_p90, of_p99 = steps["batch_effects"].to_numpy().T
     doubt = 1 + _DOUBT * np.sqrt(2 / np.maximum(seconds, 1))
-    own = np.where((seconds >= 0.9 * OWN_S) & np.isfinite(of_p90), _OWN * doubt * of_p90, np.inf)
+    own = np.where(_long(steps) & np.isfinite(of_p90), _OWN * doubt * of_p90, np.inf)
     least, queue = np.fmax(of_p99, 1.0), np.where(np.isfinite(queue), queue, np.inf)
     return np.maximum(least, queue), np.maximum(least, np.minimum(own, queue))
+
+
+def _long(steps: pl.DataFrame) -> Flags:
+    """(steps,) whether the spread within a step serves."""
+    return steps["duration"].to_numpy() >= 0.9 * OWN_S
 
 
 def _variation(steps: pl.DataFrame, profile: Floats) -> float:

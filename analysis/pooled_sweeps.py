@@ -1,0 +1,78 @@
+"""Puts the steps of several runs of the same sweep together, and refuses runs that are not of the same one."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from logreplay.analysis.analyze import Analysis, timed
+from logreplay.analysis.input import sources
+from logreplay.analysis.input.run_metadata import summary_of
+from logreplay.analysis.input.sources import Source
+from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.core.files import check_named_once
+
+_SAME: Final = ("target", "log", "rates", "arrivals", "for")
+"""What runs of the same sweep have in common, as far as their summaries say it."""
+
+
+def pooled(runs: Sequence[Source]) -> list[Analysis]:
+    """Analyse runs of the same sweep.
+
+    Raises:
+        UsageError: no run is given, one is named twice, or they are not of the same sweep.
+        LogreplayError: one cannot be read, has no response times, or is a copy of another.
+    """
+    if not runs:
+        raise UsageError("no run is given: name the result log of a sweep, or its folder")
+    paths = [sources.locate(run) for run in runs if isinstance(run, str | Path)]
+    check_named_once(paths, "its steps would count twice; name each run once")
+    found, told = [timed(run) for run in runs], [_told(run) for run in runs]
+    for number, run in enumerate(runs):
+        for before in range(number):
+            if _one(found[before], found[number]):
+                names = f"{sources.name_of(run)}: holds the same rows as {sources.name_of(runs[before])}"
+                raise LogreplayError(f"{names}, and its steps would count twice; name each run once")
+        if number:
+            _check(runs[0], run, (told[0], told[number]), (found[0], found[number]))
+    return found
+
+
+def _check(first: Source, other: Source, told: Sequence[Mapping[str, Any]], found: Sequence[Analysis]) -> None:
+    """Refuse runs of different sweeps."""
+    names = f"{sources.name_of(other)}: is not a run of the same sweep as {sources.name_of(first)}"
+    if any(each.users for each in found):
+        raise UsageError(f"{names}: sweeps over users are not pooled; name one")
+    for key in _SAME:
+        ours, theirs = (each.get(key) for each in told)
+        if ours is not None and theirs is not None and ours != theirs:
+            word = {"for": "step length"}.get(key, key)
+            raise UsageError(f"{names}: its {word} is {_short(theirs)}, not {_short(ours)}; name runs of one sweep")
+    rates = [set(each.steps["rate"].to_list()) for each in found]
+    upto = min(max(each, default=0.0) for each in rates)
+    if apart := sorted(rate for rate in rates[0] ^ rates[1] if rate <= upto):
+        raise UsageError(f"{names}: only one of them has {apart[0]:g}/s; name runs of one sweep")
+
+
+def _told(run: Source) -> dict[str, Any]:
+    """What a run says of itself."""
+    summary = summary_of(sources.locate(run)) if isinstance(run, str | Path) else {}
+    options = summary.get("options")
+    return {**(options if isinstance(options, Mapping) else {}), **{key: summary.get(key) for key in ("target", "log")}}
+
+
+def _one(first: Analysis, other: Analysis) -> bool:
+    """Whether two analyses are of the same requests."""
+    columns = ["rate", "scheduled", "mean", "max"]
+    return first.steps.select(columns).equals(other.steps.select(columns))
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def steps_of(found: Sequence[Analysis]) -> pl.DataFrame:
+    """The steps of all runs, one below the other."""
+    return pl.concat([each.steps for each in found], how="diagonal_relaxed")

@@ -1,0 +1,163 @@
+"""Estimates the rate that a target carries within a bound on its response time, and the bracket that holds it.
+
+A step shows its percentile with an error that the length of the step and the utilisation decide (`step_intervals`):
+near saturation a step may look fast, or slow, by chance. So the rate at which the percentile reaches the bound is
+looked for in many curves, each of which differs from the measured figures by as much as these errors allow.
+
+Source: a parametric bootstrap. Between two rates the percentile grows as that of a queue: its inverse is a straight
+line, and 0 at saturation.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from logreplay.analysis.statistics.isotonic import isotonic
+from logreplay.analysis.statistics.quantiles import PERCENTILES, Floats
+from logreplay.analysis.tables.step_intervals import SCALES, of_queue
+
+CURVES: Final = 400
+_SEED: Final = 1
+ENDS: Final = (0.05, 0.95)
+"""Shares of the curves below both ends of the bracket."""
+SATURATION_ERROR: Final = 0.04
+"""Relative standard error of the saturation of a sweep."""
+_LUCK: Final = 1.0
+"""Steps near saturation look fast more often than slow: the logarithm is taken higher by so many variances."""
+_ERROR: Final = 0.85
+"""Standard error over that by the design effect of a queue with one worker, which is larger than that of others."""
+_MOST: Final = 1.0
+"""Standard error of a logarithm above which nothing is known."""
+_OF_MEAN: Final = 2.0
+_BEYOND: Final = 1.1
+"""A target that no rate overloaded is taken to saturate at so many times the highest one, for the errors only."""
+
+
+@dataclass(frozen=True)
+class CarriedRate:
+    """The rate that a target carries within a bound, requests/s.
+
+    Attributes:
+        lowest: the lowest rate that counts.
+        low: lower end of the bracket.
+        likely: the rate; None if not even ``lowest`` is carried.
+        high: upper end; None if every rate was carried.
+        kept: highest rate that was tested, up to ``likely``.
+        missed: lowest rate that was tested above, and did not keep the bound; None if there is none.
+    """
+
+    lowest: float
+    low: float = 0.0
+    likely: float | None = None
+    high: float | None = None
+    kept: float = 0.0
+    missed: float | None = None
+
+
+def carried_rate(steps: pl.DataFrame, figure: str, within: float, limit: float | None, runs: int = 1) -> CarriedRate:
+    """Estimate the rate from steps that count.
+
+    Args:
+        steps: with ``bounded``, the figure that a bound is on, ``judged``, of how many requests, and ``kept``.
+        figure: its name.
+        within: the bound, seconds.
+        limit: the saturation, requests/s; None if no rate overloaded the target.
+        runs: of how many runs ``limit`` is the median.
+    """
+    bad = pl.col("verdict").is_in(["overloaded", "errors"]) | ~pl.col("bounded").is_finite()
+    table = (
+        steps.with_columns(bad=bad, error=_errors(steps, figure, limit), log=pl.col("bounded").log())
+        .group_by("rate")
+        .agg(
+            bad=pl.col("bad").mean() >= 0.5,
+            kept=pl.col("kept").fill_null(False).all(),
+            log=(pl.col("log") / pl.col("error") ** 2).filter(~pl.col("bad")).sum()
+            / (1 / pl.col("error") ** 2).filter(~pl.col("bad")).sum(),
+            error=(1 / pl.col("error") ** 2).filter(~pl.col("bad")).sum() ** -0.5,
+        )
+        .sort("rate")
+    )
+    rates, fails = table["rate"].to_numpy(), table["bad"].to_numpy()
+    stop = float(rates[fails].min(initial=math.inf))
+    good = ~fails & (rates < min(stop, limit or math.inf))
+    if fails[0] or not good.any():
+        return CarriedRate(float(rates[0])) if fails[0] else _all_beyond(rates, stop)
+    rate, log, error = rates[good], table["log"].to_numpy()[good], table["error"].to_numpy()[good]
+    found = _crossings(rate, log, error * _disagreement(steps, figure, limit), math.log(within), limit, stop, runs)
+    low, likely, high = np.quantile(found, (ENDS[0], 0.5, ENDS[1]), method="inverted_cdf")
+    if likely < rates[0] and not table["kept"][0]:
+        return CarriedRate(float(rates[0]))
+    likely, high = max(likely, rates[0]), max(high, rates[0])
+    highest = float(rate[-1])
+    failed = table.filter((pl.col("rate") > min(likely, highest)) & ~pl.col("kept"))["rate"]
+    return CarriedRate(
+        float(rates[0]),
+        float(min(low, highest)) if math.isinf(low) else float(low),
+        float(min(likely, highest)) if math.isinf(likely) else float(likely),
+        None if math.isinf(high) else float(high),
+        float(rate[rate <= likely][-1]),
+        float(failed[0]) if len(failed) else None,
+    )
+
+
+def _all_beyond(rates: Floats, stop: float) -> CarriedRate:
+    """Where even the lowest rate is at saturation or above, and did not fail."""
+    lowest = float(rates[0])
+    return CarriedRate(lowest, lowest, lowest, None if math.isinf(stop) else stop, lowest, None)
+
+
+def _errors(steps: pl.DataFrame, figure: str, limit: float | None) -> pl.Series:
+    """The standard error of the logarithm of the bounded figure of each step."""
+    rates = steps["rate"].to_numpy()
+    effect = of_queue(rates / (limit or _BEYOND * rates.max()), 1.0)
+    if "design_effect" in steps.columns:
+        seen = steps["design_effect"].cast(pl.Float64).fill_null(math.nan).to_numpy()
+        effect = np.where(np.isnan(seen), effect, seen)
+    p = PERCENTILES.get(figure)
+    scale = _OF_MEAN if p is None else SCALES.get(figure, 1.0)
+    independent = np.maximum(steps["judged"].to_numpy() / (scale * effect), 1e-9)
+    spread = 1.0 if p is None else math.sqrt(p / (1 - p)) / math.log(1 / (1 - p))  # of an exponential distribution
+    return pl.Series(np.clip(_ERROR * spread / np.sqrt(independent), 1e-6, _MOST))
+
+
+def _disagreement(steps: pl.DataFrame, figure: str, limit: float | None) -> float:
+    """By how much steps of the same rate differ more than their errors let them: 1 or more."""
+    good = steps.with_columns(error=_errors(steps, figure, limit), log=pl.col("bounded").log()).filter("kept")
+    apart = ((pl.col("log") - pl.col("log").mean()) / pl.col("error")).over("rate") ** 2
+    freedom = good.height - good["rate"].n_unique()
+    return math.sqrt(max(1.0, float(good.select(apart.sum()).item()) / freedom)) if freedom else 1.0
+
+
+def _crossings(
+    rate: Floats, log: Floats, error: Floats, bound: float, limit: float | None, stop: float, runs: int
+) -> Floats:
+    """(curves,) the rate at which each reaches the bound; infinite where none of its rates does."""
+    rng = np.random.default_rng(_SEED)
+    curves = log + error * rng.standard_normal((CURVES, len(rate))) + _LUCK * error**2
+    ends = np.full(CURVES, stop)
+    if limit is not None:
+        ends = np.minimum(limit * np.exp(SATURATION_ERROR / math.sqrt(runs) * rng.standard_normal(CURVES)), stop)
+    return np.array([_crossing(rate, isotonic(c, error**-2), bound, end) for c, end in zip(curves, ends, strict=True)])
+
+
+def _crossing(rate: Floats, log: Floats, bound: float, end: float) -> float:
+    """Where a rising curve reaches the bound, which it does before ``end``."""
+    above = int(np.searchsorted(log, bound, "right"))
+    if above == 0:
+        return float(rate[0] * math.exp(max(bound - log[0], -700.0)))
+    if above == len(rate):
+        return (
+            end
+            if end <= rate[-1] or math.isinf(end)
+            else float(rate[-1] + _way(log[-1], math.inf, bound) * (end - rate[-1]))
+        )
+    crossed = rate[above - 1] + _way(log[above - 1], log[above], bound) * (rate[above] - rate[above - 1])
+    return float(min(crossed, end))
+
+
+def _way(low: float, high: float, bound: float) -> float:
+    """Share of the way from one time to a longer one at which the bound lies, if their inverse is a straight line."""
+    return (1 - math.exp(low - bound)) / (1 - math.exp(low - high))

@@ -1,0 +1,74 @@
+"""Runs of the same sweep are pooled; others are refused with what differs."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import logreplay
+import simulate
+from logreplay.core.errors import LogreplayError, UsageError
+from simulate import SimulatedQueue
+
+RATES = [50.0, 100.0, 150.0, 200.0, 300.0, 350.0]
+
+
+def run(folder: Path, seed: int, rates: list[float] | None = None, **told: Any) -> Path:
+    """The folder of a sweep of a server that carries 250/s."""
+    rng, rates = np.random.default_rng(seed), rates or RATES
+    folder.mkdir()
+    rows = simulate.serve(simulate.sweep(rates, 20, rng, pause_s=2.0), SimulatedQueue(4, 0.016), rng, timeout_s=8)
+    rows.write_csv(folder / "results.csv")
+    options = {"rates": rates, "arrivals": None, "for": 20.0}
+    summary = {"target": "http://a", "log": "access.csv", "options": options, **told}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    return folder
+
+
+def ask(*runs: Path) -> Any:
+    return logreplay.capacity(list(runs), tps=1000, within=0.1)
+
+
+def test_runs_of_the_same_sweep_narrow_the_bracket(tmp_path: Path) -> None:
+    runs = [run(tmp_path / f"{seed}", seed) for seed in range(3)]
+    one, three = ask(runs[0]), ask(*runs)
+    assert (one.runs, three.runs) == (1, 3)
+    assert three.high - three.low < one.high - one.low
+    assert three.sentence.endswith("; 3 runs pooled")
+    assert logreplay.capacity(runs[0], tps=1000, within=0.1) == one
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"target": "http://b"}, "its target is http://b, not http://a; name runs of one sweep"),
+        ({"log": "other.csv"}, "its log is other.csv, not access.csv; name runs of one sweep"),
+        ({"options": {"rates": RATES, "for": 30.0}}, "its step length is 30.0, not 20.0; name runs of one sweep"),
+    ],
+)
+def test_a_run_of_another_sweep_is_refused_with_what_differs(tmp_path: Path, told: dict[str, Any], said: str) -> None:
+    first, other = run(tmp_path / "a", 1), run(tmp_path / "b", 2, **told)
+    with pytest.raises(UsageError) as refused:
+        ask(first, other)
+    assert str(refused.value) == f"{other}: is not a run of the same sweep as {first}: {said}"
+
+
+def test_a_run_at_other_rates_is_refused(tmp_path: Path) -> None:
+    first, other = run(tmp_path / "a", 1), run(tmp_path / "b", 2, [40.0, 100.0, 150.0, 200.0, 300.0, 350.0], options={})
+    with pytest.raises(UsageError, match=r": only one of them has 40/s; name runs of one sweep$"):
+        ask(first, other)
+
+
+def test_a_copy_of_a_run_is_refused(tmp_path: Path) -> None:
+    first = run(tmp_path / "a", 1)
+    shutil.copytree(first, tmp_path / "b")
+    with pytest.raises(LogreplayError, match=r"b: holds the same rows as .*a, and its steps would count twice"):
+        ask(first, tmp_path / "b")
+
+
+def test_no_run_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^no run is given"):
+        ask()

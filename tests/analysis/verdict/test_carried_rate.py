@@ -1,0 +1,59 @@
+"""The rate that a target carries within a bound lies in its bracket, and the lower end promises too much seldom."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from accuracy import capacity as measured
+from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate
+
+
+def carried(*rows: tuple[float, float, str], limit: float | None = None, judged: int = 5000) -> CarriedRate:
+    """Of steps of (rate, p90, verdict) within 300 ms."""
+    steps = pl.DataFrame(rows, schema={"rate": pl.Float64, "bounded": pl.Float64, "verdict": pl.String}, orient="row")
+    kept = (pl.col("verdict") == "stable") & (pl.col("bounded") <= 0.3)
+    return carried_rate(steps.with_columns(kept=kept, judged=pl.lit(judged)), "p90", 0.3, limit)
+
+
+ROWS = ((50, 0.1, "stable"), (75, 0.2, "stable"), (90, 0.5, "stable"), (110, 3.0, "overloaded"))
+
+
+def test_the_inverse_of_the_percentile_is_a_straight_line_between_two_rates() -> None:
+    """1 / p90 falls from 10 to 5 to 2 a second: it is 3.33 at 83.3/s."""
+    found = carried(*ROWS, limit=100.0, judged=1_000_000)
+    assert found.likely == pytest.approx(83.3, rel=0.01)
+    assert (found.kept, found.missed) == (75, 90)
+
+
+def test_fewer_requests_make_the_bracket_wider() -> None:
+    few, many = carried(*ROWS, limit=100.0, judged=500), carried(*ROWS, limit=100.0, judged=50_000)
+    assert few.low < many.low < (many.likely or 0) < (many.high or 0) < (few.high or 0)
+
+
+def test_no_rate_is_carried_at_saturation_or_where_the_target_was_overloaded() -> None:
+    assert (carried((50, 0.1, "stable"), (75, 0.1, "stable"), (110, 3.0, "overloaded"), limit=100.0).likely or 0) < 100
+    assert (carried((50, 0.1, "stable"), (75, 0.1, "overloaded"), limit=100.0).high or 0) <= 75
+
+
+def test_without_a_rate_that_failed_there_is_no_upper_end() -> None:
+    found = carried((50, 0.1, "stable"), (75, 0.1, "stable"))
+    assert (found.low, found.likely, found.high, found.missed) == (75, 75, None, None)
+
+
+def test_a_target_that_is_overloaded_or_late_at_the_lowest_rate_carries_none() -> None:
+    assert carried((50, 0.1, "overloaded"), (75, 0.1, "overloaded")) == CarriedRate(50)
+    assert carried((50, 0.9, "stable"), (75, 0.9, "stable")) == CarriedRate(50)
+
+
+def test_the_table_has_a_row_for_each_length() -> None:
+    rows = measured.table(2, 1).splitlines()
+    assert [row.split("|")[1].strip() for row in rows[2:]] == ["10 s", "20 s", "30 s", "10 s, 3 runs pooled"]
+
+
+@pytest.mark.slow
+def test_the_lower_end_promises_too_much_seldom_and_the_bracket_holds_the_truth() -> None:
+    found = list(measured.brackets(10, 60, 1, 1))
+    low, high, truth = (np.array([each[at] for each in found]) for at in (0, 2, 3))
+    assert len(found) >= 45
+    assert np.mean(low > 1.05 * truth) <= 0.05
+    assert np.mean((low <= truth) & (truth <= high)) >= 0.85
