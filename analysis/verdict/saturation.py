@@ -30,6 +30,8 @@ TWICE: Final = 2.0
 """The onset is where p90 is so many times its floor."""
 NEAR: Final = 0.075
 """Share of a rate: so close to saturation steps of ten seconds are good or bad by chance."""
+WITHIN: Final = 0.12
+"""Share of the rate on each side of it: the range where overloaded steps show the capacity, if the steps are wider."""
 SHORT: Final = 0.975
 """A target has reached a plateau where its goodput stays below this share of the rate at all higher rates, …"""
 PLATEAU: Final = 1.04
@@ -289,6 +291,8 @@ def _saturation(usable: pl.DataFrame, first: int) -> RateEstimate:
             seen = usable["fell_behind"][first:].drop_nulls().to_numpy()
             rate = float(np.clip(seen.max(), least, most)) if len(seen) else rate
             why += sentences.falls(rate, lasting)
+        elif near:
+            low, high = max(low, (1 - WITHIN) * rate), min(high, (1 + WITHIN) * rate)
     else:
         rate = _one_percent_errors(usable, first)
     return RateEstimate(True, why, rate, low, high)

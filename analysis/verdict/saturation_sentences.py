@@ -33,8 +33,8 @@ _OTHERS: Final = {
 
 
 def span(low: float, high: float) -> str:
-    """The range of a rate, as text."""
-    return f"{round(low, 1):g}–{round(high, 1):g}"
+    """The range of a rate, as text: three digits, or all before the point."""
+    return "–".join(f"{end:.3g}" if end < 999.5 else f"{end:.0f}" for end in (low, high))
 
 
 def seen(usable: pl.DataFrame, first: int) -> str:
