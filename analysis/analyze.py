@@ -240,8 +240,7 @@ def _judged(
         verdict = saturation.no_verdict(UNTIMED, steps)
         return verdict, summarise(requests, verdict, about), None
     if closed is None or not set(requests.labels) <= set(closed.users):
-        verdict = saturation.judge(steps, asked, route_balance(requests) if requests.several_rates else None)
-        verdict = replace(verdict, steps=with_intervals(verdict.steps, verdict.saturation.rate))
+        verdict = verdict_on(requests, steps, asked)
         return verdict, summarise(requests, verdict, about), None
     users = UsersSweep.of(requests, closed, {*limited, *cut})
     none = RateEstimate(False, "requests were sent by users, who wait for responses, and not at a rate")
@@ -254,3 +253,15 @@ def _judged(
     steps = steps.with_columns(verdict=pl.when(pl.col("step").is_in(list(cut))).then(pl.lit(CUT)).otherwise("verdict"))
     verdict = SaturationVerdict(sentence, none, none, None, users.of_steps(steps), at_a_rate.target_failing)
     return verdict, summarise(requests, verdict, about, users), users
+
+
+def verdict_on(requests: RequestArrays, steps: pl.DataFrame, asked: Collection[float] = ()) -> SaturationVerdict:
+    """Judge a sweep of rates by its steps and routes.
+
+    Args:
+        requests: the run.
+        steps: of `logreplay.analysis.verdict.stability.judged_steps`.
+        asked: the rates of a sweep that ended by itself, also those that it left out.
+    """
+    verdict = saturation.judge(steps, asked, route_balance(requests) if requests.several_rates else None)
+    return replace(verdict, steps=with_intervals(verdict.steps, verdict.saturation.rate))

@@ -86,7 +86,7 @@ def summarise(
     figures = _figures(requests)
     mixed = requests.several_rates
     value: dict[str, Any] = {
-        **_common(verdict, about, _findings(requests, verdict)),
+        **_common(verdict, about, findings_of(requests, verdict)),
         **({} if len(requests.labels) > 1 or users else {"answer": _of_one_step(figures, timed=requests.has_times)}),
         **({"users": users.as_dict()} if users else {}),
         **{name: figure for name, figure in figures.items() if not (mixed and name in OF_ONE_RATE)},
@@ -481,7 +481,8 @@ def _times(ordered: Micros, some: Micros) -> dict[str, Any]:
     }
 
 
-def _findings(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[str, str]]:
+def findings_of(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[str, str]]:
+    """Return the observations that bear on a verdict: ``code``, ``severity``, ``text`` each."""
     found = []
     if requests.unreadable:
         text = f"the result log is not read whole: {left_out(requests.unreadable)}"
@@ -515,6 +516,18 @@ def _not_covered(requests: RequestArrays, verdict: SaturationVerdict) -> Iterato
         seconds, routes = float(steps["duration"].to_numpy().min()), len(requests.routes) - 1
         text = sentences.not_covered(held, seconds, fewest, max(routes, 1))
         yield {"code": "not_covered", "severity": "note", "text": text}
+        yield from _undecided(verdict)
+
+
+def _undecided(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
+    """Finding on the highest stable rate where a step so long does not tell it from a rate above the capacity."""
+    stable = verdict.steps.filter((pl.col("verdict") == "stable") & pl.col("p50").is_finite()).sort("rate")
+    if "users" in stable.columns or not stable.height:
+        return
+    top, capacity = stable.row(-1, named=True), verdict.saturation.rate
+    risen = top["p50"] >= sentences.RISE * stable["p50"][0]
+    if (capacity is not None or risen) and (text := sentences.undecided(top["rate"], top["duration"], capacity)):
+        yield {"code": "undecided", "severity": "note", "text": text}
 
 
 def _of_the_target(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:

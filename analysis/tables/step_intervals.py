@@ -143,7 +143,7 @@ def _of_means(steps: pl.DataFrame, profile: Floats, independent: Floats) -> tupl
 def _of_trials(steps: pl.DataFrame, independent: Floats, columns: dict[str, Floats]) -> None:
     """Replace the interval of p99 of rates with `TRIALS` or more, which together are long enough: by their spread."""
     rates, p99 = steps["rate"].to_numpy(), steps["p99"].fill_null(math.nan).to_numpy()
-    known = (independent > 0) & ~np.isnan(p99)
+    known = (independent > 0) & np.isfinite(p99)
     for rate in np.unique(rates[known]):
         trials = known & (rates == rate)
         if trials.sum() >= TRIALS and independent[trials].sum() >= FEWEST["p99"]:

@@ -14,7 +14,7 @@ from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.analysis.statistics.step_finder import steps_of_seconds, usual_rate
 from logreplay.analysis.statistics.trends import mann_kendall, relative_rise, theil_sen
 from logreplay.analysis.tables.aggregate import SETTLE
-from logreplay.analysis.verdict.saturation import RISE
+from logreplay.analysis.verdict.saturation_sentences import RISE
 from logreplay.analysis.verdict.stability import (
     BACKLOG_S,
     DRIFT,

@@ -24,14 +24,14 @@ from logreplay.analysis.verdict.stability import CUT, GROWTH, LATE_S
 
 STEADY: Final = 1.5
 """Below so many times their value at the lowest rate, response times stay flat."""
-RISE: Final = 3.0
-"""From so many times on, they rise."""
 TWICE: Final = 2.0
 """The onset is where p90 is so many times its floor."""
 NEAR: Final = 0.075
 """Share of a rate: so close to saturation steps of ten seconds are good or bad by chance."""
 WITHIN: Final = 0.12
 """Share of the rate on each side of it: the range where overloaded steps show the capacity, if the steps are wider."""
+WITHIN_ERRORS: Final = 0.2
+"""The same where errors come first."""
 SHORT: Final = 0.975
 """A target has reached a plateau where its goodput stays below this share of the rate at all higher rates, …"""
 PLATEAU: Final = 1.04
@@ -212,7 +212,7 @@ def _with_plateau(usable: pl.DataFrame) -> pl.DataFrame:
     for first in range(1, len(rates) - 1):
         most = good[first:].max()
         level = most <= PLATEAU * rates[first] and most * PLATEAU < rates[-1]
-        if short[first:].all() and level and p50[first] > RISE * np.median(p50[:first]):
+        if short[first:].all() and level and p50[first] > sentences.RISE * np.median(p50[:first]):
             return usable.with_columns(over=pl.Series(usable["over"].to_numpy() | (np.arange(len(rates)) >= first)))
     return usable
 
@@ -280,9 +280,7 @@ def _saturation(usable: pl.DataFrame, first: int) -> RateEstimate:
     rates = usable["rate"].to_numpy()
     low, high = widened(rates, first)
     why = sentences.seen(usable, first)
-    if usable["died"][first] is not None:
-        rate = float(rates[first - 1 : first + 1].mean())
-    elif usable["over"][first]:
+    if usable["over"][first]:
         least, most = (1 - NEAR) * rates[first - 1], (1 + NEAR) * rates[first]
         partly = np.median(_good(usable)[first:]) > most  # where one of several routes is slow, the others go on
         near = [] if partly else [guess for guess in _capacities(usable, first) if least <= guess <= most]
@@ -293,8 +291,11 @@ def _saturation(usable: pl.DataFrame, first: int) -> RateEstimate:
             why += sentences.falls(rate, lasting)
         elif near:
             low, high = max(low, (1 - WITHIN) * rate), min(high, (1 + WITHIN) * rate)
+    elif usable["died"][first] is not None:
+        rate = float(rates[first - 1 : first + 1].mean())
     else:
         rate = _one_percent_errors(usable, first)
+        low, high = max(low, (1 - WITHIN_ERRORS) * rate), min(high, (1 + WITHIN_ERRORS) * rate)
     return RateEstimate(True, why, rate, low, high)
 
 
@@ -399,7 +400,7 @@ def _none(usable: pl.DataFrame, onset: RateEstimate, table: pl.DataFrame, outage
         return SaturationVerdict(text + outages, onset, RateEstimate(False, text), None, table)
     rise = float(tail.max() / tail[0]) if len(tail) and tail[0] > 0 else 1.0
     name = "p99 of the good responses" if name == "ok_p99" else name
-    if rise < RISE:
+    if rise < sentences.RISE:
         seen = "response times stay flat" if round(rise, 1) < STEADY else "no queue builds up"
         text = f"no saturation up to {round(high, 1):g}/s: {seen} ({name} rose {rise:.1f}x)"
     else:

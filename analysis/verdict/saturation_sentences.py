@@ -11,6 +11,7 @@ import polars as pl
 
 from logreplay.analysis.format_time import show
 from logreplay.analysis.statistics.failures import ERROR_SHARE
+from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict.status_changes import CREDENTIALS
 from logreplay.core.plural import number_of
 
@@ -18,6 +19,11 @@ FEWEST_STEPS: Final = 5
 FEWEST_REQUESTS: Final = 100
 GIVES_UP_AFTER: Final = 2
 """Bad steps in a row after which a sweep goes no higher: if it had no others, that is the answer."""
+CHANCE_Z: Final = 2.3
+LEAST_APART: Final = 0.02
+"""Share of the rate: closer to the capacity no step decides within minutes."""
+RISE: Final = 3.0
+"""From so many times on, response times rise."""
 FLAT: Final = 2.0
 """Response times are flat if the median of the good responses is below so many times that at the lowest rate."""
 GAVE_UP: Final = 3.0
@@ -41,7 +47,7 @@ def seen(usable: pl.DataFrame, first: int) -> str:
     """Words for what happens from a rate on."""
     row, lowest = usable.row(first, named=True), usable.row(0, named=True)
     place = f"from {round(usable['rate'][first - 1], 1):g}–{round(row['rate'], 1):g}/s on"
-    if row["died"]:
+    if row["died"] and not row["over"]:
         return f"the target died at {row['rate']:g}/s with {row['died']}, and did not answer again ({row['failure']})"
     if row["over"]:
         return f"the backlog grows {place}" + (f", then errors ({row['failure']})" if row["failing"] else "")
@@ -107,6 +113,44 @@ def saturated_at_first(rate: float, below: pl.DataFrame, *, others: bool) -> str
     return f"{text}: {suggest_more_data(below['rate'].unique().to_list(), longest)}"
 
 
+def resolved(rate: float, seconds: float) -> float:
+    """Return by which share a rate has to be above the capacity, or below it, so that a step shows which.
+
+    The number of random arrivals in the judged part of a step has this spread, and so has that of the answers.
+    """
+    return CHANCE_Z * math.sqrt(2 / ((1 - SETTLE) * rate * seconds))
+
+
+def undecided(rate: float, seconds: float, capacity: float | None) -> str:
+    """Words for the highest stable rate where it is too close to the capacity to be told from a rate above it.
+
+    Args:
+        rate: of the step, requests/s.
+        seconds: its length.
+        capacity: the rate of saturation; None: no saturation was found, and response times rise.
+    """
+    share = resolved(rate, seconds)
+    if capacity is None:
+        return (
+            f"at {rate:g}/s response times are {RISE:g} times as long as at the lowest rate, or longer, and steps of "
+            f"{_long(seconds)} do not show whether a rate is up to {100 * share:.0f} % above the capacity: sweep "
+            "higher, or use longer steps"
+        )
+    apart = max(abs(1 - rate / capacity), LEAST_APART)
+    if apart >= share:
+        return ""
+    needed = seconds * (share / apart) ** 2
+    return (
+        f"at {rate:g}/s, {100 * apart:.0f} % from saturation, a step of {_long(seconds)} is good or bad by chance: to "
+        f"decide this rate, hold it for {math.ceil(needed)} s"
+    )
+
+
+def _long(seconds: float) -> str:
+    """The length of a step as text: whole seconds, but for short ones."""
+    return show(float(round(seconds)) if seconds > 2 else seconds)
+
+
 def not_covered(held: str, seconds: float, trials: int, routes: int) -> str:
     """Words for what the answer of a sweep says nothing about.
 
@@ -118,10 +162,9 @@ def not_covered(held: str, seconds: float, trials: int, routes: int) -> str:
     """
     once = "once" if trials == 1 else "twice" if trials == 2 else f"{trials} times"
     mix = "requests to other routes" if routes == 1 else f"another mix of the {routes:,} routes"
-    long = show(float(round(seconds)) if seconds > 2 else seconds)
     return (
-        f"each {held} was held {once} for {long}: the answer does not cover what takes longer, such as leaks and slow "
-        f"scaling, {mix}, or other load on the same machines"
+        f"each {held} was held {once} for {_long(seconds)}: the answer does not cover what takes longer, such as "
+        f"leaks and slow scaling, {mix}, or other load on the same machines"
     )
 
 

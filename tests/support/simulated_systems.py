@@ -1,7 +1,7 @@
 """Simulated systems whose capacity is known and that are no plain queues: what a verdict on a sweep is tried against.
 
 Each system answers the arrivals of a sweep; there is no clock and no socket. Its truth is its capacity in requests/s,
-or that it has none within the sweep. docs/simulated-systems.md says how verdicts on them were scored.
+or that it has none within the sweep. docs/accuracy.md says how verdicts on them were scored.
 """
 
 import math
@@ -18,7 +18,11 @@ import numpy.typing as npt
 import polars as pl
 
 import simulate
-from logreplay.analysis.analyze import Analysis, analyse
+from logreplay.analysis.analyze import verdict_on
+from logreplay.analysis.input import arrays
+from logreplay.analysis.summary import findings_of
+from logreplay.analysis.verdict.saturation import SaturationVerdict
+from logreplay.analysis.verdict.stability import judged_steps
 from simulate import Arrivals, SimulatedQueue, waits
 
 Floats = npt.NDArray[np.float64]
@@ -918,16 +922,17 @@ def score(system: System, seed: int) -> Scored:
     sweep = system.sweeps[(seed + crc32(system.name.encode())) % len(system.sweeps)]
     arrivals = sweep.arrivals(rng)
     capacity = system.truth(arrivals) if callable(system.truth) else system.truth
-    analysis = analyse(system.serve(arrivals, rng))
-    said = [analysis.summary["answer"], *(finding["text"] for finding in analysis.summary["findings"])]
-    counted = analysis.steps.filter(pl.col("outage").is_null())["rate"].to_numpy()
-    found = _scored(system, capacity, counted.max(initial=0.0), analysis, "\n".join(said))
-    bend = analysis.verdict.saturation
+    requests = arrays.read(system.serve(arrivals, rng))
+    verdict = verdict_on(requests, judged_steps(requests))
+    said = [verdict.sentence, *(finding["text"] for finding in findings_of(requests, verdict))]
+    counted = verdict.steps.filter(pl.col("outage").is_null())["rate"].to_numpy()
+    found = _scored(system, capacity, counted.max(initial=0.0), verdict, "\n".join(said))
+    bend = verdict.saturation
     return Scored(system, found, capacity, said[0], "; ".join(said[1:]), bend.low, bend.high)
 
 
-def _scored(system: System, capacity: Known, highest: float, analysis: Analysis, said: str) -> Score:
-    bend, verdict = analysis.verdict.saturation, analysis.summary["verdict"]
+def _scored(system: System, capacity: Known, highest: float, found: SaturationVerdict, said: str) -> Score:
+    bend, verdict = found.saturation, found.word
     apt = not (system.never and re.search(system.never, said)) and bool(re.search(system.says, said))
     least, most = capacity if isinstance(capacity, tuple) else (capacity, capacity)
     if not bend.found:

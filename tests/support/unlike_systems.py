@@ -104,8 +104,8 @@ def uneven(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
     return simulate.results(arrivals, latency)
 
 
-def sharded(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
-    """Eight shards of 60/s each; a quarter of the keys is in one of them: 240/s in all."""
+def partitioned(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+    """Eight partitions of 60/s each; a quarter of the keys is in one of them: 240/s in all."""
     count = len(arrivals.scheduled)
     shard, latency = np.where(rng.random(count) < 0.25, 0, rng.integers(1, 8, count)), np.empty(count)
     for number in range(8):
@@ -299,6 +299,17 @@ def bursting(share: float, length: int, capacity: float, kind: str = "500") -> S
     return serve
 
 
+def failing_above(share: float, more: float, rate: float) -> Serve:
+    """A wide server of which a share fails at every rate, and more above one."""
+
+    def serve(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
+        count = len(arrivals.scheduled)
+        bad = rng.random(count) < share + more * (arrivals.offered > rate)
+        return simulate.results(arrivals, rng.gamma(4, 0.004, count), rc=status(bad, 500))
+
+    return serve
+
+
 # --- plain and healthy -----------------------------------------------------------------------------------------------
 
 
@@ -380,7 +391,7 @@ UNLIKE: Final = (
     System("committed in groups, 2 s", committed(260, 2.0), 260, GROWS + "|time-?out", "limiter|shedding|outage"),
     System("proxy of 60 connections", proxied, 210, GROWS + "|504", "limiter|outage"),
     System("three uneven back ends", uneven, 225, GROWS, QUIET),
-    System("eight shards, one hot", sharded, 240, GROWS, QUIET),
+    System("eight partitions, one hot", partitioned, 240, GROWS, QUIET),
     System("sharing, room for 300", shared_room(230, 300), 230, GROWS + "|503", "outage"),
     System("sharing, room for 40", shared_room(280, 40), (240, 280), "503|" + GROWS, "outage"),
     System("thrashes above 80", falling(4, 250, 150, 80, 10), 250, GROWS, QUIET.replace("collapse|", ""), says=LASTS),

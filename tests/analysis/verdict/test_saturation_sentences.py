@@ -2,7 +2,7 @@
 
 import pytest
 
-from logreplay.analysis.verdict.saturation_sentences import not_covered
+from logreplay.analysis.verdict.saturation_sentences import not_covered, undecided
 from support.simulated_systems import Sweep
 from support.unlike_systems import swept
 
@@ -65,3 +65,21 @@ def test_a_sweep_without_an_answer_covers_nothing() -> None:
 )  # fmt: skip
 def test_what_is_not_covered_has_its_figures(trials: int, routes: int, words: str) -> None:
     assert not_covered("rate", 20.0, trials, routes) == words
+
+
+def test_a_rate_that_a_step_cannot_tell_from_the_capacity_is_called_undecided() -> None:
+    assert undecided(240.0, 10.0, 250.0) == (
+        "at 240/s, 4 % from saturation, a step of 10 s is good or bad by chance: to decide this rate, hold it for 35 s"
+    )
+    assert undecided(200.0, 10.0, 250.0) == ""
+    assert undecided(340.0, 20.0, None) == (
+        "at 340/s response times are 3 times as long as at the lowest rate, or longer, and steps of 20 s do not show "
+        "whether a rate is up to 4 % above the capacity: sweep higher, or use longer steps"
+    )
+
+
+def test_the_note_on_an_undecided_rate_stands_beside_the_answer() -> None:
+    found = swept("M/M/2", Sweep(range(50, 301, 20), 10, 10))
+    (text,) = [each["text"] for each in found.summary["findings"] if each["code"] == "undecided"]
+    assert text.startswith("at 190/s, ")
+    assert " from saturation, a step of 10 s is good or bad by chance: to decide this rate" in text

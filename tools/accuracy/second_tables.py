@@ -1,16 +1,14 @@
-"""Rehearses the verdict on per-second tables that others made: ``python tools/table_rehearsal.py``.
+"""The part ``second_tables`` of the page: verdicts on per-second tables that others made.
 
 Each table is a sweep against a simulated server of known capacity, with what such tables have: steps of any length that
 nothing names and that begin in mid-second, arrivals of any kind, stragglers after the end, means only, counts that are
-one too low, a client that gives up. The tables in docs/analysis.md come from this module.
+one too low, a client that gives up.
 """
 
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Literal
 
-import click
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -20,6 +18,7 @@ from logreplay.analysis.verdict import per_second, saturation
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from simulate import Law, SimulatedQueue, service_times, waits
 
+RUNS: Final = 200
 Kind = Literal["saturating", "below", "barely"]
 KINDS: Final[tuple[Kind, ...]] = ("saturating", "below", "barely")
 LENGTHS: Final = (3, 5, 7, 10, 15, 20, 30)
@@ -148,25 +147,16 @@ def verdict(table: Table) -> SaturationVerdict:
     return saturation.judge(per_second.judged_seconds(table.seconds))
 
 
-def main(first: int, stop: int) -> None:
-    """Print the table of docs/analysis.md for these seeds; what is wrong goes to stderr."""
-    click.echo("| tables | right | range holds the capacity | found |")
-    click.echo("|---|--:|--:|--:|")
+def table(runs: int, seed: int) -> str:
+    """How often verdicts on tables of each kind are right."""
+    rows = ["| tables | right | range holds the capacity | found |", "|---|--:|--:|--:|"]
     for kind in KINDS:
         count: Counter[str] = Counter()
-        for seed in range(first, stop):
-            table = make(kind, seed)
-            said = verdict(table)
+        for made in (make(kind, each) for each in range(seed, seed + runs)):
+            said = verdict(made)
             bend = said.saturation
-            right = table.is_right(said)
-            count["right"] += right
+            count["right"] += made.is_right(said)
             count["found"] += bend.found
-            count["held"] += bool(bend.found and bend.low <= table.capacity <= bend.high)  # type: ignore[operator]
-            if not right:
-                click.echo(f"{kind} {seed} {table.capacity:.0f}/s {', '.join(table.traits)}: {said.sentence}", err=True)
-        number = stop - first
-        click.echo(f"| {kind} | {count['right']} of {number} | {count['held']} | {count['found']} |")
-
-
-if __name__ == "__main__":
-    main(*(int(each) for each in sys.argv[1:3]) if len(sys.argv) > 2 else (3000, 3200))
+            count["held"] += bend.low is not None and bend.high is not None and bend.low <= made.capacity <= bend.high
+        rows.append(f"| {kind} | {count['right']} of {runs} | {count['held']} | {count['found']} |")
+    return "\n".join(rows)
