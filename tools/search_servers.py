@@ -56,6 +56,8 @@ class Server:
         shared: the workers are one processor that all requests share.
         fails: share of the requests that fail at every rate.
         burst: as many of them fail one after the other.
+        leak: seconds of load in which the speed falls to 70 %; where nothing is sent it comes back.
+        load_fails: share of the requests that fail more from 80 % of the truth on.
     """
 
     name: str
@@ -74,6 +76,8 @@ class Server:
     shared: bool = False
     fails: float = 0.0
     burst: int = 1
+    leak: float | None = None
+    load_fails: float = 0.0
 
 
 def responses(
@@ -93,6 +97,8 @@ def responses(
     service = service_times(server.queue, len(arrived), rng) * math.exp(rng.normal(0.0, server.variation))
     if server.slow:
         service *= np.where(rng.random(len(arrived)) < server.slow, server.slower, 1.0)
+    if server.leak:
+        speed, at = leaked(server.leak, seconds), 0.0
     if speed is None and server.speed:
         speed = server.speed(seconds, rng)
     if speed is None:
@@ -107,6 +113,8 @@ def responses(
     if server.fails:
         first = rng.random(len(arrived)) < server.fails / server.burst
         failed |= np.convolve(first, np.ones(server.burst))[: len(arrived)] > 0
+    if server.load_fails and rate > 0.8 * server.truth:
+        failed |= rng.random(len(arrived)) < server.load_fails
     return Answers(arrived, response, failed)
 
 
@@ -183,6 +191,12 @@ def _speed(wall: Floats, speeds: Floats) -> Speed:
     return Speed(wall, own)
 
 
+def leaked(after_s: float, seconds: float) -> Speed:
+    """Fall to 70 % of the speed, by and by."""
+    wall = np.linspace(0.0, seconds + 60, 200)
+    return _speed(wall, 1 - 0.3 * np.minimum(wall[:-1] / after_s, 1.0))
+
+
 def pauses(seconds: float, rng: np.random.Generator) -> Speed:
     """Stand still for 0.1 to 0.3 s about every 20 s."""
     gaps = rng.exponential(20.0, int(seconds / 10) + 20)
@@ -216,7 +230,7 @@ def warming_up(seconds: float, rng: np.random.Generator) -> Speed:
 
 FOUR: Final = SimulatedQueue(4, 0.016)
 
-# The truths: of M/M/4 from Erlang's formula, of the others from 1.2 million requests (tools/search_table.py truths).
+# The truths: of M/M/4 from Erlang's formula, of the others from 1.2 million requests (`accuracy.find.truth`).
 MM4: Final = Server("M/M/4", FOUR, Bound("p99", 0.2), 225.67)
 NOISY: Final = Server(
     "noisy",
@@ -248,10 +262,15 @@ HEAVY: Final = Server("heavy tail", SimulatedQueue(2, 0.01, "lognormal"), Bound(
 FULL_STOP: Final = Server("full stop", SimulatedQueue(8, 0.03), Bound("p99", 0.4), 191.7, stop=(3000, 0.4))
 RARE: Final = Server("rare", SimulatedQueue(16, 0.03), Bound("p999", 0.4), 514.0)
 
-DEVELOPED: Final = (MM4, NOISY, WALL, GARBAGE, JOBS, WARM, FAST, SLOW, COLLAPSE, FULL_STOP, SEARCHES)
-"""The rule was developed on these."""
-HELD_OUT: Final = (MM1, SHARED, LIMITED, SHEDDING, WANDERING, ROUTES, HEAVY, RARE)
-"""On these it was only scored."""
+MEAN1: Final = Server("mean of M/M/1", SimulatedQueue(1, 0.008), Bound("mean", 0.04), 100.0)
+MEAN4: Final = Server("mean of M/M/4", FOUR, Bound("mean", 0.05), 226.48)
+LEAKS: Final = tuple(Server(f"leak of {s:.0f} s", FOUR, Bound("p99", 0.2), 150.2, leak=s) for s in (20.0, 40.0, 80.0))
+"""Servers that lose 30 % of their speed under load; the truth is that of the rest."""
+
+PLAIN: Final = (MM4, WALL, GARBAGE, WARM, MM1, LIMITED, SHEDDING, RARE, MEAN4, MEAN1)
+"""Queues and limiters, whose next minutes are like the last ones."""
+HARD: Final = (NOISY, JOBS, FAST, SLOW, COLLAPSE, FULL_STOP, SEARCHES, SHARED, WANDERING, ROUTES, HEAVY)
+"""Heavy tails, bursts, pauses, a wandering speed and collapse."""
 
 
 def late(server: Server, rate: float, seconds: float, rng: np.random.Generator) -> float:

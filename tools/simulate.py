@@ -1,6 +1,6 @@
 """Simulates queues of known capacity and writes their result logs.
 
-The notebooks, the tests, tools/search_rehearsal.py and tools/accuracy compare the results of the analysis with what is
+The notebooks, the tests and tools/accuracy compare the results of the analysis with what is
 known. There is no clock and no socket: arrival times and service times are random, and waiting times follow from them.
 A FIFO queue with K workers of mean service time D carries K/D requests/s.
 """

@@ -106,6 +106,7 @@ class BoundEvidence:
         failed: (s,) requests that failed.
         variability: squared coefficient of variation of the response times: at a low rate, of the service times. It is
             1 if they are exponential, 5 where one request in eight takes forty times as long as the others.
+        response_s: (s,) sum of the response times of the answered requests, seconds; None where it is not known.
     """
 
     counts: Ints
@@ -114,6 +115,7 @@ class BoundEvidence:
     in_flight: Ints
     failed: Ints
     variability: float = 1.0
+    response_s: Floats | None = None
 
     @classmethod
     def none(cls, bounds: int) -> Self:
@@ -130,6 +132,12 @@ class BoundEvidence:
     def requests(self) -> int:
         """How many requests count."""
         return int(self.counts.sum())
+
+    @property
+    def mean_response_s(self) -> float:
+        """The mean response time of the answered requests, seconds; 0 where it is not known."""
+        answered = max(int((self.counts - self.failed).sum()), 1)
+        return 0.0 if self.response_s is None else float(self.response_s.sum()) / answered
 
     def completed(self, settle_s: float) -> float:
         """Requests completed in each second after those of settling, on average."""
@@ -171,6 +179,7 @@ def observe(
         _by(scheduled, int(until)) - _by(ended, int(until)),
         np.bincount(second[failed[judged]], minlength=seconds).astype(np.int64),
         _variability(response[~failed[judged]]),
+        np.bincount(second[~failed[judged]], response[~failed[judged]], seconds).astype(np.float64),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from logreplay.analysis.format_time import show
 from logreplay.analysis.search.bounds import BoundFinding
+from logreplay.analysis.search.pooled import hard
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
 from logreplay.analysis.statistics.failures import ERROR_SHARE, share_failed
 from logreplay.core.plural import number_of
@@ -13,6 +14,8 @@ from logreplay.core.plural import number_of
 LEAST_TRIAL_S: Final = 30.0
 """Judged seconds under which a trial misses what a target does rarely."""
 
+_LONGER: Final = 4
+"""So many times the length of a search that proved nothing is likely to prove something."""
 _GENERATOR_BOUND: Final = "this machine was too slow or too busy"
 
 
@@ -29,11 +32,11 @@ def sentence(search: Search, tps: float | None = None) -> str:
     bounds = " and ".join(map(str, goal.bounds))
     if not search.trials or answer.why == "generator":
         return f"no trial at {text(goal.start)} was valid, {_GENERATOR_BOUND}: nothing is known of the target"
-    if search.fails_anyway is not None:
+    if search.judging.fails_anyway is not None:
         errors = next(bound for bound in goal.bounds if bound.statistic == "errors")
         rates = sorted({each.trial.rate for each in search.judged if each.verdict != "void"})
         return (
-            f"{errors} does not hold at any rate: {_percent(search.fails_anyway)} of the requests failed from "
+            f"{errors} does not hold at any rate: {_percent(search.judging.fails_anyway)} of the requests failed from "
             f"{text(rates[0])} to {text(rates[-1])}, however low the rate was; look at them with run --crash, or raise "
             "--max-errors"
         )
@@ -58,7 +61,7 @@ def sentence(search: Search, tps: float | None = None) -> str:
     if goal.users:
         least = "" if answer.why == "found" else "at least "
         return f"{least}{text(answer.low)} {'keeps' if answer.low == 1 else 'keep'} {bounds}: {held}; {upper}"
-    capacity = f", capacity about {goal.text(_about(answer))}" if answer.capacity else ""
+    capacity = f", capacity about {goal.text(_about(answer))}{_between(answer, goal)}" if answer.capacity else ""
     return f"at least {text(answer.low)} keeps {bounds}{capacity}: {held}; {upper}{_machines(answer, goal, tps)}"
 
 
@@ -110,23 +113,51 @@ def _about(answer: Answer) -> float:
     return rounded if answer.low <= rounded <= answer.high else answer.capacity
 
 
+def _between(answer: Answer, goal: Goal) -> str:
+    if not answer.between:
+        return ""
+    low, high = (f"{each:,.3g}" if each < 1000 else f"{each:,.0f}" for each in answer.between)
+    return f" (90 % range {low} to {high}/s)" if low != high else ""
+
+
 def _held(answer: Answer, goal: Goal) -> str:
-    """The trial on which the promise rests."""
+    """The trial on which the promise rests, and that it saw nothing that takes longer."""
     assert answer.proof
     trial = answer.proof.trial
     figures = f"({number_of(answer.requests, 'request')}, {seen(answer.findings)})"
+    unseen = "what takes longer was not seen"
     if trial.rate == answer.low:
-        return f"confirmed by a fresh trial of {trial.judged_s:.0f} s {figures}"
-    return f"a fresh trial of {trial.judged_s:.0f} s kept it at {goal.text(trial.rate)}, but not surely {figures}"
+        return f"confirmed by a fresh trial of {trial.judged_s:.0f} s in one piece {figures}, {unseen}"
+    kept = "kept it" if answer.proof.verdict == "pass" else "just missed it"
+    return f"a fresh trial of {trial.judged_s:.0f} s in one piece {kept} at {goal.text(trial.rate)} {figures}, {unseen}"
 
 
 def _unproven(search: Search, answer: Answer) -> str:
-    goal = search.goal
+    goal, judging = search.goal, search.judging
     rarest = f"{goal.rarest} needs {goal.needs:,} requests"
     if not answer.proof:
         rarest += f": {goal.needs / (answer.low or 1):,.0f} s at {goal.text(answer.low)}"
         return f"not proven: {rarest}; use --budget {search.budget_needed_s / 60:.0f}m"
-    return f"not proven: {rarest}, and only {answer.requests:,} were judged at {goal.text(answer.low)}"
+    if answer.requests < goal.needs:
+        return f"not proven: {rarest}, and only {answer.requests:,} were judged at {goal.text(answer.low)}"
+    trial = answer.proof.trial
+    held = f"{goal.text(trial.rate)} for {trial.judged_s:.0f} s"
+    longer = f"use --budget {math.ceil(_LONGER * search.elapsed / 60)}m"
+    if share := judging.fails_too_often:
+        errors = next(str(bound) for bound in goal.bounds if bound.statistic == "errors")
+        return (
+            f"not proven: {_percent(share)} of the requests failed, whatever the rate was, in so few bursts that "
+            f"{errors} may hold or not; the bounds on time allow about {goal.text(answer.low)}; {longer}"
+        )
+    if grown := judging.builds_up(answer.proof):
+        return (
+            f"not proven: something builds up: {held} was kept ({seen(answer.findings)}), but the mean response time "
+            f"rose all the time, from {show(grown[0])} to {show(grown[1])}; {longer}"
+        )
+    return (
+        f"not proven: one confirmation failed, and {held} was kept, but not surely ({seen(answer.findings)}): late "
+        f"requests come in few, large bunches; {longer}"
+    )
 
 
 def _upper(search: Search, answer: Answer, failed: str) -> str:
@@ -157,7 +188,7 @@ def _machines_needed(answer: Answer, goal: Goal, tps: float | None) -> int | Non
 
 
 def _contradiction(search: Search) -> str:
-    found = search.contradiction()
+    found = search.judging.contradiction()
     assert found
     passed, failed = found
     return (
@@ -195,6 +226,7 @@ def weaknesses(search: Search) -> list[dict[str, str]]:
         "errors_in_doubt": _errors_in_doubt(answer),
         "short_trials": _short_trials(search.goal, answer),
         "collapse": _collapse(search),
+        "uneven_work": _uneven(search),
         "dependent_requests": _dependent_requests(answer),
         "void_trials": _void_trials(search),
         "busy_machine": _busy_machine(search),
@@ -236,12 +268,21 @@ def _short_trials(goal: Goal, answer: Answer) -> str:
 
 
 def _collapse(search: Search) -> str:
-    if not search.collapses:
+    if not search.judging.collapses:
         return ""
     return (
-        f"under overload the target completed {search.completed:.0f}/s, less than it kept before: it may stay "
-        "overloaded once it is; the margin is twice as wide"
+        f"under overload the target completed {search.judging.completed:.0f}/s, less than it kept before: it may stay "
+        "overloaded once it is; the promise is a fifth lower for that"
     )
+
+
+def _uneven(search: Search) -> str:
+    why = {
+        "work": "few requests bring most of the work",
+        "bunches": "late requests come in larger bunches than in a queue",
+        "": "",
+    }[hard(search.judging)]
+    return f"{why}: the next minutes may differ from those of the search; the promise is lower for that" if why else ""
 
 
 def _dependent_requests(answer: Answer) -> str:
@@ -283,11 +324,14 @@ def slo(search: Search, tps: float | None = None) -> dict[str, Any]:
         "high_void": answer.high_void,
         "planning": answer.low if answer.holds else None,
         "capacity": answer.capacity,
+        "range": list(answer.between) if answer.between else None,
+        "held_s": answer.proof.trial.judged_s if answer.proof else None,
+        "held_rate": answer.proof.trial.rate if answer.proof else None,
         "margin": answer.capacity / answer.low - 1 if answer.holds and answer.capacity and answer.low else None,
         "unit": "users" if search.goal.users else "requests/s",
         "machines": _machines_needed(answer, search.goal, tps),
         "confirmations": answer.confirmations,
-        "fails_anyway": search.fails_anyway,
+        "fails_anyway": search.judging.fails_anyway,
         "requests": answer.requests,
         "bounds": [
             {"statistic": each.bound.statistic, "limit": each.bound.limit, "seen": each.cost,

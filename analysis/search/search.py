@@ -4,25 +4,13 @@ It says which trial comes next; told its observations, it says the next one, and
 drives it sends the requests (or simulates them).
 
 Theory of operation. 1. A short trial at the lowest rate: is the bound kept at all? 2. Short trials, each 1.6 times
-faster, until one fails. 3. Bisection, on a logarithmic scale, until the highest rate that passed and the lowest that
-failed are close. Where requests piled up in the trial that failed, the target was busy all the time, so its
-completions show its capacity: the next trial is made just below them. 4. One long, fresh trial confirms a rate that
-is lower than the one that passed by a margin; it has the rest of the budget. If it fails, one at the next lower rate
-follows, and so on: a part of the budget is kept for that.
+faster, until one fails. 3. Trials at the rate that is likeliest by all trials so far (module ``posterior``). 4. One
+long, fresh trial confirms a rate that is probably kept: it has nearly half of the budget, in one piece, since what
+builds up slowly is seen by no number of short trials. 5. The promise is not above that rate: it is probably kept by
+all trials, and at it all trials together kept the bounds.
 
-The budget decides how long trials are, and their length decides how close the ends come and how wide the margin is.
-A short trial begins with empty queues and misses rare events, so the rate it passes is optimistic, by about 40 %
-divided by the square root of its seconds. Near its capacity a target is late in rare long bunches, minutes apart: a
-minute between two of them looks perfect, a few per cent above what holds, and no test within that minute can tell.
-The margin covers that, and the promise rests on the longest trial.
-
-Failures have a budget of their own. A trial misses it if it fails more, and that is sure, or it surely fails more often
-than the trials at far lower rates, the base. Where a trial surely fails too often, and the base fails as often, no
-lower rate would help: the search ends, and says so.
-
-A trial may end early only as a failure, since an early pass is exactly the optimistic answer. A trial in which the
-replaying machine was the bottleneck does not measure the target: it is neither passed nor failed. But a rate above
-what the target completed while requests piled up cannot be kept, whoever was the bottleneck.
+A trial may end early only as a failure, since an early pass is exactly the optimistic answer. The most users who are
+served in time are searched by bisection, as their number is whole and their waiting times hardly vary.
 """
 
 import math
@@ -31,12 +19,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-import numpy as np
-
-from logreplay.analysis.search.bounds import BoundEvidence, BoundFinding, findings
+from logreplay.analysis.search.bounds import BoundEvidence, findings
+from logreplay.analysis.search.judging import BEYOND_HOPE, Judging
+from logreplay.analysis.search.pooled import believed, doubted, promised
 from logreplay.analysis.search.trials import (
-    BACKLOG_S,
     CALIBRATION_SETTLES_S,
+    CONFIRMING,
     Answer,
     Goal,
     Judged,
@@ -46,29 +34,24 @@ from logreplay.analysis.search.trials import (
     Verdict,
     Why,
 )
-from logreplay.analysis.statistics.failures import Series, fails_above, fails_at_any_rate, fails_more, share_failed
-from logreplay.analysis.statistics.quantiles import Ints
 
 __all__ = ["Answer", "Goal", "Judged", "Search", "Trial", "TrialOutcome"]
 
 RAMP_FACTOR: Final = 1.6
-BELOW_COMPLETIONS: Final = 0.95
-"""Share of its completions under overload at which a target is tried next."""
-COLLAPSED: Final = 0.8
-"""Share of a rate that passed; completions under overload below it are a collapse."""
-ENOUGH: Final = 100
-"""Requests of a short trial without which its completion rate shows no collapse: it is not known to 10 %."""
-IN_DOUBT: Final = 1 / 3
-"""Part of the margin by which the promise is lowered where a confirmation passed, but not surely."""
+CONFIRM_AT: Final = 0.3
+"""Probability that the rate of the confirmation is too high, as far as the trials before it tell."""
+AGAIN_AT: Final = 0.12
+"""The same after a confirmation that failed."""
+SENDABLE: Final = 1.1
+"""How far below a rate that cannot be sent a rate that passed is near enough."""
+AGAIN_LOWER: Final = 0.85
+"""How far below the rate of a confirmation that failed the next one is at most."""
+AGAIN: Final = 0.3
+"""Part of the budget for a confirmation after one that failed, at least."""
 LONGER: Final = 1.15
 """After a confirmation that failed, the search may take so many times its budget."""
 LEAST_EARLY_S: Final = 10
 """Judged seconds before the interval may end a trial: one pause of the target must not look like its habit."""
-LONG_S: Final = 30.0
-"""Judged seconds from which on a trial can contradict another: a shorter one misses what happens rarely."""
-GROWTH: Final = 0.05
-CHANCE: Final = 3.0
-"""Growth of the requests in flight that may be chance, in standard deviations of the number of arrivals."""
 
 
 class _Ended(Exception):
@@ -79,6 +62,12 @@ class _Ended(Exception):
 class Search:
     """A search under way: `next` is the trial to make, until it is the answer.
 
+    Attributes:
+        goal: bounds and time of the search.
+        next: the trial to make, or the answer.
+        low: the highest rate that passed, and no longer trial contradicts it.
+        high: the lowest rate above it that failed, or that could not be sent.
+
     Example:
         >>> search = Search(Goal((Bound("p99", 0.3),), start=50))
         >>> while isinstance(search.next, Trial):
@@ -87,21 +76,16 @@ class Search:
 
     goal: Goal
     next: Trial | Answer = field(init=False)
-    judged: list[Judged] = field(default_factory=list)
-    """All trials made, in order."""
     low: float | None = None
     high: float | None = None
-    completed: float = math.inf
-    """Most requests/s that the target completed in a trial in which requests piled up: an estimate of its capacity."""
-    fails_anyway: float | None = None
-    """Share of the requests that fail at every rate, where that is more than the bound on failures allows."""
-    _high_void: bool = False
-    _bracket: tuple[float, float] | None = None
+    judging: Judging = field(init=False)
+    _unsendable: float = math.inf
     _confirmed: bool = False
     _provable: bool = True
     _course: Generator[Trial, TrialOutcome, Answer] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.judging = Judging(self.goal)
         self._course = self._run()
         self.next = next(self._course)
 
@@ -111,23 +95,42 @@ class Search:
             self.next = self._course.send(outcome)
         except StopIteration as end:
             self.next = end.value
-        self.judged[-1] = replace(self.judged[-1], low=self._highest_passed(), high=self.high)
+        self.judged[-1] = replace(self.judged[-1], low=self.low, high=self.high)
         return self.next
+
+    @property
+    def judged(self) -> list[Judged]:
+        """All trials made, in order."""
+        return self.judging.judged
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds used by trials so far."""
+        return self.judging.elapsed
+
+    @property
+    def trials(self) -> int:
+        """Trials that count so far."""
+        return len(self.judging.valid)
+
+    @property
+    def high_void(self) -> bool:
+        """Whether `high` could not be sent."""
+        return self.high is not None and self.high == self._unsendable
 
     def hopeless(self, evidence: BoundEvidence) -> str:
         """Say why the trial under way can be ended as failed; empty if it must go on.
 
         To be asked about once a second, with the observations so far.
         """
-        trial = self.next
-        assert isinstance(trial, Trial), "there is no trial under way"
-        if self._backlog_grows(evidence.in_flight, trial):
+        trial = self._under_way()
+        if self.judging.backlog_grows(evidence.in_flight, trial):
             return "requests in flight grow"
         expected = trial.rate * trial.judged_s
         expected = math.inf if self.goal.users else expected + 3 * math.sqrt(expected)  # arrivals may be random
         for finding in findings(self.goal.bounds, evidence):
-            enough = trial.phase == "confirm" or expected >= finding.bound.needs
-            hopeless = finding.cost * finding.requests > finding.bound.allowance * expected
+            enough = trial.phase == "confirm"
+            hopeless = finding.cost * finding.requests > BEYOND_HOPE * finding.bound.allowance * expected
             if enough and hopeless and finding.bound.statistic != "errors":
                 return f"{finding.bound} cannot be kept any more"
             if len(evidence.counts) >= LEAST_EARLY_S and finding.surely_missed:
@@ -136,32 +139,16 @@ class Search:
 
     def keeps(self, evidence: BoundEvidence) -> bool:
         """Whether the trial under way keeps the bounds by this evidence."""
-        trial = self.next
-        assert isinstance(trial, Trial), "there is no trial under way"
-        return self._kept(evidence, trial) and not self._backlog_grows(evidence.in_flight, trial)
+        trial = self._under_way()
+        return self.judging.kept(evidence, trial) and not self.judging.backlog_grows(evidence.in_flight, trial)
 
     def fails(self, evidence: BoundEvidence) -> bool:
         """Whether the trial under way misses the bound on failures by this evidence."""
-        trial = self.next
-        assert isinstance(trial, Trial), "there is no trial under way"
-        return any(self._missed(each, evidence, trial) for each in self._of_errors(evidence))
+        return self.judging.fails(evidence, self._under_way())
 
-    @property
-    def elapsed(self) -> float:
-        """Seconds used by trials so far."""
-        return sum(judged.outcome.seconds for judged in self.judged)
-
-    @property
-    def trials(self) -> int:
-        """Trials that count so far."""
-        return sum(judged.verdict != "void" for judged in self.judged)
-
-    @property
-    def collapses(self) -> bool:
-        """Whether the target completed less under overload than it kept before: it may stay overloaded."""
-        kept = max((each.trial.rate for each in self.judged if each.verdict == "pass"), default=0.0)
-        known = kept * self.goal.short_s >= ENOUGH
-        return known and self.completed < COLLAPSED * kept and not self._passed_shortly(kept)
+    def _under_way(self) -> Trial:
+        assert isinstance(self.next, Trial), "there is no trial under way"
+        return self.next
 
     @property
     def unconfirmed_rate(self) -> float | None:
@@ -169,13 +156,6 @@ class Search:
         confirming = [each for each in self.judged if each.trial.phase == "confirm"]
         valid = {each.trial.rate for each in confirming if each.verdict != "void"}
         return min((each.trial.rate for each in confirming if each.trial.rate not in valid), default=None)
-
-    def margin(self, rate: float) -> float:
-        """How much lower than a rate that passed the promise is, by the service times at the lowest rates."""
-        light = [each for each in self.judged if each.verdict == "pass" and each.trial.phase in ("calibrate", "ramp")]
-        requests = sum(each.outcome.evidence.requests for each in light)
-        spread = sum(each.outcome.evidence.variability * each.outcome.evidence.requests for each in light)
-        return self.goal.margin(rate, max(spread / requests if requests else 1.0, 1.0))
 
     # The course of a search. Each yield hands out a trial and takes in its outcome.
 
@@ -187,95 +167,95 @@ class Search:
     def _find(self) -> Generator[Trial, TrialOutcome, None]:
         goal = self.goal
         highest = goal.rounded(goal.highest) if goal.highest else math.inf
-        yield from self._place("calibrate", goal.start)
+        verdict = yield from self._try("calibrate", goal.start)
+        if self.judging.in_doubt(verdict):
+            yield from self._try("narrow", goal.start)  # too few requests to believe it
         while self.low is not None and self.high is None and self.low < highest:
             faster = max(self.low * RAMP_FACTOR, self.low + 1 if goal.users else 0)
-            yield from self._place("ramp", min(faster, highest))
-        while (rate := self._to_bisect()) is not None and self._room_to_bisect():
-            yield from self._place("bisect", rate)
+            yield from self._try("ramp", min(faster, highest))
+        phase: Phase = "bisect" if goal.users else "narrow"
+        while (rate := self._to_narrow()) is not None and self._room_to_narrow(phase, rate):
+            yield from self._try(phase, rate)
         if self.low is not None:
-            yield from self._confirm(self.low)
+            yield from self._confirm()
 
-    def _to_bisect(self) -> float | None:
-        """The rate to try next between the ends of the bracket; None if they are close enough."""
-        low, high, width = self.low, self.high, 1 + self.goal.width
+    def _to_narrow(self) -> float | None:
+        """The rate to try before the confirmation; None if nothing is left to be learnt."""
+        low, high, precision = self.low, self.high, 1 + self.goal.precision
         if not low or not high:
             return None
-        if self.completed < low and self._passed_shortly(low):
-            return low
-        if high <= low * width:
+        if self.goal.users:
+            middle = max(math.floor(math.sqrt(low * high)), low + 1)
+            return middle if high > low * precision and middle < high else None
+        belief = believed(self.judging, self._unsendable)
+        narrow = belief.quantile(0.95) <= belief.quantile(0.05) * precision
+        if narrow or (self.high_void and high <= low * SENDABLE):
             return None
-        likely = BELOW_COMPLETIONS * self.completed
-        if low * math.sqrt(width) < likely < high / math.sqrt(width):
-            return likely
-        middle = math.sqrt(low * high)
-        middle = max(math.floor(middle), low + 1) if self.goal.users else middle
-        return middle if middle < high else None
+        return max(belief.quantile(0.5), self.goal.start)
 
-    def _passed_shortly(self, rate: float) -> bool:
-        """Whether only short trials passed a rate."""
-        return all(each.trial.phase in ("calibrate", "ramp") for each in self.judged if each.trial.rate == rate)
-
-    def _place(self, phase: Phase, rate: float) -> Generator[Trial, TrialOutcome, None]:
-        """Try a rate; move an end of the bracket to it."""
-        rate = self.goal.rounded(rate)
-        verdict = yield from self._try(phase, rate)
-        if phase in ("calibrate", "ramp") and self._in_doubt(verdict):
-            verdict = yield from self._try("bisect", rate)  # too few requests to believe it
-        if verdict == "pass":
-            self.low = rate
-        else:
-            self.high, self._high_void = rate, verdict == "void"
-            if self.low == rate:
-                self.low = self._highest_passed()
-
-    def _confirm(self, passed: float) -> Generator[Trial, TrialOutcome, None]:
-        """Confirm a rate that is lower than the one that passed by the margin; if it fails, go down and on."""
-        goal, rate, descents = self.goal, passed, 0
-        if self.high is not None:
-            self._bracket = (passed, self.high)
-            margin = self.margin(passed) * (2 if self.collapses else 1)
-            rate = max(goal.rounded(passed / (1 + margin)), goal.start)
-        while True:
-            self.low = rate
-            if not descents and not self._fits(0 if goal.users else goal.needs / rate, 1):
-                self._provable = False
+    def _confirm(self) -> Generator[Trial, TrialOutcome, None]:
+        """Hold one rate for the rest of the budget; a lower one if that surely failed and there is time."""
+        goal, tried = self.goal, math.inf
+        while (rate := self._to_confirm(tried)) is not None:
+            if tried == math.inf and not self._fits(0 if goal.users else goal.needs / rate, 1):
+                self._provable, self.low = False, rate
                 return
             verdict = yield from self._try("confirm", rate)
-            if verdict == "pass":
+            if verdict == "void":
+                return
+            if verdict == "pass" or not (goal.users or self.judging.far_off(self.judged[-1])):
                 self._confirmed = True
-                if not goal.users and not self._surely_kept(self.judged[-1]):
-                    self.low = max(goal.rounded(rate / (1 + self.margin(rate) * IN_DOUBT)), goal.start)
                 return
-            if verdict == "fail":
-                self.high, self._high_void = rate, False
-            descents += 1
-            lower = rate / (1 + max(self.margin(rate), goal.precision)) ** descents
-            lower = goal.rounded(max(min(lower, rate - 1) if goal.users else lower, goal.start))
-            if lower >= rate:
-                self.low = None
-                return
-            rate = lower
+            tried = rate
+
+    def _to_confirm(self, tried: float) -> float | None:
+        """The rate to confirm, below the one that was tried; None if there is none."""
+        goal, low = self.goal, self.low or 0.0
+        if goal.users or (self.high is None and tried == math.inf):
+            rate = low if tried == math.inf else min(low, tried - 1)
+        else:
+            again = tried < math.inf
+            rate = doubted(self.judging, self._unsendable).quantile(AGAIN_AT if again else CONFIRM_AT)
+            rate = max(rate, AGAIN_LOWER * tried) if again else rate
+            rate = max(min(rate, tried / (1 + goal.precision), low if self.high_void else math.inf), goal.start)
+        rate = goal.rounded(rate)
+        return rate if goal.start <= rate < tried else None
 
     def _try(self, phase: Phase, rate: float) -> Generator[Trial, TrialOutcome, Verdict]:
-        """Make a trial; once more if it was invalid."""
+        """Make a trial, once more if it was invalid; move an end of the bracket to it."""
         verdict: Verdict = "void"
         for _ in range(2):
-            trial = self._trial(phase, rate)
+            trial = self._trial(phase, self.goal.rounded(rate))
             if not self._fits(trial.seconds, 1):
                 raise _Ended
             outcome = yield trial
-            verdict = self._judge(trial, outcome)
-            if self.fails_anyway is not None:
+            verdict = self.judging.judge(trial, outcome)
+            self._move(trial, verdict)
+            if self.judging.fails_anyway is not None:
                 raise _Ended
             if verdict != "void":
-                break
+                return verdict
+        if phase != "confirm" and trial.rate > (self.low or 0.0):
+            self._unsendable = trial.rate
+            self.high = trial.rate
         return verdict
+
+    def _move(self, trial: Trial, verdict: Verdict) -> None:
+        """Move the ends of the bracket after a trial."""
+        if trial.phase == "calibrate" and verdict == "fail" and self.judging.in_doubt(verdict):
+            return
+        if verdict == "pass" and trial.rate >= self._unsendable:
+            self._unsendable = math.inf
+        if verdict != "void":
+            self.low = self.judging.highest_passed
+            failed = self.judging.lowest_failed(self.low or 0.0)
+            ends = [each for each in (failed, self._unsendable) if each is not None and each != math.inf]
+            self.high = min(ends, default=None)
 
     def _trial(self, phase: Phase, rate: float) -> Trial:
         goal = self.goal
         judged = {
-            "calibrate": goal.short_s, "ramp": goal.short_s, "bisect": goal.full_s(rate),
+            "calibrate": goal.short_s, "ramp": goal.short_s, "bisect": goal.full_s(rate), "narrow": goal.full_s(rate),
             "confirm": self._confirming_s(rate),
         }[phase]  # fmt: skip
         settle = CALIBRATION_SETTLES_S if phase == "calibrate" else goal.settle_s(judged)
@@ -287,6 +267,8 @@ class Search:
         least, most = goal.confirming_s(rate)
         if goal.budget_s is None:
             return most
+        if self.judging.failed_confirmation:
+            least = max(least, AGAIN * goal.budget_s)
         left = self._budget_s - self.elapsed
         return max(min(math.floor(left - goal.settle_s(left)), most), least)
 
@@ -300,174 +282,72 @@ class Search:
             return math.inf
         return self.goal.budget_s * (LONGER if any(each.trial.phase == "confirm" for each in self.judged) else 1)
 
-    def _room_to_bisect(self) -> bool:
-        """Whether there is room for one more trial and a confirmation: a wider bracket that is confirmed is worth
-        more than a narrow one that is not."""
-        assert self.low
-        bisecting = self._trial("bisect", self.low).seconds
-        least, _ = self.goal.confirming_s(self.low / (1 + self.margin(self.low)))
-        return self._fits(bisecting + least + self.goal.settle_s(least), 2)
-
-    # Judging
-
-    def _judge(self, trial: Trial, outcome: TrialOutcome) -> Verdict:
-        own = findings(self.goal.bounds, outcome.evidence)
-        grows = self._backlog_grows(outcome.evidence.in_flight, trial)
-        verdict: Verdict = "pass"
-        if outcome.void:
-            verdict = "fail" if trial.rate > self.completed else "void"
-        elif outcome.cut or grows or not self._kept(outcome.evidence, trial) or self._fails_together(outcome, trial):
-            verdict = "fail"
-        if grows and (verdict == "fail" or outcome.contended):
-            completed = outcome.evidence.completed(trial.settle_s)
-            self.completed = completed if self.completed == math.inf else max(self.completed, completed)
-        self.judged.append(Judged(trial, outcome, verdict, own, self.elapsed, self.low, self.high))
-        self._look_for_constant_failures()
-        return verdict
-
-    def _kept(self, evidence: BoundEvidence, trial: Trial) -> bool:
-        """Whether a trial keeps the bounds."""
-        return not any(self._missed(each, evidence, trial) for each in findings(self.goal.bounds, evidence))
-
-    def _missed(self, finding: BoundFinding, evidence: BoundEvidence, trial: Trial) -> bool:
-        """Whether a trial misses a bound: one of too few requests must surely miss it, and one of failures always."""
-        if finding.bound.statistic == "errors":
-            more = not finding.kept and fails_more([evidence.failures], self._base(trial.rate))
-            return more or finding.surely_missed
-        return not finding.kept if finding.enough or trial.phase == "confirm" else finding.surely_missed
-
-    def _fails_together(self, outcome: TrialOutcome, trial: Trial) -> bool:
-        """Whether a confirmation and the trials up to its rate together fail more than may fail.
-
-        In bursts, failures are few events, and one trial alone hardly ever surely has too many of them.
-        """
-        valid = [e.outcome for e in self.judged if e.verdict != "void" and e.trial.rate <= trial.rate]
-        trials = [each.evidence.failures for each in (*valid, outcome)]
-        allowed = [each.allowance for each in self.goal.bounds if each.statistic == "errors"]
-        return trial.phase == "confirm" and any(fails_above(trials, each) for each in allowed)
-
-    def _base(self, rate: float) -> list[Series]:
-        """The requests and failures of the trials at up to half of a rate."""
-        return [
-            each.outcome.evidence.failures
-            for each in self.judged
-            if each.verdict != "void" and each.trial.rate <= rate / 2
-        ]
-
-    def _of_errors(self, evidence: BoundEvidence) -> list[BoundFinding]:
-        return [each for each in findings(self.goal.bounds, evidence) if each.bound.statistic == "errors"]
-
-    def _look_for_constant_failures(self) -> None:
-        """See whether too many requests fail at every rate, once a trial surely failed too many."""
-        valid = [each for each in self.judged if each.verdict != "void"]
-        if any(finding.surely_missed for each in valid for finding in self._of_errors(each.outcome.evidence)):
-            allowed = min(each.allowance for each in self.goal.bounds if each.statistic == "errors")
-            rates, trials = np.array([e.trial.rate for e in valid]), [e.outcome.evidence.failures for e in valid]
-            if fails_at_any_rate(rates, trials, allowed):
-                self.fails_anyway = share_failed(trials)
-
-    def _surely_kept(self, judged: Judged) -> bool:
-        """Whether a trial surely kept the bounds; failures as frequent as at far lower rates do not count."""
-        evidence, base = judged.outcome.evidence, self._base(judged.trial.rate)
-        return all(
-            finding.surely_kept or (finding.bound.statistic == "errors" and not fails_more([evidence.failures], base))
-            for finding in judged.findings
-        )
-
-    def _in_doubt(self, verdict: Verdict) -> bool:
-        """Whether a short trial failed, but not surely; or passed at the lowest rate although its mean was too long."""
-        last = self.judged[-1]
-        if verdict == "pass":
-            means = [finding for finding in last.findings if not finding.bound.is_share]
-            return last.trial.phase == "calibrate" and not all(finding.kept for finding in means)
-        grows = self._backlog_grows(last.outcome.evidence.in_flight, last.trial)
-        return verdict == "fail" and not (grows or any(finding.surely_missed for finding in last.findings))
-
-    def _backlog_grows(self, in_flight: Ints, trial: Trial) -> bool:
-        """Whether ever more requests wait: at least one in twenty of those that came since half-time, and more than
-        chance brings."""
-        now = len(in_flight)
-        if now <= trial.settle_s or self.goal.users:
-            return False
-        half = now // 2
-        grown, came = in_flight[-1] - in_flight[half - 1], trial.rate * (now - half)
-        return bool(
-            grown > max(GROWTH * came, CHANCE * math.sqrt(came))
-            and in_flight[-1] > trial.rate * (BACKLOG_S + self._floor_s())
-        )
-
-    def _floor_s(self) -> float:
-        """Response time at the lowest rate, by Little's law: requests in flight there are not a backlog."""
-        if not self.judged or not len(in_flight := self.judged[0].outcome.evidence.in_flight):
-            return 0.0
-        return float(in_flight.mean()) / self.judged[0].trial.rate
+    def _room_to_narrow(self, phase: Phase, rate: float) -> bool:
+        """Whether there is room for one more trial besides the confirmation, which has a fixed part of the budget."""
+        goal = self.goal
+        least, _ = goal.confirming_s(rate)
+        confirming = least + goal.settle_s(least)
+        if goal.budget_s is not None and goal.trial_s is None:
+            confirming = max(confirming, CONFIRMING * goal.budget_s)
+        return self._fits(self._trial(phase, rate).seconds + confirming, 2)
 
     def _answer(self) -> Answer:
-        if self.fails_anyway is not None:
-            self.low, self.high, self._high_void = None, self.goal.start, False
-        low = self.low if self._confirmed or not self._provable else self._highest_passed()
-        passed = [
-            each for each in self.judged if each.verdict == "pass" and (self._confirmed or each.trial.rate == low)
-        ]
-        proof = passed[-1] if passed and self._provable else None
+        if self.judging.fails_anyway is not None:
+            self.low, self.high = None, self.goal.start
+        low, high, capacity, between = self.low, self.high, None, None
+        if low is not None and high is not None and not self.goal.users and self.judging.valid:
+            belief = doubted(self.judging, self._unsendable)
+            capacity, between = belief.quantile(0.5), (belief.quantile(0.05), belief.quantile(0.95))
+        confirming = [each for each in self.judged if each.trial.phase == "confirm" and each.verdict != "void"]
+        proof = confirming[-1] if self._confirmed else None
+        if proof and not self.goal.users and high is not None:
+            low = max(
+                self.goal.rounded(min(promised(self.judging, self._unsendable), proof.trial.rate)), self.goal.start
+            )
+            above = self.judging.lowest_failed(max(low, capacity or 0)) or self.judging.lowest_failed(low)
+            high = min(above or math.inf, self._unsendable)
+        elif proof:
+            low = proof.trial.rate
+        if capacity and high:
+            capacity = self.goal.rounded(min(capacity, high))
         evidence = proof.outcome.evidence if proof else BoundEvidence.none(len(self.goal.bounds))
         return Answer(
-            why=self._why(low, evidence.requests),
+            why=self._why(low, high, evidence.requests),
             low=low,
-            high=self.high,
-            high_void=self._high_void,
-            capacity=self._capacity(low),
+            high=high,
+            high_void=high is not None and high == self._unsendable,
+            capacity=capacity,
+            between=between,
             confirmations=int(self._confirmed),
             proof=proof,
             requests=evidence.requests,
             findings=findings(self.goal.bounds, evidence),
         )
 
-    def _capacity(self, low: float | None) -> float | None:
-        """The middle of the bracket that trials left; after a confirmation that failed, of what confirmations left."""
-        if low is None or self.high is None or self._high_void:
-            return None
-        if self._bracket and self._bracket[1] == self.high:
-            return self._bracket[0]
-        return self.goal.rounded(math.sqrt(low * self.high))
-
-    def _why(self, low: float | None, requests: int) -> Why:
+    def _why(self, low: float | None, high: float | None, requests: int) -> Why:
+        void = high is not None and high == self._unsendable
         if low is None:
-            if self.high is None:
+            if high is None:
                 return "open"
-            return "generator" if self._high_void else "not-met"
+            return "generator" if void else "not-met"
         if not self._provable or (self._confirmed and requests < self.goal.needs):
             return "unproven"
         if not self._confirmed:
             return "open"
-        if self.contradiction():
+        if self.judging.contradiction():
             return "drifted"
-        return "at-least" if self.high is None or self._high_void else "found"
+        if self.judging.fails_too_often or self.in_doubt or self.judging.builds_up(self.judged[-1]):
+            return "unproven"
+        return "at-least" if high is None or void else "found"
 
-    def _highest_passed(self) -> float | None:
-        below = self.high or math.inf
-        return max(
-            (each.trial.rate for each in self.judged if each.verdict == "pass" and each.trial.rate < below),
-            default=None,
-        )
+    @property
+    def in_doubt(self) -> bool:
+        """Whether a confirmation was far off, and the one after it kept the bounds on time, but not surely."""
+        times = [each for each in self.judged[-1].findings if each.bound.statistic != "errors"]
+        return self.judging.failed_confirmation and not all(each.surely_kept for each in times)
 
     @property
     def budget_needed_s(self) -> float:
         """The budget with which there is time for as many requests as the bounds need, roughly: whole minutes."""
         assert self.low
         return 60.0 * math.ceil((self.elapsed + 1.5 * self.goal.needs / self.low) / 60)
-
-    def contradiction(self) -> tuple[Judged, Judged] | None:
-        """Two long trials that cannot both be true of one target: one surely passed, one no faster surely failed."""
-        long = [each for each in self.judged if each.verdict != "void" and each.trial.judged_s >= LONG_S]
-        passed = [each for each in long if all(finding.surely_kept for finding in each.findings)]
-        failed = [each for each in long if any(finding.surely_missed for finding in each.findings)]
-        return next(
-            (
-                (p, f)
-                for p in passed
-                for f in failed
-                if f.trial.rate * (1 + self.goal.precision) <= p.trial.rate * 1.001
-            ),
-            None,
-        )

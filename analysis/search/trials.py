@@ -11,11 +11,9 @@ BACKLOG_S: Final = 0.5
 """Requests that wait for longer are a backlog, if they become more."""
 CALIBRATION_SETTLES_S: Final = 5.0
 """Seconds of the first trial in which connections are set up and caches fill."""
-UNSEEN: Final = 0.36
-"""Share by which the rate that a trial of 1 s passes is too high; of longer ones less, by the root of their length."""
-VARIATION: Final = 0.06
-"""The same share of long trials: a machine is faster in one than in another."""
-Phase = Literal["calibrate", "ramp", "bisect", "confirm"]
+CONFIRMING: Final = 0.45
+"""Share of the budget for the confirmation, in one piece."""
+Phase = Literal["calibrate", "ramp", "narrow", "bisect", "confirm"]
 Verdict = Literal["pass", "fail", "void"]
 Why = Literal["found", "at-least", "not-met", "generator", "unproven", "drifted", "open"]
 
@@ -83,6 +81,11 @@ class Goal:
         return self.rarest.needs
 
     @property
+    def may_fail(self) -> float:
+        """Share of the requests that may fail; 1 if no bound says it."""
+        return min((bound.allowance for bound in self.bounds if bound.statistic == "errors"), default=1.0)
+
+    @property
     def rarest(self) -> Bound:
         """The bound that needs most requests."""
         return max(self.bounds, key=lambda bound: bound.needs)
@@ -97,7 +100,7 @@ class Goal:
         """Judged seconds of a full trial, whatever the rate."""
         if self.trial_s is not None:
             return self.trial_s
-        return 60.0 if self.budget_s is None else min(max(self.budget_s / 15, 5.0), 60.0)
+        return 60.0 if self.budget_s is None else min(max(self.budget_s / 10, 5.0), 60.0)
 
     def full_s(self, rate: float) -> float:
         """Judged seconds of a full trial at this rate."""
@@ -118,30 +121,8 @@ class Goal:
     def confirming_s(self, rate: float) -> tuple[float, float]:
         """Least and most judged seconds of a confirmation at this rate."""
         enough = math.ceil(self.needs / rate) if not self.users else 0
-        return max(2 * self._base_s, enough), max(4 * self._base_s, enough, 0 if self.trial_s else 240)
-
-    @property
-    def width(self) -> float:
-        """How close the ends of the bracket come: what trials of this length can tell apart."""
-        return max(self.precision, 0 if self.users else UNSEEN / math.sqrt(self._base_s))
-
-    def margin(self, rate: float, variability: float) -> float:
-        """How much lower than a rate that passed the promise is: 0.15 is 15 %.
-
-        Short trials pass rates that are too high, since they miss rare events and slow ones, chance among
-        few requests, and an overload that has not yet brought response times to the bound.
-
-        Args:
-            rate: it passed.
-            variability: of the service times, see `BoundEvidence`. The work of n requests at random times differs by
-                the root of (1 + variability) / n from trial to trial; 1.4 times that is covered.
-        """
-        if self.users:
-            return 0.0
-        root = math.sqrt(self._base_s)
-        chance = math.sqrt(2 * (1 + variability) / rate) / root
-        unseen = math.hypot(UNSEEN / root, chance, VARIATION)
-        return unseen + min(self.slowest_s, BACKLOG_S) / self._base_s
+        part = 0 if self.trial_s or self.budget_s is None else CONFIRMING * self.budget_s
+        return max(2 * self._base_s, enough), max(4 * self._base_s, enough, 0 if self.trial_s else 240, part)
 
     def rounded(self, rate: float) -> float:
         """Four digits, or whole users; never more than the rate."""
@@ -239,7 +220,8 @@ class Answer:
         low: highest rate that is promised to keep the bounds, or that passed; None if there is none.
         high: lowest rate that does not, or that could not be sent; None if there is none.
         high_void: `high` could not be sent.
-        capacity: estimate of the highest rate that keeps the bounds; None where no rate failed.
+        capacity: the likeliest highest rate that keeps the bounds; None where no rate failed.
+        between: the rates between which it lies with a probability of 90 %; None where no rate failed.
         confirmations: fresh trials made after the bracket was closed, that are the proof of `low`.
         proof: the trial on which `low` rests: at this rate, or a little above it; None if there is none.
         requests: judged in it.
@@ -251,6 +233,7 @@ class Answer:
     high: float | None
     high_void: bool
     capacity: float | None
+    between: tuple[float, float] | None
     confirmations: int
     proof: Judged | None
     requests: int

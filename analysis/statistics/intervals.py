@@ -51,8 +51,8 @@ def batch_variance(counts: Ints, costs: Floats | Ints) -> float:
 def cluster_size(*series: tuple[Ints, Ints]) -> float:
     """Return how many hits, such as failures, say as much as one independent hit would: 1 or more.
 
-    A blip of a second fails all requests of that second: these are one event, not hundreds. What the batches of one
-    second show is pooled with `USUAL_CLUSTER`, which counts as much as `USUAL_S` seconds: two batches tell nothing.
+    A blip of a second fails all requests of that second: these are one event, not hundreds. Where the batches of one
+    second show smaller clusters than `USUAL_CLUSTER`, this counts as much as `USUAL_S` of them: a few tell nothing.
 
     Args:
         series: of each run, or trial: (s,) requests and (s,) hits of each second.
@@ -67,4 +67,4 @@ def cluster_size(*series: tuple[Ints, Ints]) -> float:
             independent += number * share * (1 - share)
             seconds += len(counts)
     effect = seen / independent if independent else 1.0
-    return max(1.0, (USUAL_S * USUAL_CLUSTER + seconds * effect) / (USUAL_S + seconds))
+    return max(1.0, effect, (USUAL_S * USUAL_CLUSTER + seconds * effect) / (USUAL_S + seconds))

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accuracy.find import make
 from logreplay.analysis.search.bounds import Bound, BoundEvidence
 from logreplay.analysis.search.report import sentence, slo, so_far, trial_line, unconfirmable, weaknesses
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialOutcome
-from search_rehearsal import make
 from search_servers import MM4
 
 P99 = Bound("p99", 0.3)
@@ -37,8 +37,13 @@ def against(wall: float, goal: Goal, *, limited: float = math.inf) -> Search:
     while isinstance(search.next, Trial):
         trial = search.next
         void = "sent late" if trial.rate > limited else ""
-        search.tell(told(trial, 0.0 if trial.rate <= wall else 0.5, void=void))
+        search.tell(told(trial, 0.0, void=void) if trial.rate <= wall else cut_short(trial, void))
     return search
+
+
+def cut_short(trial: Trial, void: str = "") -> TrialOutcome:
+    """A trial that ended early, since half of the requests were late."""
+    return told(replace(trial, judged_s=min(trial.judged_s, 10)), 0.5, void=void, cut="not kept")
 
 
 def answer(search: Search) -> Answer:
@@ -50,20 +55,29 @@ def phases(search: Search) -> str:
     return "".join(judged.trial.phase[0] for judged in search.judged)
 
 
-def test_it_calibrates_ramps_bisects_and_confirms() -> None:
-    search = against(225, Goal((P99,), start=50))
+def test_it_calibrates_ramps_tries_the_likeliest_rate_and_confirms() -> None:
+    search = against(225, Goal((P99,), start=50, budget_s=300.0))
     assert [judged.trial.rate for judged in search.judged[:5]] == [50, 80, 128, 204.8, 327.6]
-    assert phases(search) == "crrrr" + "bbbb" + "c"
+    assert re.fullmatch("crrrrn{2,5}c", phases(search))
     found = answer(search)
     assert found.why == "found"
-    assert found.low is not None
-    assert found.high is not None
-    assert found.capacity is not None
-    assert found.capacity <= 225 < found.high <= found.capacity * 1.051
-    assert found.low == pytest.approx(found.capacity / (1 + search.margin(found.capacity)), rel=1e-3)
+    assert found.low
+    assert found.high
+    assert found.capacity
+    assert found.between
+    assert 0.85 * 225 < found.low <= 225 < found.high
+    assert found.low < found.capacity < found.high
+    assert found.between[0] < found.capacity < found.between[1]
 
 
-@settings(max_examples=60)
+def test_the_confirmation_takes_nearly_half_of_the_budget_in_one_piece() -> None:
+    for budget in (120.0, 300.0, 600.0):
+        search = against(225, Goal((P99,), start=50, budget_s=budget))
+        assert search.judged[-1].trial.phase == "confirm"
+        assert search.judged[-1].trial.seconds >= 0.44 * budget
+
+
+@settings(max_examples=40, deadline=None)
 @given(
     wall=st.floats(10, 5000), start=st.floats(1, 400), precision=st.sampled_from([0.01, 0.05, 0.2]),
     limited=st.sampled_from([math.inf, 100.0, 600.0]),
@@ -71,7 +85,7 @@ def test_it_calibrates_ramps_bisects_and_confirms() -> None:
 def test_the_bracket_holds_the_truth_and_no_rate_is_far_above_one_that_passed(
     wall: float, start: float, precision: float, limited: float
 ) -> None:
-    search = against(wall, Goal((P99,), start=start, precision=precision, trials=60), limited=limited)
+    search = against(wall, Goal((P99,), start=start, precision=precision, budget_s=300), limited=limited)
     found, passed = answer(search), start
     for judged in search.judged:
         assert judged.trial.rate <= 1.6 * passed * (1 + 1e-6)
@@ -83,11 +97,7 @@ def test_the_bracket_holds_the_truth_and_no_rate_is_far_above_one_that_passed(
         assert found.high <= start * (1 + 1e-6)
     else:
         assert found.low <= min(wall, limited)
-        width = (1 + search.goal.width) * (1 + search.margin(found.low))
-        assert found.low == start or found.high <= found.low * width * 1.002
-        # where both limits lie within one bracket, its upper end may have been either of them
-        expected = {"at-least"} if limited < wall else {"found"} if limited > found.high else {"found", "at-least"}
-        assert found.why in expected
+        assert found.why in ("open", "at-least" if found.high_void else "found")
 
 
 @given(st.data())
@@ -191,32 +201,61 @@ def test_a_few_late_requests_in_a_short_trial_do_not_end_the_ramp() -> None:
     assert faster.high is None
 
 
-def test_a_rate_that_is_not_confirmed_becomes_the_upper_end_and_a_lower_one_is_tried_beyond_the_budget() -> None:
+def test_after_a_confirmation_that_failed_a_lower_one_takes_what_is_left_and_some_more() -> None:
     search = against_until_confirmation(Goal((P99,), start=50, budget_s=120.0))
     trial = search.next
     assert isinstance(trial, Trial)
-    assert search.elapsed + trial.seconds == pytest.approx(120, abs=1)
-    search.tell(told(trial, 0.2))
+    search.tell(cut_short(trial))
     lower = search.next
     assert isinstance(lower, Trial)
-    assert 0.8 * trial.rate < lower.rate < 0.9 * trial.rate
+    assert 0.7 * trial.rate < lower.rate < 0.96 * trial.rate
+    assert lower.judged_s >= 36
     search.tell(told(lower, 0.0))
     found = answer(search)
-    assert (found.low, found.high) == (lower.rate, trial.rate)
+    assert (found.why, found.high) == ("found", trial.rate)
+    assert 0.95 * lower.rate <= (found.low or 0) <= lower.rate
     assert search.elapsed <= 138
 
 
-def test_the_promise_is_lowered_where_the_confirmation_passed_but_not_surely() -> None:
+def test_after_a_confirmation_that_failed_one_that_passes_but_not_surely_proves_nothing() -> None:
+    search = against_until_confirmation(Goal((P99,), start=50, budget_s=120.0))
+    assert isinstance(search.next, Trial)
+    search.tell(cut_short(search.next))
+    assert isinstance(search.next, Trial)
+    search.tell(told(search.next, 0.009))
+    assert answer(search).why == "unproven"
+    assert re.fullmatch(
+        r"not proven: one confirmation failed, and [0-9.]+/s for \d+ s was kept, but not surely \(0.90 % over 300 ms\)"
+        r": late requests come in few, large bunches; use --budget \d+m",
+        sentence(search),
+    )
+
+
+def test_a_target_that_slows_down_all_the_time_of_its_confirmation_is_not_promised() -> None:
+    search = against_until_confirmation(Goal((P99,), start=50, budget_s=120.0))
+    assert isinstance(search.next, Trial)
+    outcome = told(search.next, 0.001)
+    counts = outcome.evidence.counts
+    rising = counts * np.linspace(0.02, 0.08, len(counts))
+    search.tell(replace(outcome, evidence=replace(outcome.evidence, response_s=rising)))
+    assert answer(search).why == "unproven"
+    assert re.search(
+        r"something builds up: .* the mean response time rose all the time, from 25.* ms to 7", sentence(search)
+    )
+
+
+def test_the_promise_is_lowered_where_the_confirmation_just_missed_the_bound() -> None:
     search = against_until_confirmation(Goal((P99,), start=50, budget_s=120.0))
     trial = search.next
     assert isinstance(trial, Trial)
-    search.tell(told(trial, 0.009))
+    search.tell(told(trial, 0.018))
     found = answer(search)
     assert found.low is not None
-    assert 0.93 * trial.rate < found.low < trial.rate
+    assert 0.8 * trial.rate < found.low < trial.rate
     text = sentence(search)
     assert text.startswith(f"at least {found.low:g}/s keeps p99 <= 300 ms, capacity about ")
-    assert f"a fresh trial of {trial.judged_s:.0f} s kept it at {trial.rate:g}/s, but not surely (" in text
+    assert f"a fresh trial of {trial.judged_s:.0f} s in one piece just missed it at {trial.rate:g}/s (" in text
+    assert "what takes longer was not seen" in text
 
 
 def overloaded(trial: Trial, completed: float) -> TrialOutcome:
@@ -231,7 +270,7 @@ def overloaded(trial: Trial, completed: float) -> TrialOutcome:
     )
 
 
-def test_after_an_overload_the_next_trial_is_just_below_what_the_target_completed() -> None:
+def test_after_an_overload_the_next_trial_is_below_what_the_target_completed_by_what_queues_need() -> None:
     search = Search(Goal((P99,), start=128, budget_s=120.0))
     for _ in range(2):
         assert isinstance(search.next, Trial)
@@ -239,21 +278,7 @@ def test_after_an_overload_the_next_trial_is_just_below_what_the_target_complete
     assert isinstance(search.next, Trial)
     search.tell(overloaded(search.next, 250))
     assert isinstance(search.next, Trial)
-    assert search.next.rate == pytest.approx(0.95 * 250, rel=0.01)
-
-
-def test_a_rate_that_a_short_trial_passed_above_what_the_target_completed_is_tried_again() -> None:
-    search = Search(Goal((P99,), start=160, budget_s=120.0))
-    for _ in range(2):
-        assert isinstance(search.next, Trial)
-        search.tell(told(search.next, 0.0))
-    assert isinstance(search.next, Trial)
-    search.tell(overloaded(search.next, 230))
-    again = search.next
-    assert isinstance(again, Trial)
-    assert (again.rate, again.phase) == (256, "bisect")
-    search.tell(told(again, 0.5))
-    assert (search.low, search.high) == (160, 256)
+    assert 0.88 * 250 < search.next.rate < 0.97 * 250
 
 
 def test_an_invalid_trial_above_what_the_target_completed_has_failed() -> None:
@@ -264,7 +289,7 @@ def test_an_invalid_trial_above_what_the_target_completed_has_failed() -> None:
     search.tell(overloaded(search.next, 180))
     for rate, verdict in ((200.0, "fail"), (170.0, "void")):
         trial = replace(search.judged[-1].trial, rate=rate)
-        assert search._judge(trial, told(trial, 0.5, void="sent late")) == verdict
+        assert search.judging.judge(trial, told(trial, 0.5, void="sent late")) == verdict
 
 
 def test_an_overload_on_a_busy_machine_is_tried_once_more_and_then_has_failed() -> None:
@@ -277,10 +302,10 @@ def test_an_overload_on_a_busy_machine_is_tried_once_more_and_then_has_failed() 
         search.tell(busy)
         assert (search.judged[-1].trial.rate, search.judged[-1].verdict) == (256, verdict)
     assert isinstance(search.next, Trial)
-    assert search.next.rate == pytest.approx(0.95 * 180, rel=0.01)
+    assert 0.85 * 180 < search.next.rate < 0.97 * 180
 
 
-def test_a_target_that_completes_less_under_overload_than_it_kept_gets_twice_the_margin() -> None:
+def test_a_target_that_completes_less_under_overload_than_it_kept_gets_a_lower_promise() -> None:
     search = Search(Goal((P99,), start=128, budget_s=120.0))
     while isinstance(search.next, Trial) and search.next.phase != "confirm":
         trial = search.next
@@ -297,7 +322,7 @@ def test_a_bound_that_the_budget_cannot_prove_ends_the_search_with_the_budget_it
     assert answer(search).why == "unproven"
     assert phases(search).count("c") == 1  # no time is lost with a confirmation
     text = sentence(search)
-    assert text.startswith("not proven: p99.99 <= 300 ms needs 36,887 requests: 214 s at 172.5/s; use ")
+    assert re.match(r"not proven: p99\.99 <= 300 ms needs 36,887 requests: \d+ s at [0-9.]+/s; use ", text)
     minutes = float(text.rpartition(" --budget ")[2].removesuffix("m"))
     enough = against(225, Goal((Bound("p9999", 0.3),), start=50, budget_s=60 * minutes))
     assert answer(enough).why == "found"
@@ -321,12 +346,12 @@ def test_all_bounds_must_hold() -> None:
         (Goal((P99,), start=50), 400, 30,
          "no trial at 50/s was valid, this machine was too slow or too busy: nothing is known of the target"),
         (Goal((P99,), start=50, highest=100), 400, 1e9,
-         "at least 100/s keeps p99 <= 300 ms: confirmed by a fresh trial of 240 s (24,000 requests, 0 % over 300 ms); "
-         "no higher rate was allowed. 200/s need 2 such machines"),
+         "at least 100/s keeps p99 <= 300 ms: confirmed by a fresh trial of 240 s in one piece (24,000 requests, 0 % "
+         "over 300 ms), what takes longer was not seen; no higher rate was allowed. 200/s need 2 such machines"),
         (Goal((P99,), start=50, budget_s=120.0), 225, 1e9,
-         "at least 172.5/s keeps p99 <= 300 ms, capacity about 205/s: confirmed by a fresh trial of 78 s "
-         "(13,416 requests, 0 % over 300 ms); 230.3/s does not. "
-         "200/s need 2 such machines (1 if one carried 205/s)"),
+         "at least 206.3/s keeps p99 <= 300 ms, capacity about 220/s (90 % range 196 to 238/s): confirmed by a fresh "
+         "trial of 51 s in one piece (10,506 requests, 0 % over 300 ms), what takes longer was not seen; 249.5/s does "
+         "not. 200/s need 1 such machine"),
         (Goal((P99,), start=50, trials=3), 400, 1e9, "not finished: 128/s passed and was not confirmed; "
          "no higher rate was tried"),
     ],
@@ -359,8 +384,8 @@ def test_a_search_that_was_stopped_does_not_blame_the_target_for_invalid_trials(
 
 def test_it_says_where_this_machine_was_the_limit() -> None:
     text = sentence(against(1e9, Goal((P99,), start=50), limited=300))
-    assert text.startswith("at least 276.9/s keeps")
-    assert text.endswith("no trial at 308.8/s was valid, this machine was too slow or too busy")
+    assert re.match(r"at least 2[89][0-9.]+/s keeps", text)
+    assert re.search(r"no trial at 30[0-9.]+/s was valid, this machine was too slow or too busy$", text)
 
 
 def test_a_rate_that_passed_and_could_not_be_confirmed_is_not_said_to_have_had_no_valid_trial() -> None:
@@ -377,24 +402,15 @@ def test_confirmations_that_were_invalid_do_not_take_back_a_rate_that_passed(bud
     while isinstance(search.next, Trial):
         search.tell(told(search.next, 0.0, void="the machine was busy"))
     found = answer(search)
-    assert search._bracket
-    assert (found.why, found.low, found.high, found.high_void) == ("open", *search._bracket, False)
+    assert (found.why, found.high_void) == ("open", False)
+    assert found.low
+    assert found.low <= 225 < (found.high or 0)
     passed, failed = search.goal.text(found.low), search.goal.text(found.high)
     assert re.fullmatch(
         rf"not finished: {passed} passed and was not confirmed: no confirmation at [0-9.]+/s was valid, "
         rf"this machine was too slow or too busy; {failed} did not pass",
         sentence(search),
     )
-
-
-def test_an_invalid_confirmation_is_said_beside_the_rate_that_failed() -> None:
-    search = against_until_confirmation(Goal((P99,), start=50))
-    assert isinstance(search.next, Trial)
-    rate = search.next.rate
-    while isinstance(search.next, Trial):
-        search.tell(told(search.next, 0.0, void="the machine was busy" if search.next.rate == rate else ""))
-    assert answer(search).why == "found"
-    assert re.search(rf"; [0-9.]+/s does not; no confirmation at {rate}/s was valid, this machine", sentence(search))
 
 
 @pytest.mark.parametrize(
@@ -441,7 +457,6 @@ def test_a_rate_that_was_not_confirmed_has_no_short_confirmation() -> None:
     while isinstance(search.next, Trial):
         search.tell(told(search.next, 0.0))
     assert answer(search).why == "open"
-    assert answer(search).proof
     assert not weaknesses(search)
 
 
@@ -518,6 +533,6 @@ def test_the_rates_that_a_budget_cannot_confirm_are_named_beforehand() -> None:
     bound = Bound("p999", 0.3)
     assert unconfirmable(Goal((bound,), 50, budget_s=120)) == ""
     told = unconfirmable(Goal((bound,), 10, budget_s=120))
-    assert "p99.9 <= 300 ms needs 3,688 requests, which a --budget of 120 s has no time for below 35.12/s: if" in told
+    assert "p99.9 <= 300 ms needs 3,688 requests, which a --budget of 120 s has no time for below 35.81/s: if" in told
     for wall, why in ((30, "unproven"), (200, "found")):
         assert answer(against(wall, Goal((bound,), 10, budget_s=120))).why == why

@@ -5,32 +5,45 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from accuracy.find import ERRORS, find, score, table
 from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.search.report import sentence, weaknesses
 from logreplay.analysis.search.search import Answer, Goal, Search
-from search_rehearsal import ERRORS, find, score
-from search_servers import GARBAGE, LIMITED, MM1, MM4, NOISY, SHARED, SHEDDING, WALL, WANDERING, Server
+from search_servers import HARD, LEAKS, LIMITED, MM4, PLAIN, SHEDDING, Server
 from simulate import SimulatedQueue
 
-KINDS = (MM4, NOISY, WALL, GARBAGE, MM1, SHARED, LIMITED, SHEDDING, WANDERING)
+SEEDS = range(2000, 2012)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("server", KINDS, ids=lambda server: server.name)
-def test_two_minutes_give_a_promise_that_holds(server: Server) -> None:
-    """At most 5 % promise over 2 % too much, and 10 % nothing; of 25 searches that may be 4 and 6 by chance."""
-    found = score(server, range(25))
-    assert found.seconds.max() <= 150
-    assert found.over <= 4 / 25
-    assert found.without <= 6 / 25
-    assert found.trials.max() <= 20
+def test_promises_of_plain_servers_are_near_the_truth_and_of_no_server_often_above_it() -> None:
+    plain = [score(server, SEEDS) for server in PLAIN]
+    promised = np.concatenate([each.promised for each in plain])
+    assert -0.07 < np.nanmedian(promised) < 0.01
+    assert np.mean([each.near for each in plain]) >= 0.55
+    assert np.mean([each.over for each in plain]) <= 0.03
+    assert np.mean([each.held for each in plain]) >= 0.8
+    assert max(each.seconds.max() for each in plain) <= 150
 
 
-def test_a_promise_holds_and_a_longer_budget_narrows_it() -> None:
-    short, long = score(MM4, range(3)), score(MM4, range(3), 600.0)
+@pytest.mark.slow
+@pytest.mark.parametrize("servers", [HARD, LEAKS])
+def test_promises_of_hard_servers_are_seldom_above_the_truth(servers: tuple[Server, ...]) -> None:
+    assert np.mean([score(server, SEEDS).over for server in servers]) <= 0.2
+
+
+def test_a_promise_holds_and_a_longer_budget_makes_it_more_exact() -> None:
+    short, long = score(MM4, range(4)), score(MM4, range(4), 600.0)
     assert max(short.over, long.over) == 0
     assert short.seconds.max() <= 150 < long.seconds.max() <= 700
-    assert -0.2 < short.promised.mean() < long.promised.mean()
+    assert np.mean(long.high - long.low) < 0.7 * np.mean(short.high - short.low)
+
+
+def test_the_table_of_the_page_is_made() -> None:
+    made = table(1, 2000)
+    assert "| **all plain** |" in made
+    assert "| with `--budget 10m` |" in made
+    assert "| failures at any rate |" in made
 
 
 def searched(server: Server, seed: int, start: float, highest: float | None = None) -> tuple[Search, Answer]:
@@ -49,7 +62,7 @@ def test_a_share_of_constant_failures_within_the_budget_ends_no_search(share: fl
         search, answer = searched(replace(MM4, fails=share, burst=burst), seed, 50)
         low.append(answer.low or 0)
         said = {finding["code"] for finding in weaknesses(search)}
-        assert share < 0.01 or "constant_errors" in said
+        assert share < 0.01 or not answer.low or "constant_errors" in said
     assert sorted(low)[1] > 0.7 * MM4.truth
 
 
@@ -64,10 +77,10 @@ def test_constant_failures_above_the_budget_are_said_to_come_at_any_rate() -> No
 def test_failures_that_begin_with_the_load_are_no_constant_ones(server: Server) -> None:
     for seed in range(4):
         search, answer = searched(server, seed, 50)
-        assert search.fails_anyway is None
+        assert search.judging.fails_anyway is None
         assert answer.holds
         assert answer.low
-        assert answer.low < 1.02 * server.truth
+        assert answer.low < 1.05 * server.truth
 
 
 @pytest.mark.parametrize("law", ["exponential", "lognormal"])
@@ -79,7 +92,18 @@ def test_a_mean_within_its_bound_is_not_rejected_for_a_few_slow_requests(law: st
     assert not any(searched(slow, seed, 10, 40)[1].holds for seed in range(25))
 
 
-def test_more_constant_failures_than_allowed_are_seldom_promised_though_they_come_in_bursts() -> None:
-    """Of 20 searches at 2 % in bursts of 5, 14 promised at most 1 % of failures; at 3 % in bursts of 20, 15."""
-    for server in (replace(MM4, fails=0.02, burst=5), replace(MM4, fails=0.03, burst=20)):
-        assert sum(searched(server, seed, 50)[1].holds for seed in range(100, 110)) <= 5
+@pytest.mark.parametrize("burst", [5, 20])
+def test_more_constant_failures_than_allowed_are_not_promised_though_they_come_in_bursts(burst: int) -> None:
+    """Of 20 searches at 2 % in bursts of 5, 6 promised at most 1 % of failures; at 3 % in bursts of 100, 14."""
+    server = replace(MM4, fails=0.03, burst=burst)
+    assert sum(searched(server, seed, 50)[1].holds for seed in range(100, 110)) <= 1
+
+
+def test_bursts_of_failures_that_may_be_too_many_are_said_to_prove_nothing() -> None:
+    server = replace(MM4, fails=0.03, burst=100)
+    ended = [searched(server, seed, 50) for seed in range(100, 108)]
+    assert sum(answer.holds for _, answer in ended) <= 4
+    said = [sentence(search) for search, answer in ended if answer.why == "unproven"]
+    assert any(
+        "of the requests failed, whatever the rate was, in so few bursts that errors <= 1 %" in each for each in said
+    )

@@ -1,0 +1,158 @@
+"""Reads from all trials of a search what the posterior needs, and the rate that may be promised."""
+
+import math
+from typing import Final, Literal
+
+import numpy as np
+
+from logreplay.analysis.search.bounds import Bound
+from logreplay.analysis.search.judging import Judging
+from logreplay.analysis.search.posterior import Belief, Carried, Light, Seen, believe, bunches
+from logreplay.analysis.search.trials import Judged
+from logreplay.analysis.statistics.failures import share_failed
+from logreplay.analysis.statistics.isotonic import isotonic
+
+_HIGHER: Final = 1.6
+"""How far above the highest rate that was tried the rate may lie."""
+_LOWER: Final = 0.6
+_LOWEST: Final = 0.15
+"""How far below the lowest and the highest rate that was tried it may lie."""
+_PROMISED: Final = 0.3
+"""Probability that the rate lies below the promise."""
+_PROMISED_HARD: Final = 0.10
+_LEAST_STEEP: Final = 6.0
+_LIGHTLY: Final = 0.6
+"""Share of a rate that failed up to which response times are those of the work."""
+_SOME: Final = 50
+_HARD_WORK: Final = 1.8
+"""Squared coefficient of variation of the work from which on two minutes are not like the next two."""
+_HARD_BUNCHES: Final = 5.0
+"""Likewise, how many times as large as queueing theory expects bunches of late requests are."""
+_HARD_SD: Final = 0.09
+_HARD_S: Final = 120.0
+_AFTER_COLLAPSE: Final = 0.8
+
+
+def light(judging: Judging) -> Light:
+    """The target without load, by the trials of the ramp that passed."""
+    few = [each for each in judging.judged if each.verdict == "pass" and each.trial.phase in ("calibrate", "ramp")]
+    if not few:
+        return Light(0.0, 1.0)
+    most = _LIGHTLY * min((each.trial.rate for each in judging.judged if each.verdict == "fail"), default=math.inf)
+    some = [each.outcome.evidence for each in few if each.trial.rate <= max(most, few[0].trial.rate)]
+    spread = max((each.variability for each in some if each.requests >= _SOME), default=1.0)
+    return Light(some[0].mean_response_s, spread)
+
+
+def believed(judging: Judging, highest: float) -> Belief:
+    """The posterior after all trials; ``highest``: the rate cannot be above it."""
+    rates = [each.trial.rate for each in judging.valid]
+    ends = max(_LOWER * min(rates), _LOWEST * max(rates)), min(highest, _HIGHER * max(rates))
+    timed = [
+        (bound, [_seen(each, index) for each in judging.valid if each.findings[index].requests], _carried(judging))
+        for index, bound in enumerate(judging.goal.bounds)
+        if bound.statistic != "errors"
+    ]
+    return believe([*timed, *_failures(judging)], light(judging), ends)
+
+
+def _seen(judged: Judged, index: int) -> Seen:
+    finding, evidence = judged.findings[index], judged.outcome.evidence
+    return Seen(
+        judged.trial.rate, finding.requests, finding.cost, finding.design_effect, len(evidence.counts),
+        bool(judged.outcome.cut),
+    )  # fmt: skip
+
+
+def _carried(judging: Judging) -> Carried | None:
+    """The completions of the trials in which requests piled up."""
+    piled = [e for e in judging.judged if (e.verdict == "fail" or e.outcome.contended) and _busy(judging, e)]
+    if not piled:
+        return None
+    completed = np.array([each.outcome.evidence.completed(each.trial.settle_s) for each in piled])
+    seconds = np.array([max(len(each.outcome.evidence.counts), 1) for each in piled], np.float64)
+    rate = max(float(completed @ seconds / seconds.sum()), 1e-9)
+    work = max(light(judging).variability, 0.2)
+    return Carried(rate, math.sqrt(work / max(rate * seconds.sum(), 1)))
+
+
+def _busy(judging: Judging, judged: Judged) -> bool:
+    """Whether the target was busy for the whole trial: requests piled up, or most were late and some remained."""
+    evidence, settled = judged.outcome.evidence, int(judged.trial.settle_s)
+    if judging.backlog_grows(evidence.in_flight, judged.trial):
+        return True
+    late = max((e.cost for e in judged.findings if e.bound.is_share and e.bound.statistic != "errors"), default=0.0)
+    if judging.goal.users or late < 0.5 or len(evidence.in_flight) <= settled:
+        return False
+    grown = evidence.in_flight[-1] - evidence.in_flight[settled - 1]
+    return bool(grown > 0.02 * evidence.requests)
+
+
+def _failures(judging: Judging) -> list[tuple[Bound, list[Seen], Carried | None]]:
+    """The bound on failures, where failures above a base that comes at any rate were seen to begin with the load."""
+    errors = [bound for bound in judging.goal.bounds if bound.statistic == "errors"]
+    valid = judging.valid
+    more = [each for each in valid if judging.fails(each.outcome.evidence, each.trial)]
+    if not errors or not more:
+        return []
+    base = share_failed(judging.base(max(each.trial.rate for each in valid)))
+    allowed = Bound("errors", max(errors[0].limit - base, errors[0].limit / 2))
+    seen, good = [], []
+    for each in valid:
+        counts, failed = each.outcome.evidence.failures
+        number = int(counts.sum())
+        if not number:
+            continue
+        excess = max(float(failed.sum()) / number - base, 0.0)
+        index = judging.goal.bounds.index(errors[0])
+        seen.append(Seen(each.trial.rate, number, excess, each.findings[index].design_effect, len(counts)))
+        if excess > 0.04 and each in more:
+            good.append((each.trial.rate * (1 - excess), len(counts)))
+    if not good:
+        return [(allowed, seen, None)]
+    rates, seconds = np.array(good, np.float64).T
+    return [(allowed, seen, Carried(float(rates @ seconds / seconds.sum()), 0.02))]
+
+
+def hard(judging: Judging) -> Literal["work", "bunches", ""]:
+    """Why the trials of a minute or two may not be like the next ones; empty if nothing speaks for it."""
+    work = light(judging)
+    if work.variability > _HARD_WORK:
+        return "work"
+    for index, bound in enumerate(judging.goal.bounds):
+        if bound.statistic == "errors" or not bound.is_share:
+            continue
+        seen = [_seen(each, index) for each in judging.valid if each.findings[index].requests]
+        if bunches(bound, seen, max(bound.limit - work.response_s, bound.limit / 10), work) > _HARD_BUNCHES:
+            return "bunches"
+    return ""
+
+
+def doubted(judging: Judging, highest: float) -> Belief:
+    """The posterior, wider where a minute or two are not like the next ones, and lower after a collapse."""
+    belief = believed(judging, highest)
+    if hard(judging):
+        belief = belief.wider(_HARD_SD * math.sqrt(_HARD_S / max(judging.elapsed, _HARD_S / 4)))
+    if judging.collapses:
+        belief = Belief(belief.rates * _AFTER_COLLAPSE, belief.below)
+    return belief
+
+
+def promised(judging: Judging, highest: float) -> float:
+    """The rate that may be promised: probably kept, and not above one at which too many were late."""
+    belief = doubted(judging, highest)
+    sure = belief.quantile(_PROMISED_HARD if hard(judging) or judging.collapses else _PROMISED)
+    return min(sure, *(_kept_up_to(judging, index) for index, _ in enumerate(judging.goal.bounds)))
+
+
+def _kept_up_to(judging: Judging, index: int) -> float:
+    """The highest rate that was tried at which a bound on time is kept by all trials up to it together."""
+    bound = judging.goal.bounds[index]
+    trials = sorted((e for e in judging.valid if e.findings[index].requests), key=lambda each: each.trial.rate)
+    if bound.statistic == "errors" or not trials:
+        return math.inf
+    cost = np.array([each.findings[index].cost for each in trials])
+    number = np.array([each.findings[index].requests for each in trials], np.float64)
+    share = np.maximum(isotonic(cost, number), 1e-12)
+    rate = np.array([each.trial.rate for each in trials])
+    return float((rate * np.minimum(1.0, bound.allowance / share) ** (1 / _LEAST_STEEP)).max())
