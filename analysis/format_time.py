@@ -3,7 +3,10 @@
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+HOUR_S: Final = 3600
+"""A step that would have to be longer is of no practical length."""
 
 
 def show(seconds: float | None, *, failed: bool = False, late: bool = False) -> str:
@@ -31,7 +34,7 @@ def between(step: Mapping[str, Any]) -> str:
     """Write between what the p99 of a step lies: ``35.1–38 ms``; or how long a step has to be: ``needs 160 s``."""
     low, high, needed = (step.get(name) for name in ("p99_low", "p99_high", "p99_needs_s"))
     if low is None or high is None:
-        return "–" if needed is None else f"needs {rounded_up(needed)}"
+        return "–" if needed is None else "needs hours" if needed > HOUR_S else f"needs {rounded_up(needed)}"
     if math.isinf(high):
         return f"above {show(low)}"
     figure, unit = show(high).split()

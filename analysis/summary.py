@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import between, rounded_up, show
+from logreplay.analysis.format_time import HOUR_S, between, rounded_up, show
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.downcast import DROPPED, HTTP_ERROR, NET_ERROR, OK
@@ -502,7 +502,7 @@ def findings_of(requests: RequestArrays, verdict: SaturationVerdict) -> list[dic
     warm_up = warmup.of_first_step(requests, step_windows(requests))
     if warm_up and (text := warm_up.sentence()):
         found.append({"code": "warm_up", "severity": "warning", "text": text})
-    if short := _short(verdict.steps):
+    if short := too_short(verdict.steps):
         found.append({"code": "short_steps", "severity": "note", "text": short})
     return [*found, *_of_the_target(verdict), *_not_covered(requests, verdict)]
 
@@ -571,12 +571,18 @@ def _rates(steps: pl.DataFrame) -> str:
     return ", ".join(f"{rate:g}/s" for rate in steps["rate"].unique().sort())
 
 
-def _short(steps: pl.DataFrame) -> str:
+def too_short(steps: pl.DataFrame) -> str:
     """Words for the steps that are too short for a range of p99; none for a run of one step."""
     if steps.height < 2 or (short := steps.filter(pl.col("p99_needs_s").is_not_null())).is_empty():
         return ""
-    longest = short.sort("p99_needs_s").row(-1, named=True)
-    text = (
-        f"steps are too short for a range of p99 at {_rates(short)}, because requests in one queue are late together: "
-    )
-    return f"{text}at {longest['rate']:g}/s a step has to be {rounded_up(longest['p99_needs_s'])} long"
+    why = "because requests in one queue are late together"
+    text = f"steps are too short for a range of p99 at {_rates(short)}, {why}"
+    usable = short.filter(pl.col("p99_needs_s") <= HOUR_S).sort("p99_needs_s")
+    if usable.height:
+        needed = usable.row(-1, named=True)
+        text += f": at {needed['rate']:g}/s a step has to be {rounded_up(needed['p99_needs_s'])} long"
+    if usable.height < short.height:
+        text += (
+            f"; at {_rates(short.filter(pl.col('p99_needs_s') > HOUR_S))} it would take hours, so near saturation"
+        )
+    return text

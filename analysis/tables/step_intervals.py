@@ -70,13 +70,13 @@ def with_intervals(steps: pl.DataFrame, capacity: float | None, *, open_loop: bo
         number = independent if name == "p99" else by_queue
         ends = np.full((2, steps.height), np.nan)
         for row in np.flatnonzero((number >= FEWEST[name]) & steps[name].is_not_null().to_numpy()):
-            ends[:, row] = share_interval(profile[row], p, int(number[row] / SCALES[name]))
+            ends[:, row] = share_interval(profile[row], p, int(min(number[row] / SCALES[name], count[row])))
         columns |= {f"{name}_low": ends[0], f"{name}_high": ends[1]}
     columns |= dict(zip(("mean_low", "mean_high"), _of_means(steps, profile, by_queue), strict=True))
     _of_trials(steps, independent, columns)
-    known = stable & (np.full(steps.height, capacity is not None) | _long(steps)) & np.isnan(columns["p99_low"])
+    short = stable & (independent < FEWEST["p99"]) & (_long(steps) | (capacity is not None))
     needed = FEWEST["p99"] * steps["duration"].to_numpy() / np.where(independent > 0, independent, np.nan)
-    columns["p99_needs_s"] = np.where(known, needed, np.nan)
+    columns["p99_needs_s"] = np.where(short & np.isnan(columns["p99_low"]), needed, np.nan)
     added = steps.drop("quantiles", "batch_effects").with_columns(**{k: pl.Series(v) for k, v in columns.items()})
     return added.with_columns(pl.col(*columns).fill_nan(None))
 
@@ -143,7 +143,7 @@ def _of_means(steps: pl.DataFrame, profile: Floats, independent: Floats) -> tupl
 def _of_trials(steps: pl.DataFrame, independent: Floats, columns: dict[str, Floats]) -> None:
     """Replace the interval of p99 of rates with `TRIALS` or more, which together are long enough: by their spread."""
     rates, p99 = steps["rate"].to_numpy(), steps["p99"].fill_null(math.nan).to_numpy()
-    known = (independent > 0) & np.isfinite(p99)
+    known = (independent > 0) & np.isfinite(p99) & (p99 > 0)
     for rate in np.unique(rates[known]):
         trials = known & (rates == rate)
         if trials.sum() >= TRIALS and independent[trials].sum() >= FEWEST["p99"]:
