@@ -582,7 +582,5 @@ def too_short(steps: pl.DataFrame) -> str:
         needed = usable.row(-1, named=True)
         text += f": at {needed['rate']:g}/s a step has to be {rounded_up(needed['p99_needs_s'])} long"
     if usable.height < short.height:
-        text += (
-            f"; at {_rates(short.filter(pl.col('p99_needs_s') > HOUR_S))} it would take hours, so near saturation"
-        )
+        text += f"; at {_rates(short.filter(pl.col('p99_needs_s') > HOUR_S))} it would take hours, so near saturation"
     return text

@@ -52,7 +52,7 @@ class Capacity(CheckedAnswer):
         likely: the likely rate, requests/s, at most `NEAR` below saturation, as is ``low``.
         high: upper end; without ``machines``, the lowest rate that counts; None if no rate failed.
         saturation: estimate of the rate at which one machine saturates, requests/s; None if no rate overloaded it.
-        mean: mean response time at the highest rate that was tested and is at most the likely one, seconds.
+        mean: mean response time at the highest rate that was tested and kept the bound, seconds.
         approximate: whether the rates are read off steps too short to be trusted to a few percent.
         error_base: share of the requests that failed at the lowest rates as well, and has no part in the percentile.
         not_counted: rates of which a step is left out, and why.
@@ -164,8 +164,7 @@ def capacity(
         text = f"{bound} is kept at {found.lowest:g}/s, but {near}, which leaves too little room: sweep lower{remarks}"
         return replace(told, sentence=text, high=found.lowest)
     low, likely = min(found.low, room), min(found.likely, room)
-    at = valid.filter(pl.col("rate") <= max(likely, found.lowest)).sort("rate")["rate"][-1]
-    mean = valid.filter(pl.col("rate") == at)["mean"].mean()
+    mean = valid.filter(pl.col("rate") == found.kept)["mean"].mean()
     short = bool((valid["duration"] < 0.9 * LONG_STEP_S).any())
     answer = replace(
         told,

@@ -45,8 +45,8 @@ class CarriedRate:
         low: lower end of the bracket.
         likely: the rate; None if not even ``lowest`` is carried.
         high: upper end; None if every rate was carried.
-        kept: highest rate that was tested, up to ``likely``.
-        missed: lowest rate that was tested above, and did not keep the bound; None if there is none.
+        kept: highest rate that was tested and kept the bound, below ``missed``.
+        missed: lowest rate above ``likely`` that was tested and did not keep the bound; None if there is none.
     """
 
     lowest: float
@@ -92,14 +92,15 @@ def carried_rate(steps: pl.DataFrame, figure: str, within: float, limit: float |
         return CarriedRate(float(rates[0]))
     likely, high = max(likely, rates[0]), max(high, rates[0])
     highest = float(rate[-1])
-    failed = table.filter((pl.col("rate") > min(likely, highest)) & ~pl.col("kept"))["rate"]
+    missed = rates[(rates > min(likely, highest)) & ~table["kept"].to_numpy()].min(initial=math.inf)
+    held = rates[table["kept"].to_numpy() & (rates < missed)]
     return CarriedRate(
         float(rates[0]),
         float(min(low, highest)) if math.isinf(low) else float(low),
         float(min(likely, highest)) if math.isinf(likely) else float(likely),
         None if math.isinf(high) else float(high),
-        float(rate[rate <= likely][-1]),
-        float(failed[0]) if len(failed) else None,
+        float(held[-1] if len(held) else rates[0]),
+        None if math.isinf(missed) else float(missed),
     )
 
 
