@@ -89,7 +89,8 @@ class InspectResult:
     @property
     def replays(self) -> list[Replay]:
         """The commands that replay the log best, and the things that each leaves out beside those `missing`."""
-        return replays(self.logs, self.profile, self.reading, str(output_for(self.logs[0])))
+        name = str(output_for(self.logs[0]))
+        return replays(self.logs, self.profile, self.reading, "all.csv" if name in self.logs else name)
 
     @property
     def missing(self) -> tuple[str, ...]:

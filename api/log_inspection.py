@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from logreplay.analysis.demand.log_profile import profile_of
 from logreplay.conversion import reading_options, text_of
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.headers import HEADERS
+from logreplay.core.masking import masked
 from logreplay.inspect_result import InspectResult
 from logreplay.options.keywords import read
 from logreplay.options.spelling import respelled
 from logreplay.options.table import options_of
 from logreplay.parsers.conversion.dataframe import log_rows
+from logreplay.parsers.conversion.normalized_input import NORMALIZED
 from logreplay.parsers.conversion.report import ConvertReport
 
 if TYPE_CHECKING:
@@ -42,13 +44,32 @@ def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progre
             headers = headers or (HEADERS in part.columns and part[HEADERS].count() > 0)
             yield part
 
-    profile = profile_of(rows(), options.timezone or "UTC")
+    profile = profile_of(rows(), zone_of(options.timezone))
+    names = tuple(map(masked, logs))
     if profile is None:
-        raise LogreplayError(f"{', '.join(logs)}: no line is a request that can be replayed: {report.sentence()}")
-    if zoned := [note for note in report.notes if note.startswith("--timezone")]:  # each time has a zone of its own
-        report.notes.remove(zoned[0])
+        name, number, reason = next(iter(report.first_bad), ("", 0, ""))
+        why = f"; {name}, line {number}: {reason}" if reason else ""
+        raise LogreplayError(f"{', '.join(names)}: no line is a request that can be replayed: {report.sentence()}{why}")
+    zoned = [note for note in report.notes if note.startswith("--timezone")]  # each time has a zone of its own
+    if zoned or (report.format == NORMALIZED and not (given["since"] or given["until"])):
+        report.notes = [note for note in report.notes if note not in zoned]
         given = {**given, "timezone": None}
-    return InspectResult(logs=tuple(logs), report=report, profile=profile, headers=headers, reading=_words(given))
+    return InspectResult(logs=names, report=report, profile=profile, headers=headers, reading=_words(given))
+
+
+def zone_of(name: str) -> str:
+    """The time zone of the hours; empty: UTC.
+
+    Raises:
+        UsageError: Polars, which computes with it, does not know it.
+    """
+    import polars as pl
+
+    try:
+        pl.Series([0]).cast(pl.Datetime("us", name or "UTC"))
+    except pl.exceptions.ComputeError:
+        raise UsageError(f"--timezone {name!r}: write a name of the IANA such as Europe/Berlin or UTC") from None
+    return name or "UTC"
 
 
 def _words(given: "Mapping[str, Any]") -> tuple[str, ...]:
@@ -103,5 +124,8 @@ def inspect(
         "until": until, "match": match, "exclude": exclude, "status": text_of(status), "methods": methods,
         "client": client,
     }  # fmt: skip
+    for each in (log, *more):
+        if not isinstance(each, str | PathLike):
+            raise UsageError(f"log={type(each).__name__}: expected the path of a log; several are inspect(a, b)")
     values = read("inspect", {name: value for name, value in given.items() if value != ""})
     return inspect_once([fspath(each) for each in (log, *more)], {"method": values.pop("methods"), **values})

@@ -25,6 +25,9 @@ _MOST_TIMES: Final = 8_000_000
 """Some thousand different times for each of a thousand routes."""
 _SHARED: Final = 10
 """Different agents from which on an address is taken for several users behind one."""
+_OPTIONAL: Final = ("protocol", "agent", "client", "body")
+_BODIES: Final = ("body", "body_ref", "payload")
+"""Columns of bodies: of logs, of normalized CSVs, of captured requests."""
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 
 
@@ -42,25 +45,23 @@ class LogProfiler:
         self._seconds = CountsByKey("second", most=None)  # not more than the log has seconds
         self._by_route = CountsByKey("op", "route", sums={**failed, "bytes": pl.col("bytes")})
         self._times = CountsByKey("op", "route", "time", most=_MOST_TIMES)
-        self._tallies = {name: CountsByKey(name) for name in ("rc", "op", "protocol", "agent", "body")}
+        self._tallies = {name: CountsByKey(name) for name in ("rc", "op", "protocol", "agent", "without_body")}
         self._clients = CountsByKey("client", "agent_hash")
 
     def add(self, rows: pl.DataFrame) -> None:
         """Count some rows: ``start`` (microseconds since 1970) and the columns of the normalized record."""
         if not rows.height:
             return
-        absent = [
-            pl.lit(None, pl.String).alias(name)
-            for name in ("protocol", "agent", "client", "body")
-            if name not in rows.columns
-        ]
+        absent = [pl.lit(None, pl.String).alias(name) for name in _OPTIONAL if name not in rows.columns]
+        bodies = pl.any_horizontal(
+            pl.col(name).is_not_null() for name in _BODIES if name in rows.columns or name == "body"
+        )
         micros = ((pl.col("latency").fill_null(0) + pl.col("xfertime").fill_null(0)) * 1e6).round().cast(pl.Int64)
         rows = rows.with_columns(*absent).with_columns(
             second=pl.col("start") // SECOND,
             route=pl.Series(self._routes.of(rows["url"])),
             time=_three_digits(micros),
-            body=pl.col("body").is_not_null()
-            | (pl.col("body_ref").is_not_null() if "body_ref" in rows.columns else False),
+            without_body=pl.col("op").is_in(_WITH_BODY) & ~bodies,
             agent_hash=pl.when(pl.col("agent").is_not_null()).then(pl.col("agent").hash()),
         )
         for tally in (self._seconds, self._by_route, self._times, self._clients, *self._tallies.values()):
@@ -76,7 +77,11 @@ class LogProfiler:
         )
 
         def named(table: pl.DataFrame) -> pl.DataFrame:
-            return table.join(names, on="route").drop("route").rename({"op": "method", "name": "route"})
+            return (
+                table.join(names, on="route", how="left", maintain_order="left")
+                .drop("route")
+                .rename({"op": "method", "name": "route"})
+            )
 
         tallies = {name: tally.table() for name, tally in self._tallies.items()}
         agents = tallies["agent"].drop_nulls().with_columns(bot=pl.col("agent").str.contains(_BOT))
@@ -108,7 +113,7 @@ class LogProfiler:
             protocols=tallies["protocol"].drop_nulls(),
             agents=agents,
             clients=clients,
-            bodies=int(tallies["body"].filter("body")["requests"].sum()),
+            without_body=int(tallies["without_body"].filter("without_body")["requests"].sum()),
             cut=cut,
         )
 
@@ -125,7 +130,7 @@ class LogProfile:
         statuses, methods, protocols: the value and ``requests``.
         agents: ``agent``, ``requests``, ``bot``: whether it names itself as a program.
         clients: ``client``, ``requests``, ``agents`` (different ones).
-        bodies: requests whose body the log has.
+        without_body: requests of methods that carry a body, whose body the log lacks.
         cut: tables whose rarest values are not told apart, since there are too many.
     """
 
@@ -137,7 +142,7 @@ class LogProfile:
     protocols: pl.DataFrame
     agents: pl.DataFrame
     clients: pl.DataFrame
-    bodies: int
+    without_body: int
     cut: tuple[str, ...]
 
     @property
@@ -201,12 +206,6 @@ class LogProfile:
     def shared(self) -> int:
         """Addresses with so many different agents that several users may be behind each."""
         return self.clients.filter(pl.col("agents") >= _SHARED).height
-
-    @property
-    def without_body(self) -> int:
-        """Requests of methods that carry a body, whose body the log lacks."""
-        carrying = int(self.methods.filter(pl.col("method").is_in(_WITH_BODY))["requests"].sum())
-        return max(carrying - self.bodies, 0)
 
     def of_top_clients(self, number: int) -> float:
         """The share of all requests that come from the clients with the most."""

@@ -67,7 +67,7 @@ class Gap:
     Attributes:
         at: its first second.
         seconds: its length.
-        expected: requests at the rate of the hour before and the hour after it.
+        expected: requests at the lower rate of the hours before and after it, of its first hour at most.
     """
 
     at: int
@@ -122,10 +122,9 @@ def gaps(seconds: Ints, counts: Ints) -> tuple[Gap, ...]:
     empty = np.diff(seconds) - 1
     total = np.concatenate(([0], np.cumsum(counts)))
     begins, ends = seconds[:-1] + 1, seconds[1:]
-    around = total[np.searchsorted(seconds, begins)] - total[np.searchsorted(seconds, begins - HOUR)]
-    around += total[np.searchsorted(seconds, ends + HOUR)] - total[np.searchsorted(seconds, ends)]
-    covered = begins - np.maximum(begins - HOUR, seconds[0]) + np.minimum(ends + HOUR, seconds[-1] + 1) - ends
-    expected = empty * around / covered
+    before = total[np.searchsorted(seconds, begins)] - total[np.searchsorted(seconds, begins - HOUR)]
+    after = total[np.searchsorted(seconds, ends + HOUR)] - total[np.searchsorted(seconds, ends)]
+    expected = np.minimum(before, after) * np.minimum(empty, HOUR) / HOUR
     named = np.flatnonzero((empty >= _LEAST_GAP_S) & (expected >= _EXPECTED))
     longest = named[np.argsort(-empty[named], kind="stable")][:_GAPS]
     return tuple(Gap(int(begins[at]), int(empty[at]), float(expected[at])) for at in longest)

@@ -22,8 +22,11 @@ def when(second: int, zone: str) -> str:
 
 
 def rate(value: float) -> str:
-    """A rate with its unit: ``35.9/s``; below one in ten seconds ``3/min``."""
-    return f"{value:.3g}/s" if value >= 0.1 or not value else f"{value * MINUTE:.3g}/min"
+    """A rate with its unit: ``35.9/s``, ``3/min``, ``2.5/h``, ``1.2/day``."""
+    for length, unit in ((1, "s"), (MINUTE, "min"), (HOUR, "h")):
+        if value * length >= 0.1 or not value:
+            return f"{value * length:.3g}/{unit}"
+    return f"{value * _DAY_S:.3g}/day"
 
 
 def sentences(profile: LogProfile) -> Iterator[tuple[str, str]]:
@@ -103,7 +106,7 @@ def _bursts(profile: LogProfile) -> Iterator[tuple[str, str]]:
         at = when(rise.at, profile.zone)
         yield "steepest rise", f"from {rate(rise.before)} to {rate(rise.after)} within a minute, at {at}"
     for gap in profile.gaps:
-        expected = f"{gap.expected:,.0f} are expected, by the hours around it"
+        expected = f"{gap.expected:,.0f} or more are expected, by the hours before and after it"
         yield "gap", f"{_span(gap.seconds)} without a request from {when(gap.at, profile.zone)} on; {expected}"
 
 

@@ -25,8 +25,8 @@ def _kept(name: str, help: str, metavar: str, flags: str = "") -> Option:
 
 # fmt: off
 _FORMAT: Final = Option("convert inspect", "format", k.TEXT,
-       "Format of LOG: a name (see above), a log_format or LogFormat string, or nginx.conf#name.", "FORMAT",
-       "-f --format", "auto")
+                        "Format of LOG: a name (convert --help lists them), a log_format or LogFormat string, or "
+                        "nginx.conf#name.", "FORMAT", "-f --format", "auto")
 _TIMEZONE: Final = Option("convert", "timezone", k.TEXT,
                           "Time zone of times without offset, such as Europe/Berlin.  [default: UTC]", "ZONE")
 _UNITS: Final = (

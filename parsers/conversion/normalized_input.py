@@ -21,6 +21,8 @@ from logreplay.parsers.fields import values
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+NORMALIZED: Final = "normalized CSV"
+"""The name of the format in reports."""
 _BELOW: Final = {
     "rc": 1000,
     "bytes": values.MOST_BYTES,
@@ -76,7 +78,7 @@ class Tables:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        self.report.format, self.report.share, self.report.resolution_s = "normalized CSV", 1.0, 1e-6
+        self.report.format, self.report.share, self.report.resolution_s = NORMALIZED, 1.0, 1e-6
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -193,3 +193,41 @@ def test_a_normalized_csv_is_checked_as_convert_checks_it(logreplay: Logreplay, 
         done = logreplay("inspect", *words)
         assert (done.exit_code, done.stdout) == (1, "")
         assert said in done.output
+
+
+def test_routes_come_in_the_order_of_their_requests(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    urls = ["/rare", *["/often"] * 5, "/seldom", "/seldom", *["/mostly"] * 9]
+    line = {"client": "192.0.2.1", "day": "05", "time": "00:00:00", "method": "GET", "status": 200, "agent": "-"}
+    path.write_text("".join(LINE.format(url=url, **line) for url in urls))
+    found = library.inspect(path).routes
+    assert found["route"].tolist() == ["/mostly", "/often", "/seldom", "/rare"]
+    assert found["requests"].tolist() == [9, 5, 2, 1]
+
+
+def test_bodies_of_captured_requests_are_not_missing(tmp_path: Path) -> None:
+    path = tmp_path / "a.har"
+    request = {"method": "POST", "url": "http://a.example/", "headers": [], "postData": {"text": "a=1"}}
+    entries = [
+        {"startedDateTime": "2026-01-05T00:00:00Z", "request": {**request, **more}, "response": {"status": 200}}
+        for more in (dict[str, object](), {}, {"postData": {}})
+    ]
+    path.write_text(json.dumps({"log": {"entries": entries}}))
+    assert library.inspect(path).summary["without_body"] == 1
+
+
+def test_a_zone_that_cannot_be_computed_with_is_refused(logreplay: Logreplay, log: Path) -> None:
+    done = logreplay("inspect", log, "--timezone", "Factory")
+    assert done.exit_code == 2
+    assert "--timezone 'Factory': " in done.output
+
+
+def test_secrets_in_the_address_of_a_log_are_shown_nowhere(log: Path) -> None:
+    secret = log.rename(log.with_name("a?token=s3cret.log"))
+    found = library.inspect(secret)
+    assert "s3cret" not in found.html() + json.dumps(found.summary) + found.sentence
+
+
+def test_anything_but_a_path_is_refused_with_a_sentence() -> None:
+    with pytest.raises(library.UsageError, match="expected the path of a log"):
+        library.inspect(["a.log"])  # type: ignore[arg-type]
