@@ -6,6 +6,7 @@ import pytest
 
 from accuracy import duet
 from accuracy.duet import Cell, different, estimates, judged
+from accuracy.duet_files import verdicts
 
 RUNS = 60
 
@@ -65,3 +66,9 @@ def test_of_twenty_routes_the_one_that_became_slower_is_named_and_seldom_another
 def test_a_longer_run_finds_what_a_short_one_cannot_decide() -> None:
     short = Cell("apart", 60, apart=(0.04, 8))
     assert called(short, 1.1, runs=30) < called(replace(short, seconds=240), 1.1, runs=30)
+
+
+def test_the_command_finds_ten_percent_between_result_logs_in_files_and_nothing_between_equal_ones() -> None:
+    calm = Cell("calm", 20)
+    assert verdicts(calm, 3, 1, 1.1) == ["slower"] * 3
+    assert not {*verdicts(calm, 3, 1, at_once=False)} & {"slower", "faster"}
