@@ -106,10 +106,12 @@ class Arrivals(asyncio.Protocol):
     """A target that answers everything with nothing, and notes when each request came."""
 
     noted: list[tuple[int, bytes]]
+    held: list[asyncio.Transport]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self.held.append(transport)
 
     def data_received(self, data: bytes) -> None:
         self.noted.append((time.perf_counter_ns(), data.split(b" ", 2)[1]))
@@ -123,10 +125,14 @@ def arrivals() -> Iterator[tuple[str, list[tuple[int, bytes]]]]:
 
     @asynccontextmanager
     async def serving() -> AsyncIterator[str]:
-        protocol = type("Noting", (Arrivals,), {"noted": noted})
+        held: list[asyncio.Transport] = []
+        protocol = type("Noting", (Arrivals,), {"noted": noted, "held": held})
         server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0)
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         server.close()
+        for transport in held:  # of processes that were killed and have not ended yet
+            transport.abort()
+        await asyncio.sleep(0)
 
     with beside(serving) as url:
         yield url, noted
