@@ -70,7 +70,7 @@ def _alone(balance: pl.DataFrame, rates: Floats) -> Iterator[SlowRoute]:
         drag = sum(w * np.maximum(growth[other], 0) for w, other in zip(weight, others, strict=True))
         behind = (over[name] >= 0.5) & (growth[name] > MORE * drag)
         bad = (behind | (fails[name] >= 0.5)) & (calm > 0.5)
-        if (first := _lasting(bad)) is not None:
+        if first := _lasting(bad):  # a route that is bad at the lowest rate shows no limit
             later = np.isin(part["rate"].to_numpy(), rates[first:][behind[first:]])
             completed = float(np.median(part["completed"].to_numpy()[later])) if behind[first] else float("nan")
             yield SlowRoute(name, share[name], float(rates[first]), completed)

@@ -40,7 +40,7 @@ PAUSE: Final = 0.5
 FALLS: Final = 1.12
 """Capacity falls at once if so many times more was carried as the backlog formed than in overload."""
 LASTING: Final = 2
-"""Overloaded rates, the highest, at which what lasts is no more than that."""
+"""Overloaded rates, the highest, whose goodput the lasting rate must explain."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _judge(table: pl.DataFrame, asked: Collection[float], routes: pl.DataFrame |
         fewer = table.filter((pl.col("rate") < rates[0]) & (pl.col("scheduled") < sentences.FEWEST_REQUESTS))
         text = sentences.saturated_at_first(rates[0], fewer, others=bool(limited.height))
         return no_verdict(text + sentences.outages(measured), table)
-    alone = [] if routes is None else slow_routes(routes, rates)
+    alone = [] if routes is None else slow_routes(_that_count(routes, measured), rates)
     if alone and 0 < (first := rates.tolist().index(alone[0].first)) <= (
         len(rates) if first_bad is None else first_bad
     ):
@@ -155,6 +155,12 @@ def _judge(table: pl.DataFrame, asked: Collection[float], routes: pl.DataFrame |
     sentence = f"saturation ~{saturation.rate:.0f}/s ({_span(saturation)}): {saturation.why}"
     collapse = sentences.collapse(usable) if usable["over"][first_bad] else ""
     return SaturationVerdict(sentence + collapse + sentences.outages(measured), onset, saturation, None, table)
+
+
+def _that_count(routes: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:
+    """The routes of the steps that had no outage and that this machine could send."""
+    counted = measured.filter(pl.col("outage").is_null() & ~pl.col("generator"))["step"]
+    return routes.filter(pl.col("step").is_in(counted.implode()))
 
 
 def _span(estimate: RateEstimate) -> str:
@@ -305,7 +311,7 @@ def _of_routes(usable: pl.DataFrame, first: int, alone: list[SlowRoute]) -> Rate
     low, high = widened(rates, first)
     guesses = [route.completed / route.share for route in alone if route.completed > 0]
     guess = float(np.median(guesses)) if guesses else float(rates[first - 1 : first + 1].mean())
-    rate = min(guess, (1 + NEAR) * float(rates[first]))
+    rate = float(np.clip(guess, (1 - 2 * NEAR) * rates[first - 1], (1 + NEAR) * rates[first]))
     low = min(low, (1 - NEAR) * rate)  # near its limit the backlog of a small route is within chance
     named = [(each.name, each.share) for each in alone]
     why = sentences.of_routes(usable, first, named, grows=bool(guesses))

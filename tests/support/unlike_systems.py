@@ -14,6 +14,7 @@ import polars as pl
 
 import simulate
 from logreplay.analysis.analyze import Analysis, analyse
+from logreplay.analysis.tables.route_balance import SCHEMA
 from simulate import Arrivals, waits
 from support.simulated_systems import (
     GROWS,
@@ -461,3 +462,20 @@ def swept(name: str, sweep: Sweep = WIDE, seed: int = 0) -> Analysis:
     """The verdict on one sweep of a system."""
     rng = np.random.default_rng(seed)
     return analyse(system(name).serve(sweep.arrivals(rng), rng))
+
+
+def balance_of(**bad: tuple[float, float]) -> pl.DataFrame:
+    """Steps at 100 to 500/s: of each route from which rate on it is bad, and its answers/s there."""
+    rows = []
+    for step, rate in enumerate((100.0, 200.0, 300.0, 400.0, 500.0)):
+        for name, (first, completed) in {"calm": (1e9, 0.0), **bad}.items():
+            behind = rate >= first and completed >= 0
+            rows.append(
+                {
+                    "step": step, "rate": rate, "route": f"/{name}", "share": 0.8 if name == "calm" else 0.1,
+                    "scheduled": 1000, "errors": 500 * (rate >= first and completed < 0),
+                    "completed": completed if behind else rate / 10, "growth": 0.5 * behind,
+                    "trend_z": 4.0 * behind, "drift": 5.0 * behind,
+                }
+            )  # fmt: skip
+    return pl.DataFrame(rows, schema=SCHEMA)

@@ -7,7 +7,7 @@ import simulate
 from logreplay.analysis.input import arrays
 from logreplay.analysis.tables.route_balance import route_balance
 from logreplay.analysis.tables.slow_routes import slow_routes
-from support.unlike_systems import WIDE, swept
+from support.unlike_systems import WIDE, balance_of, swept
 
 
 def test_a_route_with_a_pool_of_its_own_is_named_with_its_share() -> None:
@@ -35,3 +35,9 @@ def test_a_sweep_of_which_all_routes_share_a_queue_names_none() -> None:
     balance = route_balance(requests)
     assert balance["route"].n_unique() == 4
     assert slow_routes(balance, np.unique(balance["rate"].to_numpy())) == []
+
+
+def test_a_route_that_fails_at_every_rate_hides_no_route_that_saturates_alone() -> None:
+    balance = balance_of(broken=(0.0, -1.0), slow=(300.0, 20.0))
+    (found,) = slow_routes(balance, np.array([100.0, 200.0, 300.0, 400.0, 500.0]))
+    assert (found.name, found.first, found.completed) == ("/slow", 300.0, 20.0)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from logreplay.analysis.verdict.saturation import by_rate, find_onset, first_lasting, judge, widened
 from logreplay.analysis.verdict.saturation_sentences import check_feasible
+from support.unlike_systems import balance_of
 
 FLOATS = (
     *("mean", "p50", "p90", "p95", "p99", "sent", "settled_goodput", "slope", "lag_p95", "rate"),
@@ -378,3 +379,12 @@ def test_steps_without_any_time_are_judged_all_the_same() -> None:
     told = judge(table(*good)).sentence
     assert told == "no saturation up to 250/s: no backlog grows; how response times rise is unknown"
     assert judge(table(*good, *bad)).saturation.found
+
+
+def test_a_route_that_answers_next_to_nothing_in_overload_puts_saturation_under_no_rate_that_was_carried() -> None:
+    rates = [100.0, 200.0, 300.0, 400.0, 500.0]
+    steps = table(*(step(rate) for rate in rates)).with_columns(step=pl.int_range(5, dtype=pl.Int64))
+    found = judge(steps, (), balance_of(slow=(300.0, 1.0))).saturation
+    assert found.why == "the backlog grows from 200–300/s on, only on route /slow (10 % of the requests)"
+    assert found.rate == pytest.approx(170)
+    assert (found.low, found.high) == (pytest.approx(100), pytest.approx(400))
