@@ -17,7 +17,7 @@ from logreplay.analysis.tables.aggregate import SETTLE, Windows, step_windows
 
 LEAST: Final = 0.05
 """Share of the requests from which on a route is looked at by itself; the others are one group."""
-SAMPLE: Final = 1_000_000
+SAMPLE: Final = 500_000
 """Requests from which on a sample of about so many is enough: the tables of a large log take no longer."""
 BLOCKS: Final = 10
 _OTHERS: Final = "(other routes)"
