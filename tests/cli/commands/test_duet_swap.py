@@ -42,7 +42,14 @@ def swapped(log: Path, servers: list[RecordingServer], folder: Path, *more: obje
 
 
 @pytest.mark.parametrize(
-    "more", [(), ("--workers", 2), ("--by-client",), ("--sender", "aiohttp"), ("--no-keep-alive",)]
+    "more",
+    [
+        (),
+        *(
+            pytest.param(words, marks=pytest.mark.slow)
+            for words in (("--workers", 2), ("--by-client",), ("--sender", "aiohttp"), ("--no-keep-alive",))
+        ),
+    ],
 )
 def test_each_pair_gets_its_requests_in_its_turns_and_rows_say_which(
     four: list[RecordingServer], log: Path, tmp_path: Path, more: tuple[object, ...]
