@@ -116,7 +116,7 @@ def duet(folder: str | PathLike[str], *, tolerance: float = AT_ONCE_TOLERANCE) -
     """
     warn("analysis.duet is going away; use logreplay.analyze", DeprecationWarning, stacklevel=2)
     baseline, candidate = _sides(folder)
-    return comparison.compare_duet(baseline, candidate, tolerance)
+    return comparison.compare_duet(baseline, candidate, tolerance, comparison.second_baseline(baseline, candidate))
 
 
 def pairs(folder: str | PathLike[str]) -> "pd.DataFrame":

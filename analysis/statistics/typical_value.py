@@ -1,10 +1,10 @@
 """Estimates the typical value of a series whose neighbours depend on each other, such as logarithms of ratios of pairs.
 
-Theory of operation. Two targets wander each by itself, over seconds or minutes, and nobody knows over how many. The
-error of a mean of such values comes from the slow waves in them. So the test of a value h works on scores: the blocks
-of half a second minus h, clipped at 1.5 times their usual scatter. If h is the typical value, the scores have the mean
-0. Their 16 slowest cosines show how much such a mean moves by itself. How the power at the frequency 0 follows from
-that of the cosines depends on the spectrum, so several are weighed by how well they explain the cosines: white noise,
+Theory of operation. The speed of each target wanders, over seconds or minutes; the time is unknown. The error of a mean
+of such values comes from the slow waves in them. So the test of a value h works on scores: the blocks of half a second
+minus h, clipped at 1.5 times their usual scatter. If h is the typical value, the scores have the mean 0. Their 16
+slowest cosines show how much such a mean moves by itself. How the power at the frequency 0 follows from that of the
+cosines depends on the spectrum, so several are weighed by how well they explain the cosines: white noise,
 and mixtures of white noise and first-order autoregressions with times from a 60th of the length to 3 times the length.
 The probability of h is the weighted mean of those of Student's t. The interval holds all h whose probability is above
 the doubt, so that it excludes 0 exactly if the test of 0 does.
@@ -14,7 +14,7 @@ a rare block is not typical. The clipping is about h, not about the estimate: wh
 are all alike, even if by how much wanders.
 
 A second instance of the baseline shows how much equal targets wander. Then the candidate is compared with both, and
-the scores of baseline against baseline tell of the same spectra, and of the frequency 0 too.
+the scores of baseline against baseline have the same spectra, and show the power at the frequency 0 too.
 
 Source: Huber, Robust estimation of a location parameter, 1964; Müller, A theory of robust long-run variance estimation,
 2007 (cosines); the tables of docs/accuracy.md measure it.

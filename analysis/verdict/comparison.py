@@ -236,7 +236,7 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
     if tolerance is None:
         tolerance = usual_tolerance(*runs)
     if not more and of_a_duet(baseline, candidate):
-        return compare_duet(baseline, candidate, tolerance, _second_baseline(baseline, candidate))
+        return compare_duet(baseline, candidate, tolerance, second_baseline(baseline, candidate))
     found = [pair_of_runs(old, new, at_once=of_a_duet(old, new)) for old, new in _pairs(runs)]
     judged = _judged(found)
     notes = list(dict.fromkeys(note for each in found for note in each.notes))
@@ -266,7 +266,7 @@ def check_no_copies(runs: Sequence[Source]) -> None:
                 )
 
 
-def _second_baseline(baseline: Source, candidate: Source) -> Path | None:
+def second_baseline(baseline: Source, candidate: Source) -> Path | None:
     """The result log of the second baseline of a duet, if these are its other two in their own roles."""
     old, new = (sources.locate(Path(str(run))) for run in (baseline, candidate))
     if [path.name.partition(".")[0] for path in (old, new)] != ["baseline", "candidate"] or old.parent != new.parent:

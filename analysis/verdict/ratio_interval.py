@@ -44,7 +44,7 @@ SWAPPED_DOUBT: Final = 0.005
 """Doubt where two pairs of targets took turns: their estimate assumes nothing, and keeps what it states to the full."""
 _DRIFT_DOUBT: Final = 0.01
 _FEWEST_BURSTS: Final = 8.0
-"""Seconds that count alike with requests above a percentile, or it is not compared: a few bursts tell nothing."""
+"""Seconds that count alike with requests above a percentile, or it is not compared."""
 _BURSTS_PER_S: Final = 0.6
 """So many of them for each second of a short run are enough."""
 _LEFT_OUT: Final = 0.2

@@ -127,7 +127,7 @@ def pair_of_runs(
     notes += _sent_late(valid)
     if at_once:
         old = old.sort("seq")
-    turns = [name for name in (SWAP_TURN, SECOND_PAIR) if name in old.columns]
+    turns = [name for name in (SWAP_TURN, SECOND_PAIR) if name in old.columns and name in new.columns]
     pairs = old.select(*dict.fromkeys((*key, *_OF_BOTH, *_OF_BASELINE, *turns))).join(
         new.select(*key, *_OF_BOTH), on=key, suffix="_new", maintain_order="left"
     )
@@ -162,6 +162,9 @@ def _with_noise(timed: pl.DataFrame, noise: Source, notes: list[str]) -> pl.Data
     if known.height < _NOISE_KNOWN * timed.height:
         notes.append("the second baseline answered too few of the requests to show how much equal targets differ")
         return timed
+    if left := timed.height - known.height:
+        was = number_of(left, "pair is", "pairs are")
+        notes.append(f"{was} left out of the times: the second baseline did not answer as expected")
     return known.with_columns(noise=(pl.col("second") / pl.col("response")).log())
 
 
@@ -174,7 +177,7 @@ def _without_turns(timed: pl.DataFrame) -> Iterator[str]:
 
 
 def _in_few_bursts(found: Collection[str]) -> Iterator[str]:
-    """Name the percentiles that are not compared, because too little tells of them."""
+    """Name the percentiles that are not compared, because too few requests are above them."""
     if names := [name for p in QUANTILES if (name := f"p{100 * p:g}") not in found]:
         yield (
             f"{' and '.join(names)}: not compared, since the requests above came in too few bursts of time; run longer"

@@ -327,6 +327,23 @@ def test_a_second_baseline_is_none_of_other_roles_nor_of_another_duet(tmp_path: 
     assert compare(baseline, candidate).as_dict() == compare_duet(baseline, candidate).as_dict()
 
 
+def test_pairs_that_the_second_baseline_did_not_answer_are_counted(tmp_path: Path) -> None:
+    failing = pl.when(pl.col("seq") % 20 == 0).then(500).otherwise("rc")
+    baseline, candidate, _ = with_second_baseline(tmp_path, rc=failing)
+    found = compare(baseline, candidate)
+    assert found.change
+    assert found.change.count == 5700
+    assert found.notes[0] == ("300 pairs are left out of the times: the second baseline did not answer as expected")
+
+
+def test_logs_of_which_one_has_turns_are_compared_without_them(tmp_path: Path) -> None:
+    baseline, candidate, noise = with_second_baseline(tmp_path)
+    noise.unlink()
+    turns = pl.read_csv(baseline).with_columns(swap_turn=pl.col("scheduled").cast(int) // 2, target=pl.lit("a"))
+    turns.write_csv(baseline)
+    assert compare(baseline, candidate).sentence.startswith("slower by ")
+
+
 def test_a_second_baseline_that_hardly_answered_is_not_used(tmp_path: Path) -> None:
     failing = pl.when(pl.col("seq") % 2 == 0).then(500).otherwise("rc")
     baseline, candidate, _ = with_second_baseline(tmp_path, rc=failing)
