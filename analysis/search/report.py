@@ -30,7 +30,7 @@ def sentence(search: Search, tps: float | None = None) -> str:
     answer, goal = answer_of(search), search.goal
     text = goal.text
     bounds = " and ".join(map(str, goal.bounds))
-    if not search.trials or answer.why == "generator":
+    if not search.measured or answer.why == "generator":
         return f"no trial at {text(goal.start)} was valid, {_GENERATOR_BOUND}: nothing is known of the target"
     if search.judging.fails_anyway is not None:
         errors = next(bound for bound in goal.bounds if bound.statistic == "errors")

@@ -114,6 +114,11 @@ class Search:
         return len(self.judging.valid)
 
     @property
+    def measured(self) -> bool:
+        """Whether a trial was valid; a rate above the completions of an invalid one has failed without one."""
+        return any(not each.outcome.void for each in self.judged)
+
+    @property
     def high_void(self) -> bool:
         """Whether `high` could not be sent."""
         return self.high is not None and self.high == self._unsendable

@@ -128,7 +128,7 @@ class _RateSearch:
         text = report.sentence(self.search, call.tps)
         facts = report.slo(self.search, call.tps) | {"seed": call.request_rules.seed}
         more: dict[str, Any] = {"answer": text, "slo": facts, **urls}
-        if not self.search.trials or answer.why == "generator":
+        if not self.search.measured or answer.why == "generator":
             more["verdict"] = "GENERATOR_BOUND"
         elif answer.holds:  # it rests on a valid trial, whatever others were
             more["verdict"] = "VALID"

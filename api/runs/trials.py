@@ -167,9 +167,9 @@ class _Look:
         under_way = self._under_way(seen.seq, taken_up, int(known.sum()))
         return observe(
             self._search.goal.bounds,
-            np.append(due, under_way),
-            np.append(ended, np.full(len(under_way), np.inf)),
-            np.append(seen.failed & known, np.zeros(len(under_way), np.bool_)),
+            np.append(due[seen.sent], under_way),
+            np.append(ended[seen.sent], np.full(len(under_way), np.inf)),
+            np.append((seen.failed & known)[seen.sent], np.zeros(len(under_way), np.bool_)),
             settle_s=self._trial.settle_s,
             until=min(until, self._trial.seconds),
         )

@@ -24,7 +24,7 @@ class RecentRequests:
 
     def __init__(self, results: Results) -> None:
         self._results = results
-        self._parts: list[tuple[NDArray[np.int64], Floats, Floats, Floats, NDArray[np.bool_]]] = []
+        self._parts: list[tuple[NDArray[np.int64], Floats, Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]] = []
 
     def write(self, rows: pl.DataFrame) -> None:
         """Append rows (see `logreplay.replay.results.result_log.Results`)."""
@@ -40,7 +40,8 @@ class RecentRequests:
         )
         seq, scheduled, response, lag, status, expected, error = (column.to_numpy() for column in kept.get_columns())
         response = np.where(error == ERROR_CODES["cancelled"], np.inf, response)
-        self._parts.append((seq, scheduled, response, lag, failed(error, status, expected)))
+        sent = error != ERROR_CODES["dropped"]
+        self._parts.append((seq, scheduled, response, lag, failed(error, status, expected), sent))
 
     def close(self) -> None:
         """Finish the result log."""
@@ -67,6 +68,7 @@ class EndedRequests:
         response: (n,) seconds from the scheduled instant to the end; inf if it was cancelled.
         lag: (n,) of these, generator lag.
         failed: (n,) whether it failed (`logreplay.core.record.failed`).
+        sent: (n,) whether it was sent; a dropped one is no failure of the target.
     """
 
     seq: NDArray[np.int64]
@@ -74,6 +76,9 @@ class EndedRequests:
     response: Floats
     lag: Floats
     failed: NDArray[np.bool_]
+    sent: NDArray[np.bool_]
 
 
-_NONE: Final = EndedRequests(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.bool_))
+_NONE: Final = EndedRequests(
+    np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.bool_), np.zeros(0, np.bool_)
+)

@@ -305,6 +305,15 @@ def test_an_overload_on_a_busy_machine_is_tried_once_more_and_then_has_failed() 
     assert 0.85 * 180 < search.next.rate < 0.97 * 180
 
 
+def test_an_overload_of_which_no_trial_was_valid_says_nothing_of_the_target() -> None:
+    """It ended with ``verdict: VALID``, and a bound that does not hold even at the lowest rate."""
+    search = Search(Goal((P99,), start=160, budget_s=120.0))
+    while isinstance(search.next, Trial):
+        search.tell(replace(overloaded(search.next, 100), void="others used 60 %", contended=True))
+    assert not search.measured
+    assert sentence(search).startswith("no trial at 160/s was valid, this machine was too slow or too busy")
+
+
 def test_a_target_that_completes_less_under_overload_than_it_kept_gets_a_lower_promise() -> None:
     search = Search(Goal((P99,), start=128, budget_s=120.0))
     while isinstance(search.next, Trial) and search.next.phase != "confirm":

@@ -26,6 +26,7 @@ from logreplay.replay.results.live_samples import RecentRequests
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults, Results
 from logreplay.replay.schedules.rates import Schedule
+from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.runs.trials import by_chance, drive, evenly, users
 from search_servers import Server, responses
 from simulate import SimulatedQueue
@@ -158,6 +159,21 @@ def test_a_target_that_fails_all_requests_fails_its_trials_however_busy_the_mach
     search = searched(log, goal, contention=busy, sender=FailingServer(0.005, stall=(0.0, 0.0)))
     assert {judged.verdict for judged in search.judged} == {"fail"}
     assert sentence(search) == "p99 <= 30 ms and errors <= 1 % does not hold even at 20/s"
+
+
+class DroppingSender(OneServerQueue):
+    """Drops every tenth request, as a sender with a time limit does that is late."""
+
+    def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
+        error = ERROR_CODES["dropped"] if seq % 10 == 0 else 0
+        self._loop.call_at(start / 1e9 + 0.002, self._done, seq, start, 0, 0, 2_000_000, 0, 10, 200, error)
+
+
+def test_dropped_requests_are_no_failures_of_the_target(log: Path) -> None:
+    goal = Goal((Bound("p99", 0.03), Bound("errors", 0.01)), start=40, trial_s=4, trials=3, highest=60)
+    search = searched(log, goal, evenly, sender=DroppingSender(0.002, stall=(0.0, 0.0)))
+    assert {judged.findings[1].cost for judged in search.judged} == {0.0}
+    assert "fail" not in {judged.verdict for judged in search.judged}
 
 
 class FailingAboveAHundred(OneServerQueue):
@@ -339,8 +355,9 @@ def test_a_signal_while_the_rows_are_evaluated_says_that_they_are_kept(
 
 
 @pytest.mark.alone
-def test_find_writes_a_folder_with_the_answer_and_all_trials(tmp_path: Path) -> None:
-    arguments = ["--p99", "400ms", "--start", "80", "--max-tps", "120", "--trial", "2s", "--tps", "1000"]
+def test_find_writes_a_folder_with_the_answer_and_all_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
+    arguments = ["--p99", "400ms", "--start", "80", "--max-tps", "120", "--trial", "1s", "--tps", "1000"]
     for attempt in range(4):
         folder = tmp_path / str(attempt)
         done = CliRunner().invoke(cli, ["find", *arguments, "-o", str(folder)], standalone_mode=False)

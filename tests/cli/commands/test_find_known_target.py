@@ -39,23 +39,24 @@ def late(rate: float) -> float:
 @pytest.mark.alone
 def test_the_bracket_holds_what_queueing_theory_says_of_the_target(log: Path, tmp_path: Path) -> None:
     assert late(0.98 * MDK.truth) < 0.01 < late(1.02 * MDK.truth)
-    arguments = ("--p99", "120ms", "--start", "95", "--max-tps", "220", "--trial", "10s", "--precision", "10%")
+    arguments = ("--p99", "120ms", "--start", "95", "--max-tps", "220", "--budget", "40s", "--precision", "10%")
     with spawned(log, ServerCapacity(workers=8, service_s=0.040)) as url:
         done = find(log, url, tmp_path / "find", *arguments)
     assert done.exception is None
     summary = json.loads((tmp_path / "find" / "summary.json").read_text())
     slo = summary["slo"]
     # without a capacity, a trial that was disturbed is the upper end
-    if not (slo["capacity"] and slo["low"] <= MDK.truth <= slo["high"]):
+    if not (slo["capacity"] and slo["low"] <= 1.05 * MDK.truth and MDK.truth <= slo["high"]):
         disturbed = any(trial["verdict"] == "void" for trial in slo["trials"])
         disturbed |= "busy_machine" in {finding["code"] for finding in summary["findings"]}
         assert disturbed, done.stdout + done.stderr
         pytest.skip(f"this machine was disturbed: {done.stderr}")
-    assert slo["high"] <= 1.4 * slo["low"]
-    assert slo["low"] < slo["capacity"] <= slo["high"]
+    assert slo["high"] <= 1.7 * slo["low"]
+    assert slo["low"] <= slo["capacity"] <= slo["high"]
+    assert slo["held_s"] >= 15
     assert slo["confirmations"] >= 1
     assert len(slo["trials"]) <= 14
-    assert slo["seconds"] <= 200
+    assert slo["seconds"] <= 60
 
 
 @pytest.mark.alone
