@@ -11,7 +11,7 @@ from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialO
 from logreplay.analysis.statistics.quantiles import Floats
 from search_servers import HARD, LEAKS, MM1, MM4, PLAIN, WALL, Server, Speed, late, responses
 
-RUNS: Final = 60
+RUNS: Final = 20
 TIMEOUT_S: Final = 8.0
 AROUND_S: Final = 1.0
 """Time around a trial in which nothing is sent: a run begins on a whole second, and ends with its last row."""
