@@ -68,7 +68,7 @@ class EndedRequests:
         response: (n,) seconds from the scheduled instant to the end; inf if it was cancelled.
         lag: (n,) of these, generator lag.
         failed: (n,) whether it failed (`logreplay.core.record.failed`).
-        sent: (n,) whether it was sent; a dropped one is no failure of the target.
+        sent: (n,) False if it was dropped: it says nothing of the target.
     """
 
     seq: NDArray[np.int64]
