@@ -127,9 +127,10 @@ def _row(name: str, scores: Sequence[Score]) -> str:
     whole = Score(*(np.concatenate([getattr(each, key) for each in scores]) for key in Score.__slots__))
     kept = whole.promised[~np.isnan(whole.promised)]
     low, middle, high = np.quantile(kept, (0.05, 0.5, 0.95)) * 100 if len(kept) else (np.nan,) * 3
+    promises = f"{middle:+.1f} % | {low:+.0f} … {high:+.0f} %" if len(kept) else "– | –"
     return (
-        f"| {name} | {middle:+.1f} % | {low:+.0f} … {high:+.0f} % | {whole.near:.0%} | {whole.over:.1%} "
-        f"| {whole.without:.0%} | {whole.held:.0%} | {whole.seconds.max():.0f} |"
+        f"| {name} | {promises} | {whole.near:.0%} | {whole.over:.1%} | {whole.without:.0%} | {whole.held:.0%} "
+        f"| {whole.seconds.max():.0f} |"
     )
 
 
