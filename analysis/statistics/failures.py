@@ -62,7 +62,11 @@ def more_errors(
     lowest, place = np.unique(rate[known], return_inverse=True)
     failed = np.bincount(place, errors[known], len(lowest)).astype(np.int64)
     offered = np.bincount(place, scheduled[known], len(lowest)).astype(np.int64)
-    most, rates, size = min(max(2, len(lowest) // 3), len(lowest)), 1, _size_at_few(errors, scheduled, known, series)
+    most, rates, size = (
+        min(max(2, len(lowest) // 3), len(lowest)),
+        1,
+        _size_at_few(rate, errors, scheduled, known, series),
+    )
     while rates < most and not (
         _difference_low((failed[rates], offered[rates]), (failed[:rates].sum(), offered[:rates].sum()), size)
         > ERROR_SHARE
@@ -77,9 +81,10 @@ def more_errors(
     return more_failed | (errors > FAILING * scheduled), 0.0 if chance else base
 
 
-def _size_at_few(errors: Ints, scheduled: Ints, known: Flags, series: Sequence[Series]) -> float:
-    """How many failures come together in the steps of which few requests fail; 1 where none does."""
+def _size_at_few(rate: Floats, errors: Ints, scheduled: Ints, known: Flags, series: Sequence[Series]) -> float:
+    """How many failures come together at the lowest third of the rates, where few fail; 1 where none does."""
     few = known & (errors > 0) & (errors <= FEW * scheduled)
+    few &= rate <= (np.quantile(rate[known], 1 / 3) if known.any() else 0.0)
     chosen = [each for each, of_few in zip(series, few, strict=False) if of_few]
     return cluster_size(*chosen) if chosen else 1.0
 

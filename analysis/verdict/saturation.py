@@ -293,7 +293,8 @@ def _saturation(usable: pl.DataFrame, first: int) -> RateEstimate:
         rate = float(np.median(near) if near else rates[first - 1 : first + 1].mean())
         if (lasting := _lasting_rate(usable, first)) is not None:
             seen = usable["fell_behind"][first:].drop_nulls().to_numpy()
-            rate = float(np.clip(seen.max(), least, most)) if len(seen) else rate
+            wide = rates[first] > (1 + 2 * NEAR) * rates[first - 1]  # what was seen for a moment is no more exact
+            rate = float(np.clip(seen[0], least, most)) if len(seen) and wide else rate
             why += sentences.falls(rate, lasting)
         elif near:
             low, high = max(low, (1 - WITHIN) * rate), min(high, (1 + WITHIN) * rate)

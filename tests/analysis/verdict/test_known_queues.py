@@ -172,7 +172,7 @@ def test_the_same_again_at_each_rate_changes_no_verdict(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["M/M/4", "noisy"])
-def test_three_trials_of_each_rate_give_a_range_a_step_wider_than_the_bracket(name: str) -> None:
+def test_three_trials_of_each_rate_give_a_range_at_most_a_step_wider_than_the_bracket(name: str) -> None:
     server, capacity = WALLS[name]
     gap, errors = RATES[1] - RATES[0], []
     for seed in range(0, 30, 3):
@@ -181,7 +181,7 @@ def test_three_trials_of_each_rate_give_a_range_a_step_wider_than_the_bracket(na
         assert bend.low
         assert bend.high
         assert bend.low <= bend.rate <= bend.high
-        assert bend.high - bend.low == pytest.approx(3 * gap)
+        assert bend.high - bend.low <= 3 * gap + 1e-6
         assert bend.low <= capacity <= bend.high
         errors.append(abs(bend.rate / capacity - 1))
     assert sorted(errors)[8] < 0.06, errors
