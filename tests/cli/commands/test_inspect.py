@@ -207,10 +207,11 @@ def test_routes_come_in_the_order_of_their_requests(tmp_path: Path) -> None:
 
 def test_bodies_of_captured_requests_are_not_missing(tmp_path: Path) -> None:
     path = tmp_path / "a.har"
+    changes: list[dict[str, object]] = [{}, {}, {"postData": {}}]
     request = {"method": "POST", "url": "http://a.example/", "headers": [], "postData": {"text": "a=1"}}
     entries = [
         {"startedDateTime": "2026-01-05T00:00:00Z", "request": {**request, **more}, "response": {"status": 200}}
-        for more in (dict[str, object](), {}, {"postData": {}})
+        for more in changes
     ]
     path.write_text(json.dumps({"log": {"entries": entries}}))
     assert library.inspect(path).summary["without_body"] == 1
