@@ -337,7 +337,7 @@ def _duet(case: Case, ran: Ran, folder: Path | None) -> Iterator[Finding]:
     else:
         heights = {name: log.height for name, log in logs.items()}
         if ran.code in (4, 130):  # the end may have come between the two requests of a pair
-            last = min(cast(int, log["seq"].max()) for log in logs.values())
+            last = min(cast(int, log["seq"].max()) if log.height else -1 for log in logs.values())
             logs = {name: log.filter(pl.col("seq") <= last) for name, log in logs.items()}
         same = all(log.equals(logs["baseline"]) for log in logs.values())
         if len(logs) < len(kinds) or not same or max(heights.values()) - min(heights.values()) > 1:
