@@ -35,7 +35,9 @@ def test_what_the_machines_differ_by_is_no_change() -> None:
 @pytest.mark.parametrize("of", ["equal", "drift", "step", "each 20 s"])
 def test_whatever_one_machine_does_equal_versions_are_seldom_called_different(of: str) -> None:
     at = np.arange(60)
-    machine = {"equal": 0 * at, "drift": at / 100, "step": 0.4 * (at > 35), "each 20 s": 1.0 * (at % 20 < 2)}[of]
+    machine = {"equal": 0.0 * at, "drift": at / 100, "step": 0.4 * (at > 35), "each 20 s": 1.0 * (at % 20 < 2)}[
+        of
+    ].astype(np.float64)
     ends = [found.ends(0.995) for seed in range(400) if (found := swapped.estimate(*series(seed, machine=machine)))]
     assert len(ends) == 400
     assert sum(not low <= 0 <= high for low, high in ends) <= 8

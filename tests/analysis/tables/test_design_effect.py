@@ -14,7 +14,10 @@ def effects(rate: float, seed: int) -> list[float]:
     """Of p90 and p99 of a minute at an M/M/4 server that carries 250/s."""
     rng = np.random.default_rng(seed)
     requests = arrays.read(simulate.serve(simulate.sweep([rate], 60, rng), SimulatedQueue(4, 0.016), rng))
-    return design_effects(requests, START, STOP, np.quantile(requests.response, [[0.9, 0.99]]) / 1e6)[0].tolist()
+    found: list[float] = design_effects(requests, START, STOP, np.quantile(requests.response, [[0.9, 0.99]]) / 1e6)[
+        0
+    ].tolist()
+    return found
 
 
 def test_requests_that_wait_together_count_for_less() -> None:

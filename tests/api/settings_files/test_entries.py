@@ -4,7 +4,12 @@ from pathlib import Path
 
 from logreplay.settings_files.entries import entries, nearest, shared
 
-KNOWN = {"run": {"tps": "rate", "out": "file"}, "sweep": {"out": "file"}, "find": {"out": "file"}, "plot": {"out": 1}}
+KNOWN: dict[str, dict[str, object]] = {
+    "run": {"tps": "rate", "out": "file"},
+    "sweep": {"out": "file"},
+    "find": {"out": "file"},
+    "plot": {"out": 1},
+}
 
 
 def test_an_entry_at_the_top_is_for_all_commands_in_which_it_means_the_same_and_one_below_for_its_own(
