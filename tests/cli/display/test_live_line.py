@@ -39,7 +39,7 @@ NOW = Snapshot(
 
 def test_a_snapshot_is_told_in_one_line() -> None:
     assert text(NOW) == (
-        "step 1 · 48 s left · offered 50/s, sent 50, completed 48 · in flight 3 · p50 12.3 ms p95 1.5e+03 ms p99 12 s"
+        "step 1 · 48 s left · offered 50/s, sent 50, completed 48 · in flight 3 · p50 12.3 ms p95 1.5 s p99 12 s"
         " · lag p99 – · errors 3, dropped 4 · cpu 0.25 · gone – · RATE_MISSED"
     )
 
