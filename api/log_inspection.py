@@ -1,7 +1,8 @@
 """Inspects logs before they are replayed."""
 
+import shlex
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from logreplay.analysis.demand.log_profile import profile_of
 from logreplay.conversion import reading_options, text_of
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from logreplay.parsers.conversion.ingest import Progress
+
+_NO_REQUEST: Final = "no line is a request that can be replayed"
 
 
 def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progress | None" = None) -> InspectResult:
@@ -49,7 +52,8 @@ def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progre
     if profile is None:
         name, number, reason = next(iter(report.first_bad), ("", 0, ""))
         why = f"; {name}, line {number}: {reason}" if reason else ""
-        raise LogreplayError(f"{', '.join(names)}: no line is a request that can be replayed: {report.sentence()}{why}")
+        none = f"no request is left after {shlex.join(_words(given))}" if report.filtered else _NO_REQUEST
+        raise LogreplayError(f"{', '.join(names)}: {none}: {report.sentence()}{why}")
     zoned = [note for note in report.notes if note.startswith("--timezone")]  # each time has a zone of its own
     if zoned or (report.format == NORMALIZED and not (given["since"] or given["until"])):
         report.notes = [note for note in report.notes if note not in zoned]

@@ -47,9 +47,10 @@ def replays(logs: Sequence[str], profile: LogProfile, reading: Sequence[str] = (
         gives = "the target under the log's own traffic: its order, rate and bursts"
         found.append(Replay(f"logreplay run {named} TARGET --speed 1{options}", gives))
     low, high = _range(profile)
-    flat = ("the log's rate: requests come at even rates, in the order of the log",) if profile.timed else ()
+    flat = ("the course of the log's rate: each rate is held for some time",) if profile.timed else ()
     if profile.timed and profile.dispersion(1) > _BURSTY:
-        flat = (f"the log's bursts (index of dispersion {profile.dispersion(1):.3g}): requests come at even rates",)
+        bursts = f"the log's bursts (index of dispersion {profile.dispersion(1):.3g})"
+        flat = (f"{bursts}: each rate is held, and its requests are independent",)
     sweep = f"logreplay sweep {low}..{high} {named} TARGET"
     find = f"logreplay find {named} TARGET --p99 300ms"
     found.append(Replay(sweep, "the rate at which the target saturates", flat))

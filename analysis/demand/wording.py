@@ -113,7 +113,8 @@ def _bursts(profile: LogProfile) -> Iterator[tuple[str, str]]:
 def _clients(profile: LogProfile) -> str:
     least = "at least " if "clients" in profile.cut else ""
     text = f"{least}{number_of(profile.clients.height, 'address', 'addresses')}; the busiest sends "
-    text += f"{_percent(profile.of_top_clients(1))} of the requests, ten send {_percent(profile.of_top_clients(10))}"
+    text += f"{_percent(profile.of_top_clients(1))} of the requests"
+    text += f", ten send {_percent(profile.of_top_clients(10))}" if profile.clients.height > 10 else ""
     if shared := profile.shared:
         has = "has" if shared == 1 else "have"
         text += f"; {shared:,} {has} 10 or more different agents: several users may be behind one address"

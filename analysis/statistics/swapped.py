@@ -46,6 +46,21 @@ def estimate(at: Floats, values: Floats, turns: Ints, second: Bools) -> Estimate
         turns: (n,) the turn of each: of 0 and 1, 2 and 3, ... one is that of each pair of targets.
         second: (n,) whether it was that of the second pair.
     """
+    found = _of_turns(at, values, turns, second)
+    return estimates.mean(found[0], float(np.ptp(at))) if found else None
+
+
+def machines(at: Floats, values: Floats, turns: Ints, second: Bools) -> Estimate | None:
+    """Estimate what the first pair of targets adds to the value, and the second takes away; arguments as `estimate`.
+
+    It is what the machines differ by; or, if the targets of the second pair stand in each other's place, the change.
+    """
+    found = _of_turns(at, values, turns, second)
+    return estimates.mean(found[1], float(np.ptp(at))) if found else None
+
+
+def _of_turns(at: Floats, values: Floats, turns: Ints, second: Bools) -> tuple[Floats, Floats] | None:
+    """The mean of both turns, and half of the difference of first and second pair, each time that both had theirs."""
     if not len(at):
         return None
     half = (at // _BLOCK_S).astype(np.int64)
@@ -57,7 +72,8 @@ def estimate(at: Floats, values: Floats, turns: Ints, second: Bools) -> Estimate
     both = np.flatnonzero((numbers[:-1] % 2 == 0) & (np.diff(numbers) == 1))
     if len(both) < FEWEST:
         return None
-    return estimates.mean((of_turn[both] + of_turn[both + 1]) / 2, float(np.ptp(at)))
+    sign = np.where(second[first][np.searchsorted(turn, numbers[both])], -1.0, 1.0)
+    return (of_turn[both] + of_turn[both + 1]) / 2, sign * (of_turn[both] - of_turn[both + 1]) / 2
 
 
 def times_of(turns: Sequence[Ints]) -> list[Ints]:

@@ -156,8 +156,10 @@ def capacity(
     found = carried_rate(valid, percentile, within, limit, max(len(estimates), 1))
     if found.likely is None:
         missed = _missed(valid, found.lowest, percentile)
-        text = f"{bound} is not kept even at {found.lowest:g}/s, {missed}: sweep lower{remarks}"
-        return replace(told, sentence=text, high=found.lowest)
+        unknown = any(each.rate < found.lowest for each in left_out)
+        remedy = "lower rates do not count, so use longer steps" if unknown else "sweep lower"
+        text = f"{bound} is not kept {'' if unknown else 'even '}at {found.lowest:g}/s, {missed}: {remedy}{remarks}"
+        return replace(told, sentence=text, high=None if unknown else found.lowest)
     room = math.inf if limit is None else (1 - NEAR) * limit
     near = f"one machine saturates at about {_rate(limit)}" if limit else ""
     if found.lowest > room:

@@ -322,7 +322,7 @@ def _judged(found: Sequence[PairOfRuns]) -> _Judged:
     by_route = [
         of_routes(whole, each.deviations(routes)) if whole else {} for each, whole in zip(found, wholes, strict=True)
     ]
-    several_rates = rates if len(rates) > 1 else []
+    several_rates = [rate for rate in rates if rate] if len(rates) > 1 else []  # 0: none was asked for
     by_rate = [{rate: part for rate in several_rates if (part := each.part(pl.col("rate") == rate))} for each in found]
     if len(found) == 1:
         change, quantiles = wholes[0], found[0].quantiles

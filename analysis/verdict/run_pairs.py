@@ -1,5 +1,6 @@
 """Reads two runs and finds the pairs of their requests: the same row at the same rate, or the same pair of a duet."""
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,8 @@ _OF_BOTH: Final = ("what", "kind", "good", "bytes", "response")
 _OF_BASELINE: Final = ("scheduled", "route", "rate")
 """Columns that a pair has of both runs, and of its baseline."""
 
+_PAIRS_APART: Final = 0.03
+"""Difference of two pairs of targets, as a logarithm, from which on it is told."""
 _NOISE_KNOWN: Final = 0.9
 """Share of the pairs that the second instance of the baseline must have answered, or it is not used."""
 
@@ -142,7 +145,7 @@ def pair_of_runs(
         timed = _with_noise(timed, noise, notes)
     timed = timed.select(*_TIMED, *turns, pl.col("^noise$"), log=(pl.col("response_new") / pl.col("response")).log())
     sides = _sides_of(timed) if paired else (answered(old), answered(new))
-    notes += _without_turns(timed) if turns else ()
+    notes += (*_without_turns(timed), *_between_pairs(timed)) if turns else ()
     pairs = pairs.with_columns(second=pl.col("scheduled").cast(pl.Int32)).select(*_ANSWERS)
     del old, new  # a hundred bytes for each request
     quantiles = ratio_changes(sides)
@@ -174,6 +177,18 @@ def _without_turns(timed: pl.DataFrame) -> Iterator[str]:
     if count := int((times < 0).sum()):
         left = number_of(count, "pair is", "pairs are")
         yield f"{left} left out of the times: only one of both pairs of targets had its turn"
+
+
+def _between_pairs(timed: pl.DataFrame) -> Iterator[str]:
+    """Say if the pairs of targets differ: by their machines, or since two targets stand in each other's place."""
+    columns = [timed[name].to_numpy() for name in ("scheduled", "log", SWAP_TURN, SECOND_PAIR)]
+    change, apart = swapped.estimate(*columns), swapped.machines(*columns)
+    if change and apart and abs(apart.value) > _PAIRS_APART and not apart.ends()[0] <= 0 <= apart.ends()[1]:
+        first, second = (math.expm1(change.value + sign * apart.value) for sign in (1, -1))
+        yield (
+            f"candidate against baseline: {first:+.1%} in the first pair of targets, {second:+.1%} in the second: the "
+            "machines differ by that, or the two addresses of --swap are in the wrong order"
+        )
 
 
 def _in_few_bursts(found: Collection[str]) -> Iterator[str]:

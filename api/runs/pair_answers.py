@@ -90,7 +90,7 @@ def as_dict(found: "AnswerDifferences") -> dict[str, Any]:
 def time_rows(found: "Comparison") -> list[dict[str, str]]:
     """The changes of a duet as rows of a table: percentiles, then routes, secrets masked."""
     return [
-        {"of": masked(name), "change": f"{change.ratio - 1:+.1%}", "95 % interval": interval(change.low, change.high),
+        {"of": masked(name), "change": f"{change.ratio - 1:+.1%}", "interval": interval(change.low, change.high),
          "requests": f"{change.count:,}", "verdict": found.verdicts[name]}
         for name, change in (*found.quantiles.items(), *found.routes.items())
     ]  # fmt: skip

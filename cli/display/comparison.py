@@ -60,7 +60,7 @@ def print_comparison(found: Comparison, runs: Sequence[str], *, statuses: bool =
     for by, rows in tables:
         if not rows:
             continue
-        table = OpenTable(by, "change", "95 % interval", "requests", "verdict")
+        table = OpenTable(by, "change", "interval", "requests", "verdict")
         for row in rows:
             name = f"{row[by]:g}/s" if isinstance(row[by], float) else row[by]
             table.add(

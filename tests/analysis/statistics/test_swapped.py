@@ -70,3 +70,13 @@ def test_turns_count_where_both_of_two_have_values() -> None:
         [0, 0, 0, -1, 1, 1, -1, -1],
     ]
     assert math.isclose(float(swapped.times_of([turns])[0].max()), 2)
+
+
+def test_what_the_machines_differ_by_is_known_beside_the_change() -> None:
+    found = swapped.machines(*series(1, change=0.05, machine=0.2))
+    assert found
+    assert found.value == pytest.approx(0.2, abs=0.02)
+    equal = swapped.machines(*series(1, change=0.2))
+    assert equal
+    low, high = equal.ends()
+    assert low < 0 < high

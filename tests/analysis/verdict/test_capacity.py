@@ -216,6 +216,15 @@ def test_a_bound_that_was_never_kept_has_no_answer() -> None:
     assert found.sentence == "p90 within 300 ms is not kept even at 30/s, p90 400 ms: sweep lower"
 
 
+def test_a_bound_that_was_missed_above_rates_that_do_not_count_asks_for_longer_steps() -> None:
+    steps = pl.concat([table((20, 0.1, "stable"), scheduled=20), table((38, 0.5, "stable"))], how="vertical_relaxed")
+    found = ask(steps)
+    assert found.sentence.startswith(
+        "p90 within 300 ms is not kept at 38/s, p90 500 ms: lower rates do not count, so use longer steps; not counted"
+    )
+    assert [check.state for check in found.checks] == ["unjudged"]
+
+
 def test_too_few_requests_prove_nothing() -> None:
     assert ask(table((30, 0.1, "stable"), scheduled=20)).sentence == (
         "no step counts for p90 within 300 ms: 30/s (20 requests, p90 needs 36); use longer steps, or repeat the sweep"

@@ -1,5 +1,6 @@
 """Result logs of duets in which two pairs of targets took turns."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,16 @@ def test_machines_that_differ_by_30_percent_are_no_change(tmp_path: Path) -> Non
     assert {*found.quantiles} == {"p50", "p90", "p99"}
     assert {*found.routes} == {"/a", "/b"}
     assert not found.slower(0.01)
+
+
+def test_pairs_of_targets_that_differ_are_named_with_both_reasons(tmp_path: Path) -> None:
+    (note,) = (note for note in judged(tmp_path, slow="").notes if "pair of targets" in note)
+    assert re.fullmatch(
+        r"candidate against baseline: \+\d\d\.\d% in the first pair of targets, -\d\d\.\d% in the second: the machines "
+        r"differ by that, or the two addresses of --swap are in the wrong order",
+        note,
+    )
+    assert not [note for note in judged(tmp_path, 1.1, machine=1.0, slow="").notes if "pair of targets" in note]
 
 
 def test_a_version_that_is_slower_on_both_machines_is_found(tmp_path: Path) -> None:
