@@ -18,7 +18,7 @@ from logreplay.replay.servers.minimal import responding
 
 # on a busy machine everything is slow, and says nothing of the code
 settings.register_profile(
-    "unhurried", parent=settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "unhurried", parent=settings.default, max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("unhurried")
 

@@ -227,7 +227,7 @@ def test_lists_of_urls_and_templates_lead_nowhere_else(server: RecordingServer, 
 def test_a_sweep_of_it_makes_a_page_in_which_nothing_lives(
     server: RecordingServer, folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    command = ["sweep", "100,200", "hostile.csv", server.url, "--for", "3s", "-o", "sweep", "--force"]
+    command = ["sweep", "100,200", "hostile.csv", server.url, "--for", "5s", "-o", "sweep", "--force"]
     done = witnessed(command, folder)
     assert done.addresses == {("127.0.0.1", server.port)}
     assert is_clean(done.stdout)

@@ -19,7 +19,7 @@ from crossings.pairs import completed, endless, pairs, parse, refusals
 from crossings.table import COMMANDS, OUTSIDE_THE_TABLE, RULES
 from logreplay.cli.main import cli
 
-FOR_S: Final = 60.0
+FOR_S: Final = 30.0
 """How long the fresh seed is crossed; a last crossing may begin just before."""
 
 

