@@ -20,9 +20,10 @@ from logreplay.scratch import Scratch
 
 if TYPE_CHECKING:
     from logreplay.parsers.conversion.ingest import Progress
+    from logreplay.parsers.conversion.report import ConvertReport
 
 Kind = Literal["csv", "parquet", "pias", "vegeta", "k6", "gor", "har"]
-_FILTERS: Final = ("since", "until", "match", "exclude", "status", "method", "client")
+_FILTERS: Final = ("since", "until", "match", "exclude", "status", "methods", "client")
 """Options that say which rows to keep."""
 
 
@@ -61,7 +62,7 @@ class ConvertCall:
             cluster: as of the call.
             strict: no line may be rejected.
             max_rejects: how many lines may be: a number or a share; None: any number.
-            given: the attributes of `ConvertOptions` and of `Filter`; None: the default.
+            given: as for `reading_options`.
 
         Raises:
             UsageError: a value is wrong.
@@ -79,12 +80,13 @@ def reading_options(**given: Any) -> ConvertOptions:
     """How to read logs, and which rows to keep, from options as people write them.
 
     Args:
-        given: the attributes of `ConvertOptions` and of `Filter`; None: the default.
+        given: the attributes of `ConvertOptions` and the options of a `Filter`; None: the default.
 
     Raises:
         UsageError: a value is wrong.
     """
-    kept = Filter(**{name: given.pop(name) or "" for name in _FILTERS})
+    filters = {name: given.pop(name) or "" for name in _FILTERS}
+    kept = Filter(method=filters.pop("methods"), **filters)
     try:
         if given["timezone"]:
             time_zone(given["timezone"])
@@ -109,11 +111,16 @@ def convert_once(call: ConvertCall, progress: "Progress | None" = None) -> Conve
         report = convert_logs(call.logs, call.output, call.options, progress, executor)
     nothing = ""
     if not report.converted:
-        kept = asdict(call.options.filter)
-        filters = " ".join(f"--{name} {shlex.quote(value)}" for name, value in kept.items() if value)
-        why = f"no request is left after {filters}" if report.filtered else "no line is a request that can be replayed"
-        nothing = f"{', '.join(call.logs)}: {why}: nothing was converted"
+        nothing = f"{', '.join(call.logs)}: {why_nothing(report, call.options.filter)}: nothing was converted"
     return ConvertResult(report=report, log=None if call.output == "-" else Path(call.output), nothing=nothing)
+
+
+def why_nothing(report: "ConvertReport", kept: Filter) -> str:
+    """Why no line of a log became a row."""
+    if not report.filtered:
+        return "no line is a request that can be replayed"
+    filters = " ".join(f"--{name} {shlex.quote(value)}" for name, value in asdict(kept).items() if value)
+    return f"no request is left after {filters}"
 
 
 @respelled("convert")
@@ -186,7 +193,7 @@ def convert(
     scratch = Scratch() if place is None else None
     try:
         target = str(scratch.path / output_for(logs[0], to or "").name) if scratch else place
-        result = convert_once(ConvertCall.of(logs, target, method=values.pop("methods"), **values))
+        result = convert_once(ConvertCall.of(logs, target, **values))
         if result.nothing:
             raise LogreplayError(result.nothing)
     except BaseException:

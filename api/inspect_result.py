@@ -48,14 +48,12 @@ class InspectResult:
         logs: their names.
         report: the account of every line.
         profile: the counts; `logreplay.analysis.demand.log_profile.LogProfile`.
-        headers: the log has the headers of its requests.
         reading: options that it was read with, as words of the command line.
     """
 
     logs: tuple[str, ...]
     report: "ConvertReport"
     profile: LogProfile
-    headers: bool = False
     reading: tuple[str, ...] = ()
 
     @property
@@ -95,7 +93,7 @@ class InspectResult:
     @property
     def missing(self) -> tuple[str, ...]:
         """The things that every replay of the log leaves out, since the log does not hold them."""
-        return missing(self.profile, unreplayable=self.report.unreplayable, headers=self.headers)
+        return missing(self.profile, self.report.unreplayable)
 
     @cached_property
     def seconds(self) -> "pd.DataFrame":

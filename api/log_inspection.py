@@ -1,13 +1,11 @@
 """Inspects logs before they are replayed."""
 
-import shlex
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from logreplay.analysis.demand.log_profile import profile_of
-from logreplay.conversion import reading_options, text_of
+from logreplay.conversion import reading_options, text_of, why_nothing
 from logreplay.core.errors import LogreplayError, UsageError
-from logreplay.core.headers import HEADERS
 from logreplay.core.masking import masked
 from logreplay.inspect_result import InspectResult
 from logreplay.options.keywords import read
@@ -18,13 +16,9 @@ from logreplay.parsers.conversion.normalized_input import NORMALIZED
 from logreplay.parsers.conversion.report import ConvertReport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import polars as pl
+    from collections.abc import Mapping, Sequence
 
     from logreplay.parsers.conversion.ingest import Progress
-
-_NO_REQUEST: Final = "no line is a request that can be replayed"
 
 
 def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progress | None" = None) -> InspectResult:
@@ -39,47 +33,24 @@ def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progre
         UsageError: a value is wrong.
         LogreplayError: a log cannot be read, or no line is a request.
     """
-    options, report, headers = reading_options(**given), ConvertReport(), False
-
-    def rows() -> "Iterator[pl.DataFrame]":
-        nonlocal headers
-        for part in log_rows(logs, options, report, progress):
-            headers = headers or (HEADERS in part.columns and part[HEADERS].count() > 0)
-            yield part
-
-    profile = profile_of(rows(), zone_of(options.timezone))
+    options, report = reading_options(**given), ConvertReport()
+    profile = profile_of(log_rows(logs, options, report, progress), options.timezone or "UTC")
     names = tuple(map(masked, logs))
     if profile is None:
         name, number, reason = next(iter(report.first_bad), ("", 0, ""))
-        why = f"; {name}, line {number}: {reason}" if reason else ""
-        none = f"no request is left after {shlex.join(_words(given))}" if report.filtered else _NO_REQUEST
-        raise LogreplayError(f"{', '.join(names)}: {none}: {report.sentence()}{why}")
+        first = f"; {name}, line {number}: {reason}" if reason else ""
+        why = why_nothing(report, options.filter)
+        raise LogreplayError(f"{', '.join(names)}: {why}: {report.sentence()}{first}")
     zoned = [note for note in report.notes if note.startswith("--timezone")]  # each time has a zone of its own
     if zoned or (report.format == NORMALIZED and not (given["since"] or given["until"])):
         report.notes = [note for note in report.notes if note not in zoned]
         given = {**given, "timezone": None}
-    return InspectResult(logs=names, report=report, profile=profile, headers=headers, reading=_words(given))
-
-
-def zone_of(name: str) -> str:
-    """The time zone of the hours; empty: UTC.
-
-    Raises:
-        UsageError: Polars, which computes with it, does not know it.
-    """
-    import polars as pl
-
-    try:
-        pl.Series([0]).cast(pl.Datetime("us", name or "UTC"))
-    except pl.exceptions.ComputeError:
-        raise UsageError(f"--timezone {name!r}: write a name of the IANA such as Europe/Berlin or UTC") from None
-    return name or "UTC"
+    return InspectResult(logs=names, report=report, profile=profile, reading=_words(given))
 
 
 def _words(given: "Mapping[str, Any]") -> tuple[str, ...]:
     """The given options as words of `convert`."""
-    options = options_of("inspect", python=True)
-    said = [(option, given.get("method" if option.name == "methods" else option.name)) for option in options]
+    said = [(option, given[option.name]) for option in options_of("inspect", python=True)]
     words = [(option.names[0], str(value)) for option, value in said if value not in (None, "", option.default)]
     return tuple(word for pair in words for word in pair)
 
@@ -132,4 +103,4 @@ def inspect(
         if not isinstance(each, str | PathLike):
             raise UsageError(f"log={type(each).__name__}: expected the path of a log; several are inspect(a, b)")
     values = read("inspect", {name: value for name, value in given.items() if value != ""})
-    return inspect_once([fspath(each) for each in (log, *more)], {"method": values.pop("methods"), **values})
+    return inspect_once([fspath(each) for each in (log, *more)], values)

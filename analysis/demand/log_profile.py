@@ -1,6 +1,6 @@
 """Counts the contents of a log, part by part, as it is read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -10,17 +10,18 @@ import polars as pl
 
 from logreplay.analysis.demand import rates
 from logreplay.analysis.demand.counts_by_key import CountsByKey
+from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.routes import Routes
-from logreplay.analysis.statistics.quantiles import rank
+from logreplay.analysis.statistics.quantiles import Ints, rank
+from logreplay.core.headers import HEADERS
 
-SECOND: Final = 1_000_000
-"""Microseconds."""
 _TIMES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _BOT: Final = (
     r"(?i)bot\b|bot[/;_-]|crawl|spider|slurp|archiver|facebookexternalhit|mediapartners|feedfetcher|monitor|uptime|pingdom|"
     r"^(?:curl|wget|python|go-http-client|java|okhttp|libwww|lwp|ruby|php|perl|apache-httpclient|node|axios|check_http)\b"
 )
 """Agents that name themselves as programs. Those that pass for browsers are counted as such."""
+_WINDOWS: Final = {"second": 1, "minute": rates.MINUTE, "hour": rates.HOUR}
 _MOST_TIMES: Final = 8_000_000
 """Some thousand different times for each of a thousand routes."""
 _SHARED: Final = 10
@@ -47,6 +48,7 @@ class LogProfiler:
         self._times = CountsByKey("op", "route", "time", most=_MOST_TIMES)
         self._tallies = {name: CountsByKey(name) for name in ("rc", "op", "protocol", "agent", "without_body")}
         self._clients = CountsByKey("client", "agent_hash")
+        self._headers = False
 
     def add(self, rows: pl.DataFrame) -> None:
         """Count some rows: ``start`` (microseconds since 1970) and the columns of the normalized record."""
@@ -64,6 +66,7 @@ class LogProfiler:
             without_body=pl.col("op").is_in(_WITH_BODY) & ~bodies,
             agent_hash=pl.when(pl.col("agent").is_not_null()).then(pl.col("agent").hash()),
         )
+        self._headers = self._headers or (HEADERS in rows.columns and rows[HEADERS].count() > 0)
         for tally in (self._seconds, self._by_route, self._times, self._clients, *self._tallies.values()):
             tally.add(rows)
 
@@ -115,6 +118,7 @@ class LogProfiler:
             clients=clients,
             without_body=int(tallies["without_body"].filter("without_body")["requests"].sum()),
             cut=cut,
+            headers=self._headers,
         )
 
 
@@ -131,6 +135,7 @@ class LogProfile:
         agents: ``agent``, ``requests``, ``bot``: whether it names itself as a program.
         clients: ``client``, ``requests``, ``agents`` (different ones).
         without_body: requests of methods that carry a body, whose body the log lacks.
+        headers: whether the log has headers of requests.
         cut: tables whose rarest values are not told apart, since there are too many.
     """
 
@@ -143,6 +148,7 @@ class LogProfile:
     agents: pl.DataFrame
     clients: pl.DataFrame
     without_body: int
+    headers: bool
     cut: tuple[str, ...]
 
     @property
@@ -170,17 +176,21 @@ class LogProfile:
         """Whether the requests have times of their own: not all in one second of several requests."""
         return self.span > 1 or self.requests == 1
 
-    def busiest(self, window: int) -> rates.Peak | None:
-        """The busiest window of so many seconds; None if the log is shorter."""
-        return rates.busiest(self._at, self._counts, window)
+    @cached_property
+    def peaks(self) -> Mapping[str, rates.Peak]:
+        """The busiest ``second``, ``minute`` and ``hour``; those that are longer than the log are left out."""
+        found = {name: rates.busiest(self._at, self._counts, window) for name, window in _WINDOWS.items()}
+        return {name: peak for name, peak in found.items() if peak and self.timed}
 
-    def steepest(self, window: int) -> rates.Rise | None:
-        """The steepest rise between two neighbouring windows of so many seconds."""
-        return rates.steepest(self._at, self._counts, window)
+    @cached_property
+    def rise(self) -> rates.Rise | None:
+        """The steepest rise between two neighbouring minutes; None without one beyond chance."""
+        return rates.steepest(self._at, self._counts, rates.MINUTE) if self.timed else None
 
-    def dispersion(self, unit: int) -> float:
-        """The index of dispersion of units of so many seconds."""
-        return rates.dispersion(self._at, self._counts, unit)
+    @cached_property
+    def dispersion(self) -> Mapping[str, float]:
+        """The index of dispersion of the requests in a ``second`` and in a ``minute``; NaN for a shorter log."""
+        return {name: rates.dispersion(self._at, self._counts, _WINDOWS[name]) for name in ("second", "minute")}
 
     @cached_property
     def gaps(self) -> tuple[rates.Gap, ...]:
@@ -212,11 +222,11 @@ class LogProfile:
         return int(self.clients["requests"].head(number).sum()) / self.requests
 
     @cached_property
-    def _at(self) -> rates.Ints:
+    def _at(self) -> Ints:
         return self.seconds["second"].to_numpy()
 
     @cached_property
-    def _counts(self) -> rates.Ints:
+    def _counts(self) -> Ints:
         return self.seconds["requests"].to_numpy()
 
 

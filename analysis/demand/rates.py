@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-Ints = npt.NDArray[np.int64]
+from logreplay.analysis.statistics.quantiles import Ints
 
 MINUTE: Final = 60
 HOUR: Final = 3600
@@ -19,7 +18,7 @@ DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _GAPS: Final = 5
 _LEAST_GAP_S: Final = 60
 _EXPECTED: Final = 20.0
-"""Requests expected in a gap that is named; by chance alone a gap so long has a probability of e⁻²⁰."""
+"""A gap is named if so many requests are expected in it. Independent requests leave one with a probability of e⁻²⁰."""
 _CHANCE: Final = 3.0
 """Standard deviations of the difference of two counts; a rise within it is not told."""
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from logreplay.analysis.demand.log_profile import LogProfile
-from logreplay.analysis.demand.rates import MINUTE
 from logreplay.core.plural import number_of
 
 _BURSTY = 1.5
@@ -48,8 +47,8 @@ def replays(logs: Sequence[str], profile: LogProfile, reading: Sequence[str] = (
         found.append(Replay(f"logreplay run {named} TARGET --speed 1{options}", gives))
     low, high = _range(profile)
     flat = ("the course of the log's rate: each rate is held for some time",) if profile.timed else ()
-    if profile.timed and profile.dispersion(1) > _BURSTY:
-        bursts = f"the log's bursts (index of dispersion {profile.dispersion(1):.3g})"
+    if profile.timed and (burstiness := profile.dispersion["second"]) > _BURSTY:
+        bursts = f"the log's bursts (index of dispersion {burstiness:.3g})"
         flat = (f"{bursts}: each rate is held, and its requests are independent",)
     sweep = f"logreplay sweep {low}..{high} {named} TARGET"
     find = f"logreplay find {named} TARGET --p99 300ms"
@@ -58,18 +57,17 @@ def replays(logs: Sequence[str], profile: LogProfile, reading: Sequence[str] = (
     return found
 
 
-def missing(profile: LogProfile, *, unreplayable: int, headers: bool) -> tuple[str, ...]:
+def missing(profile: LogProfile, unreplayable: int) -> tuple[str, ...]:
     """The things that every replay of a log leaves out, since the log does not hold them.
 
     Args:
         profile: its contents.
         unreplayable: lines that cannot be sent again.
-        headers: the log has the headers of its requests.
     """
     found = []
     if profile.without_body:
         found.append(f"the bodies of {number_of(profile.without_body, 'request')}: the log has none; --body sends one")
-    if not headers:
+    if not profile.headers:
         found.append("cookies and other headers: the log has none; --header and --cookies send some")
     if unreplayable:
         found.append(f"{number_of(unreplayable, 'line')} that cannot be sent again")
@@ -87,9 +85,9 @@ def _options(profile: LogProfile) -> str:
 def _range(profile: LogProfile) -> tuple[int, int]:
     """Rates to sweep: from below the mean to four times the busiest minute."""
     mean = profile.requests / profile.span if profile.timed else 10.0
-    top = profile.busiest(MINUTE) or profile.busiest(1)
+    top = profile.peaks.get("minute") or profile.peaks.get("second")
     low = _round_down(mean)
-    return low, max(_round_down(4 * (top.rate if profile.timed and top else mean)), 8 * low)
+    return low, max(_round_down(4 * (top.rate if top else mean)), 8 * low)
 
 
 def _round_down(rate: float) -> int:

@@ -9,10 +9,9 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from logreplay.analysis.demand.log_profile import LogProfile
-from logreplay.analysis.demand.rates import HOUR, MINUTE, Peak
+from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.core.plural import number_of
 
-_WINDOWS: Final = {"second": 1, "minute": MINUTE, "hour": HOUR}
 _DAY_S: Final = 86_400
 
 
@@ -34,14 +33,11 @@ def sentences(profile: LogProfile) -> Iterator[tuple[str, str]]:
     zone = profile.zone
     first, last = when(profile.first, zone), when(profile.last, zone)
     if not profile.timed:
-        yield "requests", f"{profile.requests:,}, all in the second {first} {zone}: the log says nothing of their rate"
+        yield "requests", f"{profile.requests:,}, all in the second {first} {zone}: their rate is unknown"
     else:
         yield "requests", f"{profile.requests:,} in {_span(profile.span)}, {first} to {last} {zone}"
-        yield (
-            "rate",
-            f"mean {rate(profile.requests / profile.span)}"
-            + "".join(f"; busiest {name} {rate(peak.rate)} at {when(peak.at, zone)}" for name, peak in _peaks(profile)),
-        )
+        busy = [f"busiest {name} {rate(each.rate)} at {when(each.at, zone)}" for name, each in profile.peaks.items()]
+        yield "rate", "; ".join([f"mean {rate(profile.requests / profile.span)}", *busy])
         yield from _bursts(profile)
     yield "methods", _shares(profile.methods, "method", profile.requests)
     yield "statuses", _shares(_classes(profile.statuses), "status", profile.requests)
@@ -57,7 +53,7 @@ def sentences(profile: LogProfile) -> Iterator[tuple[str, str]]:
 
 def as_dict(profile: LogProfile) -> dict[str, Any]:
     """The facts as JSON: instants ISO 8601 UTC, times in seconds, rates in requests/s."""
-    rise = profile.steepest(MINUTE) if profile.timed else None
+    rise = profile.rise
     return {
         "requests": profile.requests,
         "first": _iso(profile.first),
@@ -66,10 +62,10 @@ def as_dict(profile: LogProfile) -> dict[str, Any]:
         "zone": profile.zone,
         "rates": {
             "mean": profile.requests / profile.span if profile.timed else None,
-            **dict.fromkeys(_WINDOWS),
-            **{name: {"rate": peak.rate, "at": _iso(peak.at)} for name, peak in _peaks(profile)},
+            **dict.fromkeys(("second", "minute", "hour")),
+            **{name: {"rate": peak.rate, "at": _iso(peak.at)} for name, peak in profile.peaks.items()},
         },
-        "dispersion": {name: _number(profile.dispersion(_WINDOWS[name])) for name in ("second", "minute")},
+        "dispersion": {name: _number(value) for name, value in profile.dispersion.items()},
         "rise": {"at": _iso(rise.at), "before": rise.before, "after": rise.after, "window_s": rise.seconds}
         if rise
         else None,
@@ -91,18 +87,12 @@ def as_dict(profile: LogProfile) -> dict[str, Any]:
     }
 
 
-def _peaks(profile: LogProfile) -> Iterator[tuple[str, Peak]]:
-    for name, window in _WINDOWS.items():
-        if profile.timed and (peak := profile.busiest(window)):
-            yield name, peak
-
-
 def _bursts(profile: LogProfile) -> Iterator[tuple[str, str]]:
-    second, minute = (profile.dispersion(_WINDOWS[name]) for name in ("second", "minute"))
+    second, minute = profile.dispersion.values()
     if not math.isnan(second):
         more = "" if math.isnan(minute) else f", {minute:.3g} per minute"
         yield "bursts", f"index of dispersion {second:.3g} per second{more}; 1 for independent requests (Poisson)"
-    if rise := profile.steepest(MINUTE):
+    if rise := profile.rise:
         at = when(rise.at, profile.zone)
         yield "steepest rise", f"from {rate(rise.before)} to {rate(rise.after)} within a minute, at {at}"
     for gap in profile.gaps:

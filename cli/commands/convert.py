@@ -59,7 +59,7 @@ def convert(
     from logreplay.conversion import ConvertCall, convert_once
     from logreplay.core.errors import LogreplayError, TooManyRejects
 
-    call = ConvertCall.of(logs, output, method=given.pop("methods"), **given)
+    call = ConvertCall.of(logs, output, **given)
     if as_json and call.output == "-":
         raise click.UsageError("--json and -o - exclude each other: both write to standard output")
     try:

@@ -42,7 +42,7 @@ def inspect(logs: tuple[str, ...], output: Path | None, force: bool, as_json: bo
     if output:
         check_place(output, force=force)
     with Bar("reading", shown=not quiet and on_terminal()) as bar:
-        found = inspect_once(logs, {"method": given.pop("methods"), **given}, bar.update)
+        found = inspect_once(logs, given, bar.update)
     if as_json:
         click.echo(json.dumps(found.summary, indent=2))
     elif not quiet:

@@ -9,12 +9,12 @@ import polars as pl
 
 from logreplay.core.bodies import REF
 from logreplay.core.frames import to_pandas
-from logreplay.parsers.conversion.advice import notes
 from logreplay.parsers.conversion.captured_input import Captures
-from logreplay.parsers.conversion.ingest import LogReader, Progress
+from logreplay.parsers.conversion.filters import wanted
+from logreplay.parsers.conversion.ingest import Progress
 from logreplay.parsers.conversion.job import (
     ConvertOptions,
-    find_reading,
+    log_reader,
     open_input,
     open_logs,
     output_columns,
@@ -90,13 +90,8 @@ def log_rows(
         LogreplayError: a file cannot be read, or is not a log.
         TooManyRejects: more lines were rejected than the options allow.
     """
-    keep = options.filter.condition(options.timezone)
     with ExitStack() as stack:
-        for rows in _all_rows(paths, options, report, progress, stack):
-            wanted = rows if keep is None else rows.filter(keep)
-            report.filtered += rows.height - wanted.height
-            report.converted -= rows.height - wanted.height
-            yield wanted
+        yield from wanted(_all_rows(paths, options, report, progress, stack), options.filter, options.timezone, report)
     report.sentence()
 
 
@@ -114,30 +109,23 @@ def _all_rows(
     if formats:
         yield from Captures(sources, formats, report, _ignore, options.timezone, options.limit, progress).rows()
         return
-    reading = find_reading(sources, options)
-    report.format, report.share, report.server = reading.name, reading.share, reading.server
-    reader = LogReader(sources, reading, options.timezone, report, _ignore, options.limit, progress)
-    yield from reader.rows()
-    report.resolution_s = reader.fine
-    zoned = bool(options.filter.since or options.filter.until)
-    report.notes += notes(reader, sources, options.time_unit, options.timezone, zoned=zoned)
+    with log_reader(sources, options, report, _ignore, progress) as reader:
+        yield from reader.rows()
 
 
 def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.DataFrame]:
     options = options or ConvertOptions()
-    keep = options.filter.condition(options.timezone)
-    redactor = Redactor() if options.redact else None
+    redactor, report = Redactor() if options.redact else None, ConvertReport()
     with ExitStack() as stack:
         sources = open_logs([paths] if isinstance(paths, str | Path) else paths, options, stack)
-        reading = find_reading(sources, options)
-        columns = ["body" if name == REF else name for name in output_columns(reading.formats)]
-        intake = LogReader(sources, reading, options.timezone, ConvertReport(), _ignore, options.limit)
-        for rows in intake.rows():
-            wanted = (rows if keep is None else rows.filter(keep)).with_columns(_as_text(rows["body"]))
+        intake = stack.enter_context(log_reader(sources, options, report, _ignore))
+        columns = ["body" if name == REF else name for name in output_columns(intake.reading.formats)]
+        for kept in wanted(intake.rows(), options.filter, options.timezone, report):
+            rows = kept.with_columns(_as_text(kept["body"]))
             if redactor:
-                wanted = redactor.rows(wanted)
+                rows = redactor.rows(rows)
             start = pl.from_epoch("start", "us").dt.replace_time_zone("UTC")
-            yield with_date_and_time(wanted).select(*columns, start)
+            yield with_date_and_time(rows).select(*columns, start)
 
 
 def _as_text(bodies: pl.Series) -> pl.Expr:

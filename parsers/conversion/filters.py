@@ -1,6 +1,7 @@
 """Filters on rows: by time, target, status, method and client."""
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -11,6 +12,7 @@ import polars as pl
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.quantities import microseconds
+from logreplay.parsers.conversion.report import ConvertReport
 
 _STATUS: Final = re.compile(r"([1-5][0-9x]{2}|[0-9]{3})(?:(?:-|\.\.)([1-5][0-9x]{2}|[0-9]{3}))?")
 
@@ -71,6 +73,23 @@ class Filter:
         return pl.all_horizontal(tests).fill_null(False) if tests else None
 
 
+def wanted(batches: Iterable[pl.DataFrame], keep: Filter, zone: str, report: ConvertReport) -> Iterator[pl.DataFrame]:
+    """Yield the rows that a filter keeps, and count the others.
+
+    Args:
+        batches: rows that the report counts as converted.
+        keep: the filter.
+        zone: as for `Filter.condition`.
+        report: where they are counted.
+    """
+    condition = keep.condition(zone)
+    for rows in batches:
+        kept = rows if condition is None else rows.filter(condition)
+        report.filtered += rows.height - kept.height
+        report.converted -= rows.height - kept.height
+        yield kept
+
+
 def _method(text: str) -> str:
     """Return a method in upper case.
 
@@ -103,11 +122,13 @@ def time_zone(name: str) -> ZoneInfo:
         LogreplayError: there is none.
     """
     try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
+        zone = ZoneInfo(name)
+        pl.Series([0]).cast(pl.Datetime("us", name))  # Polars, which computes with it, knows fewer than Python
+    except (ValueError, OSError, KeyError, pl.exceptions.ComputeError):  # ZoneInfoNotFoundError is a KeyError
         raise LogreplayError(
             f"--timezone {name!r}: no such time zone; write an IANA name such as Europe/Berlin or UTC"
         ) from None
+    return zone
 
 
 def _pattern(text: str, option: str) -> str:

@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, get_args
@@ -35,8 +35,8 @@ from logreplay.parsers.conversion.advice import notes
 from logreplay.parsers.conversion.captured_input import Captures, captures_among
 from logreplay.parsers.conversion.detect import Detection, detect
 from logreplay.parsers.conversion.external_sort import Sorter
-from logreplay.parsers.conversion.filters import Filter, time_zone
-from logreplay.parsers.conversion.ingest import Limit, LogReader, Progress
+from logreplay.parsers.conversion.filters import Filter, time_zone, wanted
+from logreplay.parsers.conversion.ingest import Keep, Limit, LogReader, Progress
 from logreplay.parsers.conversion.normalized_input import Tables, normalized_among
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
@@ -229,6 +229,28 @@ def find_reading(sources: Sequence[BlockSource], options: ConvertOptions) -> Det
     return replace(found, time_unit=options.time_unit, stamped=options.stamped)
 
 
+@contextmanager
+def log_reader(
+    sources: Sequence[BlockSource],
+    options: ConvertOptions,
+    report: ConvertReport,
+    keep: Keep,
+    progress: Progress | None = None,
+) -> Iterator[LogReader]:
+    """A reader of logs within the block; the report says how they are read, and at its end what the user should know.
+
+    Raises:
+        LogreplayError: empty or not an access log.
+    """
+    reading = find_reading(sources, options)
+    report.format, report.share, report.server = reading.name, reading.share, reading.server
+    reader = LogReader(sources, reading, options.timezone, report, keep, options.limit, progress)
+    yield reader
+    report.resolution_s = reader.fine
+    zoned = bool(options.filter.since or options.filter.until)
+    report.notes += notes(reader, sources, options.time_unit, options.timezone, zoned=zoned)
+
+
 def _beginning(sample: bytes, most: int) -> bytes:
     """The whole lines within so many bytes of a sample; one line at least."""
     return sample if len(sample) <= most else sample[: sample.rfind(b"\n", 0, most) + 1 or most]
@@ -298,24 +320,18 @@ class _Job:
         return self.report
 
     def _run_logs(self, progress: Progress | None, executor: Executor | None) -> None:
-        options, report = self._options, self.report
-        reading = find_reading(self._sources, options)
-        report.format, report.share = reading.name, reading.share
-        report.server = reading.server
-        intake = LogReader(self._sources, reading, options.timezone, report, self._keep_line, options.limit, progress)
-        intake.executor = executor
-        columns = self._writable(output_columns(reading.formats))
-        if options.redact or self._side or options.filter.condition(options.timezone) is not None:
-            self._sort(intake.rows(), columns)
-        else:
-            self._open_sorter(columns)
-            for start, lines in intake.lines(columns[2:]):
-                self._emit(start, lines)
-            self._close_sorter()
-        self._expect_rows("leave out --format to detect the format, or give another")
-        report.resolution_s = intake.fine
-        zoned = bool(options.filter.since or options.filter.until)
-        report.notes += notes(intake, self._sources, options.time_unit, options.timezone, zoned=zoned)
+        options = self._options
+        with log_reader(self._sources, options, self.report, self._keep_line, progress) as intake:
+            intake.executor = executor
+            columns = self._writable(output_columns(intake.reading.formats))
+            if options.redact or self._side or options.filter.condition(options.timezone) is not None:
+                self._sort(intake.rows(), columns)
+            else:
+                self._open_sorter(columns)
+                for start, lines in intake.lines(columns[2:]):
+                    self._emit(start, lines)
+                self._close_sorter()
+            self._expect_rows("leave out --format to detect the format, or give another")
 
     def _writable(self, columns: Sequence[str]) -> tuple[str, ...]:
         """The columns of the CSV: without that of bodies where there is no file for them."""
@@ -352,14 +368,10 @@ class _Job:
     def _sort(self, batches: Iterator[pl.DataFrame], columns: Sequence[str]) -> None:
         """Filter and redact rows, and sort them by start."""
         options, report = self._options, self.report
-        keep = options.filter.condition(options.timezone)
         redactor = Redactor() if options.redact else None
         self._open_sorter(columns)
-        for rows in batches:
-            wanted = rows if keep is None else rows.filter(keep)
-            report.filtered += rows.height - wanted.height
-            report.converted -= rows.height - wanted.height
-            for part in with_payload(wanted) if self._side else (wanted,):
+        for rows in wanted(batches, options.filter, options.timezone, report):
+            for part in with_payload(rows) if self._side else (rows,):
                 part = redactor.rows(part) if redactor else part
                 part = self._side.store(part) if self._side else part
                 self._emit(part["start"].to_numpy(), rendered(part, columns[2:]))

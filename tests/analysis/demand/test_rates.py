@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from logreplay.analysis.demand import rates
 from logreplay.analysis.demand.rates import HOUR, MINUTE
+from logreplay.analysis.statistics.quantiles import Ints
 
 SECONDS = st.lists(st.integers(0, 400), min_size=1, max_size=60).map(sorted)
 MONDAY = 1_767_571_200
 """2026-01-05, 00:00 UTC."""
 
 
-def counted(starts: list[int]) -> tuple[rates.Ints, rates.Ints]:
+def counted(starts: list[int]) -> tuple[Ints, Ints]:
     seconds, counts = np.unique(np.array(starts, np.int64), return_counts=True)
     return seconds, counts
 

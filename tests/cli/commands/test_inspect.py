@@ -166,7 +166,7 @@ def test_requests_without_times_have_no_rate(logreplay: Logreplay, tmp_path: Pat
     path.write_text("/a\n/b\n/b\n")
     done = logreplay("inspect", path, "-f", "urls")
     assert done.exit_code == 0
-    assert "the log says nothing of their rate" in done.output
+    assert "all in the second 1970-01-01 00:00:00 UTC: their rate is unknown" in done.output
     assert "--speed" not in done.output
     assert json.loads(logreplay("inspect", path, "-f", "urls", "--json").stdout)["rates"]["mean"] is None
 
