@@ -118,7 +118,7 @@ ACTING = {
     },
     "contents of logs: tested by tests/cli/commands/test_inspect.py": {
         "analysis/demand": {"replays", "wording"},
-        "analysis/output": {"log_page"},
+        "analysis/output": {"log_page", "template"},
         "analysis/output/plots": {"demand"},
         "api": {"inspect_result", "log_inspection"},
     },
@@ -288,7 +288,7 @@ def test_the_installed_package_holds_what_the_tree_holds() -> None:
     }
     if not installed:
         pytest.skip("an editable installation: tox compares the wheel")
-    kinds = ("*.py", "py.typed", "*.html", "*.html.j2", "*.js", "*.css", "LICENSE.txt")
+    kinds = ("*.py", "py.typed", "*.html", "*.j2", "*.js", "*.css", "LICENSE.txt")
     tree = {
         f"logreplay/{path.relative_to(ROOT / 'api' if package == 'api' else ROOT)}"
         for package in ORDER

@@ -3,12 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-import jinja2
-
+from logreplay.analysis.output.template import rendered
 from logreplay.analysis.response_diff.aggregate import ALPHA, AnswerDifferences, ExamplePair, frame
 from logreplay.analysis.response_diff.diff import AnswerOf, pretty
 from logreplay.analysis.response_diff.rules import IGNORED_HEADERS, default_ignored
@@ -53,12 +51,9 @@ def html(
         found: differences of the answers; None: they were not compared.
         facts: names and values of the duet, such as the URL of its baseline.
     """
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    environment.filters["percent"] = percent
-    template = files("logreplay.analysis.output").joinpath("duet.html.j2").read_text(encoding="utf-8")
-    page = environment.from_string(template).render(
+    page = rendered(
+        "duet.html.j2",
+        {"percent": percent},
         title=title,
         facts=[(name, masked(value)) for name, value in facts],
         sentences=sentences,

@@ -11,11 +11,9 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import jinja2
 import numpy as np
 import polars as pl
 from markupsafe import Markup
@@ -27,6 +25,7 @@ from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.output import charts, pictures
 from logreplay.analysis.output.plots import hockey_stick
+from logreplay.analysis.output.template import rendered, resource
 from logreplay.analysis.tables import aggregate
 from logreplay.core.files import atomic_path
 from logreplay.core.masking import masked, terminal_safe
@@ -100,25 +99,25 @@ def write(folder: Path, analysis: Analysis) -> None:
 
 def html(analysis: Analysis) -> str:
     """Return the report as the text of an HTML page."""
-    template = _resource("report.html.j2")
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    environment.filters["time"] = lambda seconds: show(seconds, failed=seconds == np.inf)
-    environment.filters["figure"] = summary.in_step
-    environment.filters["between"] = between
-    environment.filters["count"] = lambda number: "–" if number is None else f"{number:,.0f}"
-    environment.filters["shown"] = shown
-    environment.filters["option"] = _option
-    environment.filters["rate"] = lambda number: "–" if number is None else f"{number:.4g}"
+    filters: dict[str, Callable[..., Any]] = {
+        "time": lambda seconds: show(seconds, failed=seconds == np.inf),
+        "figure": summary.in_step,
+        "between": between,
+        "count": lambda number: "–" if number is None else f"{number:,.0f}",
+        "shown": shown,
+        "option": _option,
+        "rate": lambda number: "–" if number is None else f"{number:.4g}",
+    }
     interactive = charts.charts(analysis)
-    library, script = _resource("uplot/uPlot.iife.min.js"), _resource("charts.js")
-    return environment.from_string(template).render(
+    library, script = resource("uplot/uPlot.iife.min.js"), resource("charts.js")
+    return rendered(
+        "report.html.j2",
+        filters,
         library=Markup(library),  # both are files of this package
         script=Markup(script),
         hashes=[_hash(library), _hash(script)],
-        licence=_resource("uplot/LICENSE.txt"),
-        chart_style=Markup(_resource("uplot/uPlot.min.css")),
+        licence=resource("uplot/LICENSE.txt"),
+        chart_style=Markup(resource("uplot/uPlot.min.css")),
         charts=_embedded(interactive),
         chart_kinds=list(interactive),
         run=analysis.summary,
@@ -132,10 +131,6 @@ def html(analysis: Analysis) -> str:
         pictures=_pictures(analysis),
         halves=() if analysis.users else ("achieved", "throughput"),
     )
-
-
-def _resource(name: str) -> str:
-    return files("logreplay.analysis.output").joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(script: str) -> str:

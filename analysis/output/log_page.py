@@ -2,10 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib.resources import files
 from typing import Any, Final
-
-import jinja2
 
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.replays import Replay
@@ -13,6 +10,7 @@ from logreplay.analysis.demand.wording import sentences
 from logreplay.analysis.format_time import show
 from logreplay.analysis.output.html import shown, svg
 from logreplay.analysis.output.plots import demand
+from logreplay.analysis.output.template import rendered
 
 _ROWS: Final = 50
 """Routes, clients and agents on the page."""
@@ -37,12 +35,9 @@ def html(
         account: the outcome of all lines, as a sentence.
         reasons: why lines became no request, with counts.
     """
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    environment.filters |= {"shown": shown, "time": show, "percent": lambda share: f"{100 * share:.3g} %"}
-    template = files("logreplay.analysis.output").joinpath("log.html.j2").read_text(encoding="utf-8")
-    page = environment.from_string(template).render(
+    page = rendered(
+        "log.html.j2",
+        {"shown": shown, "time": show, "percent": lambda share: f"{100 * share:.3g} %"},
         title=title,
         facts=[*sentences(profile)],
         account=account,

@@ -56,7 +56,7 @@ def inspect(logs: tuple[str, ...], output: Path | None, force: bool, as_json: bo
 
 def _tell(found: "InspectResult") -> None:
     report = found.report
-    lines = [f"{masked(', '.join(found.logs))}: {report.sentence()}; format {report.format}"]
+    lines = [f"{', '.join(found.logs)}: {report.sentence()}; format {report.format}"]
     lines += [f"  {name:<14} {text}" for name, text in found.facts]
     routes = found.profile.routes.head(_ROUTES)
     lines += [

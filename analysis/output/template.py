@@ -1,0 +1,31 @@
+"""Fills the templates of the pages: everything that is filled in is escaped."""
+
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+
+
+def rendered(name: str, filters: Mapping[str, Callable[..., Any]], **values: Any) -> str:
+    """Return a template of this folder, filled in.
+
+    Args:
+        name: its file.
+        filters: functions that it may call on values, by name.
+        values: by name; one that it names must be there.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(resource),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= filters
+    return environment.get_template(name).render(**values)
+
+
+def resource(name: str) -> str:
+    """Return a file of this folder as text."""
+    return files("logreplay.analysis.output").joinpath(name).read_text(encoding="utf-8")
