@@ -13,57 +13,48 @@ neighbours it would make the turns depend on each other.
 Source: the randomized block design: Fisher, The Design of Experiments, 1935. docs/accuracy.md measures it.
 """
 
-import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from logreplay.analysis.statistics import estimates
 from logreplay.analysis.statistics.estimates import Estimate
 from logreplay.analysis.statistics.quantiles import Floats, Ints
+from logreplay.analysis.statistics.typical_value import BLOCK_S, FAR, LEAST_CLIP, local_medians, usual_scatter
 
 FEWEST: Final = 5
 """Fewest times that both pairs had their turns."""
-_BLOCK_S: Final = 0.5
-_NEIGHBOURS: Final = 11
-_CLIP: Final = 3.0
-_LEAST_CLIP: Final = 1e-4
-_SIGMA: Final = 1.4826
-"""Standard deviations of a normal distribution in its median absolute deviation."""
 
 Bools = NDArray[np.bool_]
 
 
-def estimate(at: Floats, values: Floats, turns: Ints, second: Bools) -> Estimate | None:
-    """Estimate the typical value of pairs; None for fewer than `FEWEST` times two turns.
+class SwappedEstimate(NamedTuple):
+    """The typical value of pairs, and what depends on the pair of targets.
+
+    Attributes:
+        change: the typical value.
+        machines: what the first pair of targets adds to it, and the second takes away. The machines differ by that; or,
+            if the two targets of the second pair are in the wrong order, it is the change.
+    """
+
+    change: Estimate
+    machines: Estimate
+
+
+def estimate(at: Floats, values: Floats, turns: Ints, second: Bools) -> SwappedEstimate | None:
+    """Estimate the typical value of pairs; None if both pairs had their turns fewer than `FEWEST` times.
 
     Args:
         at: (n,) seconds.
         values: (n,) such as logarithms of the ratio of candidate and baseline.
-        turns: (n,) the turn of each: of 0 and 1, 2 and 3, ... one is that of each pair of targets.
-        second: (n,) whether it was that of the second pair.
+        turns: (n,) the turn of each. The turns 0 and 1, 2 and 3, ... belong together: one of each pair of targets.
+        second: (n,) whether the turn was that of the second pair.
     """
-    found = _of_turns(at, values, turns, second)
-    return estimates.mean(found[0], float(np.ptp(at))) if found else None
-
-
-def machines(at: Floats, values: Floats, turns: Ints, second: Bools) -> Estimate | None:
-    """Estimate what the first pair of targets adds to the value, and the second takes away; arguments as `estimate`.
-
-    It is what the machines differ by; or, if the targets of the second pair stand in each other's place, the change.
-    """
-    found = _of_turns(at, values, turns, second)
-    return estimates.mean(found[1], float(np.ptp(at))) if found else None
-
-
-def _of_turns(at: Floats, values: Floats, turns: Ints, second: Bools) -> tuple[Floats, Floats] | None:
-    """The mean of both turns, and half of the difference of first and second pair, each time that both had theirs."""
     if not len(at):
         return None
-    half = (at // _BLOCK_S).astype(np.int64)
+    half = (at // BLOCK_S).astype(np.int64)
     _, first, block = np.unique(turns * (half.max() + 1) + half, return_index=True, return_inverse=True)
     means = np.bincount(block, values) / np.bincount(block)
     near, turn = _drawn_near(means, second[first]), turns[first]
@@ -73,25 +64,23 @@ def _of_turns(at: Floats, values: Floats, turns: Ints, second: Bools) -> tuple[F
     if len(both) < FEWEST:
         return None
     sign = np.where(second[first][np.searchsorted(turn, numbers[both])], -1.0, 1.0)
-    return (of_turn[both] + of_turn[both + 1]) / 2, sign * (of_turn[both] - of_turn[both + 1]) / 2
+    series = (of_turn[both] + of_turn[both + 1]) / 2, sign * (of_turn[both] - of_turn[both + 1]) / 2
+    return SwappedEstimate(*(estimates.mean(each, float(np.ptp(at))) for each in series))
 
 
 def times_of(turns: Sequence[Ints]) -> list[Ints]:
-    """The place of each turn among the times at which both turns have values of all series; -1: there it has not."""
+    """Number the times at which both turns have values in all series, and return that of each turn; -1: it has none."""
     known = set.intersection(*({*np.unique(each).tolist()} for each in turns))
     whole = np.array(sorted(each // 2 for each in known if each % 2 == 0 and each + 1 in known), np.int64)
     return [np.where(np.isin(each // 2, whole), np.searchsorted(whole, each // 2), -1) for each in turns]
 
 
 def _drawn_near(means: Floats, second: Bools) -> Floats:
-    """Means of blocks, those far from the median of their neighbours of the same pair clipped."""
+    """Return means of blocks; those far from the median of their neighbours of the same pair are clipped."""
     level = np.empty_like(means)
     for own in (np.flatnonzero(second), np.flatnonzero(~second)):
         if len(own):
-            width = min(_NEIGHBOURS, len(own))
-            medians = np.median(sliding_window_view(means[own], width), axis=1)
-            level[own] = medians[np.clip(np.arange(len(own)) - width // 2, 0, len(medians) - 1)]
+            level[own] = local_medians(means[own])
     away = means - level
-    scatter = _SIGMA * float(np.median(np.abs(away - np.median(away)))) * math.sqrt(_NEIGHBOURS / (_NEIGHBOURS - 1))
-    most = max(_CLIP * scatter, _LEAST_CLIP)
+    most = max(FAR * usual_scatter(away), LEAST_CLIP)
     return level + np.clip(away, -most, most)

@@ -38,9 +38,10 @@ FEWEST_BLOCKS: Final = 8
 SHORTEST_S: Final = 1.6
 """Series shorter than this, eight blocks of 0.2 s, have no estimate."""
 _NEIGHBOURS: Final = 11
-_FAR: Final = 3.0
+FAR: Final = 3.0
+"""Scatters from the median of its neighbours from which on a block is not typical."""
 _CLIP: Final = 1.5
-_LEAST_CLIP: Final = 1e-4
+LEAST_CLIP: Final = 1e-4
 _SIGMA: Final = 1.4826
 """Standard deviations of a normal distribution in its median absolute deviation."""
 _WAVES: Final = 16
@@ -136,7 +137,7 @@ class TypicalValue:
         """A value on one side that is rejected: beyond it all scores are alike."""
         if math.isfinite(self._clip):
             return float(side * (side * self._contrasts).max()) + side * 1.01 * self._clip
-        reach = float(np.ptp(self._contrasts)) or _LEAST_CLIP
+        reach = float(np.ptp(self._contrasts)) or LEAST_CLIP
         while self.probability(self.value + side * reach) > 1e-4 and reach < 1e3:
             reach *= 2
         return self.value + side * reach
@@ -160,7 +161,7 @@ def estimate(at: Floats, values: Floats, noise: Floats | None = None) -> Typical
     means = [np.bincount(block, each) / counts for each in (values, *(() if noise is None else (noise,)))]
     contrasts = [means[0], *(means[0] - each for each in means[1:])]
     cleaned = [_cleaned(each) for each in (*contrasts, *means[1:])]
-    clip = max(_CLIP * math.sqrt(float(np.mean([scatter**2 for _, scatter in cleaned]))), _LEAST_CLIP)
+    clip = max(_CLIP * math.sqrt(float(np.mean([scatter**2 for _, scatter in cleaned]))), LEAST_CLIP)
     series = [each for each, _ in cleaned]
     if noise is None:
         return _typical(np.array(series), clip, seconds)
@@ -198,12 +199,23 @@ def _typical(
 
 def _cleaned(blocks: Floats) -> tuple[Floats, float]:
     """Blocks of which those far from their neighbours are replaced, and the usual scatter of a block."""
-    width = min(_NEIGHBOURS, len(blocks))
-    medians = np.median(sliding_window_view(blocks, width), axis=1)
-    level = medians[np.clip(np.arange(len(blocks)) - width // 2, 0, len(medians) - 1)]
+    level = local_medians(blocks)
     away = blocks - level
-    scatter = _SIGMA * float(np.median(np.abs(away - np.median(away)))) * math.sqrt(width / (width - 1))
-    return np.where(np.abs(away) > _FAR * scatter, level, blocks), scatter
+    scatter = usual_scatter(away, min(_NEIGHBOURS, len(blocks)))
+    return np.where(np.abs(away) > FAR * scatter, level, blocks), scatter
+
+
+def local_medians(values: Floats) -> Floats:
+    """Return (n,) the median of each value and its nearest neighbours, 11 in all; of fewer values that of all."""
+    width = min(_NEIGHBOURS, len(values))
+    medians = np.median(sliding_window_view(values, width), axis=1)
+    found: Floats = medians[np.clip(np.arange(len(values)) - width // 2, 0, len(medians) - 1)]
+    return found
+
+
+def usual_scatter(away: Floats, width: int = _NEIGHBOURS) -> float:
+    """Return the standard deviation of values from their distances to the medians of ``width`` neighbours each."""
+    return _SIGMA * float(np.median(np.abs(away - np.median(away)))) * math.sqrt(width / (width - 1))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

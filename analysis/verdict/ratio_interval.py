@@ -50,13 +50,15 @@ _BURSTS_PER_S: Final = 0.6
 _LEFT_OUT: Final = 0.2
 """Share of the seconds that the deviation of a route leaves out at each end."""
 
-Key = TypeVar("Key", bound=Hashable)
-
-
 ALL: Final = "all"
 """Name of the change of all requests together."""
 SECOND_PAIR: Final = "second_pair"
 """Column beside `SWAP_TURN`: whether the turn was that of the second pair of targets."""
+_SERIES: Final = ("scheduled", "log", "noise")
+SWAPPED_SERIES: Final = ("scheduled", "log", SWAP_TURN, SECOND_PAIR)
+"""Columns of pairs from which their typical ratio comes where two pairs of targets took turns."""
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -224,13 +226,10 @@ def typical_change(pairs: pl.DataFrame) -> Measurement | None:
     if pairs.height < FEWEST_PAIRS:
         return None
     if SWAP_TURN in pairs.columns:
-        of_turns = swapped.estimate(*(pairs[name].to_numpy() for name in ("scheduled", "log", SWAP_TURN, SECOND_PAIR)))
-        return Measurement(of_turns, pairs.height, SWAPPED_DOUBT) if of_turns else None
+        of_turns = swapped.estimate(*(pairs[name].to_numpy() for name in SWAPPED_SERIES))
+        return Measurement(of_turns.change, pairs.height, SWAPPED_DOUBT) if of_turns else None
     found = typical_value.estimate(*(pairs[name].to_numpy() for name in _SERIES if name in pairs.columns))
     return Measurement(found, pairs.height) if found else None
-
-
-_SERIES: Final = ("scheduled", "log", "noise")
 
 
 def ratio_changes(sides: Sequence[pl.DataFrame], shares: Sequence[float] = QUANTILES) -> dict[str, Measurement]:

@@ -25,6 +25,7 @@ from logreplay.analysis.verdict.ratio_interval import (
     QUANTILES,
     SECOND_PAIR,
     SHORTEST_S,
+    SWAPPED_SERIES,
     Measurement,
     answered,
     deviations,
@@ -180,10 +181,13 @@ def _without_turns(timed: pl.DataFrame) -> Iterator[str]:
 
 
 def _between_pairs(timed: pl.DataFrame) -> Iterator[str]:
-    """Say if the pairs of targets differ: by their machines, or since two targets stand in each other's place."""
-    columns = [timed[name].to_numpy() for name in ("scheduled", "log", SWAP_TURN, SECOND_PAIR)]
-    change, apart = swapped.estimate(*columns), swapped.machines(*columns)
-    if change and apart and abs(apart.value) > _PAIRS_APART and not apart.ends()[0] <= 0 <= apart.ends()[1]:
+    """Say if the pairs of targets differ: the machines do, or the targets of the second pair are in the wrong order."""
+    found = swapped.estimate(*(timed[name].to_numpy() for name in SWAPPED_SERIES))
+    if found is None:
+        return
+    change, apart = found
+    low, high = apart.ends()
+    if abs(apart.value) > _PAIRS_APART and not low <= 0 <= high:
         first, second = (math.expm1(change.value + sign * apart.value) for sign in (1, -1))
         yield (
             f"candidate against baseline: {first:+.1%} in the first pair of targets, {second:+.1%} in the second: the "
