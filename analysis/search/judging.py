@@ -15,7 +15,8 @@ import numpy as np
 
 from logreplay.analysis.search.bounds import BoundEvidence, BoundFinding, findings
 from logreplay.analysis.search.trials import BACKLOG_S, Goal, Judged, Trial, TrialOutcome, Verdict
-from logreplay.analysis.statistics.failures import Series, fails_above, fails_at_any_rate, fails_more, share_failed
+from logreplay.analysis.statistics.failures import Series, fails_above, fails_at_any_rate, fails_more
+from logreplay.analysis.statistics.intervals import share_of
 from logreplay.analysis.statistics.quantiles import Ints
 
 COLLAPSED: Final = 0.85
@@ -150,9 +151,9 @@ class Judging:
         """
         some = [each for each in self.valid if not self._late(each) and not self._refuses(each)]
         by_load = any(self._refuses(each) for each in self.valid)
-        if by_load and not share_failed(self.failures(_BEFORE * max((e.trial.rate for e in some), default=0.0))):
+        if by_load and not share_of(self.failures(_BEFORE * max((e.trial.rate for e in some), default=0.0))):
             return 0.0
-        share = share_failed([each.outcome.evidence.failures for each in some])
+        share = share_of([each.outcome.evidence.failures for each in some])
         return share if share > _DOUBLY * self.goal.may_fail else 0.0
 
     @staticmethod
@@ -165,7 +166,7 @@ class Judging:
         A limit of the target refuses requests in most of the seconds; a burst of failures takes one or two.
         """
         evidence = judged.outcome.evidence
-        share = share_failed([evidence.failures]) - share_failed(self.base(judged.trial.rate))
+        share = share_of([evidence.failures]) - share_of(self.base(judged.trial.rate))
         steadily = share > 2 * self.goal.may_fail and np.count_nonzero(evidence.failed) > len(evidence.failed) / 2
         return bool(steadily) or self.fails_more(evidence, judged.trial.rate)
 
@@ -178,7 +179,7 @@ class Judging:
         if any(finding.surely_missed for each in valid for finding in self._of_errors(each.outcome.evidence)):
             rates, trials = np.array([e.trial.rate for e in valid]), [e.outcome.evidence.failures for e in valid]
             if fails_at_any_rate(rates, trials, self.goal.may_fail):
-                self.fails_anyway = share_failed(trials)
+                self.fails_anyway = share_of(trials)
 
     def in_doubt(self, verdict: Verdict) -> bool:
         """Whether the last trial failed, but not surely; or passed at the lowest rate, and its mean was too long."""

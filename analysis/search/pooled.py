@@ -9,7 +9,7 @@ from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.search.judging import Judging
 from logreplay.analysis.search.posterior import Belief, Carried, Light, Seen, believe, bunches
 from logreplay.analysis.search.trials import Judged
-from logreplay.analysis.statistics.failures import share_failed
+from logreplay.analysis.statistics.intervals import share_of
 from logreplay.analysis.statistics.isotonic import isotonic
 
 _HIGHER: Final = 1.6
@@ -95,7 +95,7 @@ def _failures(judging: Judging) -> list[tuple[Bound, list[Seen], Carried | None]
     more = [each for each in valid if judging.fails(each.outcome.evidence, each.trial)]
     if not errors or not more:
         return []
-    base = share_failed(judging.base(max(each.trial.rate for each in valid)))
+    base = share_of(judging.base(max(each.trial.rate for each in valid)))
     allowed = Bound("errors", max(errors[0].limit - base, errors[0].limit / 2))
     seen, good = [], []
     for each in valid:

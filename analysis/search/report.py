@@ -8,7 +8,8 @@ from logreplay.analysis.format_time import show
 from logreplay.analysis.search.bounds import BoundFinding
 from logreplay.analysis.search.pooled import hard
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
-from logreplay.analysis.statistics.failures import ERROR_SHARE, share_failed
+from logreplay.analysis.statistics.failures import ERROR_SHARE
+from logreplay.analysis.statistics.intervals import share_of
 from logreplay.core.plural import number_of
 
 LEAST_TRIAL_S: Final = 30.0
@@ -236,7 +237,7 @@ def weaknesses(search: Search) -> list[dict[str, str]]:
 
 def _constant_errors(search: Search) -> str:
     passed = [each.outcome.evidence.failures for each in search.judged if each.verdict == "pass"]
-    share = share_failed(passed)
+    share = share_of(passed)
     if share <= ERROR_SHARE / 2:
         return ""
     return (

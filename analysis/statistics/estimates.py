@@ -98,6 +98,11 @@ def error_of_sum(series: Floats, waves: int) -> float:
         series: (n,) values at even distances of time.
         waves: so many cosines, which are the degrees of freedom.
     """
-    number = len(series)
+    return math.sqrt(2 * float(np.mean(np.square(cosines(len(series), waves) @ series))))
+
+
+def cosines(number: int, waves: int) -> Floats:
+    """Return (waves, number) cosines of 1, 2, ... half periods in so many even parts."""
     angles = math.pi * np.outer(np.arange(1, waves + 1), (np.arange(number) + 0.5) / number)
-    return math.sqrt(2 * float(np.mean(np.square(np.cos(angles) @ series))))
+    found: Floats = np.cos(angles)
+    return found

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from logreplay.analysis.statistics.intervals import cluster_size, expected_hits
+from logreplay.analysis.statistics.intervals import cluster_size, expected_hits, share_of
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.core.validity import newcombe, wilson
@@ -62,11 +62,8 @@ def more_errors(
     lowest, place = np.unique(rate[known], return_inverse=True)
     failed = np.bincount(place, errors[known], len(lowest)).astype(np.int64)
     offered = np.bincount(place, scheduled[known], len(lowest)).astype(np.int64)
-    most, rates, size = (
-        min(max(2, len(lowest) // 3), len(lowest)),
-        1,
-        _size_at_few(rate, errors, scheduled, known, series),
-    )
+    most, rates = min(max(2, len(lowest) // 3), len(lowest)), 1
+    size = _size_at_few(rate, errors, scheduled, known, series)
     while rates < most and not (
         _difference_low((failed[rates], offered[rates]), (failed[:rates].sum(), offered[:rates].sum()), size)
         > ERROR_SHARE
@@ -132,10 +129,10 @@ def fails_more(trials: Sequence[Series], base: Sequence[Series]) -> bool:
     """
     both, size = (trials, base), cluster_size(*trials, *base)
     requests = np.array([sum(int(counts.sum()) for counts, _ in parts) for parts in both])
-    shares = np.array([share_failed(parts) for parts in both])
+    shares = np.array([share_of(parts) for parts in both])
     if not requests.all() or shares[0] - shares[1] < ERROR_SHARE / 2:
         return False
-    expected = share_failed([*trials, *base])
+    expected = share_of([*trials, *base])
     some = shares > 0
     clusters = (requests * shares / size)[some]
     return bool(2 * np.sum(clusters * np.log(shares[some] / expected)) > SURE_Z**2)
@@ -149,7 +146,7 @@ def fails_above(trials: Sequence[Series], allowed: float) -> bool:
         allowed: share of the requests that may fail.
     """
     size, number = cluster_size(*trials), sum(int(counts.sum()) for counts, _ in trials)
-    clusters = share_failed(trials) * number / size
+    clusters = share_of(trials) * number / size
     return bool(number) and expected_hits(clusters, _LIKELY_Z)[0] > allowed * number / size
 
 
@@ -190,9 +187,3 @@ def fails_at_any_rate(rate: Floats, trials: Sequence[Series], allowed: float) ->
     )
     weight = np.append(np.diff(np.log(rate[order])), 0.0)
     return bool(weight.sum() > ODDS * (weight @ np.exp(np.minimum(from_some - at_any, 700.0))))
-
-
-def share_failed(parts: Sequence[Series]) -> float:
-    """Return the share of the requests that failed; 0 of none."""
-    number = sum(int(counts.sum()) for counts, _ in parts)
-    return sum(int(failed.sum()) for _, failed in parts) / number if number else 0.0

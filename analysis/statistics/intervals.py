@@ -1,6 +1,7 @@
 """Intervals of rare hits, and the variance of means and shares of requests that depend on their neighbours."""
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 from logreplay.analysis.statistics.quantiles import Floats, Ints
@@ -46,6 +47,12 @@ def batch_variance(counts: Ints, costs: Floats | Ints) -> float:
     residuals = costs - counts * (costs.sum() / counts.sum())
     total = residuals @ residuals + 2 * (residuals[:-1] @ residuals[1:])
     return max(float(total), 0.0) / int(counts.sum()) ** 2
+
+
+def share_of(series: Sequence[tuple[Ints, Ints]]) -> float:
+    """Return the share of hits, of (s,) requests and (s,) hits of each run or trial; 0 for no requests."""
+    number = sum(int(counts.sum()) for counts, _ in series)
+    return sum(int(hits.sum()) for _, hits in series) / number if number else 0.0
 
 
 def cluster_size(*series: tuple[Ints, Ints]) -> float:

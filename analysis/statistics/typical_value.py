@@ -29,7 +29,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from logreplay.analysis.statistics.estimates import p_values
+from logreplay.analysis.statistics.estimates import cosines, p_values
 from logreplay.analysis.statistics.quantiles import Floats
 
 BLOCK_S: Final = 0.5
@@ -251,7 +251,5 @@ def _spectra(blocks: int, waves: int, prior: Prior) -> _Spectra:
 
 @lru_cache(maxsize=16)
 def _cosines(blocks: int, waves: int) -> Floats:
-    """(waves, blocks) orthonormal cosines of one half period and more."""
-    angles = math.pi * np.outer(np.arange(1, waves + 1), (np.arange(blocks) + 0.5) / blocks)
-    found: Floats = math.sqrt(2 / blocks) * np.cos(angles)
-    return found
+    """(waves, blocks) orthonormal cosines."""
+    return math.sqrt(2 / blocks) * cosines(blocks, waves)

@@ -14,6 +14,7 @@ import polars as pl
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
+from logreplay.analysis.statistics.intervals import share_of
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.ratio_interval import ALL, TOLERANCE, Change, typical_change
@@ -25,7 +26,6 @@ from logreplay.analysis.verdict.shares import (
     other_size,
     rise,
     share,
-    share_of,
     shares,
     table_of,
     transitions,

@@ -19,6 +19,7 @@ import polars as pl
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.downcast import FIRST_ERROR
 from logreplay.analysis.input.sources import Source
+from logreplay.analysis.statistics.intervals import share_of
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.ratio_interval import (
     ALL,
@@ -44,7 +45,6 @@ from logreplay.analysis.verdict.shares import (
     other_size,
     rise,
     share,
-    share_of,
     shares,
     table_of,
     transitions,

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.input import arrays
-from logreplay.analysis.statistics.intervals import cluster_size
+from logreplay.analysis.statistics.intervals import cluster_size, share_of
 from logreplay.analysis.statistics.quantiles import Ints
 from logreplay.core.frames import to_pandas
 from logreplay.core.validity import newcombe, wilson
@@ -38,12 +38,6 @@ def hits(rows: pl.DataFrame, of: pl.Expr) -> Hits:
     at, hit = rows.select(second.alias("at"), of.alias("hit")).sort("at").get_columns()
     place = np.minimum(np.diff(at.to_numpy(), prepend=at[:1].to_numpy()), 2).cumsum()
     return np.bincount(place), np.bincount(place, hit.to_numpy()).astype(np.int64)
-
-
-def share_of(parts: Sequence[Hits]) -> float:
-    """Return the share of hits; 0 for none."""
-    number = sum(int(counts.sum()) for counts, _ in parts)
-    return sum(int(found.sum()) for _, found in parts) / number if number else 0.0
 
 
 def rise(old: Sequence[Hits], new: Sequence[Hits]) -> tuple[float, float, float]:

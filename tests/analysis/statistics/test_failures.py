@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from logreplay.analysis.statistics.failures import Series, fails_at_any_rate, fails_more, share_failed
+from logreplay.analysis.statistics.failures import Series, fails_at_any_rate, fails_more
+from logreplay.analysis.statistics.intervals import share_of
 from logreplay.analysis.statistics.quantiles import Floats
 
 
@@ -14,8 +15,8 @@ def trial(rng: np.random.Generator, rate: float, share: float, *, seconds: int =
 
 
 def test_the_share_of_several_trials_is_that_of_all_their_requests() -> None:
-    assert share_failed([(np.array([10]), np.array([1])), (np.array([30]), np.array([1]))]) == 0.05
-    assert share_failed([]) == 0
+    assert share_of([(np.array([10]), np.array([1])), (np.array([30]), np.array([1]))]) == 0.05
+    assert share_of([]) == 0
 
 
 @pytest.mark.parametrize("burst", [1, 5])
