@@ -1,8 +1,15 @@
 """Trends in short series: whether they rise beyond chance, by how much, and how fast."""
 
+from typing import Final
+
 import numpy as np
 
 from logreplay.analysis.statistics.quantiles import Floats
+
+TREND_Z: Final = 2.3
+"""Trend statistic above which a series rises beyond chance: one-sided 99 %."""
+DRIFT: Final = 0.25
+"""Relative rise above which such a trend counts."""
 
 
 def relative_rise(series: Floats) -> Floats:

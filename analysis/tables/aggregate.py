@@ -33,6 +33,9 @@ _FEW: Final = 100
 SETTLE: Final = 0.2
 """Share at the start of a step in which the queues still fill: not judged."""
 
+BLOCKS: Final = 10
+"""Parts of the judged time of a step; their medians show its trend."""
+
 SECONDS: Final = (
     *("second", "offered", "sent", "completed", "errors", "in_flight"),
     *("mean", "p50", "p90", "p95", "p99", "max", "bytes", "ok", "service_p50", "lag_p50", "lag_max", "step"),
@@ -287,6 +290,11 @@ class Windows:
     def settled(self) -> Ints:
         """(steps,) from when on a step is judged."""
         return self.start + (SETTLE * self.length).astype(np.int64)
+
+    def block(self, step: npt.NDArray[np.integer], scheduled: Ints) -> Ints:
+        """(n,) which of the `BLOCKS` parts of its step each instant belongs to; below 0 before the step is judged."""
+        length = np.maximum((self.stop - self.settled) // BLOCKS, 1)
+        return np.asarray(np.minimum((scheduled - self.settled[step]) // length[step], BLOCKS - 1))
 
 
 def step_windows(requests: RequestArrays) -> Windows:

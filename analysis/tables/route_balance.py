@@ -13,13 +13,12 @@ from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.statistics.quantiles import Floats, Grouped, Ints
 from logreplay.analysis.statistics.trends import mann_kendall, relative_rise
-from logreplay.analysis.tables.aggregate import SETTLE, Windows, step_windows
+from logreplay.analysis.tables.aggregate import BLOCKS, SETTLE, Windows, step_windows
 
 LEAST: Final = 0.05
 """Share of the requests from which on a route is looked at by itself; the others are one group."""
 SAMPLE: Final = 500_000
 """Requests from which on a sample of about so many is enough: the tables of a large log take no longer."""
-BLOCKS: Final = 10
 _OTHERS: Final = "(other routes)"
 
 SCHEMA: Final = {
@@ -101,8 +100,7 @@ def _moved(sample: RequestArrays, windows: Windows, group: Ints, number: int) ->
 
 def _medians(sample: RequestArrays, windows: Windows, own: Ints, groups: int) -> Floats:
     """(steps * routes, `BLOCKS`) medians of the response time after the first fifth of each step, seconds."""
-    length = np.maximum((windows.stop - windows.settled) // BLOCKS, 1)
-    block = (sample.scheduled - windows.settled[sample.step]) // length[sample.step]
+    block = windows.block(sample.step, sample.scheduled)
     inside = (block >= 0) & sample.sent
-    keys = own[inside] * BLOCKS + np.minimum(block[inside], BLOCKS - 1)
+    keys = own[inside] * BLOCKS + block[inside]
     return Grouped(keys, sample.response[inside], groups * BLOCKS).quantile(0.5).reshape(groups, BLOCKS)

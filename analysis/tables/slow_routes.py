@@ -12,9 +12,8 @@ import polars as pl
 
 from logreplay.analysis.statistics.failures import Flags, more_errors
 from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.analysis.statistics.trends import DRIFT, TREND_Z
 
-TREND_Z: Final = 2.3
-DRIFT: Final = 0.25
 GROWTH: Final = 0.03
 FEWEST: Final = 40
 """Requests of a route in a step from which on its trend is looked at."""

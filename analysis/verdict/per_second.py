@@ -12,15 +12,13 @@ from logreplay.analysis.input.arrays import window_s
 from logreplay.analysis.statistics.failures import Flags, least_error_share, more_errors
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.analysis.statistics.step_finder import steps_of_seconds, usual_rate
-from logreplay.analysis.statistics.trends import mann_kendall, relative_rise, theil_sen
+from logreplay.analysis.statistics.trends import DRIFT, TREND_Z, mann_kendall, relative_rise, theil_sen
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict.saturation_sentences import RISE
 from logreplay.analysis.verdict.stability import (
     BACKLOG_S,
-    DRIFT,
     GROWTH,
     SLOW_GROWTH,
-    TREND_Z,
     clearly_rises,
 )
 

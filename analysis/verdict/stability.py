@@ -18,15 +18,12 @@ from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.statistics.failures import Flags, Series, least_error_share, more_errors
 from logreplay.analysis.statistics.quantiles import Floats, Grouped, Part
 from logreplay.analysis.statistics.slices import slices
-from logreplay.analysis.statistics.trends import mann_kendall, relative_rise, theil_sen
-from logreplay.analysis.tables.aggregate import SETTLE, Flow, Windows, step_flow, step_windows, steps
+from logreplay.analysis.statistics.trends import DRIFT, TREND_Z, mann_kendall, relative_rise, theil_sen
+from logreplay.analysis.tables.aggregate import BLOCKS, SETTLE, Flow, Windows, step_flow, step_windows, steps
 from logreplay.analysis.tables.overload import completed_falling_behind
 from logreplay.analysis.verdict.outages import Outage, outages
 
-BLOCKS: Final = 10
 GROWTH: Final = 0.02
-TREND_Z: Final = 2.3
-DRIFT: Final = 0.25
 SLOW_GROWTH: Final = 0.005
 CLEAR_Z: Final = 3.3
 CLEAR_DRIFT: Final = 1.0
@@ -49,7 +46,7 @@ CUT: Final = "cut"
 
 
 def judged_steps(requests: RequestArrays, limited: Collection[int] = (), cut: Collection[int] = ()) -> pl.DataFrame:
-    """Return the step table with the evidence of each step: the columns of `windows.steps` and of `evidence`.
+    """Return the step table with the evidence of each step: the columns of `aggregate.steps` and of `evidence`.
 
     Remnants and stragglers around found steps have no row.
 
@@ -74,7 +71,7 @@ def evidence(
 
     Args:
         requests: the run.
-        table: its steps, of `windows.steps`.
+        table: its steps, of `aggregate.steps`.
         windows: when they were offered.
         flow: requests in flight over time.
         limited: as of `judged_steps`.
@@ -258,14 +255,12 @@ def _failed_p50(requests: RequestArrays, number: int) -> Floats:
 def _block_times(requests: RequestArrays, windows: Windows) -> tuple[Floats, Floats]:
     """(steps, `BLOCKS`) medians and means of the response time as measured, seconds, after each step's first fifth."""
     number = len(requests.labels)
-    length = np.maximum((windows.stop - windows.settled) // BLOCKS, 1)
 
     def part(rows: slice) -> Part:
         step = requests.step[rows]
-        block = (requests.scheduled[rows] - windows.settled[step]) // length[step]
+        block = windows.block(step, requests.scheduled[rows])
         inside = (block >= 0) & requests.sent[rows]
-        groups = step * BLOCKS + np.minimum(block, BLOCKS - 1)
-        return those(groups, inside), those(requests.response[rows], inside)
+        return those(step * BLOCKS + block, inside), those(requests.response[rows], inside)
 
     groups = number * BLOCKS
     counts, sums = np.zeros(groups, np.int64), np.zeros(groups)
