@@ -17,7 +17,7 @@ import polars as pl
 
 from logreplay.analysis.statistics import estimates
 from logreplay.analysis.statistics.failures import Flags
-from logreplay.analysis.statistics.quantiles import SHARES, SMALLEST_SAMPLE, Floats, share_interval
+from logreplay.analysis.statistics.quantiles import PERCENTILES, SHARES, SMALLEST_SAMPLE, Floats, share_interval
 
 TRIALS: Final = 3
 """Steps of the same rate from which on the interval of p99 comes from their spread (Student's t of its logarithm)."""
@@ -38,10 +38,9 @@ SCALES: Final = {"p50": 0.5, "p90": 0.85, "p99": 1.0}
 """Design effect of percentiles over that of p99."""
 FEWEST: Final = {"p50": 30, "p90": 200, "p99": SMALLEST_SAMPLE[0.99]}
 """Independent requests from which on an interval holds: the effective number, by percentile."""
-_OF_MEAN: Final = 2.0
+OF_MEAN: Final = 2.0
 """Design effect of the mean over that of p99: service times whose squared variation is above 1 need that much."""
 _FEWEST_OF_MEAN: Final = 150
-_P: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _Z: Final = 1.96
 
 
@@ -66,11 +65,11 @@ def with_intervals(steps: pl.DataFrame, capacity: float | None, *, open_loop: bo
     stable = (steps["verdict"] == "stable").to_numpy()
     by_queue, independent = np.where(stable, count / queue, 0.0), np.where(stable, count / effect, 0.0)
     columns = {"design_effect": np.where(np.isfinite(effect), effect, np.nan)}
-    for name, p in _P.items():
+    for name, scale in SCALES.items():
         number = independent if name == "p99" else by_queue
         ends = np.full((2, steps.height), np.nan)
         for row in np.flatnonzero((number >= FEWEST[name]) & steps[name].is_not_null().to_numpy()):
-            ends[:, row] = share_interval(profile[row], p, int(min(number[row] / SCALES[name], count[row])))
+            ends[:, row] = share_interval(profile[row], PERCENTILES[name], int(min(number[row] / scale, count[row])))
         columns |= {f"{name}_low": ends[0], f"{name}_high": ends[1]}
     columns |= dict(zip(("mean_low", "mean_high"), _of_means(steps, profile, by_queue), strict=True))
     _of_trials(steps, independent, columns)
@@ -136,7 +135,7 @@ def _of_means(steps: pl.DataFrame, profile: Floats, independent: Floats) -> tupl
     spread = np.array([_moments(row)[2] for row in profile])
     known = (independent >= _FEWEST_OF_MEAN) & (mean > 0)
     reach = np.full(len(mean), np.nan)
-    reach[known] = _Z * spread[known] / mean[known] * np.sqrt(_OF_MEAN / independent[known])
+    reach[known] = _Z * spread[known] / mean[known] * np.sqrt(OF_MEAN / independent[known])
     return mean * np.exp(-reach), mean * np.exp(reach)
 
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import PERCENTILES, Floats
-from logreplay.analysis.tables.step_intervals import SCALES, of_queue
+from logreplay.analysis.tables.step_intervals import OF_MEAN, SCALES, of_queue
 
 CURVES: Final = 400
 _SEED: Final = 1
@@ -31,7 +31,6 @@ _ERROR: Final = 0.85
 """Standard error over that by the design effect of a queue with one worker, which is larger than that of others."""
 _MOST: Final = 1.0
 """Standard error of a logarithm above which nothing is known."""
-_OF_MEAN: Final = 2.0
 _BEYOND: Final = 1.1
 """A target that no rate overloaded is taken to saturate at so many times the highest one, for the errors only."""
 
@@ -68,15 +67,15 @@ def carried_rate(steps: pl.DataFrame, figure: str, within: float, limit: float |
         runs: of how many runs ``limit`` is the median.
     """
     bad = pl.col("verdict").is_in(["overloaded", "errors"]) | ~pl.col("bounded").is_finite()
+    steps = steps.with_columns(bad=bad, error=_errors(steps, figure, limit), log=pl.col("bounded").log())
+    weight = (1 / pl.col("error") ** 2).filter(~pl.col("bad")).sum()
     table = (
-        steps.with_columns(bad=bad, error=_errors(steps, figure, limit), log=pl.col("bounded").log())
-        .group_by("rate")
+        steps.group_by("rate")
         .agg(
             bad=pl.col("bad").mean() >= 0.5,
             kept=pl.col("kept").fill_null(False).all(),
-            log=(pl.col("log") / pl.col("error") ** 2).filter(~pl.col("bad")).sum()
-            / (1 / pl.col("error") ** 2).filter(~pl.col("bad")).sum(),
-            error=(1 / pl.col("error") ** 2).filter(~pl.col("bad")).sum() ** -0.5,
+            log=(pl.col("log") / pl.col("error") ** 2).filter(~pl.col("bad")).sum() / weight,
+            error=weight**-0.5,
         )
         .sort("rate")
     )
@@ -86,7 +85,7 @@ def carried_rate(steps: pl.DataFrame, figure: str, within: float, limit: float |
     if fails[0] or not good.any():
         return CarriedRate(float(rates[0])) if fails[0] else _all_beyond(rates, stop)
     rate, log, error = rates[good], table["log"].to_numpy()[good], table["error"].to_numpy()[good]
-    found = _crossings(rate, log, error * _disagreement(steps, figure, limit), math.log(within), limit, stop, runs)
+    found = _crossings(rate, log, error * _disagreement(steps), math.log(within), limit, stop, runs)
     low, likely, high = np.quantile(found, (ENDS[0], 0.5, ENDS[1]), method="inverted_cdf")
     if likely < rates[0] and not table["kept"][0]:
         return CarriedRate(float(rates[0]))
@@ -118,15 +117,15 @@ def _errors(steps: pl.DataFrame, figure: str, limit: float | None) -> pl.Series:
         seen = steps["design_effect"].cast(pl.Float64).fill_null(math.nan).to_numpy()
         effect = np.where(np.isnan(seen), effect, seen)
     p = PERCENTILES.get(figure)
-    scale = _OF_MEAN if p is None else SCALES.get(figure, 1.0)
+    scale = OF_MEAN if p is None else SCALES.get(figure, 1.0)
     independent = np.maximum(steps["judged"].to_numpy() / (scale * effect), 1e-9)
     spread = 1.0 if p is None else math.sqrt(p / (1 - p)) / math.log(1 / (1 - p))  # of an exponential distribution
     return pl.Series(np.clip(_ERROR * spread / np.sqrt(independent), 1e-6, _MOST))
 
 
-def _disagreement(steps: pl.DataFrame, figure: str, limit: float | None) -> float:
-    """By how much steps of the same rate differ more than their errors let them: 1 or more."""
-    good = steps.with_columns(error=_errors(steps, figure, limit), log=pl.col("bounded").log()).filter("kept")
+def _disagreement(steps: pl.DataFrame) -> float:
+    """By what factor steps of the same rate differ more than their errors explain: 1 or more."""
+    good = steps.filter("kept")
     apart = ((pl.col("log") - pl.col("log").mean()) / pl.col("error")).over("rate") ** 2
     freedom = good.height - good["rate"].n_unique()
     return math.sqrt(max(1.0, float(good.select(apart.sum()).item()) / freedom)) if freedom else 1.0
@@ -150,11 +149,9 @@ def _crossing(rate: Floats, log: Floats, bound: float, end: float) -> float:
     if above == 0:
         return float(rate[0] * math.exp(max(bound - log[0], -700.0)))
     if above == len(rate):
-        return (
-            end
-            if end <= rate[-1] or math.isinf(end)
-            else float(rate[-1] + _way(log[-1], math.inf, bound) * (end - rate[-1]))
-        )
+        if end <= rate[-1] or math.isinf(end):
+            return end
+        return float(rate[-1] + _way(log[-1], math.inf, bound) * (end - rate[-1]))
     crossed = rate[above - 1] + _way(log[above - 1], log[above], bound) * (rate[above] - rate[above - 1])
     return float(min(crossed, end))
 
