@@ -1,4 +1,4 @@
-"""Writes times as text: ``35.1 ms``."""
+"""Writes times and rates as text: ``35.1 ms``, ``60.1–84``."""
 
 import math
 import re
@@ -39,6 +39,16 @@ def between(step: Mapping[str, Any]) -> str:
         return f"above {show(low)}"
     figure, unit = show(high).split()
     return f"{low / {'s': 1, 'ms': 1e-3, 'µs': 1e-6}[unit]:.3g}–{figure} {unit}"
+
+
+def show_rate(rate: float) -> str:
+    """Write a rate, requests/s, with three digits, or with all before the point: ``60.1``, ``1240``."""
+    return f"{rate:.3g}" if rate < 999.5 else f"{rate:.0f}"
+
+
+def show_range(low: float, high: float) -> str:
+    """Write both ends of the range of a rate: ``60.1–84``."""
+    return f"{show_rate(low)}–{show_rate(high)}"
 
 
 def rounded_up(seconds: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import show
+from logreplay.analysis.format_time import show, show_range, show_rate
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
@@ -161,7 +161,7 @@ def capacity(
         text = f"{bound} is not kept {'' if unknown else 'even '}at {found.lowest:g}/s, {missed}: {remedy}{remarks}"
         return replace(told, sentence=text, high=None if unknown else found.lowest)
     room = math.inf if limit is None else (1 - NEAR) * limit
-    near = f"one machine saturates at about {_rate(limit)}" if limit else ""
+    near = f"one machine saturates at about {show_rate(limit)}/s" if limit else ""
     if found.lowest > room:
         text = f"{bound} is kept at {found.lowest:g}/s, but {near}, which leaves too little room: sweep lower{remarks}"
         return replace(told, sentence=text, high=found.lowest)
@@ -179,8 +179,7 @@ def capacity(
         approximate=short,
         mean=mean if isinstance(mean, float) else None,
     )
-    spare = f", {headroom:.0%} of each kept free" if headroom else ", no headroom"
-    spare += f", {number_of(survive, 'machine')} lost" if survive else ""
+    spare = _spare(headroom, survive, none=", no headroom")
     seen = _seen(valid, found, percentile)
     seen += f"; {near}, of which {100 * NEAR:g} % are kept free" if found.likely > room else ""
     return replace(answer, sentence=_numbers(answer, f"{tps:g}/s with {bound}{spare}") + seen + remarks)
@@ -196,8 +195,8 @@ def _numbers(answer: Capacity, what: str) -> str:
     text = f"{about}{number_of(answer.machines_likely, 'machine')} for {what}"
     if answer.machines != answer.machines_likely:
         text += f"; {answer.machines} at the lower end"
-    ends = f"{_rate(answer.low)} at least" if answer.high is None else f"{_span(answer.low, answer.high)}"
-    return f"{text}: one carries about {_rate(answer.likely)} ({ends})"
+    ends = f"{show_rate(answer.low)}/s at least" if answer.high is None else f"{show_range(answer.low, answer.high)}/s"
+    return f"{text}: one carries about {show_rate(answer.likely)}/s ({ends})"
 
 
 def _seen(steps: pl.DataFrame, found: CarriedRate, figure: str) -> str:
@@ -263,16 +262,6 @@ def _missed(steps: pl.DataFrame, rate: float, figure: str) -> str:
     return f"{figure} {show(step['bounded'], failed=True)}"
 
 
-def _rate(rate: float) -> str:
-    """A rate of three digits, or of all before the point."""
-    return f"{rate:.3g}/s" if rate < 1000 else f"{rate:.0f}/s"
-
-
-def _span(low: float, high: float) -> str:
-    """Both ends of a bracket: ``60.1–84/s``."""
-    return f"{_rate(low).removesuffix('/s')}–{_rate(high)}"
-
-
 def _most_answered(steps: pl.DataFrame) -> float | None:
     """The most that a machine answered, for sweeps of too few rates; None where an overloaded one answered far less."""
     kept = steps.filter(pl.col("kept").all().over("rate"))["rate"]
@@ -306,14 +295,19 @@ def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0, surviv
         return Capacity(f"the highest throughput of a machine is unknown: {users.sentence}. {loop} instead")
     low, high = users.throughput_low, users.throughput_high
     machines, likely, best = (_machines(tps, rate, headroom) + survive for rate in (low, users.throughput, high))
-    spare = f", {headroom:.0%} of each kept free" if headroom else ""
-    spare += f", {number_of(survive, 'machine')} lost" if survive else ""
+    spare = _spare(headroom, survive)
     text = (
         f"at least {number_of(machines, 'machine')} for {tps:g}/s{spare}: one carries {users.throughput:.4g}/s "
         f"({low:.4g}–{high:.4g}) when it is saturated. {loop}, such as "
         f"{users.throughput / 4:.3g}..{users.throughput * 1.2:.3g}"
     )
     return Capacity(text, machines, best, low, high, machines_likely=likely, likely=users.throughput, survive=survive)
+
+
+def _spare(headroom: float, survive: int, none: str = "") -> str:
+    """Words for what is kept in reserve; ``none``: those for no headroom."""
+    lost = f", {number_of(survive, 'machine')} lost" if survive else ""
+    return (f", {headroom:.0%} of each kept free" if headroom else none) + lost
 
 
 def _machines(tps: float, rate: float, headroom: float) -> int:

@@ -22,8 +22,6 @@ from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.outages import FEWEST
 from logreplay.analysis.verdict.stability import CUT, GROWTH, LATE_S
 
-STEADY: Final = 1.5
-"""Below so many times their value at the lowest rate, response times stay flat."""
 TWICE: Final = 2.0
 """The onset is where p90 is so many times its floor."""
 NEAR: Final = 0.075
@@ -146,25 +144,21 @@ def _judge(table: pl.DataFrame, asked: Collection[float], routes: pl.DataFrame |
         len(rates) if first_bad is None else first_bad
     ):
         onset, saturation = find_onset(usable[:first].filter(~bad[:first])), _of_routes(usable, first, alone)
-        sentence = f"saturation ~{saturation.rate:.0f}/s ({_span(saturation)}): {saturation.why}"
-        return SaturationVerdict(sentence + sentences.outages(measured), onset, saturation, None, table)
+        sentence = sentences.saturated(saturation) + sentences.outages(measured)
+        return SaturationVerdict(sentence, onset, saturation, None, table)
     onset = find_onset(usable[:first_bad].filter(~bad[:first_bad]))
     if first_bad is None:
         return _none(usable, onset, table, sentences.outages(measured))
     saturation = _saturation(usable, first_bad)
-    sentence = f"saturation ~{saturation.rate:.0f}/s ({_span(saturation)}): {saturation.why}"
     collapse = sentences.collapse(usable) if usable["over"][first_bad] else ""
-    return SaturationVerdict(sentence + collapse + sentences.outages(measured), onset, saturation, None, table)
+    sentence = sentences.saturated(saturation) + collapse + sentences.outages(measured)
+    return SaturationVerdict(sentence, onset, saturation, None, table)
 
 
 def _that_count(routes: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:
     """The routes of the steps that had no outage and that this machine could send."""
     counted = measured.filter(pl.col("outage").is_null() & ~pl.col("generator"))["step"]
     return routes.filter(pl.col("step").is_in(counted.implode()))
-
-
-def _span(estimate: RateEstimate) -> str:
-    return sentences.span(estimate.low or 0.0, estimate.high or 0.0)
 
 
 def no_verdict(text: str, table: pl.DataFrame, *, target_failing: bool = False) -> SaturationVerdict:
@@ -385,15 +379,11 @@ def _failed(steps: pl.DataFrame) -> bool:
 
 
 def _generator_limited(usable: pl.DataFrame, first: int, table: pl.DataFrame) -> SaturationVerdict:
-    lag = usable["lag_p95"][first]
-    limit = float(usable["sent"].to_numpy()[: first + 1].max())
-    why = f"generator lag p95 {1000 * lag:.0f} ms" if lag > LATE_S else "the findings name its limit"
-    measured = usable.filter(~pl.col("generator"))["rate"]
-    upto = f"the target was measured up to {round(measured[-1], 1):g}/s" if len(measured) else "nothing was measured"
-    asked = float(usable["rate"].to_numpy()[: first + 1].max())
-    of = f" of {asked:g}/s offered" if round(asked) > round(limit) else ""
-    text = f"replay machine limited at {limit:.0f}/s{of} ({why}): {upto}"
-    return SaturationVerdict(text, RateEstimate(False, text), RateEstimate(False, text), limit, table, answered=False)
+    limit, offered = (float(usable[name].to_numpy()[: first + 1].max()) for name in ("sent", "rate"))
+    lag, measured = usable["lag_p95"][first], usable.filter(~pl.col("generator"))["rate"].to_list()
+    late = lag if lag > LATE_S else None
+    text = sentences.generator_limited(limit, offered, late, measured[-1] if measured else None)
+    return replace(no_verdict(text, table), generator_limit=limit)
 
 
 def _none(usable: pl.DataFrame, onset: RateEstimate, table: pl.DataFrame, outages: str) -> SaturationVerdict:
@@ -402,22 +392,13 @@ def _none(usable: pl.DataFrame, onset: RateEstimate, table: pl.DataFrame, outage
     name = _known(usable, "p99", "ok_p99", "p95", "p90", "mean")
     tail = usable[name].drop_nulls().to_numpy()
     tail = tail[np.isfinite(tail)]
-    if not len(tail):
-        text = f"no saturation up to {round(high, 1):g}/s: no backlog grows; how response times rise is unknown"
-        return SaturationVerdict(text + outages, onset, RateEstimate(False, text), None, table)
-    rise = float(tail.max() / tail[0]) if len(tail) and tail[0] > 0 else 1.0
     name = "p99 of the good responses" if name == "ok_p99" else name
-    if rise < sentences.RISE:
-        seen = "response times stay flat" if round(rise, 1) < STEADY else "no queue builds up"
-        text = f"no saturation up to {round(high, 1):g}/s: {seen} ({name} rose {rise:.1f}x)"
-    else:
-        text = f"no saturation up to {round(high, 1):g}/s; response times rise"
-        text += f" (onset ~{onset.rate:.0f}/s, range {_span(onset)})" if onset.found else f" ({name} rose {rise:.1f}x)"
-        found = queueing.fit(usable["rate"].to_numpy(), usable["mean"].to_numpy())
-        if found and found.usable and onset.found:
-            text += (
-                f"; queueing fit suggests ~{found.capacity:.0f}/s (rho {found.utilisation:.2f} reached; rough, ±15 %)"
-            )
+    rise = None
+    if len(tail):
+        rise = float(tail.max() / tail[0]) if tail[0] > 0 else 1.0
+    fits = onset.found and rise is not None and rise >= sentences.RISE
+    queue = queueing.fit(usable["rate"].to_numpy(), usable["mean"].to_numpy()) if fits else None
+    text = sentences.no_saturation(high, name, rise, onset, queue if queue and queue.usable else None)
     return SaturationVerdict(text + outages, onset, RateEstimate(False, text), None, table)
 
 

@@ -5,15 +5,19 @@ Each sentence stands beside the rule that chooses its words; `logreplay.analysis
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from logreplay.analysis.format_time import show
+from logreplay.analysis.format_time import show, show_range
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict.status_changes import CREDENTIALS
 from logreplay.core.plural import number_of
+
+if TYPE_CHECKING:
+    from logreplay.analysis.statistics import queueing
+    from logreplay.analysis.verdict.saturation import RateEstimate
 
 FEWEST_STEPS: Final = 5
 FEWEST_REQUESTS: Final = 100
@@ -24,6 +28,8 @@ LEAST_APART: Final = 0.02
 """Share of the rate: closer to the capacity no step decides within minutes."""
 RISE: Final = 3.0
 """From so many times on, response times rise."""
+STEADY: Final = 1.5
+"""Below so many times their value at the lowest rate, response times stay flat."""
 FLAT: Final = 2.0
 """Response times are flat if the median of the good responses is below so many times that at the lowest rate."""
 GAVE_UP: Final = 3.0
@@ -38,9 +44,53 @@ _OTHERS: Final = {
 """What the other kinds of errors say."""
 
 
-def span(low: float, high: float) -> str:
-    """The range of a rate, as text: three digits, or all before the point."""
-    return "–".join(f"{end:.3g}" if end < 999.5 else f"{end:.0f}" for end in (low, high))
+def saturated(found: "RateEstimate") -> str:
+    """Words for a saturation that was found."""
+    return f"saturation ~{found.rate:.0f}/s ({_range(found)}): {found.why}"
+
+
+def generator_limited(limit: float, offered: float, lag_s: float | None, measured: float | None) -> str:
+    """Words for a sweep that this machine ended.
+
+    Args:
+        limit: the rate it could send, requests/s.
+        offered: the rate it was to send.
+        lag_s: p95 of its lag there, seconds; None: it was not late.
+        measured: the highest rate at which the target was measured; None: at none.
+    """
+    why = "the findings name its limit" if lag_s is None else f"generator lag p95 {1000 * lag_s:.0f} ms"
+    of = f" of {offered:g}/s offered" if round(offered) > round(limit) else ""
+    upto = "nothing was measured" if measured is None else f"the target was measured up to {round(measured, 1):g}/s"
+    return f"replay machine limited at {limit:.0f}/s{of} ({why}): {upto}"
+
+
+def no_saturation(
+    high: float, figure: str, rise: float | None, onset: "RateEstimate", queue: "queueing.Fit | None"
+) -> str:
+    """Words for a sweep without saturation.
+
+    Args:
+        high: the highest rate, requests/s.
+        figure: which response time is looked at.
+        rise: so many times its value at the lowest rate is its highest one; None: unknown.
+        onset: of the sweep.
+        queue: a queue that fits the response times; None: none does.
+    """
+    text = f"no saturation up to {round(high, 1):g}/s"
+    if rise is None:
+        return f"{text}: no backlog grows; how response times rise is unknown"
+    rose = f"({figure} rose {rise:.1f}x)"
+    if rise < RISE:
+        return f"{text}: {'response times stay flat' if round(rise, 1) < STEADY else 'no queue builds up'} {rose}"
+    text += "; response times rise "
+    text += f"(onset ~{onset.rate:.0f}/s, range {_range(onset)})" if onset.found else rose
+    if queue is None:
+        return text
+    return f"{text}; queueing fit suggests ~{queue.capacity:.0f}/s (rho {queue.utilisation:.2f} reached; rough, ±15 %)"
+
+
+def _range(found: "RateEstimate") -> str:
+    return show_range(found.low or 0.0, found.high or 0.0)
 
 
 def seen(usable: pl.DataFrame, first: int) -> str:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from logreplay.analysis.format_time import between, show, signed, spoken
+from logreplay.analysis.format_time import between, show, show_range, signed, spoken
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,14 @@ def test_a_time_has_three_figures_and_the_unit_that_suits_it(seconds: float | No
 )
 def test_a_change_of_a_time_has_a_sign(seconds: float, text: str) -> None:
     assert signed(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(60.12, 84.0, "60.1–84"), (998.6, 999.4, "999–999"), (999.6, 1240.4, "1000–1240"), (0.0, 0.25, "0–0.25")],
+)
+def test_a_range_of_rates_has_three_figures_or_all_before_the_point(low: float, high: float, text: str) -> None:
+    assert show_range(low, high) == text
 
 
 def test_what_never_came_has_failed() -> None:
