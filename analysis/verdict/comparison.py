@@ -233,11 +233,12 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
     """
     runs = (baseline, candidate, *more)
     check_no_copies(runs)
+    duets = [of_a_duet(old, new) for old, new in _pairs(runs)]
     if tolerance is None:
-        tolerance = usual_tolerance(*runs)
-    if not more and of_a_duet(baseline, candidate):
+        tolerance = AT_ONCE_TOLERANCE if all(duets) else TOLERANCE
+    if duets == [True]:
         return compare_duet(baseline, candidate, tolerance, second_baseline(baseline, candidate))
-    found = [pair_of_runs(old, new, at_once=of_a_duet(old, new)) for old, new in _pairs(runs)]
+    found = [pair_of_runs(old, new, at_once=duet) for (old, new), duet in zip(_pairs(runs), duets, strict=True)]
     judged = _judged(found)
     notes = list(dict.fromkeys(note for each in found for note in each.notes))
     if len(found) == 1:

@@ -122,11 +122,10 @@ class Change:
     def remedy(self, size: float) -> str:
         """How much more it takes to detect a change of this size: the interval narrows with the root of the time."""
         size = math.log1p(max(size, 1e-3))
-        more = (2 * self._half / size) ** 2
         if not self.seconds:
             pairs = self.blocks * (2 * self.error * student(1 - _DOUBT, 1e6) / size) ** 2  # many pairs, narrower t
             return f"compare at least {number_of(math.ceil(min(pairs, 1e9)), 'pair')} of runs"
-        minutes = max(more, 1) * self.seconds / 60
+        minutes = max((2 * self._half / size) ** 2, 1) * self.seconds / 60
         if minutes > 24 * 60:
             return "a day would be too short: use a quieter machine"
         if minutes > 120:
@@ -135,11 +134,8 @@ class Change:
 
     def sentence(self, tolerance: float = TOLERANCE, of: str = "") -> str:
         """The verdict with its figures; ``of``: words behind them that name the figure."""
-        verdict, smallest, more = (
-            self.verdict(tolerance),
-            f"; smallest detectable ~{self.detectable(tolerance):.1%}",
-            "",
-        )
+        verdict = self.verdict(tolerance)
+        smallest, more = f"; smallest detectable ~{self.detectable(tolerance):.1%}", ""
         low, high = (f"{round(end - 1, 4) + 0.0:+.1%}" for end in (self.low, self.high))
         if verdict == UNDECIDED:
             smallest, more = "", f": to detect {WANTED:.0%}, {self.remedy(WANTED)}"

@@ -225,10 +225,8 @@ def _sent_late(valid: tuple[float, float]) -> Iterator[str]:
 
 def _sides_of(timed: pl.DataFrame) -> Sides:
     """Both runs, each with the requests that were answered as expected in both."""
-    of_time = ["scheduled", "route", "rate", *(name for name in (SWAP_TURN,) if name in timed.columns)]
-    names = (*of_time, "response")
-    new = timed.select(*of_time, response="response_new")
-    return timed.select(names), new.select(names)
+    names = ["scheduled", "route", "rate", *[SWAP_TURN] * (SWAP_TURN in timed.columns)]
+    return timed.select(*names, "response"), timed.select(*names, response="response_new")
 
 
 def of_a_duet(baseline: Source, candidate: Source) -> bool:
@@ -251,10 +249,9 @@ def rows(source: Source, notes: list[str], *, at_once: bool = False) -> pl.DataF
     Returns:
         The key of a pair: of a duet (``at_once``) ``seq``; of runs made apart ``rate`` (asked of the step), ``row`` of
         the log, and ``turn`` (how often the row came before in the step), in the order of ``seq``. ``step``; ``lag``:
-        microseconds; ``route``;
-        ``what``: hash of method and URL; ``scheduled``, ``response``: seconds; ``good``, ``failed``, ``kind``,
-        ``bytes`` as in `intake.Requests`. Of a duet in which two pairs of targets took turns, `SWAP_TURN`, and whether
-        it was that of the second pair (`SECOND_PAIR`).
+        microseconds; ``route``; ``what``: hash of method and URL; ``scheduled``, ``response``: seconds; ``good``,
+        ``failed``, ``kind``, ``bytes`` as in `logreplay.analysis.input.arrays.RequestArrays`. Of a duet in which two
+        pairs of targets took turns also `SWAP_TURN`, and `SECOND_PAIR`: whether the turn was that of the second pair.
     """
     columns = {
         "route": route(pl.col("url")).cast(pl.Categorical),
