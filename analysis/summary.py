@@ -255,8 +255,8 @@ def _common(verdict: SaturationVerdict, about: About, found: Sequence[Mapping[st
 
 
 def _of_steps(verdict: SaturationVerdict) -> dict[str, Any]:
-    bends = {"onset": verdict.onset.as_dict(), "saturation": verdict.saturation.as_dict()}
-    return {"steps": verdict.steps.to_dicts(), **bends}
+    rates = {"onset": verdict.onset.as_dict(), "saturation": verdict.saturation.as_dict()}
+    return {"steps": verdict.steps.to_dicts(), **rates}
 
 
 def remembering(summary: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:

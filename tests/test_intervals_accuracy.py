@@ -34,7 +34,7 @@ def test_nine_of_ten_intervals_of_a_step_hold_and_none_is_printed_near_saturatio
 
 @pytest.mark.slow
 def test_nine_of_ten_ranges_hold_the_truth() -> None:
-    held = list(intervals.bends(50, 0))
+    held = list(intervals.ranges(50, 0))
     for name in ("onset", "saturation"):
         those = [each for which, each in held if which == name]
         assert len(those) >= 25

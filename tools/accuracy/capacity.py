@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 import simulate
-from accuracy.intervals import NAMES, quantile, waiting
+from accuracy.intervals import FIGURES, figure
 from logreplay.analysis.input import arrays
 from logreplay.analysis.tables.step_intervals import with_intervals
 from logreplay.analysis.verdict import saturation, stability
@@ -23,14 +23,6 @@ RUNS: Final = 300
 LENGTHS: Final = ((10, 1), (20, 1), (30, 1), (10, 3))
 """Seconds of a step, and runs of the sweep."""
 OVER: Final = 1.05
-FIGURES: Final = (*NAMES, "mean")
-
-
-def figure(queue: SimulatedQueue, rate: float, name: str) -> float:
-    """Return a percentile or the mean of the response time in the long run, seconds."""
-    if name == "mean":
-        return queue.base_s + queue.service_s + waiting(queue, rate) / (queue.capacity - rate)
-    return quantile(queue, rate, NAMES[name])
 
 
 def brackets(seconds: int, runs: int, seed: int, pooled: int) -> Iterator[tuple[float, float, float, float]]:

@@ -1,12 +1,11 @@
 """The part ``duet`` of the page: how often equal targets are called different, and how often a slower one is found.
 
 Both targets serve the same requests at the same times, on four workers each; the work of a request is log-normal and
-differs by 10 % between them. The speed of a machine wanders as a first-order autoregression, for both alike or each by
-itself; one side pauses, drifts, or is cold at first.
+differs by 10 % between them. The machines wander alike or each by itself; one side pauses, drifts, or is cold at first.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -14,11 +13,11 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from accuracy._two_machines import BATCH, WORKERS, TwoMachines, any_differs, held
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.analysis.statistics.typical_value import TypicalValue
 from logreplay.analysis.verdict.ratio_interval import (
     AT_ONCE_TOLERANCE,
-    DIFFERENT,
     TOLERANCE,
     Change,
     Estimated,
@@ -30,15 +29,11 @@ from logreplay.analysis.verdict.ratio_interval import (
     together,
     typical_change,
 )
-from simulate import responses, wander
+from simulate import responses
 
 RUNS: Final = 400
-_RATE: Final = 100.0
-_WORKERS: Final = 4
-_BATCH: Final = 200
 _PAUSE_S: Final = 0.15
 _PAUSES_EVERY_S: Final = 7.0
-_STEP_S: Final = 0.25
 ROUTES: Final = 20
 _SLOW: Final = "14"
 """The route that becomes slower: 7 % of the requests, where others have 1 to 9 %."""
@@ -47,14 +42,10 @@ _SHARES: Final = np.linspace(1, 13, ROUTES) / np.linspace(1, 13, ROUTES).sum()
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(TwoMachines):
     """A kind of machine and of run.
 
     Attributes:
-        name: on the page.
-        seconds: length of a run.
-        load: utilization of the workers.
-        common, apart: standard deviation and time of the wander of both machines, and of each by itself.
         pauses: the candidate pauses for 150 ms every 7 s on average.
         drift: change of the candidate's speed from the beginning to the end.
         cold_s: the candidate needs half more work at first, for so many seconds.
@@ -62,11 +53,6 @@ class Cell:
         pairs: pairs of runs apart, each slower or faster by 3 % as a whole; 0: a duet.
     """
 
-    name: str
-    seconds: int = 60
-    load: float = 0.6
-    common: tuple[float, float] = (0.0, 1.0)
-    apart: tuple[float, float] = (0.0, 1.0)
     pauses: bool = False
     drift: float = 0.0
     cold_s: float = 0.0
@@ -131,8 +117,8 @@ class Judged:
 def judged(cell: Cell, number: int, seed: int, slower: float = 1.0, route: float = 1.0) -> Iterator[Judged]:
     """Yield comparisons in which the candidate's work, or that of one of 20 routes, takes so much longer."""
     rng = np.random.default_rng(seed)
-    for first in range(0, number, _BATCH):
-        (at, *sides), routes = runs_of(cell, min(_BATCH, number - first), rng, slower, route)
+    for first in range(0, number, BATCH):
+        (at, *sides), routes = runs_of(cell, min(BATCH, number - first), rng, slower, route)
         for run, times in enumerate(at):
             yield Judged(times, [side[run] for side in sides], routes[run])
 
@@ -156,35 +142,26 @@ def runs_of(
     cell: Cell, runs: int, rng: np.random.Generator, slower: float = 1.0, route: float = 1.0
 ) -> tuple[list[Floats], Ints]:
     """(runs, requests) the times, the responses of each target, and the routes."""
-    shape = runs, round(_RATE * cell.seconds)
-    at = np.sort(rng.uniform(0, cell.seconds, shape), axis=1)
-    step = (at // _STEP_S).astype(np.int64)
-    steps = math.ceil(cell.seconds / _STEP_S) + 1
-    work = rng.lognormal(-0.5, 1, shape) * _WORKERS * cell.load / _RATE
-    work *= np.exp(np.take_along_axis(wander(rng, (runs, steps), *cell.common, _STEP_S), step, axis=1))
-    routes = rng.choice(ROUTES, shape, p=_SHARES)
+    at = cell.times(runs, rng)
+    work = cell.work(at, rng)
+    routes = rng.choice(ROUTES, at.shape, p=_SHARES)
     sides = [at]
     for side in range(3 if cell.noise else 2):
-        own = work * rng.lognormal(0, 0.1, shape)
-        own *= np.exp(np.take_along_axis(wander(rng, (runs, steps), *cell.apart, _STEP_S), step, axis=1))
+        own = cell.own(work, at, rng)
         if cell.pairs:
             own *= rng.lognormal(0, 0.03, (runs, 1))
         if side == 1:
             own *= slower * np.exp(cell.drift * (at / cell.seconds - 0.5)) * (1 + 0.5 * (at < cell.cold_s))
             own *= np.where(routes == int(_SLOW), route, 1.0)
-        response = responses(at, own, _WORKERS)
+        response = responses(at, own, WORKERS)
         sides.append(response + _held(at, rng) if cell.pauses and side == 1 else response)
     return sides, routes
 
 
 def _held(at: Floats, rng: np.random.Generator) -> Floats:
     """(runs, requests) seconds that each request waits for the end of a pause."""
-    held = np.zeros_like(at)
-    for run, times in enumerate(at):
-        begins = np.cumsum(rng.exponential(_PAUSES_EVERY_S, int(3 + times[-1] / 3)))
-        place = np.searchsorted(begins, times, side="right") - 1
-        held[run] = np.where(place >= 0, np.maximum(begins[place] + _PAUSE_S - times, 0), 0)
-    return held
+    begins = (np.cumsum(rng.exponential(_PAUSES_EVERY_S, int(3 + times[-1] / 3))) for times in at)
+    return np.array([held(times, begun, _PAUSE_S) for times, begun in zip(at, begins, strict=True)])
 
 
 def table(runs: int, seed: int) -> str:
@@ -212,7 +189,7 @@ def line(cell: Cell, runs: int, seed: int) -> str:
     rows = [(each.quantiles, each.routes) for each in judged(cell, runs, seed)]
     named = [each.routes.get(_SLOW) for each in judged(cell, runs, seed + 3, route=1.2)]
     figures += [
-        *(_share([_any_differs(each[of].values(), tolerance) for each in rows]) for of in (0, 1)),
+        *(_share([any_differs(each[of].values(), tolerance) for each in rows]) for of in (0, 1)),
         _share([change is not None and change.verdict(tolerance) == "slower" for change in named]),
     ]
     return f"| {cell.name} | {' | '.join(figures)} |"
@@ -223,10 +200,6 @@ def _holds(found: Estimated, truth: float) -> bool:
         return found.probability(truth) > _DOUBT
     low, high = found.ends()
     return low <= truth <= high
-
-
-def _any_differs(changes: Iterable[Change], tolerance: float) -> bool:
-    return any(change.verdict(tolerance) in DIFFERENT for change in changes)
 
 
 def _share(values: Sequence[bool]) -> str:

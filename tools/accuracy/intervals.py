@@ -24,6 +24,7 @@ LENGTHS: Final = (10, 20, 60)
 WORKERS: Final = (1, 2, 4, 8)
 CAPACITY: Final = 250.0
 NAMES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+FIGURES: Final = (*NAMES, "mean")
 
 
 def waiting(queue: SimulatedQueue, rate: float) -> float:
@@ -50,6 +51,13 @@ def quantile(queue: SimulatedQueue, rate: float, p: float) -> float:
     return queue.base_s + low
 
 
+def figure(queue: SimulatedQueue, rate: float, name: str) -> float:
+    """Return a percentile or the mean of the response time in the long run, seconds."""
+    if name == "mean":
+        return queue.base_s + queue.service_s + waiting(queue, rate) / (queue.capacity - rate)
+    return quantile(queue, rate, NAMES[name])
+
+
 def onset(queue: SimulatedQueue, lowest: float) -> float:
     """Return the rate at which p90 is twice that at the lowest rate."""
     low, high, limit = lowest, queue.capacity * (1 - 1e-9), saturation.TWICE * quantile(queue, lowest, 0.9)
@@ -59,7 +67,7 @@ def onset(queue: SimulatedQueue, lowest: float) -> float:
     return low
 
 
-def bends(runs: int, seed: int) -> Iterator[tuple[str, bool]]:
+def ranges(runs: int, seed: int) -> Iterator[tuple[str, bool]]:
     """Sweep servers of random capacity, and say of each onset and saturation whether its range holds the truth."""
     for run in range(seed, seed + runs):
         rng = np.random.default_rng([7, run])
@@ -73,12 +81,12 @@ def bends(runs: int, seed: int) -> Iterator[tuple[str, bool]]:
         said = analyse(simulate.serve(arrivals, queue, rng)).verdict
         usable = said.steps.filter(said.steps["scheduled"] >= saturation_sentences.FEWEST_REQUESTS)
         lowest = float(usable["rate"].min() or 0.0)  # type: ignore[arg-type]
-        for name, bend, truth in (
+        for name, found, truth in (
             ("onset", said.onset, onset(queue, lowest)),
             ("saturation", said.saturation, capacity),
         ):
-            if bend.low is not None and bend.high is not None:
-                yield name, bend.low <= truth <= bend.high
+            if found.low is not None and found.high is not None:
+                yield name, found.low <= truth <= found.high
 
 
 def intervals(seconds: int, runs: int, seed: int) -> Iterator[tuple[float, str, bool | None]]:
@@ -90,10 +98,8 @@ def intervals(seconds: int, runs: int, seed: int) -> Iterator[tuple[float, str, 
         rows = simulate.serve(simulate.sweep(rates, seconds, rng, pause_s=2.0), queue, rng, timeout_s=8)
         steps = analyse(rows).steps
         for step, load in enumerate(LOADS):
-            rate = load * CAPACITY
-            truth = {name: quantile(queue, rate, p) for name, p in NAMES.items()}
-            truth["mean"] = queue.service_s + waiting(queue, rate) / (queue.capacity - rate)
-            for name, expected in truth.items():
+            for name in FIGURES:
+                expected = figure(queue, load * CAPACITY, name)
                 low, high = (steps[f"{name}_{end}"][step] for end in ("low", "high"))
                 yield load, name, None if low is None else low <= expected <= high
 
@@ -118,8 +124,8 @@ def table(runs: int, seed: int) -> str:
             cells = " | ".join(cell(found[name, load]) for load in LOADS)
             lines.append(f"| {name}, {seconds} s | {cells} |")
     lines += ["", "| range of a sweep | printed | holds the truth |", "|---|--:|--:|"]
-    ranges = list(bends(runs, seed))
+    held_by = list(ranges(runs, seed))
     for name in ("onset", "saturation"):
-        those = [each for which, each in ranges if which == name]
+        those = [each for which, each in held_by if which == name]
         lines.append(f"| {name} | {len(those)} of {runs} | {f'{np.mean(those):.0%}' if those else '–'} |")
     return "\n".join(lines)

@@ -154,9 +154,10 @@ def table(runs: int, seed: int) -> str:
         count: Counter[str] = Counter()
         for made in (make(kind, each) for each in range(seed, seed + runs)):
             said = verdict(made)
-            bend = said.saturation
+            found = said.saturation
             count["right"] += made.is_right(said)
-            count["found"] += bend.found
-            count["held"] += bend.low is not None and bend.high is not None and bend.low <= made.capacity <= bend.high
+            count["found"] += found.found
+            if found.low is not None and found.high is not None:
+                count["held"] += found.low <= made.capacity <= found.high
         rows.append(f"| {kind} | {count['right']} of {runs} | {count['held']} | {count['found']} |")
     return "\n".join(rows)

@@ -6,17 +6,17 @@ pauses, drifts, or becomes slower half-way. Beside stands what a duet without tu
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import polars as pl
 
+from accuracy._two_machines import BATCH, WORKERS, TwoMachines, any_differs, held
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.ratio_interval import (
     AT_ONCE_TOLERANCE,
-    DIFFERENT,
     SECOND_PAIR,
     Change,
     ratio_changes,
@@ -25,25 +25,17 @@ from logreplay.analysis.verdict.ratio_interval import (
 )
 from logreplay.core.record import SWAP_TURN
 from logreplay.replay.requests.combine import Swap
-from simulate import responses, wander
+from simulate import responses
 
 RUNS: Final = 400
-_RATE: Final = 100.0
-_WORKERS: Final = 4
-_BATCH: Final = 200
-_STEP_S: Final = 0.25
 _SLOWER: Final = (1.0, 1.03, 1.1)
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(TwoMachines):
     """What one of the machines does, or both.
 
     Attributes:
-        name: on the page.
-        seconds: length of a duet.
-        load: utilization of the workers.
-        common, apart: standard deviation and time of the wander of both machines, and of each by itself.
         slow: work on the second machine, as a multiple of that on the first.
         drift: change of the speed of the second machine from the beginning to the end.
         late: work on the second machine in the second half of the duet.
@@ -52,11 +44,6 @@ class Cell:
         turn_s: seconds of a turn.
     """
 
-    name: str
-    seconds: int = 60
-    load: float = 0.6
-    common: tuple[float, float] = (0.0, 1.0)
-    apart: tuple[float, float] = (0.0, 1.0)
     slow: float = 1.0
     drift: float = 0.0
     late: float = 1.0
@@ -85,8 +72,8 @@ CELLS: Final = (
 def judged(cell: Cell, number: int, seed: int, slower: float, *, swap: bool = True) -> Iterator[list[Change]]:
     """Yield the changes of duets in which the candidate's work takes so much longer: of all, of percentiles."""
     rng = np.random.default_rng(seed)
-    for first in range(0, number, _BATCH):
-        at, sides, turns, second = _duets(cell, min(_BATCH, number - first), rng, slower, swap=swap)
+    for first in range(0, number, BATCH):
+        at, sides, turns, second = _duets(cell, min(BATCH, number - first), rng, slower, swap=swap)
         for run, times in enumerate(at):
             more = {SWAP_TURN: turns[run], SECOND_PAIR: second[run]} if swap else {}
             old, new = (side[run] for side in sides)
@@ -100,23 +87,19 @@ def _duets(
     cell: Cell, runs: int, rng: np.random.Generator, slower: float, *, swap: bool
 ) -> tuple[Floats, list[Floats], Floats, Floats]:
     """(runs, requests) times; responses of baseline and candidate; turns, and whether they are of the second pair."""
-    shape = runs, round(_RATE * cell.seconds)
-    at = np.sort(rng.uniform(0, cell.seconds, shape), axis=1)
-    step, steps = (at // _STEP_S).astype(np.int64), math.ceil(cell.seconds / _STEP_S) + 1
+    at = cell.times(runs, rng)
     drawn = [Swap(cell.turn_s, seed=int(rng.integers(1 << 62))) for _ in range(runs)]
     turns = np.array([each.turns((times * 1e9).astype(np.int64)) for each, times in zip(drawn, at, strict=True)])
     second = np.array([each.second(own) & swap for each, own in zip(drawn, turns, strict=True)])
-    work = rng.lognormal(-0.5, 1, shape) * _WORKERS * cell.load / _RATE
-    work *= np.exp(np.take_along_axis(wander(rng, (runs, steps), *cell.common, _STEP_S), step, axis=1))
+    work = cell.work(at, rng)
     machines = []
     for machine in range(2):
-        own = work * rng.lognormal(0, 0.1, shape)
-        own *= np.exp(np.take_along_axis(wander(rng, (runs, steps), *cell.apart, _STEP_S), step, axis=1))
+        own = cell.own(work, at, rng)
         own *= np.where(second == (machine == 0), slower, 1.0)  # the candidate: on machine 1, in other turns on 0
         if machine == 1:
             own *= cell.slow * np.exp(cell.drift * at / cell.seconds)
             own *= np.where(at > cell.seconds / 2, cell.late, 1.0)
-        response = responses(at, own, _WORKERS)
+        response = responses(at, own, WORKERS)
         machines.append(response + _held(cell, at, rng) if cell.pause_s and machine == 1 else response)
     old, new = (np.where(second, machines[1 - side], machines[side]) for side in range(2))
     return at, [old, new], turns, second
@@ -124,14 +107,12 @@ def _duets(
 
 def _held(cell: Cell, at: Floats, rng: np.random.Generator) -> Floats:
     """(runs, requests) seconds that each request waits for the end of a pause."""
-    held = np.zeros_like(at)
+    waits = np.zeros_like(at)
     for run, times in enumerate(at):
         many = int(3 + 2 * times[-1] / cell.every_s)
         gaps = np.full(many, cell.every_s) if cell.clockwork else rng.exponential(cell.every_s, many)
-        begins = np.cumsum(gaps) - rng.uniform(0, cell.every_s)
-        place = np.searchsorted(begins, times, side="right") - 1
-        held[run] = np.where(place >= 0, np.maximum(begins[np.maximum(place, 0)] + cell.pause_s - times, 0), 0)
-    return held
+        waits[run] = held(times, np.cumsum(gaps) - rng.uniform(0, cell.every_s), cell.pause_s)
+    return waits
 
 
 def table(runs: int, seed: int) -> str:
@@ -143,19 +124,15 @@ def table(runs: int, seed: int) -> str:
     ]
     for place, cell in enumerate(CELLS):
         first = seed + 10 * place
-        plain = [_differs(found[:1]) for found in judged(cell, runs, first, 1.0, swap=False)]
+        plain = [any_differs(found[:1], AT_ONCE_TOLERANCE) for found in judged(cell, runs, first, 1.0, swap=False)]
         equal, three, ten = ([*judged(cell, runs, first + at, slower)] for at, slower in enumerate(_SLOWER))
         truth = float(np.exp(np.mean([math.log(found[0].ratio) for found in ten])))
         figures = [
             plain,
-            [_differs(found[:1]) for found in equal],
-            [_differs(found[1:]) for found in equal],
+            [any_differs(found[:1], AT_ONCE_TOLERANCE) for found in equal],
+            [any_differs(found[1:], AT_ONCE_TOLERANCE) for found in equal],
             *([found[0].verdict(AT_ONCE_TOLERANCE) == "slower" for found in each] for each in (three, ten)),
             [found[0].low <= truth <= found[0].high for found in ten],
         ]
         lines.append(f"| {cell.name} | {' | '.join(f'{np.mean(each):.1%}' for each in figures)} |")
     return "\n".join(lines)
-
-
-def _differs(changes: Sequence[Change]) -> bool:
-    return any(change.verdict(AT_ONCE_TOLERANCE) in DIFFERENT for change in changes)

@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 
+import simulate
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.statistics.typical_value import TypicalValue, estimate, estimate_mean
 
 
 def wander(rng: np.random.Generator, series: int, blocks: int, time: float) -> Floats:
     """(series, blocks) a first-order autoregression of variance 1, ``time`` in blocks."""
-    kept, found = np.exp(-1 / time), rng.normal(size=(series, blocks))
-    for at in range(1, blocks):
-        found[:, at] = kept * found[:, at - 1] + np.sqrt(1 - kept**2) * found[:, at]
-    return found
+    return simulate.wander(rng, (series, blocks), 1.0, time, 1.0)
 
 
 def of_blocks(blocks: Floats, noise: Floats | None = None) -> TypicalValue:
