@@ -1,4 +1,4 @@
-"""Puts the steps of several runs of the same sweep together, and refuses runs that are not of the same one."""
+"""Pools the steps of several runs of one sweep, and refuses runs of different sweeps."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import check_named_once
 
 _SAME: Final = ("target", "log", "rates", "arrivals", "for")
-"""What runs of the same sweep have in common, as far as their summaries say it."""
+"""Keys of a summary whose values runs of one sweep share, where both have them."""
 
 
 def pooled(runs: Sequence[Source]) -> list[Analysis]:
@@ -56,7 +56,7 @@ def _check(first: Source, other: Source, told: Sequence[Mapping[str, Any]], foun
 
 
 def _told(run: Source) -> dict[str, Any]:
-    """What a run says of itself."""
+    """The options, the target and the log that the summary of a run names."""
     summary = summary_of(sources.locate(run)) if isinstance(run, str | Path) else {}
     options = summary.get("options")
     return {**(options if isinstance(options, Mapping) else {}), **{key: summary.get(key) for key in ("target", "log")}}

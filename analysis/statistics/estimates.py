@@ -23,7 +23,7 @@ class Estimate:
         up: standard error towards higher values.
         freedom: degrees of freedom of Student's t; 1 or more.
         blocks: blocks of time (or runs) it rests on.
-        seconds: length of the series; 0 of values without a time.
+        seconds: length of the series; 0 for values without a time.
     """
 
     value: float
@@ -40,7 +40,7 @@ class Estimate:
 
     @property
     def p(self) -> float:
-        """The probability that so large a value comes by chance, where the true one is 0."""
+        """Probability of an estimate at least this far from 0 if the true value is 0."""
         error = self.up if self.value < 0 else self.down
         return p_value(self.value / error, self.freedom) if error else float(not self.value)
 
@@ -52,7 +52,7 @@ def mean(values: Floats, seconds: float = 0.0) -> Estimate:
 
 
 def trimmed_mean(values: Floats, left_out: float, seconds: float) -> Estimate:
-    """Estimate the mean of independent values of which a share is left out at each end.
+    """Estimate the mean of independent values without a share of them at each end.
 
     Source: Yuen, The two-sample trimmed t for unequal population variances, 1974.
     """
@@ -71,7 +71,7 @@ def student(confidence: float, freedom: float) -> float:
 
 
 def p_value(distance: float, freedom: float) -> float:
-    """Return the probability that Student's t is so far from 0, on either side."""
+    """Return the two-sided probability of a Student's t at least this far from 0."""
     return float(p_values(np.array([abs(distance)]), freedom)[0])
 
 
@@ -84,7 +84,7 @@ def p_values(distances: Floats, freedom: float) -> Floats:
 
 @lru_cache(maxsize=64)  # 320 kB each
 def _student(freedom: float) -> tuple[Floats, Floats]:
-    """Angles whose tangent is t / sqrt(freedom), and the probability of less, on both sides of 0."""
+    """Angles whose tangent is t / sqrt(freedom), and the probability of a value nearer to 0, on both sides."""
     angle = np.linspace(0, math.pi / 2, 20_001)
     density = np.cos(angle) ** (freedom - 1)
     mass = np.cumsum(density) - (density[0] + density) / 2
@@ -96,7 +96,7 @@ def error_of_sum(series: Floats, waves: int) -> float:
 
     Args:
         series: (n,) values at even distances of time.
-        waves: so many cosines, which are the degrees of freedom.
+        waves: number of cosines: the degrees of freedom.
     """
     return math.sqrt(2 * float(np.mean(np.square(cosines(len(series), waves) @ series))))
 

@@ -20,7 +20,7 @@ ERROR_SHARE: Final = 0.01
 BEYOND_CHANCE: Final = 5
 """Errors at the lowest rates from which on they are a share, however small, and not chance."""
 FEW: Final = 0.05
-"""Share of failed requests up to which a step shows how many failures come together where the rate is not the cause."""
+"""Largest share of failed requests in a step that shows how many fail together without overload."""
 FAILING: Final = 0.5
 """Share of failed requests above which a step measured only failures."""
 Series: TypeAlias = tuple[Ints, Ints]

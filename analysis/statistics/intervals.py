@@ -7,17 +7,17 @@ from typing import Final
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 
 USUAL_CLUSTER: Final = 5.0
-"""Hits that come together, such as the failures of one blip, as long as nothing is seen of them."""
+"""Hits of one event, such as the failures of one blip: assumed until the data show it."""
 USUAL_S: Final = 10
-"""So many seconds tell as much of the size of clusters as `USUAL_CLUSTER` does."""
+"""Seconds of data that weigh as much as the assumption `USUAL_CLUSTER`."""
 
 
 def expected_hits(hits: float, z: float) -> tuple[float, float]:
-    """Return between which numbers the expected number of rare, independent hits lies.
+    """Return the interval of the expected number of rare, independent hits.
 
     Args:
-        hits: those that were seen; clusters of hits need not be whole numbers.
-        z: standard deviations on each side. Unlike Wilson's interval of a share, it holds for one or two hits, too.
+        hits: number seen; a number of clusters need not be whole.
+        z: standard deviations on each side. Unlike Wilson's interval of a share, it also holds for one or two hits.
 
     Source: the likelihood ratio of a Poisson distribution.
     """
@@ -56,10 +56,10 @@ def share_of(series: Sequence[tuple[Ints, Ints]]) -> float:
 
 
 def cluster_size(*series: tuple[Ints, Ints]) -> float:
-    """Return how many hits, such as failures, say as much as one independent hit would: 1 or more.
+    """Return how many hits, such as failures, count as one independent hit: 1 or more.
 
-    A blip of a second fails all requests of that second: these are one event, not hundreds. Where the batches of one
-    second show smaller clusters than `USUAL_CLUSTER`, this counts as much as `USUAL_S` of them: a few tell nothing.
+    A blip of a second fails all requests of that second: these are one event, not hundreds. If the seconds show smaller
+    clusters than `USUAL_CLUSTER`, that size weighs as much as `USUAL_S` seconds: a few seconds prove nothing.
 
     Args:
         series: of each run, or trial: (s,) requests and (s,) hits of each second.

@@ -1,9 +1,9 @@
 """The change of a quantile as a series over time: the mean of its blocks is the change, their scatter shows its error.
 
-Theory of operation. A request above or below a quantile moves it by its influence: how far it is from the share of the
+Theory of operation. Each request moves a quantile by its influence: 1 or 0, for below or above, minus the share of the
 quantile, divided by the density of the values there. The sums of these influences in blocks of time are a series, whose
-neighbours depend on each other as those of any other series do. That of one run minus that of the other holds what both
-wander apart, and not what they wander together.
+neighbours depend on each other as those of any other series do. The series of one run minus that of the other leaves
+out what slowed both runs alike, and keeps what slowed one of them.
 
 Times in whole milliseconds have many ties. So half of the values equal to x count as below x, and the share between two
 values lies on the line between them.
@@ -35,11 +35,11 @@ def blocks_of(at: Floats, blocks: int) -> Ints:
 
 
 def ratio_series(old: Placed, new: Placed, blocks: int, shares: Sequence[float]) -> list[Floats]:
-    """Return (blocks,) of each quantile, whose mean is the logarithm of the ratio new/old.
+    """Return a series (blocks,) for each quantile; its mean is the logarithm of the ratio new/old.
 
     Args:
         old, new: both runs.
-        blocks: their number.
+        blocks: number of blocks.
         shares: 0.5 for the median.
     """
     before, after = (_quantile_series(*each, blocks, shares) for each in (old, new))
@@ -66,7 +66,7 @@ def _reach(share: float, number: int) -> float:
 
 
 def _below(values: Floats, distinct: Floats, found: float) -> Floats:
-    """Return how far each value counts as below a quantile: 1, 0, or between for its two neighbours."""
+    """Return by how much each value counts as below a quantile: 1, 0, or a part for the two values beside it."""
     right = int(np.searchsorted(distinct, found))
     before, after = distinct[max(right - 1, 0)], distinct[right]
     weight = (found - before) / (after - before) if after > before else 0.0

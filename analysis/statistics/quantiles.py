@@ -117,12 +117,12 @@ def interval_ranks(count: int, p: float) -> tuple[int, int] | None:
 
 
 def share_interval(quantiles: Floats, p: float, independent: int) -> tuple[float, float]:
-    """Return between what the p-quantile lies (95 %); NaN for too few, as of `interval_ranks`.
+    """Return the 95 % interval of the p-quantile; NaN for too few values (`interval_ranks`).
 
     Args:
         quantiles: those at `SHARES`, seconds.
         p: the quantile.
-        independent: how many independent values say as much as those from which they come.
+        independent: number of independent values that would tell as much.
     """
     if (found := interval_ranks(independent, p)) is None:
         return math.nan, math.nan

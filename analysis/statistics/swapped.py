@@ -1,14 +1,14 @@
 """Estimates the typical value of pairs where two pairs of targets took turns, each version on both machines in turn.
 
-Theory of operation. In the turns of one pair the logarithm of the ratio is the change plus what the machines differ by,
-in those of the other it is the change minus that. Of two turns one is that of each pair, and which comes first was
-drawn. So the mean of both turns is the change, plus or minus half of how much the machines moved between the turns,
-with a sign that was drawn. Whatever a machine does, wander, drift or pause, such means are independent and lie evenly
-about the change: Student's t of them holds without any assumption on how a machine wanders.
+Theory of operation. In the turns of one pair the logarithm of the ratio is the change plus the difference of the
+machines; in the turns of the other pair it is the change minus that difference. Two turns, one of each pair, belong
+together; which comes first was drawn by chance. So the mean of both is the change, plus or minus half of what the
+difference of the machines moved between them, with a random sign. Whatever a machine does (wander, drift, pause), such
+means are independent and symmetric about the change: Student's t of them needs no assumption on how a machine wanders.
 
-Before, blocks of half a second far from the median of their neighbours of the same pair are drawn near to it: a pause
-is not typical, and would widen the interval of all. A block far away is clipped, not replaced: replaced by its
-neighbours it would make the turns depend on each other.
+First, blocks of half a second far from the median of their neighbours of the same pair are clipped towards it: a pause
+is not typical, and would widen the interval. They are not replaced by their neighbours: this would make the turns
+depend on each other.
 
 Source: the randomized block design: Fisher, The Design of Experiments, 1935. docs/accuracy.md measures it.
 """

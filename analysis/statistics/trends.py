@@ -26,7 +26,7 @@ def mann_kendall(series: Floats) -> Floats:
     """Return the trend statistic of each row: standard normal without a trend, above 2.3 clearly rising.
 
     Args:
-        series: (rows, n); NaN where there is no value.
+        series: (rows, n) values; NaN for a missing one.
 
     Source: Kendall, Rank correlation methods; the variance is n(n-1)(2n+5)/18.
     """
@@ -40,7 +40,12 @@ def mann_kendall(series: Floats) -> Floats:
 
 
 def theil_sen(series: Floats, spacing: Floats) -> Floats:
-    """Return the median slope of each row (rows, n) of values ``spacing`` (rows,) apart; NaN where it has none."""
+    """Return the median slope of each row; NaN for a row of fewer than two values.
+
+    Args:
+        series: (rows, n) values; NaN for a missing one.
+        spacing: (rows,) distance between neighbours.
+    """
     low, high = np.triu_indices(series.shape[1], 1)
     slopes = (series[:, high] - series[:, low]) / (high - low)
     result = np.full(len(series), np.nan)

@@ -4,17 +4,17 @@ Theory of operation. The speed of each target wanders, over seconds or minutes; 
 of such values comes from the slow waves in them. So the test of a value h works on scores: the blocks of half a second
 minus h, clipped at 1.5 times their usual scatter. If h is the typical value, the scores have the mean 0. Their 16
 slowest cosines show how much such a mean moves by itself. How the power at the frequency 0 follows from that of the
-cosines depends on the spectrum, so several are weighed by how well they explain the cosines: white noise,
-and mixtures of white noise and first-order autoregressions with times from a 60th of the length to 3 times the length.
+cosines depends on the spectrum. Several spectra are weighed by how well they explain the cosines: white noise, and
+mixtures of white noise and first-order autoregressions with times from a 60th of the length to 3 times the length.
 The probability of h is the weighted mean of those of Student's t. The interval holds all h whose probability is above
-the doubt, so that it excludes 0 exactly if the test of 0 does.
+the doubt, so it excludes 0 exactly if the test rejects 0.
 
-Before, blocks far from the median of their 11 neighbours, such as those of a pause of one side, are set to that median:
-a rare block is not typical. The clipping is about h, not about the estimate: where all blocks are slower, the scores
-are all alike, even if by how much wanders.
+First, blocks far from the median of their 11 neighbours, such as those of a pause of one side, are set to that median:
+a rare block is not typical. Scores are clipped about h, not about the estimate: if all blocks are far above h, their
+scores are equal, however much the blocks differ.
 
-A second instance of the baseline shows how much equal targets wander. Then the candidate is compared with both, and
-the scores of baseline against baseline have the same spectra, and show the power at the frequency 0 too.
+A second instance of the baseline shows how much equal targets wander. The candidate is then compared with both. The
+scores of baseline against baseline have the same spectra, and also show the power at the frequency 0.
 
 Source: Huber, Robust estimation of a location parameter, 1964; Müller, A theory of robust long-run variance estimation,
 2007 (cosines); the tables of docs/accuracy.md measure it.
@@ -34,7 +34,7 @@ from logreplay.analysis.statistics.quantiles import Floats
 
 BLOCK_S: Final = 0.5
 FEWEST_BLOCKS: Final = 8
-"""Series below 4 s have exactly so many blocks."""
+"""Blocks of a series below 4 s; longer ones have more."""
 SHORTEST_S: Final = 1.6
 """Series shorter than this, eight blocks of 0.2 s, have no estimate."""
 _NEIGHBOURS: Final = 11
@@ -43,7 +43,7 @@ FAR: Final = 3.0
 _CLIP: Final = 1.5
 LEAST_CLIP: Final = 1e-4
 _SIGMA: Final = 1.4826
-"""Standard deviations of a normal distribution in its median absolute deviation."""
+"""Standard deviation of a normal distribution over its median absolute deviation."""
 _WAVES: Final = 16
 _SHORTEST_TIME: Final = 1 / 60
 _TIMES: Final = 7
@@ -76,7 +76,7 @@ class TypicalValue:
     Attributes:
         value: the estimate.
         blocks: blocks of time it rests on.
-        freedom: degrees of freedom of the Student's t that are mixed.
+        freedom: degrees of freedom of each of the mixed Student's t.
         seconds: length of the series.
     """
 
@@ -91,11 +91,11 @@ class TypicalValue:
 
     @property
     def p(self) -> float:
-        """The probability that so large a value comes by chance, where the true one is 0."""
+        """Probability of an estimate at least this far from 0 if the true value is 0."""
         return self.probability(0.0)
 
     def probability(self, value: float) -> float:
-        """The probability that the estimate is so far from this value by chance, where it is the true one."""
+        """Probability of an estimate at least this far from a value if that is the true one."""
         scores = np.clip(self._contrasts - value, -self._clip, self._clip).mean(axis=0)
         mean = abs(float(scores.mean()))
         waves = _cosines(self.blocks, self._waves) @ scores
@@ -134,7 +134,7 @@ class TypicalValue:
         return inside
 
     def _outside(self, side: int) -> float:
-        """A value on one side that is rejected: beyond it all scores are alike."""
+        """A value on one side that is rejected: beyond it all scores are equal."""
         if math.isfinite(self._clip):
             return float(side * (side * self._contrasts).max()) + side * 1.01 * self._clip
         reach = float(np.ptp(self._contrasts)) or LEAST_CLIP
@@ -144,7 +144,7 @@ class TypicalValue:
 
 
 def estimate(at: Floats, values: Floats, noise: Floats | None = None) -> TypicalValue | None:
-    """Estimate the typical value of pairs over time; None for fewer than `FEWEST_BLOCKS` blocks with any.
+    """Estimate the typical value of pairs over time; None if fewer than `FEWEST_BLOCKS` blocks have one.
 
     Args:
         at: (n,) seconds.
@@ -171,12 +171,12 @@ def estimate(at: Floats, values: Floats, noise: Floats | None = None) -> Typical
 
 
 def estimate_mean(blocks: Floats, seconds: float) -> TypicalValue:
-    """Estimate the mean of `FEWEST_BLOCKS` or more blocks of time, of which none is left out or clipped."""
+    """Estimate the mean of `FEWEST_BLOCKS` or more blocks of time; none is left out or clipped."""
     return _typical(blocks[np.newaxis], math.inf, seconds, prior=PERCENTILES)
 
 
 def numbered(at: Floats, length: float) -> tuple[NDArray[np.int64], int]:
-    """The block of time of each value, and how many blocks hold one. The last value belongs to the last block."""
+    """Return the block of time of each value, and how many blocks hold values; the last value is in the last block."""
     passed = at - at.min()
     number = np.minimum(passed // length, np.ceil(passed.max() / length) - 1)
     _, block = np.unique(number.astype(np.int64), return_inverse=True)
@@ -198,7 +198,7 @@ def _typical(
 
 
 def _cleaned(blocks: Floats) -> tuple[Floats, float]:
-    """Blocks of which those far from their neighbours are replaced, and the usual scatter of a block."""
+    """Replace blocks far from their neighbours; return all blocks, and the usual scatter of one."""
     level = local_medians(blocks)
     away = blocks - level
     scatter = usual_scatter(away, min(_NEIGHBOURS, len(blocks)))
@@ -220,7 +220,7 @@ def usual_scatter(away: Floats, width: int = _NEIGHBOURS) -> float:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Spectra:
-    """(m,) spectra: what whitens the cosines, alone and after the mean; the variance of the mean; log weights."""
+    """(m,) spectra: matrices that whiten the cosines, without and with the mean; variances of the mean; log weights."""
 
     whiten: Floats
     whiten_all: Floats
@@ -241,11 +241,11 @@ def _spectra(blocks: int, waves: int, prior: Prior) -> _Spectra:
         for share in _COLOURED:
             found.append((1 - share) * np.eye(waves + 1) + share * coloured)
             log_priors.append(math.log((1 - prior.white) / _TIMES / len(_COLOURED)))
-    all_of_it = np.array(found)
-    factors = [np.linalg.cholesky(each) for each in (all_of_it[:, 1:, 1:], all_of_it)]
+    covariances = np.array(found)
+    factors = [np.linalg.cholesky(each) for each in (covariances[:, 1:, 1:], covariances)]
     logs = [-np.log(np.diagonal(each, axis1=1, axis2=2)).sum(axis=1) for each in factors]
     return _Spectra(
-        np.linalg.inv(factors[0]), np.linalg.inv(factors[1]), all_of_it[:, 0, 0], logs[0] + log_priors, logs[1]
+        np.linalg.inv(factors[0]), np.linalg.inv(factors[1]), covariances[:, 0, 0], logs[0] + log_priors, logs[1]
     )
 
 

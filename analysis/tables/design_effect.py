@@ -15,17 +15,17 @@ from logreplay.analysis.statistics.quantiles import FAILED, Floats, Ints
 from logreplay.analysis.statistics.slices import slices
 
 FEWEST_SECONDS: Final = 8
-"""Whole seconds a step must have for the spread between them to say anything."""
+"""Fewest whole seconds of a step for which their spread is used."""
 
 
 def design_effects(requests: RequestArrays, start: Ints, stop: Ints, bounds: Floats) -> Floats:
-    """Return how many requests of each step say as much about percentiles as one independent request would.
+    """Return how many requests of each step count as one independent request for its percentiles.
 
     Args:
         requests: the run.
         start: (steps,) microseconds at which each step begins.
         stop: (steps,) likewise, its end.
-        bounds: (steps, n) percentiles in seconds, ascending: the share of the requests above each is looked at.
+        bounds: (steps, n) percentiles in seconds, ascending; the share of the requests above each is judged.
 
     Returns:
         (steps, n) NaN where the step is shorter than `FEWEST_SECONDS`, or no request is above.

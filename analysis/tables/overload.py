@@ -1,5 +1,6 @@
 """Measures how many requests a target carries while it falls behind, before an overload changes its speed."""
 
+import math
 from typing import Final
 
 import numpy as np
@@ -8,23 +9,23 @@ from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 
 BACKLOG: Final = 60
-"""So many requests more than usual in flight are a backlog, or `TIMES` the usual number."""
+"""A backlog is at least this many requests in flight above the usual number, and `TIMES` that number above it."""
 TIMES: Final = 4
 SHORT: Final = 2.0
-"""A queue is short while so many times the usual number is in flight, or fewer."""
+"""A queue is short while at most this many times the usual number is in flight."""
 MOST: Final = 200_000
-"""Requests of a step, the first, in which the backlog has to grow: a large log takes no longer."""
+"""First requests of a step that are looked at, so that a large log takes no longer."""
 
 
 def completed_falling_behind(requests: RequestArrays, step: int, usual: float) -> float:
     """Return the answers/s from the last instant with a short queue until the backlog has grown; NaN without either.
 
-    A server whose speed falls once it is overloaded shows only there what it carried before.
+    If a server slows down once it is overloaded, only this span shows what it carried before.
 
     Args:
         requests: the run.
         step: index of an overloaded step.
-        usual: requests in flight at a rate below that was carried.
+        usual: requests in flight at a lower rate that was carried.
     """
     rows = np.flatnonzero((requests.step == step) & requests.sent)
     if len(rows) > MOST:
@@ -36,10 +37,10 @@ def completed_falling_behind(requests: RequestArrays, step: int, usual: float) -
     in_flight = np.arange(1, len(sent) + 1) - np.searchsorted(ended, sent, side="right")
     grown = np.flatnonzero(in_flight >= usual + max(BACKLOG, TIMES * usual))
     if not len(grown):
-        return float("nan")
+        return math.nan
     short = np.flatnonzero(in_flight[: grown[0]] <= max(SHORT * usual, 1))
     if not len(short):
-        return float("nan")
+        return math.nan
     begin, end = int(sent[short[-1]]), int(sent[grown[0]])
     answered = np.searchsorted(ended, end) - np.searchsorted(ended, begin)
-    return float(answered) / (end - begin) * SECOND if end > begin else float("nan")
+    return float(answered) / (end - begin) * SECOND if end > begin else math.nan

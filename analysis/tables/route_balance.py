@@ -1,4 +1,4 @@
-"""Tables the balance of each large route in each step: a route with a pool of its own may fall behind alone.
+"""Computes the balance of each large route in each step: a route with a pool of its own may fall behind alone.
 
 A route of a tenth of the requests that is answered at 90 % of its rate adds a backlog of 1 % to all requests, which is
 within chance. Among its own requests it is 10 %.
@@ -16,9 +16,9 @@ from logreplay.analysis.statistics.trends import mann_kendall, relative_rise
 from logreplay.analysis.tables.aggregate import BLOCKS, SETTLE, Windows, step_windows
 
 LEAST: Final = 0.05
-"""Share of the requests from which on a route is looked at by itself; the others are one group."""
+"""Smallest share of the requests for a route to be judged by itself; the others are one group."""
 SAMPLE: Final = 500_000
-"""Requests from which on a sample of about so many is enough: the tables of a large log take no longer."""
+"""Requests that are sampled, about, of a log at least twice as large, so that it takes no longer."""
 _OTHERS: Final = "(other routes)"
 
 SCHEMA: Final = {
@@ -77,7 +77,7 @@ def route_balance(requests: RequestArrays) -> pl.DataFrame:
 
 
 def _sampled(requests: RequestArrays) -> RequestArrays:
-    """About `SAMPLE` of the requests, spread over all, by chance so that no pattern of the log is met."""
+    """About `SAMPLE` of the requests: one from each stretch, drawn by chance to avoid patterns of the log."""
     stride = len(requests) // SAMPLE
     if stride < 2:
         return requests

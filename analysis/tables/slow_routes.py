@@ -1,4 +1,4 @@
-"""Finds routes that fall behind or fail alone: each has a part of the target of its own, such as a pool.
+"""Finds routes that fall behind or fail alone, as a route with a pool of its own does.
 
 Source: the rules of `logreplay.analysis.verdict.stability` for the requests of one route, at two rates in a row.
 """
@@ -16,11 +16,11 @@ from logreplay.analysis.statistics.trends import DRIFT, TREND_Z
 
 GROWTH: Final = 0.03
 FEWEST: Final = 40
-"""Requests of a route in a step from which on its trend is looked at."""
+"""Fewest requests of a route in a step for its trend to count."""
 MORE: Final = 2.0
-"""The backlog of a route grows so many times as fast as that of the other requests where it is alone."""
+"""A route falls behind alone if its backlog grows more than this many times as fast as that of the others."""
 LEAST: Final = 2
-"""Rates in a row at which it does."""
+"""Fewest rates in a row at which it does."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class SlowRoute:
         name: of the route.
         share: of the requests.
         first: the lowest rate at which it falls behind or fails, all requests together; requests/s.
-        completed: its answers/s there and above; NaN where it fails instead.
+        completed: its answers/s there and above; NaN if it fails instead.
     """
 
     name: str

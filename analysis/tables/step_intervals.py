@@ -1,9 +1,9 @@
-"""Says between what the percentiles and the mean of a step lie, where the step is long enough to know.
+"""Computes the intervals of the percentiles and of the mean of each step that is long enough.
 
-Requests that wait in one queue are late together, so they tell less than independent ones: how much less is the design
-effect. Within a step it is seen too small when the step was calm by luck. So it also follows from how near the rate is
-to the capacity of the target; or, of p99 of a long step, from the share above p90, which is steadier than that above
-p99.
+Requests that wait in one queue are late together, so they tell less than independent ones; the design effect says how
+much less. A step that was calm by luck shows a design effect that is too small. So it also follows from how near the
+rate is to the capacity of the target; or, for p99 of a long step, from the share above p90, which is steadier than that
+above p99.
 
 Source: the design effect of Kish, Survey sampling; the relaxation of a queue in heavy traffic, with the factor that the
 simulations of docs/accuracy.md gave.
@@ -20,24 +20,24 @@ from logreplay.analysis.statistics.failures import Flags
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SHARES, SMALLEST_SAMPLE, Floats, share_interval
 
 TRIALS: Final = 3
-"""Steps of the same rate from which on the interval of p99 comes from their spread (Student's t of its logarithm)."""
+"""Fewest steps of a rate for which the interval of p99 comes from their spread (Student's t of its logarithm)."""
 
 OWN_S: Final = 60
-"""Seconds from which on the spread within a step tells of its p99, whatever the capacity of the target is."""
+"""Shortest step, in seconds, whose own spread is used for its p99, whatever the capacity of the target."""
 
 _OWN: Final = 1.2
 """Design effect of p99 over that of p90 in queues near their capacity."""
 _DOUBT: Final = 2.0
-"""Standard deviations by which the design effect seen within a step is taken larger."""
+"""Standard deviations that are added to the design effect seen within a step."""
 _HEAVY: Final = 2.0
-"""Of the design effect of a queue: see `of_queue`."""
+"""Factor in the design effect of a queue (`of_queue`)."""
 _MOST_VARIATION: Final = 5.0
-"""Squared variation of service times above which more is taken for stragglers that no queue waits for."""
+"""Largest squared variation of service times; more comes from stragglers that hold up no queue."""
 
 SCALES: Final = {"p50": 0.5, "p90": 0.85, "p99": 1.0}
 """Design effect of percentiles over that of p99."""
 FEWEST: Final = {"p50": 30, "p90": 200, "p99": SMALLEST_SAMPLE[0.99]}
-"""Independent requests from which on an interval holds: the effective number, by percentile."""
+"""Fewest independent requests (the effective number) for an interval, by percentile."""
 OF_MEAN: Final = 2.0
 """Design effect of the mean over that of p99: service times whose squared variation is above 1 need that much."""
 _FEWEST_OF_MEAN: Final = 150
@@ -53,10 +53,9 @@ def with_intervals(steps: pl.DataFrame, capacity: float | None, *, open_loop: bo
         open_loop: whether requests were sent at a rate; otherwise the rate says nothing about the capacity.
 
     Returns:
-        The steps with ``design_effect``: of p99; ``p50_low``, ``p50_high``, likewise of p90, p99 and the mean: between
-        what it lies (95 %), seconds, null where the step is too short to know. ``p99_needs_s``: seconds of a step
-        from which on its p99 has an interval; null where it has one, and where the step is short and the capacity
-        unknown.
+        The steps with ``design_effect``: of p99; ``p50_low``, ``p50_high``, likewise of p90, p99 and the mean: ends of
+        the 95 % interval, seconds, null where the step is too short. ``p99_needs_s``: length of a step, seconds, for
+        its p99 to have an interval; null where it has one, and where the step is short and the capacity unknown.
     """
     if "quantiles" not in steps.columns:
         return steps
@@ -106,7 +105,7 @@ def _effects(steps: pl.DataFrame, profile: Floats, capacity: float | None) -> tu
 
 
 def _long(steps: pl.DataFrame) -> Flags:
-    """(steps,) whether the spread within a step serves."""
+    """(steps,) whether the spread within a step is used."""
     return steps["duration"].to_numpy() >= 0.9 * OWN_S
 
 

@@ -43,9 +43,9 @@ class Capacity(CheckedAnswer):
 
     Attributes:
         sentence: the answer in words.
-        machines: as many as are needed if one carries the lower end of the bracket and `survive` of them are lost;
+        machines: number needed if one carries the lower end of the bracket and `survive` of them are lost;
             None if one machine never kept the bound with room to saturation, or nothing was tested.
-        machines_likely: as many as are needed if one carries the likely rate, likewise.
+        machines_likely: number needed if one carries the likely rate, likewise.
         machines_at_best: if one carries nearly the upper end of the bracket, but not the rate at which it missed the
             bound, likewise; None if no rate failed.
         low: lower end of the bracket of the rate that one machine carries within the bound, requests/s.
@@ -56,8 +56,8 @@ class Capacity(CheckedAnswer):
         approximate: whether the rates are read off steps too short to be trusted to a few percent.
         error_base: share of the requests that failed at the lowest rates as well, and has no part in the percentile.
         not_counted: rates of which a step is left out, and why.
-        survive: so many machines may be lost.
-        runs: so many runs of the sweep were pooled.
+        survive: number of machines that may be lost.
+        runs: number of runs of the sweep that were pooled.
     """
 
     sentence: str
@@ -125,7 +125,7 @@ def capacity(
         saturation: the estimate of the sweep, requests/s, or of each run; None: the most that it answered when
             overloaded.
         users: of a sweep over users: its verdict; see `of_plateau`.
-        runs: how many runs the steps are of.
+        runs: number of runs that the steps come from.
 
     Raises:
         ValueError: nonsense arguments.

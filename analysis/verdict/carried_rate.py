@@ -26,13 +26,13 @@ ENDS: Final = (0.05, 0.95)
 SATURATION_ERROR: Final = 0.04
 """Relative standard error of the saturation of a sweep."""
 _LUCK: Final = 1.0
-"""Steps near saturation look fast more often than slow: the logarithm is taken higher by so many variances."""
+"""Variances that are added to the logarithm: steps near saturation look fast more often than slow."""
 _ERROR: Final = 0.85
 """Standard error over that by the design effect of a queue with one worker, which is larger than that of others."""
 _MOST: Final = 1.0
 """Standard error of a logarithm above which nothing is known."""
 _BEYOND: Final = 1.1
-"""A target that no rate overloaded is taken to saturate at so many times the highest one, for the errors only."""
+"""A target that no rate overloaded is assumed to saturate at this many times the highest one, for the errors only."""
 
 
 @dataclass(frozen=True)

@@ -34,19 +34,19 @@ UNDECIDED: Final = "undecided"
 """Verdict where an interval holds no change, and is wider than `WANTED`."""
 DIFFERENT: Final = ("slower", "faster")
 WANTED: Final = 0.1
-"""Change that a comparison is to detect, or it is undecided."""
+"""A comparison that cannot detect a change of this size is undecided."""
 WIDEST: Final = 4
 """Ratio of the ends of an interval above which it is not printed."""
 POWER: Final = 0.8
 """Share of the comparisons in which the smallest detectable change is found."""
 _DOUBT: Final = 0.05
 SWAPPED_DOUBT: Final = 0.005
-"""Doubt where two pairs of targets took turns: their estimate assumes nothing, and keeps what it states to the full."""
+"""Doubt where two pairs of targets took turns: exactly this share of equal versions is called different."""
 _DRIFT_DOUBT: Final = 0.01
 _FEWEST_BURSTS: Final = 8.0
-"""Seconds that count alike with requests above a percentile, or it is not compared."""
+"""Fewest seconds, of equal weight, with requests above a percentile for it to be compared."""
 _BURSTS_PER_S: Final = 0.6
-"""So many of them for each second of a short run are enough."""
+"""Fewest of them per second of a short run."""
 _LEFT_OUT: Final = 0.2
 """Share of the seconds that the deviation of a route leaves out at each end."""
 
@@ -71,9 +71,9 @@ class Change:
         high: upper end.
         count: requests (or pairs of them) it rests on.
         blocks: blocks of time it rests on; of several pairs of runs: pairs.
-        freedom: degrees of freedom of Student's t, of which the interval comes.
+        freedom: degrees of freedom of Student's t, from which the interval comes.
         confidence: of the interval; above 0.95 where others are judged beside it.
-        seconds: time that it rests on; 0 for several pairs of runs.
+        seconds: length of the measurement; 0 for several pairs of runs.
     """
 
     ratio: float
@@ -120,7 +120,7 @@ class Change:
         return self.high - 1 > limit and max(self.ratio - 1, self.detectable(0)) > limit
 
     def remedy(self, size: float) -> str:
-        """How much more it takes to detect a change of this size: the interval narrows with the root of the time."""
+        """Say how long to measure to detect a change of this size: the interval narrows with the root of the time."""
         size = math.log1p(max(size, 1e-3))
         if not self.seconds:
             pairs = self.blocks * (2 * self.error * student(1 - _DOUBT, 1e6) / size) ** 2  # many pairs, narrower t
@@ -166,9 +166,9 @@ class Estimated(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """An estimate of the logarithm of a ratio, from so many requests: a change before its confidence is chosen.
+    """An estimate of the logarithm of a ratio and the number of requests: a change before its confidence is chosen.
 
-    ``doubt`` is the share of equal versions that may be called different, if this is judged alone.
+    ``doubt`` is the share of equal versions that may be called different if this is judged alone.
     """
 
     estimate: Estimated
@@ -181,7 +181,7 @@ class Measurement:
         return self._between(self.estimate.value, self.estimate.ends(confidence), confidence)
 
     def beside(self, whole: Change, confidence: float) -> Change:
-        """The change of a route that deviates so much from all requests, of which the change is known."""
+        """The change of a route: that of all requests, and this deviation from them."""
         ends = zip((whole.low, whole.high), self.estimate.ends(confidence), strict=True)
         low, high = (math.log(end) + own for end, own in ends)
         return self._between(math.log(whole.ratio) + self.estimate.value, (low, high), 1 - self.doubt)
@@ -347,6 +347,6 @@ def _placed(side: pl.DataFrame, blocks: int) -> Placed:
 
 
 def _in_bursts(block: Ints, values: Floats, share: float) -> float:
-    """So many seconds would hold the values above a quantile if all held as many of them (Kish)."""
+    """Effective number of seconds that hold the values above a quantile (Kish)."""
     above = np.bincount(block // 2, values >= np.quantile(values, share))
     return float(above.sum() ** 2 / max(above @ above, 1))

@@ -53,7 +53,7 @@ _OF_BASELINE: Final = ("scheduled", "route", "rate")
 """Columns that a pair has of both runs, and of its baseline."""
 
 _PAIRS_APART: Final = 0.03
-"""Difference of two pairs of targets, as a logarithm, from which on it is told."""
+"""Smallest difference of two pairs of targets that is reported, as a logarithm."""
 _NOISE_KNOWN: Final = 0.9
 """Share of the pairs that the second instance of the baseline must have answered, or it is not used."""
 

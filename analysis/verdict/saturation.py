@@ -36,7 +36,7 @@ PLATEAU: Final = 1.04
 """… and is at most so many times the first of these rates."""
 PAUSE: Final = 0.5
 FALLS: Final = 1.12
-"""Capacity falls at once if so many times more was carried as the backlog formed than in overload."""
+"""Capacity falls at once if the target carried this many times as much while the backlog formed as in overload."""
 LASTING: Final = 2
 """Overloaded rates, the highest, whose goodput the lasting rate must explain."""
 

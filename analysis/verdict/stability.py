@@ -35,9 +35,9 @@ LATE: Final = 0.2
 """Share of the median service time: a larger lag, of `LATE_S` at least, changes response times."""
 
 DIED: Final = 3
-"""A target that is gone for good died of its load if so many times the usual number was in flight just before."""
+"""A target that never answers again died of its load if this many times the usual number was in flight just before."""
 DIED_LEAST: Final = 20
-"""So many requests are in flight then at least: fewer may come together by chance."""
+"""Fewest requests in flight for that: fewer may come together by chance."""
 LOOKED_AT: Final = 2
 """Overloaded rates, from the lowest on, at which the answers/s are measured while the backlog forms."""
 
