@@ -62,7 +62,7 @@ def sentence(search: Search, tps: float | None = None) -> str:
     if goal.users:
         least = "" if answer.why == "found" else "at least "
         return f"{least}{text(answer.low)} {'keeps' if answer.low == 1 else 'keep'} {bounds}: {held}; {upper}"
-    capacity = f", capacity about {goal.text(_about(answer))}{_between(answer, goal)}" if answer.capacity else ""
+    capacity = f", capacity about {goal.text(_about(answer))}{_between(answer)}" if answer.capacity else ""
     return f"at least {text(answer.low)} keeps {bounds}{capacity}: {held}; {upper}{_machines(answer, goal, tps)}"
 
 
@@ -114,10 +114,10 @@ def _about(answer: Answer) -> float:
     return rounded if answer.low <= rounded <= answer.high else answer.capacity
 
 
-def _between(answer: Answer, goal: Goal) -> str:
+def _between(answer: Answer) -> str:
     if not answer.between:
         return ""
-    low, high = (f"{each:,.3g}" if each < 1000 else f"{each:,.0f}" for each in answer.between)
+    low, high = (f"{each:,.3g}" if each < 999.5 else f"{each:,.0f}" for each in answer.between)
     return f" (90 % range {low} to {high}/s)" if low != high else ""
 
 
