@@ -113,7 +113,8 @@ class Judging:
 
     def fails(self, evidence: BoundEvidence, trial: Trial) -> bool:
         """Whether a trial misses the bound on failures."""
-        return any(self._missed(each, evidence, trial) for each in self._of_errors(evidence))
+        errors = [each for each in findings(self.goal.bounds, evidence) if each.bound.statistic == "errors"]
+        return any(self._missed(each, evidence, trial) for each in errors)
 
     def _missed(self, finding: BoundFinding, evidence: BoundEvidence, trial: Trial) -> bool:
         """Whether a trial misses a bound: one of too few requests must surely miss it, and one of failures always."""
@@ -158,7 +159,7 @@ class Judging:
 
     @staticmethod
     def _late(judged: Judged) -> bool:
-        return any(each.surely_missed for each in judged.findings if each.bound.statistic != "errors")
+        return any(each.surely_missed for each in judged.on_times)
 
     def _refuses(self, judged: Judged) -> bool:
         """Whether requests of a trial failed more often than at far lower rates.
@@ -170,13 +171,11 @@ class Judging:
         steadily = share > 2 * self.goal.may_fail and np.count_nonzero(evidence.failed) > len(evidence.failed) / 2
         return bool(steadily) or self.fails_more(evidence, judged.trial.rate)
 
-    def _of_errors(self, evidence: BoundEvidence) -> list[BoundFinding]:
-        return [each for each in findings(self.goal.bounds, evidence) if each.bound.statistic == "errors"]
-
     def _look_for_constant_failures(self) -> None:
         """See whether too many requests fail at every rate, once a trial surely failed too many."""
         valid = self.valid
-        if any(finding.surely_missed for each in valid for finding in self._of_errors(each.outcome.evidence)):
+        found = [finding for each in valid for finding in each.findings if finding.bound.statistic == "errors"]
+        if any(finding.surely_missed for finding in found):
             rates, trials = np.array([e.trial.rate for e in valid]), [e.outcome.evidence.failures for e in valid]
             if fails_at_any_rate(rates, trials, self.goal.may_fail):
                 self.fails_anyway = share_of(trials)
@@ -199,8 +198,7 @@ class Judging:
         """Whether a trial that failed says nothing of the rates just below it."""
         evidence = judged.outcome.evidence
         grows = self.backlog_grows(evidence.in_flight, judged.trial)
-        times = [each for each in judged.findings if each.bound.statistic != "errors"]
-        late = any(each.cost > BEYOND_HOPE * each.bound.allowance for each in times)
+        late = any(each.cost > BEYOND_HOPE * each.bound.allowance for each in judged.on_times)
         return bool(judged.outcome.cut) or grows or late or self.fails(evidence, judged.trial)
 
     @staticmethod

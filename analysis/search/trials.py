@@ -206,6 +206,11 @@ class Judged:
     low: float | None
     high: float | None
 
+    @property
+    def on_times(self) -> list[BoundFinding]:
+        """The findings on response times."""
+        return [each for each in self.findings if each.bound.statistic != "errors"]
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
