@@ -48,12 +48,19 @@ def believed(judging: Judging, highest: float) -> Belief:
     """The posterior after all trials; ``highest``: the rate cannot be above it."""
     rates = [each.trial.rate for each in judging.valid]
     ends = max(_LOWER * min(rates), _LOWEST * max(rates)), min(highest, _HIGHER * max(rates))
+    work = light(judging)
+    carried = _carried(judging, work)
     timed = [
-        (bound, [_seen(each, index) for each in judging.valid if each.findings[index].requests], _carried(judging))
+        (bound, _seen_of(judging, index), carried)
         for index, bound in enumerate(judging.goal.bounds)
         if bound.statistic != "errors"
     ]
-    return believe([*timed, *_failures(judging)], light(judging), ends)
+    return believe([*timed, *_failures(judging)], work, ends)
+
+
+def _seen_of(judging: Judging, index: int) -> list[Seen]:
+    """What the valid trials showed of a bound."""
+    return [_seen(each, index) for each in judging.valid if each.findings[index].requests]
 
 
 def _seen(judged: Judged, index: int) -> Seen:
@@ -64,7 +71,7 @@ def _seen(judged: Judged, index: int) -> Seen:
     )  # fmt: skip
 
 
-def _carried(judging: Judging) -> Carried | None:
+def _carried(judging: Judging, work: Light) -> Carried | None:
     """The completions of the trials in which requests piled up."""
     piled = [e for e in judging.judged if (e.verdict == "fail" or e.outcome.contended) and _busy(judging, e)]
     if not piled:
@@ -72,8 +79,7 @@ def _carried(judging: Judging) -> Carried | None:
     completed = np.array([each.outcome.evidence.completed(each.trial.settle_s) for each in piled])
     seconds = np.array([max(len(each.outcome.evidence.counts), 1) for each in piled], np.float64)
     rate = max(float(completed @ seconds / seconds.sum()), 1e-9)
-    work = max(light(judging).variability, 0.2)
-    return Carried(rate, math.sqrt(work / max(rate * seconds.sum(), 1)))
+    return Carried(rate, math.sqrt(max(work.variability, 0.2) / max(rate * seconds.sum(), 1)))
 
 
 def _busy(judging: Judging, judged: Judged) -> bool:
@@ -81,7 +87,7 @@ def _busy(judging: Judging, judged: Judged) -> bool:
     evidence, settled = judged.outcome.evidence, int(judged.trial.settle_s)
     if judging.backlog_grows(evidence.in_flight, judged.trial):
         return True
-    late = max((e.cost for e in judged.findings if e.bound.is_share and e.bound.statistic != "errors"), default=0.0)
+    late = max((each.cost for each in judged.on_times if each.bound.is_share), default=0.0)
     if judging.goal.users or late < 0.5 or len(evidence.in_flight) <= settled:
         return False
     grown = evidence.in_flight[-1] - evidence.in_flight[settled - 1]
@@ -122,8 +128,7 @@ def hard(judging: Judging) -> Literal["work", "bunches", ""]:
     for index, bound in enumerate(judging.goal.bounds):
         if bound.statistic == "errors" or not bound.is_share:
             continue
-        seen = [_seen(each, index) for each in judging.valid if each.findings[index].requests]
-        if bunches(bound, seen, max(bound.limit - work.response_s, bound.limit / 10), work) > _HARD_BUNCHES:
+        if bunches(bound, _seen_of(judging, index), work.slack(bound), work) > _HARD_BUNCHES:
             return "bunches"
     return ""
 
@@ -138,9 +143,13 @@ def doubted(judging: Judging, highest: float) -> Belief:
     return belief
 
 
-def promised(judging: Judging, highest: float) -> float:
-    """The rate that may be promised: probably kept, and not above one at which too many were late."""
-    belief = doubted(judging, highest)
+def promised(judging: Judging, belief: Belief) -> float:
+    """The rate that may be promised: probably kept, and not above one at which too many were late.
+
+    Args:
+        judging: of all trials.
+        belief: as `doubted` returns it.
+    """
     sure = belief.quantile(_PROMISED_HARD if hard(judging) or judging.collapses else _PROMISED)
     return min(sure, *(_kept_up_to(judging, index) for index, _ in enumerate(judging.goal.bounds)))
 

@@ -53,6 +53,10 @@ class Light:
     response_s: float
     variability: float
 
+    def slack(self, bound: Bound) -> float:
+        """The seconds that a request may wait under a bound on time: at least a tenth of it."""
+        return max(bound.limit - self.response_s, bound.limit / 10)
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -127,7 +131,7 @@ def believe(
 def _below(rates: Floats, bound: Bound, seen: Sequence[Seen], carried: Carried | None, light: Light) -> Floats:
     """The cumulative distribution (cells,) of the rate that keeps one bound."""
     timed = bound.statistic != "errors"
-    slack = max(bound.limit - light.response_s, bound.limit / 10) if timed else 0.0
+    slack = light.slack(bound) if timed else 0.0
     spread = 1 + light.variability
     usual = np.clip(2 * rates * slack / spread, _FLATTEST, _STEEPEST) if timed else np.full(len(rates), 20.0)
     steep = usual[:, None, None] * np.exp(_UNLIKE * _STEEPNESS[:, None])
@@ -137,10 +141,8 @@ def _below(rates: Floats, bound: Bound, seen: Sequence[Seen], carried: Carried |
     if carried and not any(
         each.rate > 1.1 * carried.rate and each.cost <= bound.allowance and each.seconds > 1 for each in seen
     ):
-        gap = -math.log(allowed) * spread / (2 * slack * carried.rate) if timed and bound.is_share else 0.0
-        if timed and not bound.is_share:
-            gap = spread / (2 * slack * carried.rate)
-        gap = min(gap, 0.7) if timed else -allowed
+        rarity = -math.log(allowed) if bound.is_share else 1.0
+        gap = min(rarity * spread / (2 * slack * carried.rate), 0.7) if timed else -allowed
         sd = math.hypot(carried.doubt, _GAP_SD * gap, _CAPACITY_SD)
         away = np.log(rates / (carried.rate * (1 - gap)))
         usual = np.exp(-0.5 * (away / sd) ** 2) / sd

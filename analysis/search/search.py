@@ -300,17 +300,16 @@ class Search:
         if self.judging.fails_anyway is not None:
             self.low, self.high = None, self.goal.start
         low, high, capacity, between = self.low, self.high, None, None
-        if low is not None and high is not None and not self.goal.users and self.judging.valid:
-            belief = doubted(self.judging, self._unsendable)
-            capacity, between = belief.quantile(0.5), (belief.quantile(0.05), belief.quantile(0.95))
-        confirming = [each for each in self.judged if each.trial.phase == "confirm" and each.verdict != "void"]
+        confirming = [each for each in self.judging.valid if each.trial.phase == "confirm"]
         proof = confirming[-1] if self._confirmed else None
-        if proof and not self.goal.users and high is not None:
-            low = max(
-                self.goal.rounded(min(promised(self.judging, self._unsendable), proof.trial.rate)), self.goal.start
-            )
-            above = self.judging.lowest_failed(max(low, capacity or 0)) or self.judging.lowest_failed(low)
-            high = min(above or math.inf, self._unsendable)
+        if high is not None and not self.goal.users and (proof or low is not None):
+            belief = doubted(self.judging, self._unsendable)
+            if low is not None:
+                capacity, between = belief.quantile(0.5), (belief.quantile(0.05), belief.quantile(0.95))
+            if proof:
+                low = max(self.goal.rounded(min(promised(self.judging, belief), proof.trial.rate)), self.goal.start)
+                above = self.judging.lowest_failed(max(low, capacity or 0)) or self.judging.lowest_failed(low)
+                high = min(above or math.inf, self._unsendable)
         elif proof:
             low = proof.trial.rate
         if capacity and high:
@@ -348,8 +347,7 @@ class Search:
     @property
     def in_doubt(self) -> bool:
         """Whether a confirmation was far off, and the one after it kept the bounds on time, but not surely."""
-        times = [each for each in self.judged[-1].findings if each.bound.statistic != "errors"]
-        return self.judging.failed_confirmation and not all(each.surely_kept for each in times)
+        return self.judging.failed_confirmation and not all(each.surely_kept for each in self.judged[-1].on_times)
 
     @property
     def budget_needed_s(self) -> float:

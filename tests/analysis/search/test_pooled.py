@@ -38,6 +38,10 @@ RAMP: tuple[tuple[Phase, int, int, float], ...] = (
 )  # fmt: skip
 
 
+def promise(judging: Judging) -> float:
+    return promised(judging, doubted(judging, math.inf))
+
+
 def test_the_unloaded_target_is_read_from_the_lowest_rates() -> None:
     found = light(tried(*RAMP, variability=3.0))
     assert (round(found.response_s, 3), found.variability) == (0.016, 3.0)
@@ -45,14 +49,14 @@ def test_the_unloaded_target_is_read_from_the_lowest_rates() -> None:
 
 def test_a_promise_is_below_the_likeliest_rate_and_lower_where_few_requests_bring_most_of_the_work() -> None:
     plain, uneven = (tried(*RAMP, ("narrow", 215, 12, 0.0), variability=each) for each in (1.0, 4.0))
-    assert promised(plain, math.inf) < believed(plain, math.inf).quantile(0.5)
+    assert promise(plain) < believed(plain, math.inf).quantile(0.5)
     assert (hard(plain), hard(uneven)) == ("", "work")
-    assert promised(uneven, math.inf) < promised(plain, math.inf)
+    assert promise(uneven) < promise(plain)
 
 
 def test_nothing_is_promised_above_a_rate_at_which_too_many_were_late() -> None:
     judging = tried(*RAMP, ("narrow", 215, 12, 0.0), ("confirm", 210, 60, 0.015))
-    assert promised(judging, math.inf) < 210
+    assert promise(judging) < 210
 
 
 def test_a_target_that_completes_less_under_overload_than_before_is_promised_less() -> None:
