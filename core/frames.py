@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from logreplay.core.errors import UsageError
+from logreplay.core.plural import number_of
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -42,8 +45,21 @@ def _categorical(column: pl.Series) -> "pd.Categorical":
     return pd.Categorical.from_codes(codes.to_numpy(), pd.Index(values.to_list()))
 
 
+def table_name(table: "pd.DataFrame | pl.DataFrame") -> str:
+    """The name of a table that a program gives, for messages."""
+    return f"a table of {number_of(len(table), 'row')}"
+
+
 def from_pandas(table: "pd.DataFrame") -> pl.DataFrame:
-    """Make a table of Polars; what pandas counts as missing is null."""
+    """Make a table of Polars; what pandas counts as missing is null.
+
+    Raises:
+        UsageError: two columns have one name.
+    """
+    for name in table.columns[table.columns.duplicated()]:
+        raise UsageError(
+            f"{table_name(table)}: two columns have the name {name}; leave one out, or give it another name"
+        )
     return pl.DataFrame([_column(str(name), table.iloc[:, at]) for at, name in enumerate(table.columns)])
 
 

@@ -15,6 +15,7 @@ from logreplay.core import record
 from logreplay.core.bodies import REF
 from logreplay.core.errors import LogError, UsageError
 from logreplay.core.files import unwritable
+from logreplay.core.frames import from_pandas, table_name
 from logreplay.core.plural import number_of
 from logreplay.replay.requests.header_columns import CONTROLS, PAYLOAD, check_header, header_column, header_name
 from logreplay.replay.requests.plan import CHUNK_ROWS
@@ -138,7 +139,7 @@ def python_log(log: object) -> PythonLog:
     if pandas and isinstance(log, pandas.DataFrame):
         log = _from_pandas(cast(Any, log))
     if isinstance(log, pl.DataFrame):
-        name = f"a table of {number_of(log.height, 'row')}"
+        name = table_name(log)
         return TableLog(name, _checked(name, log))
     if callable(log):
         return RequestsFrom(f"{getattr(log, '__name__', type(log).__name__)}()", log)
@@ -161,15 +162,10 @@ def _from_pandas(table: Any) -> pl.DataFrame:
         UsageError: two columns have one name.
         LogError: a text is none of UTF-8.
     """
-    from logreplay.core.frames import from_pandas
-
-    name = f"a table of {number_of(len(table), 'row')}"
-    for column in table.columns[table.columns.duplicated()]:
-        raise UsageError(f"{name}: two columns have the name {column}; leave one out, or give it another name")
     try:
         return from_pandas(table)
     except UnicodeEncodeError as error:
-        raise LogError(f"{name}: {error.object[:80]!r}: {_HALF}") from None
+        raise LogError(f"{table_name(table)}: {error.object[:80]!r}: {_HALF}") from None
 
 
 def made_here(log: object) -> str:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from logreplay.core.errors import LogreplayError
-from logreplay.core.plural import number_of
 from logreplay.core.record import CORE_COLUMNS
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, check_header, header_column
 from logreplay.replay.sessions.client_key import ClientKey
@@ -141,12 +140,16 @@ class LoginFile:
 
     @classmethod
     def of_table(cls, table: "pd.DataFrame | pl.DataFrame") -> "LoginFile":
-        """The logins in a table, whose missing values are none."""
-        from logreplay.core.frames import from_pandas
+        """The logins in a table; a missing value counts as not given.
+
+        Raises:
+            UsageError: two columns have one name.
+        """
+        from logreplay.core.frames import from_pandas, table_name
 
         rows = (table if isinstance(table, pl.DataFrame) else from_pandas(table)).to_dicts()
         given = tuple({name: value for name, value in row.items() if value is not None} for row in rows)
-        return cls(Path(f"a table of {number_of(len(rows), 'row')}"), rows=given)
+        return cls(Path(table_name(table)), rows=given)
 
     def __str__(self) -> str:
         return str(self.path)
@@ -162,7 +165,7 @@ class LoginFile:
     def _requests(self) -> list[LoginRequest]:
         if self.rows is None:
             return _read(self.path)
-        return _requests_of(enumerate(self.rows), f"{self.path}, row")
+        return _requests_of(enumerate(self.rows), self.path, "row")
 
     def _for_run(self, login: LoginRequest) -> LoginRequest:
         named = login.client not in ("", EVERY)
@@ -176,22 +179,29 @@ def _read(path: Path) -> list[LoginRequest]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = path.suffix.lower() in (".jsonl", ".ndjson")
-            return _requests_of(_json_rows(file) if lines else _csv_rows(file, path), f"{path}, line")
+            return _requests_of(_json_rows(file) if lines else _csv_rows(file, path), path, "line")
     except OSError as error:
         raise LogreplayError(f"--login {path}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise LogreplayError(f"--login {path}: cannot be read: {error}; write it as UTF-8") from None
 
 
-def _requests_of(rows: Iterable[tuple[int, object]], where: str) -> list[LoginRequest]:
-    name, requests = where.rpartition(",")[0], list[LoginRequest]()
+def _requests_of(rows: Iterable[tuple[int, object]], name: Path, unit: str) -> list[LoginRequest]:
+    """The logins in rows.
+
+    Args:
+        rows: each after its number.
+        name: of the file or table, for messages.
+        unit: of the numbers, ``line`` or ``row``.
+    """
+    requests: list[LoginRequest] = []
     for place, row in rows:
         if len(requests) == _MOST_ROWS:
             raise LogreplayError(f"--login {name}: more than {_MOST_ROWS:,} rows; split it")
         try:
             requests.append(_request(row))
         except ValueError as error:
-            raise LogreplayError(f"--login {where} {place}: {error}") from None
+            raise LogreplayError(f"--login {name}, {unit} {place}: {error}") from None
     if not requests:
         raise LogreplayError(f"--login {name}: holds no login; write the columns client,op,url,body")
     return requests

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.record import CORE_COLUMNS
 from logreplay.replay.senders.encode import render
 from logreplay.replay.sessions.client_key import ClientKey
@@ -54,6 +54,13 @@ def test_a_table_of_a_program_is_read_like_a_file(made: Callable[..., Any], tmp_
     assert LoginFile.of_table(table).read() == LoginFile(file).read()
     with pytest.raises(LogreplayError, match=r"^--login a table of 1 row, row 0: '': expected a url"):
         LoginFile.of_table(made({"body": ["x"]})).read()
+
+
+def test_a_table_with_two_columns_of_one_name_is_refused() -> None:
+    """It ended in a DuplicateError of Polars."""
+    table = pd.DataFrame([["/login", "/token"]], columns=["url", "url"])
+    with pytest.raises(UsageError, match=r"^a table of 1 row: two columns have the name url; leave one out"):
+        LoginFile.of_table(table)
 
 
 def test_a_client_has_its_own_login_or_the_next_of_the_pool(tmp_path: Path) -> None:
