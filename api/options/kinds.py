@@ -40,13 +40,11 @@ class Kind:
 
     Attributes:
         annotation: of the parameter.
-        read: text → checked value; raises `ValueError`. A name is of the library, and imported when it is first
-            used: ``replay.monitor.probes:parse_probe``.
+        read: text → checked value; raises `ValueError`. Or its name, as `function_of` takes it.
         types: of Python values other than text.
         between: what stands between the parts of a value that has several; inside of them the next of these.
         marked: the attribute of objects that are taken as they are, such as functions.
-        told: what of such an object is taken in its place, or the function of the library that makes it; empty: the
-            object itself.
+        convert: such an object → checked value, or its name, as for ``read``; None: the object itself is the value.
         choices: the only texts; empty: whatever ``read`` accepts.
     """
 
@@ -55,13 +53,13 @@ class Kind:
     types: tuple[type, ...] = ()
     between: tuple[str, ...] = ()
     marked: str = ""
-    told: str = ""
+    convert: Callable[[Any], Any] | str | None = None
     choices: tuple[str, ...] = ()
 
     @property
     def reader(self) -> Callable[[str], Any]:
         """The function that reads a text."""
-        return resolve_name(f"logreplay.{self.read}") if isinstance(self.read, str) else self.read
+        return function_of(self.read)
 
     def checked(self, value: object) -> Any:
         """Check a value of Python.
@@ -73,8 +71,7 @@ class Kind:
         if taken or (self.marked and hasattr(value, self.marked)):
             if iscoroutinefunction(value):
                 raise ValueError(f"{value.__name__} is async, so its answer would not be waited for; write def")
-            of = resolve_name(f"logreplay.{self.told}") if ":" in self.told else attrgetter(self.told or "__self__")
-            return of(value) if self.told else value
+            return value if self.convert is None else function_of(self.convert)(value)
         text = self._spelled(value, self.between)
         if not text.strip():
             raise ValueError("is empty: give a value, or None")
@@ -115,6 +112,11 @@ class Kind:
             return str(fspath(value))
         number: Any = value.total_seconds() if isinstance(value, timedelta) else value
         return str(int(number)) if isinstance(number, Integral) else format(Decimal(repr(float(number))), "f")
+
+
+def function_of(named: Callable[[Any], Any] | str) -> Callable[[Any], Any]:
+    """Return a function, or import the one of the library with this name: ``replay.monitor.probes:parse_probe``."""
+    return resolve_name(f"logreplay.{named}") if isinstance(named, str) else named
 
 
 def turn_of(text: str) -> float:
@@ -260,7 +262,7 @@ LOGIN: Final = Kind(
     "replay.sessions.logins:LoginFile.parse",
     (PathLike,),
     marked="columns",
-    told="replay.sessions.logins:LoginFile.of_table",
+    convert="replay.sessions.logins:LoginFile.of_table",
 )
 EXTRACT: Final = Kind("str", "replay.sessions.extraction:Extraction.parse", (), ("=",))
 USE: Final = Kind("str", "replay.sessions.insertion:Insertion.parse", (), ("=",))
@@ -268,5 +270,5 @@ STOP: Final = Kind("str | StopFunction", "replay.results.stop_rules:parse", mark
 ADDRESS: Final = Kind("int | str", "replay.monitor.access:parse_address", (Integral,))
 WATCH: Final = Kind("str", "replay.monitor.probes:parse_probe", (), ("=",))
 PLACE: Final = Kind("str", place)
-CLUSTER: Final = Kind("str | Client", marked="scheduler", told="scheduler.address")
+CLUSTER: Final = Kind("str | Client", marked="scheduler", convert=attrgetter("scheduler.address"))
 PROGRESS: Final = Kind("bool | ProgressFunction", _no_text, marked="__call__")

@@ -1,13 +1,12 @@
 """Types of options: text that a function reads, whole numbers, options that stand once."""
 
 from collections.abc import Callable, Mapping
-from pkgutil import resolve_name
 from typing import Any, Final
 
 import click
 
 from logreplay.core.quantities import positive_rate, seconds_of
-from logreplay.options.kinds import with_lines
+from logreplay.options.kinds import function_of, with_lines
 
 
 class ParsedType(click.ParamType[Any]):
@@ -26,7 +25,7 @@ class ParsedType(click.ParamType[Any]):
         """Return the value that a text stands for; click converts a default twice, so other values stay."""
         if not isinstance(value, str):
             return value
-        read = resolve_name(f"logreplay.{self._read}") if isinstance(self._read, str) else self._read
+        read = function_of(self._read)
         try:
             return read(value)
         except ValueError as error:
