@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from logreplay.calls.sending_call import SendingCall
 from logreplay.inputs.targets import TargetChoice
@@ -42,3 +42,11 @@ class RunCall(SendingCall):
         load = self.load.checked()
         fewest = {"--vusers": load.vusers} if load.vusers else {}
         return replace(self, load=load, sender_rules=self.reconciled(load, users=fewest))
+
+    def as_summary(self) -> dict[str, Any]:
+        """What the caller said, for the summary."""
+        return {
+            **self.load.as_summary(self.request_rules.seed),
+            **self.request_rules.as_summary(),
+            **self.sender_rules.as_summary(),
+        }

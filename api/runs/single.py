@@ -241,11 +241,5 @@ class _OneRun:
 
     def _about(self, findings: list[dict[str, Any]], more: dict[str, Any]) -> About:
         """What only the caller knows of the run."""
-        call = self.call
-        said = {
-            **call.load.as_summary(call.request_rules.seed),
-            **call.request_rules.as_summary(),
-            **call.sender_rules.as_summary(),
-        }
-        log = str(call.log) if call.log else None
-        return About(log, self.url, said, findings, more)
+        log = str(self.call.log) if self.call.log else None
+        return About(log, self.url, self.call.as_summary(), findings, more)
