@@ -33,7 +33,9 @@ def checked_targets(endpoints: "Mapping[str, Endpoint]") -> Iterator[str]:
         if name in ("baseline", "candidate") and other in ("baseline2", "candidate2"):
             raise UsageError(f"{what}: {_DEPLOY}")
         yield f"{what}; any difference between them is due to chance"
-    for own, others in (("baseline", "candidate"), ("candidate", "baseline")) if "baseline2" in endpoints else ():
+    if "baseline2" not in endpoints:
+        return
+    for own, others in (("baseline", "candidate"), ("candidate", "baseline")):
         second = {address for address in endpoints[f"{own}2"].addresses if not is_loopback(address)}
         if second & {*endpoints[own].addresses} and not second & {*endpoints[others].addresses}:
             raise UsageError(
