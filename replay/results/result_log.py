@@ -36,7 +36,7 @@ from logreplay.core.zstd import frame_compressor
 
 FORMS: Final = (".csv", ".csv.gz", ".csv.zst", ".parquet")
 
-Belonging = Callable[[Path], Sequence[Path]]
+CompanionFiles = Callable[[Path], Sequence[Path]]
 """The files that belong to a result log by its name: always as many, in the same order."""
 
 _SUMMARY_BYTES: Final = 65_536
@@ -102,7 +102,7 @@ def no_files(path: Path) -> Sequence[Path]:
     return ()
 
 
-def partial_path(path: Path, companion_files: Belonging = no_files) -> Path:
+def partial_path(path: Path, companion_files: CompanionFiles = no_files) -> Path:
     """The file that holds the rows of a result log while it grows.
 
     Under its own name; beside it, as ``NAME.running.csv``, where it replaces something, or is a Parquet file, which
@@ -123,7 +123,7 @@ def form_of(path: Path) -> str:
     return next((form for form in FORMS if path.name.endswith(form)), "")
 
 
-def check_new(path: Path, *, force: bool = False, companion_files: Belonging = no_files) -> None:
+def check_new(path: Path, *, force: bool = False, companion_files: CompanionFiles = no_files) -> None:
     """Check that a result may be written here, before anything costly is done; nothing is created.
 
     Args:
@@ -170,7 +170,7 @@ class ResultLog:
         *,
         force: bool = False,
         keep: int = 0,
-        companion_files: Belonging = no_files,
+        companion_files: CompanionFiles = no_files,
         more: Sequence[str] = (),
     ) -> None:
         """Create the file, with its header line; or keep its first bytes and go on after them.
@@ -188,7 +188,7 @@ class ResultLog:
                 or its name has no such form.
         """
         check_new(path, force=force or keep > 0, companion_files=companion_files)
-        self.path, self._force, self._belonging = path, force, companion_files
+        self.path, self._force, self._companion_files = path, force, companion_files
         self.growing = path if keep else partial_path(path, companion_files)
         self._compress = _compressor(self.growing.suffix)
         if keep and (not self.growing.exists() or self.growing.stat().st_size < keep):
@@ -299,7 +299,7 @@ class ResultLog:
 
     def _replace(self) -> None:
         """Remove the files that belong to the replaced log, and rename those of this one."""
-        for new, old in zip(self._belonging(self.growing), self._belonging(self.path), strict=True):
+        for new, old in zip(self._companion_files(self.growing), self._companion_files(self.path), strict=True):
             if new.exists():
                 new.replace(old)
             else:

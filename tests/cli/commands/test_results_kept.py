@@ -18,7 +18,7 @@ from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows, wai
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "".join(
     f"2026-01-01,00:00:{second:02}.000000,0.01,0,0,10,/{second},200,GET\n" for second in range(30)
 )
-BELONGING = ("r.summary.json", "r.hlog", "r.hgrm", "r.watch.csv")
+COMPANIONS = ("r.summary.json", "r.hlog", "r.hgrm", "r.watch.csv")
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def kill(process: "subprocess.Popen[str]") -> None:
 
 def old_result(name: str = "r.csv") -> list[str]:
     """An earlier result with all that belongs to it; the names of all."""
-    names = [name, *BELONGING]
+    names = [name, *COMPANIONS]
     for each in names:
         Path(each).write_text("precious")
     return names
@@ -161,7 +161,7 @@ def test_what_fails_before_it_sends_keeps_the_earlier_result(target: str, comman
     assert logreplay(command, *(["5,6"] if command == "sweep" else []), "in.csv", to, *how[:2], *words, "--force") == 1
     assert_precious(names)
     assert left_in(Path("sw")) == sorted(Path(name).name for name in names if name.startswith("sw/"))
-    assert left_in(Path()) == sorted(["sw", "r.csv", *BELONGING])
+    assert left_in(Path()) == sorted(["sw", "r.csv", *COMPANIONS])
 
 
 @pytest.mark.slow
@@ -224,17 +224,14 @@ def test_a_run_of_which_no_row_came_leaves_nothing_that_it_watched(old: bool, he
     assert left_in(here) == sorted(names)
 
 
-@pytest.mark.parametrize("companion_files", BELONGING)
+@pytest.mark.parametrize("companion", COMPANIONS)
 def test_the_summary_of_another_result_is_not_replaced(
-    target: str, capsys: pytest.CaptureFixture[str], companion_files: str
+    target: str, capsys: pytest.CaptureFixture[str], companion: str
 ) -> None:
-    Path(companion_files).write_text("precious")
+    Path(companion).write_text("precious")
     assert logreplay("run", "in.csv", target, "--tps", 20, "--for", "1s", "-o", "r.csv.gz") == 1
-    assert (
-        f"{companion_files}: exists already; choose another with -o, or replace it with --force"
-        in capsys.readouterr().err
-    )
-    assert_precious([companion_files])
+    assert f"{companion}: exists already; choose another with -o, or replace it with --force" in capsys.readouterr().err
+    assert_precious([companion])
 
 
 @pytest.mark.slow
@@ -245,7 +242,7 @@ def test_a_new_result_replaces_all_that_belongs_to_the_old_one(target: str, name
     assert logreplay(*words) in MEASURED
     assert scan(Path(name)).select(pl.len()).collect().item() == 80
     assert "load,7.0" in Path("r.watch.csv").read_text()
-    assert left_in(Path()) == sorted([name, *BELONGING])
+    assert left_in(Path()) == sorted([name, *COMPANIONS])
     assert logreplay(*words[:7], *words[9:]) in MEASURED
     assert not Path("r.watch.csv").exists()
 
