@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from accuracy.find import ERRORS, find, score, table
+from accuracy.find import score, searched, table
 from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.search.report import sentence, weaknesses
-from logreplay.analysis.search.search import Answer, Goal, Search
 from search_servers import HARD, LEAKS, LIMITED, MM4, PLAIN, SHEDDING, Server
 from simulate import SimulatedQueue
 
@@ -44,13 +43,6 @@ def test_the_table_of_the_page_is_made() -> None:
     assert "| **all plain** |" in made
     assert "| with `--budget 10m` |" in made
     assert "| failures at any rate |" in made
-
-
-def searched(server: Server, seed: int, start: float, highest: float | None = None) -> tuple[Search, Answer]:
-    goal = Goal((server.bound, ERRORS), start=start, highest=highest, budget_s=120.0)
-    search = find(server, goal, np.random.default_rng([seed, 3]))
-    assert isinstance(search.next, Answer)
-    return search, search.next
 
 
 @pytest.mark.parametrize("burst", [1, 5])

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from logreplay.analysis.search.bounds import Bound, BoundEvidence, observe
+from logreplay.analysis.search.report import answer_of
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialOutcome
 from logreplay.analysis.statistics.quantiles import Floats
 from search_servers import HARD, LEAKS, MM1, MM4, PLAIN, WALL, Server, Speed, late, responses
@@ -93,8 +94,7 @@ def score(server: Server, seeds: Sequence[int], budget_s: float = 120.0, bounds:
         start = server.truth / 4.5 * rng.uniform(0.75, 1.25)
         goal = Goal(bounds or (server.bound, ERRORS), start=start, budget_s=budget_s)
         search = find(server, replace(goal, start=goal.rounded(goal.start)), rng)
-        answer = search.next
-        assert isinstance(answer, Answer)
+        answer = answer_of(search)
         low, high = answer.between or (np.nan, np.nan)
         found.append((answer.low if answer.holds and answer.low else np.nan, low, high, search.elapsed))
     promised, low, high, seconds = np.array(found, dtype=np.float64).T
@@ -165,17 +165,18 @@ def _failures(seeds: Sequence[int]) -> str:
     return "\n".join(rows)
 
 
-def _ended(server: Server, seed: int) -> Answer:
-    goal = Goal((server.bound, ERRORS), start=50.0, budget_s=120.0)
-    answer = find(server, goal, np.random.default_rng([seed, 3])).next
-    assert isinstance(answer, Answer)
-    return answer
+def searched(server: Server, seed: int, start: float = 50.0, highest: float | None = None) -> tuple[Search, Answer]:
+    """Search a server for two minutes, from a rate on."""
+    goal = Goal((server.bound, ERRORS), start=start, highest=highest, budget_s=120.0)
+    search = find(server, goal, np.random.default_rng([seed, 3]))
+    return search, answer_of(search)
 
 
 def _why(server: Server, seed: int) -> str:
-    return _ended(server, seed).why
+    _, answer = searched(server, seed)
+    return answer.why
 
 
 def _low(server: Server, seed: int) -> float:
-    answer = _ended(server, seed)
+    _, answer = searched(server, seed)
     return answer.low if answer.holds and answer.low else 0.0
