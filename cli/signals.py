@@ -19,7 +19,7 @@ _ONE_S: Final = 0.2
 _LAST_S: Final = 0.5
 """How long the program may tidy up after the second signal."""
 _REPEAT_S: Final = 0.005
-"""After how long a signal that came within Polars is sent again."""
+"""Seconds after which a signal that came within Polars is sent again."""
 _TIDY_S: Final = 0.3
 """How long the removal of temporary files may take then."""
 
@@ -108,7 +108,7 @@ class Signals:
 
 
 def _within_polars(frame: FrameType | None) -> bool:
-    """Whether Polars waits for this code: it prints a panic where its Python code raises what it does not expect."""
+    """Whether Polars has called this code: Polars prints a panic where Python code that it calls raises."""
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] == "polars":
             return True

@@ -29,11 +29,11 @@ class LogError(LogreplayError):
 
 
 class TargetError(LogreplayError):
-    """The target has no valid name, cannot be reached, or speaks something else."""
+    """The name of the target is not valid, or it cannot be reached, or it speaks another protocol."""
 
 
 class NotPermitted(TargetError):
-    """The target is another machine, and nobody has said that it may be loaded."""
+    """The target is another machine, and no permission to load it was given."""
 
 
 class ClusterError(LogreplayError):

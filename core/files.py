@@ -101,7 +101,7 @@ class Lock:
         return False
 
     def release(self) -> None:
-        """Let the next writer in; remove the lock file, and what lies beside it under its name with more."""
+        """Let the next writer in; remove the lock file, and the files beside it whose names begin with its name."""
         if not self._folder:
             with suppress(FileNotFoundError):  # the name may be free, or the next writer's
                 if os.path.samestat(os.fstat(self._descriptor), os.stat(self._path)):

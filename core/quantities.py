@@ -28,7 +28,7 @@ def microseconds(text: str, zone: tzinfo = UTC) -> int:
 
     Raises:
         ValueError: not an instant.
-        OverflowError: none that can be counted.
+        OverflowError: an instant out of range.
     """
     moment = datetime.fromisoformat(text)
     return round(((moment if moment.tzinfo else moment.replace(tzinfo=zone)) - _EPOCH).total_seconds() * 1e6)

@@ -79,8 +79,8 @@ time-out.
 
 TARGET: Final = "target"
 SWAP_TURN: Final = "swap_turn"
-"""Columns behind these in the result logs of a duet with ``--swap``: the URL that got the request; the turn in which it
-was due, from 0. Turns 0 and 1, 2 and 3, ... belong together: one of them is that of each pair of targets."""
+"""Further columns of the result logs of a duet with ``--swap``: the URL that got the request; the turn in which it was
+due, from 0. Each pair of targets has one of turns 0 and 1, one of turns 2 and 3, and so on."""
 
 RESPONSE_PARTS: Final = ("lag", "queued", "connect", "latency", "xfertime")
 """The columns whose sum is the response time."""

@@ -1,4 +1,4 @@
-"""Says up to which quantile response times are the target's, and between what a share of the requests lies.
+"""Finds the highest quantile at which response times are the target's, and the interval of a share of requests.
 
 A response time counts from the scheduled send time, so a generator that is late makes it longer. Sorted apart, the
 response times and the same times without their lag show at each rank what the lag adds to that quantile: a late request

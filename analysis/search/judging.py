@@ -1,10 +1,10 @@
 """Judges trials: each by itself, and the failures and the capacity by those before it.
 
-Failures have a budget of their own. A trial misses it if it fails more, and that is sure, or it surely fails more often
-than the trials at far lower rates, the base. Where a trial surely fails too often, and the base fails as often, no
-lower rate would help. A trial in which the replaying machine was the bottleneck does not measure the target: it is
-neither passed nor failed. But a rate above what the target completed while requests piled up cannot be kept, whoever
-was the bottleneck.
+Failures have a budget of their own. A trial misses it if more requests surely fail than may; or if more fail than may,
+and surely more than in the base, the trials at up to half of its rate. Where a trial surely fails too often, and the
+base fails as often, no lower rate would help. A trial in which the replaying machine was the bottleneck does not
+measure the target: it has neither passed nor failed. But no target keeps a rate above what it completed while requests
+piled up, so such a rate fails even there.
 """
 
 import math
@@ -22,20 +22,20 @@ from logreplay.analysis.statistics.quantiles import Ints
 COLLAPSED: Final = 0.85
 """Share of a rate that passed; completions under overload below it are a collapse."""
 ENOUGH: Final = 100
-"""Requests of a short trial without which its completion rate shows no collapse: it is not known to 10 %."""
+"""Fewest requests of a short trial that can show a collapse: of fewer, the completion rate is not known to 10 %."""
 LONG_S: Final = 30.0
-"""Judged seconds from which on a trial can contradict another: a shorter one misses what happens rarely."""
+"""Fewest judged seconds of a trial that can contradict another: a shorter one misses rare events."""
 GROWTH: Final = 0.05
 BEYOND_HOPE: Final = 2.0
-"""So many times what a bound allows says nothing of the rates just below."""
+"""A trial that costs this many times what a bound allows gives no information about slightly lower rates."""
 RISING: Final = 25
-"""Of 45 pairs of tenths of a trial, so many more rise than fall by chance in one of a hundred steady trials."""
+"""How many more of the 45 pairs of tenths of a trial rise than fall; one of a hundred steady trials reaches it."""
 RISEN: Final = 1.25
 CHANCE: Final = 3.0
 """Growth of the requests in flight that may be chance, in standard deviations of the number of arrivals."""
 _BEFORE: Final = 0.8
 _DOUBLY: Final = 1.5
-"""So many times the share that may fail is surely promised by nobody, in however few bursts the failures came."""
+"""Nothing is promised if this many times the share that may fail has failed, in however few bursts."""
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Judging:
 
     @property
     def highest_passed(self) -> float | None:
-        """The highest rate that passed, and no longer trial failed at it or below it."""
+        """The highest rate that passed; no trial as long as it or longer failed at it or below it."""
         failed = [each.trial for each in self.judged if each.verdict == "fail"]
         return max(
             (
@@ -130,7 +130,7 @@ class Judging:
     def _fails_together(self, outcome: TrialOutcome, trial: Trial) -> bool:
         """Whether a confirmation and the trials up to its rate together fail more than may fail.
 
-        In bursts, failures are few events, and one trial alone hardly ever surely has too many of them.
+        Failures in bursts are few independent events, so one trial alone hardly ever proves that there are too many.
         """
         trials = [*self.failures(trial.rate), outcome.evidence.failures]
         return trial.phase == "confirm" and fails_above(trials, self.goal.may_fail)
@@ -145,10 +145,10 @@ class Judging:
 
     @property
     def fails_too_often(self) -> float:
-        """The share that failed in all trials but those that fail by their load, if nobody can promise it; else 0.
+        """The share that failed in all trials that the load did not make fail, if it is too high for a promise; else 0.
 
-        A few bursts prove nothing: neither that more fail than may, nor that fewer do. But where failures surely begin
-        with the load, and none was seen before, those just below are of the load, too.
+        A few bursts prove neither that too many fail nor that few enough do. But where failures surely begin with the
+        load, and none came at lower rates, the load also caused those at slightly lower rates.
         """
         some = [each for each in self.valid if not self._late(each) and not self._refuses(each)]
         by_load = any(self._refuses(each) for each in self.valid)
@@ -172,7 +172,7 @@ class Judging:
         return bool(steadily) or self.fails_more(evidence, judged.trial.rate)
 
     def _look_for_constant_failures(self) -> None:
-        """See whether too many requests fail at every rate, once a trial surely failed too many."""
+        """After a trial in which too many requests surely failed: check whether too many fail at every rate."""
         valid = self.valid
         found = [finding for each in valid for finding in each.findings if finding.bound.statistic == "errors"]
         if any(finding.surely_missed for finding in found):
@@ -190,12 +190,12 @@ class Judging:
 
     @property
     def failed_confirmation(self) -> bool:
-        """Whether response times of a confirmation were far off: the target is not like the queue that was expected."""
+        """Whether a confirmation missed a bound on time by far: the target does not behave like the expected queue."""
         failed = [each for each in self.judged if each.trial.phase == "confirm" and each.verdict == "fail"]
         return any(self.far_off(each) and not self.fails(each.outcome.evidence, each.trial) for each in failed)
 
     def far_off(self, judged: Judged) -> bool:
-        """Whether a trial that failed says nothing of the rates just below it."""
+        """Whether a trial failed by so much that it gives no information about slightly lower rates."""
         evidence = judged.outcome.evidence
         grows = self.backlog_grows(evidence.in_flight, judged.trial)
         late = any(each.cost > BEYOND_HOPE * each.bound.allowance for each in judged.on_times)
@@ -205,7 +205,7 @@ class Judging:
     def builds_up(judged: Judged) -> tuple[float, float] | None:
         """The mean response times of the first and the last fifth of a trial, if they surely rose throughout it.
 
-        A leak of memory or credits that run out look like this before any request is late.
+        A memory leak and credits that run out look like this before any request is late.
 
         Source: Mann, Nonparametric tests against trend, 1945, on means of tenths.
         """
@@ -227,8 +227,8 @@ class Judging:
         return grows or any(finding.surely_missed for finding in judged.findings)
 
     def backlog_grows(self, in_flight: Ints, trial: Trial) -> bool:
-        """Whether ever more requests wait: at least one in twenty of those that came since half-time, and more than
-        chance brings."""
+        """Whether the number of waiting requests grows: since half-time by one in twenty of the arrivals or more,
+        and by more than chance."""
         now = len(in_flight)
         if now <= trial.settle_s or self.goal.users:
             return False
@@ -246,7 +246,7 @@ class Judging:
         return float(in_flight.mean()) / self.judged[0].trial.rate
 
     def contradiction(self) -> tuple[Judged, Judged] | None:
-        """Two long trials that cannot both be true of one target: one surely passed, one no faster surely failed."""
+        """Two long trials that contradict each other: one surely passed, and one at no higher rate surely failed."""
         long = [each for each in self.valid if each.trial.judged_s >= LONG_S]
         passed = [each for each in long if all(finding.surely_kept for finding in each.findings)]
         failed = [each for each in long if any(finding.surely_missed for finding in each.findings)]

@@ -1,4 +1,4 @@
-"""Reads from all trials of a search what the posterior needs, and the rate that may be promised."""
+"""Prepares all trials of a search for the posterior, and derives the rate that may be promised."""
 
 import math
 from typing import Final, Literal
@@ -13,28 +13,28 @@ from logreplay.analysis.statistics.intervals import share_of
 from logreplay.analysis.statistics.isotonic import isotonic
 
 _HIGHER: Final = 1.6
-"""How far above the highest rate that was tried the rate may lie."""
+"""The highest rate of the grid, as a multiple of the highest rate that was tried."""
 _LOWER: Final = 0.6
 _LOWEST: Final = 0.15
-"""How far below the lowest and the highest rate that was tried it may lie."""
+"""The lowest rate of the grid: `_LOWER` of the lowest rate that was tried, at least `_LOWEST` of the highest."""
 _PROMISED: Final = 0.3
 """Probability that the rate lies below the promise."""
 _PROMISED_HARD: Final = 0.10
 _LEAST_STEEP: Final = 6.0
 _LIGHTLY: Final = 0.6
-"""Share of a rate that failed up to which response times are those of the work."""
+"""Up to this share of the lowest rate that failed, response times have no waiting in them."""
 _SOME: Final = 50
 _HARD_WORK: Final = 1.8
-"""Squared coefficient of variation of the work from which on two minutes are not like the next two."""
+"""Above this squared coefficient of variation of the work, two minutes do not predict the next two."""
 _HARD_BUNCHES: Final = 5.0
-"""Likewise, how many times as large as queueing theory expects bunches of late requests are."""
+"""The same for the size of the bunches of late requests, as a multiple of what queueing theory expects."""
 _HARD_SD: Final = 0.09
 _HARD_S: Final = 120.0
 _AFTER_COLLAPSE: Final = 0.8
 
 
 def light(judging: Judging) -> Light:
-    """The target without load, by the trials of the ramp that passed."""
+    """Estimate the target without load from the trials of the ramp that passed."""
     few = [each for each in judging.judged if each.verdict == "pass" and each.trial.phase in ("calibrate", "ramp")]
     if not few:
         return Light(0.0, 1.0)
@@ -59,7 +59,7 @@ def believed(judging: Judging, highest: float) -> Belief:
 
 
 def _seen_of(judging: Judging, index: int) -> list[Seen]:
-    """What the valid trials showed of a bound."""
+    """The results of the valid trials for a bound."""
     return [_seen(each, index) for each in judging.valid if each.findings[index].requests]
 
 
@@ -95,7 +95,7 @@ def _busy(judging: Judging, judged: Judged) -> bool:
 
 
 def _failures(judging: Judging) -> list[tuple[Bound, list[Seen], Carried | None]]:
-    """The bound on failures, where failures above a base that comes at any rate were seen to begin with the load."""
+    """The bound on failures, if more requests failed with the load than fail at every rate; otherwise none."""
     errors = [bound for bound in judging.goal.bounds if bound.statistic == "errors"]
     valid = judging.valid
     more = [each for each in valid if judging.fails(each.outcome.evidence, each.trial)]
@@ -121,7 +121,7 @@ def _failures(judging: Judging) -> list[tuple[Bound, list[Seen], Carried | None]
 
 
 def hard(judging: Judging) -> Literal["work", "bunches", ""]:
-    """Why the trials of a minute or two may not be like the next ones; empty if nothing speaks for it."""
+    """Why the next minutes may differ from those of the trials; empty if there is no sign of it."""
     work = light(judging)
     if work.variability > _HARD_WORK:
         return "work"
@@ -134,7 +134,7 @@ def hard(judging: Judging) -> Literal["work", "bunches", ""]:
 
 
 def doubted(judging: Judging, highest: float) -> Belief:
-    """The posterior, wider where a minute or two are not like the next ones, and lower after a collapse."""
+    """The posterior: wider where the next minutes may differ from those of the trials, lower after a collapse."""
     belief = believed(judging, highest)
     if hard(judging):
         belief = belief.wider(_HARD_SD * math.sqrt(_HARD_S / max(judging.elapsed, _HARD_S / 4)))

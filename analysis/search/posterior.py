@@ -2,13 +2,13 @@
 
 Around that rate r*, the share q of late requests rises with the rate r by a power law of its odds, of an unknown
 elasticity e: ``logit q(r) = logit p + e log(r / r*)``, where p is the share that the bound allows. A mean rises by a
-power of the rate above the response time without load. The posterior of r* and e, on a grid, takes in every trial, also
-those that are short or far away: a bracket of passes and fails forgets by how much each passed.
+power of the rate above the response time without load. The posterior of r* and e, on a grid, uses every trial, also
+short ones and those at distant rates. A bracket of passed and failed rates would ignore by how much each trial passed.
 
-Late requests come in bunches, one for each time that the queue was long. So k late requests count as k / phi bunches,
-and the number of bunches is negative binomial: one trial says nothing finer than `_UNITS` of them do, since a machine
-is faster in one trial than in another. Where requests piled up, the completions show the capacity, and the rate that
-keeps a bound on time lies below it by as much as queues need.
+Late requests come in bunches, one for each time that the queue was long. So k late requests count as k / phi bunches.
+The number of bunches is negative binomial, because the speed of a machine differs from trial to trial: one trial is at
+most as exact as a few independent bunches (`_UNITS`), however many it has. Where requests piled up, the completions
+show the capacity. The rate that keeps a bound on time is lower, by a distance that queueing theory gives.
 """
 
 import math
@@ -26,22 +26,22 @@ _CELLS: Final = 240
 _STEEPNESS: Final = np.linspace(-2.2, 2.2, 8)
 """Elasticities of the grid, in standard deviations of the logarithm of what queueing theory expects."""
 _ALWAYS: Final = np.array([0.0, 0.15, 0.35, 0.65])
-"""Parts of the allowance that requests may cost at any rate, by pauses and slow answers that no load causes."""
+"""Parts of the allowance that requests cost at every rate, by pauses and slow answers that the load does not cause."""
 _ALWAYS_PRIOR: Final = np.array([0.5, 0.17, 0.17, 0.16])
 _UNLIKE: Final = 0.8
-"""That standard deviation."""
+"""The standard deviation of `_STEEPNESS`."""
 _STEEPEST: Final = 40.0
 _FLATTEST: Final = 3.0
 _BUNCH_S: Final = 20.0
-"""So many seconds with late requests tell as much of the size of bunches as theory does."""
+"""Weight of the size of bunches that theory expects: that of so many seconds with late requests."""
 _UNITS: Final = 3.0
 _UNIT_S: Final = 12.0
 _CAPACITY_SD: Final = 0.045
-"""By how much completions under overload differ from what the target carries for long, as a share."""
+"""Standard deviation between completions under overload and the rate that the target carries for long, as a share."""
 _OTHERWISE: Final = 0.15
 _OTHERWISE_WIDE: Final = 0.3
 _GAP_SD: Final = 0.55
-"""By how much the distance between the rate that keeps a bound and the capacity differs from theory, as a share."""
+"""Standard deviation of the distance between the rate that keeps a bound and the capacity, as a share of it."""
 _RAREST: Final = 1e-4
 """A bound that allows nothing is judged as one that allows this share."""
 
@@ -60,13 +60,13 @@ class Light:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a trial showed of one bound.
+    """The result of a trial for one bound.
 
     Attributes:
         rate: offered, requests/s.
         requests: that the bound judges.
         cost: mean cost of a request, as `BoundFinding.cost`.
-        effect: requests that say as much as an independent one.
+        effect: requests that give as much information as one independent request.
         seconds: judged.
         cut: the trial ended early, so a mean is at least this long.
     """
@@ -89,7 +89,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """How likely the highest rate that keeps all bounds lies below each rate: both (cells,)."""
+    """The probability that the highest rate that keeps all bounds lies below each of the rates: both (cells,)."""
 
     rates: Floats
     below: Floats
@@ -99,7 +99,7 @@ class Belief:
         return float(np.exp(np.interp(share, self.below, np.log(self.rates))))
 
     def wider(self, sd: float) -> "Belief":
-        """The same with a further doubt, as a share of the rate."""
+        """The same with a further standard deviation, as a share of the rate."""
         if not sd:
             return self
         step = math.log(self.rates[1] / self.rates[0])
@@ -114,12 +114,12 @@ class Belief:
 def believe(
     parts: "Sequence[tuple[Bound, Sequence[Seen], Carried | None]]", light: Light, ends: tuple[float, float]
 ) -> Belief:
-    """Join what trials showed of each bound: the rate that keeps all is the lowest of those that keep each.
+    """Join the results for each bound: the rate that keeps all bounds is the lowest of those that keep each.
 
     Args:
-        parts: of each bound, what the trials showed, and the completions under overload, if there was one.
+        parts: for each bound the results of the trials, and the completions under overload, if there was one.
         light: the target without load.
-        ends: the lowest and the highest rate that are thought of.
+        ends: the lowest and the highest rate of the grid.
     """
     rates = np.geomspace(*ends, _CELLS)
     above = np.ones(_CELLS)
@@ -172,7 +172,7 @@ def bunch(bound: Bound, rate: float, slack: float, light: Light) -> float:
 
 
 def bunches(bound: Bound, seen: Sequence[Seen], slack: float, light: Light) -> float:
-    """How many times as large bunches of late requests are as theory expects."""
+    """The size of the bunches of late requests, as a multiple of what theory expects."""
     some = [each for each in seen if 0 < each.cost < 0.25]
     ratios = [(each.seconds, each.effect / bunch(bound, each.rate, slack, light)) for each in some]
     seconds = _BUNCH_S + sum(part for part, _ in ratios)

@@ -16,7 +16,7 @@ LEAST_TRIAL_S: Final = 30.0
 """Judged seconds under which a trial misses what a target does rarely."""
 
 _LONGER: Final = 4
-"""So many times the length of a search that proved nothing is likely to prove something."""
+"""A search this many times as long as one that proved nothing probably proves something."""
 _GENERATOR_BOUND: Final = "this machine was too slow or too busy"
 
 
@@ -80,7 +80,7 @@ def unconfirmable(goal: Goal) -> str:
 
 
 def so_far(search: Search) -> str:
-    """What a search that was stopped knows; empty if no trial counts."""
+    """The rates that a stopped search knows to pass and to fail; empty if no trial counts."""
     goal, passed = search.goal, search.judged[-1].low if search.judged else None
     if search.high and not any(each.trial.rate == search.high and each.verdict == "fail" for each in search.judged):
         invalid = f"no trial at {goal.text(search.high)} was valid, {_GENERATOR_BOUND}"
@@ -105,7 +105,7 @@ def _no_confirmation(goal: Goal, rate: float) -> str:
 
 
 def _about(answer: Answer) -> float:
-    """The capacity by two digits and a half: an estimate, not a measurement; as it is where that leaves the bracket."""
+    """The capacity rounded to two and a half digits, as it is an estimate; not rounded if that leaves the bracket."""
     assert answer.capacity
     assert answer.low
     assert answer.high
@@ -363,7 +363,7 @@ def _trial(judged: Judged) -> dict[str, Any]:
 
 
 def heading() -> str:
-    """What the columns of `trial_line` are."""
+    """The names of the columns of `trial_line`."""
     return (
         f"{'#':>2} {'why':9} {'rate':>9} {'took':>6} {'judged':>16}  seen of the bounds  verdict  "
         "[highest rate that passed, lowest that failed]"

@@ -1,13 +1,13 @@
 """The search for the highest rate that keeps a bound: a state machine without a clock.
 
-It says which trial comes next; told its observations, it says the next one, and at the end the answer. Whoever
-drives it sends the requests (or simulates them).
+It names the next trial, takes its observations, and at the end gives the answer. The caller sends the requests, or
+simulates them.
 
 Theory of operation. 1. A short trial at the lowest rate: is the bound kept at all? 2. Short trials, each 1.6 times
 faster, until one fails. 3. Trials at the rate that is likeliest by all trials so far (module ``posterior``). 4. One
-long, fresh trial confirms a rate that is probably kept: it has nearly half of the budget, in one piece, since what
-builds up slowly is seen by no number of short trials. 5. The promise is not above that rate: it is probably kept by
-all trials, and at it all trials together kept the bounds.
+long, fresh trial confirms a rate that is probably kept: it has nearly half of the budget, in one piece, since no
+number of short trials shows what builds up slowly. 5. The promise is not above that rate: by all trials it is probably
+kept, and at it all trials together kept the bounds.
 
 A trial may end early only as a failure, since an early pass is exactly the optimistic answer. The most users who are
 served in time are searched by bisection, as their number is whole and their waiting times hardly vary.
@@ -39,23 +39,23 @@ __all__ = ["Answer", "Goal", "Judged", "Search", "Trial", "TrialOutcome"]
 
 RAMP_FACTOR: Final = 1.6
 CONFIRM_AT: Final = 0.3
-"""Probability that the rate of the confirmation is too high, as far as the trials before it tell."""
+"""Probability that the rate of the confirmation is too high, by the trials before it."""
 AGAIN_AT: Final = 0.12
 """The same after a confirmation that failed."""
 SENDABLE: Final = 1.1
-"""How far below a rate that cannot be sent a rate that passed is near enough."""
+"""The search ends below a rate that cannot be sent once a rate has passed that is lower by this factor or less."""
 AGAIN_LOWER: Final = 0.85
-"""How far below the rate of a confirmation that failed the next one is at most."""
+"""Lowest rate of the next confirmation, as a share of the rate of the one that failed."""
 AGAIN: Final = 0.3
-"""Part of the budget for a confirmation after one that failed, at least."""
+"""Smallest part of the budget for the confirmation after one that failed."""
 LONGER: Final = 1.15
-"""After a confirmation that failed, the search may take so many times its budget."""
+"""After a confirmation that failed, the search may take this many times its budget."""
 LEAST_EARLY_S: Final = 10
-"""Judged seconds before the interval may end a trial: one pause of the target must not look like its habit."""
+"""Judged seconds before an interval may end a trial: one pause of the target must not decide."""
 
 
 class _Ended(Exception):
-    """No trial fits any more into the number or the time allowed, or none would help."""
+    """No further trial fits into the allowed number or time, or none would help."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Search:
     Attributes:
         goal: bounds and time of the search.
         next: the trial to make, or the answer.
-        low: the highest rate that passed, and no longer trial contradicts it.
+        low: the highest rate that passed, and that no longer trial contradicts.
         high: the lowest rate above it that failed, or that could not be sent.
 
     Example:
@@ -126,7 +126,7 @@ class Search:
     def hopeless(self, evidence: BoundEvidence) -> str:
         """Say why the trial under way can be ended as failed; empty if it must go on.
 
-        To be asked about once a second, with the observations so far.
+        The caller asks about once a second, with the observations so far.
         """
         trial = self._under_way()
         if self.judging.backlog_grows(evidence.in_flight, trial):
@@ -185,7 +185,7 @@ class Search:
             yield from self._confirm()
 
     def _to_narrow(self) -> float | None:
-        """The rate to try before the confirmation; None if nothing is left to be learnt."""
+        """The rate to try before the confirmation; None if the range is narrow enough."""
         low, high, precision = self.low, self.high, 1 + self.goal.precision
         if not low or not high:
             return None

@@ -8,7 +8,7 @@ from logreplay.analysis.search.bounds import Bound, BoundEvidence, BoundFinding
 from logreplay.core.plural import number_of
 
 BACKLOG_S: Final = 0.5
-"""Requests that wait for longer are a backlog, if they become more."""
+"""Requests that wait longer than this are a backlog, if their number grows."""
 CALIBRATION_SETTLES_S: Final = 5.0
 """Seconds of the first trial in which connections are set up and caches fill."""
 CONFIRMING: Final = 0.45
@@ -25,10 +25,10 @@ class Goal:
     Attributes:
         bounds: all of them must hold.
         start: the lowest rate, requests/s; the first trial.
-        highest: never tried above it; None: no limit.
-        precision: how close the ends of the bracket come at most: 0.05 is 5 %. Short trials cannot tell so much apart.
-        trial_s: judged seconds of a full trial; None: a fifteenth of the budget, from 5 to 60.
-        trials: no more than these; invalid ones do not count.
+        highest: the highest rate that may be tried; None: no limit.
+        precision: width of the 90 % range, or of the bracket of users, at which one rate is confirmed: 0.05 is 5 %.
+        trial_s: judged seconds of a full trial; None: a tenth of the budget, from 5 to 60.
+        trials: how many may be made; invalid ones do not count.
         budget_s: seconds for all trials; the last one, the confirmation, takes the rest. If it fails, the search may
             take 15 % longer for one more. None: no limit, and trials of 60 s.
         users: search for a number of users who wait for their answers; every rate here is one.
@@ -219,9 +219,9 @@ class Answer:
     Attributes:
         why: ``found``: `low` is confirmed, `high` failed. ``at-least``: `low` is confirmed, and higher rates were not
             allowed, or could not be sent. ``not-met``: the bound does not hold at the lowest rate. ``generator``: the
-            replaying machine could not even send the lowest rate. ``unproven``: too few requests were judged to prove
-            this bound of anything. ``drifted``: the target changed meanwhile, trials contradict each other.
-            ``open``: trials or time were used up before `low` was confirmed.
+            replaying machine could not even send the lowest rate. ``unproven``: no confirmation proves that the bounds
+            hold, for example for too few requests. ``drifted``: the target changed meanwhile, and trials contradict
+            each other. ``open``: trials or time were used up before `low` was confirmed.
         low: highest rate that is promised to keep the bounds, or that passed; None if there is none.
         high: lowest rate that does not, or that could not be sent; None if there is none.
         high_void: `high` could not be sent.

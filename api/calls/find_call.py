@@ -21,7 +21,7 @@ BOUNDS: Final = ("p50", "p90", "p95", "p99", "p999", "p9999", "p99999", "mean", 
 """Statistics of the response time that can be bounded."""
 
 _MOST_SEEDS: Final = 1_000_000
-"""From how many seeds that of a search is drawn, where none was given."""
+"""The seed of a search is drawn from this many, unless one is given."""
 
 
 def seed_of(given: int | None) -> int:

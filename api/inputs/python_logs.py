@@ -160,7 +160,7 @@ def _from_pandas(table: Any) -> pl.DataFrame:
 
     Raises:
         UsageError: two columns have one name.
-        LogError: a text is none of UTF-8.
+        LogError: a text cannot be written as UTF-8.
     """
     try:
         return from_pandas(table)
@@ -238,7 +238,7 @@ def _check_once(where: str, headers: Iterable[object]) -> None:
     """Check that no header comes twice.
 
     Raises:
-        LogError: two names differ in nothing but their case.
+        LogError: two names differ only in their case.
     """
     seen: dict[str, object] = {}
     for header in headers:

@@ -56,7 +56,7 @@ def stop_checks(
 
 
 def heard(check: Check, asked: str) -> Check:
-    """The check of the functions of ``stop`` with an answer that came when all had been sent."""
+    """The check, failed if it is that of the functions of ``stop`` and one asked for the end after the last request."""
     late = check.name == STOP_FUNCTION and check.state == "passed" and asked
     return Check(STOP_FUNCTION, "failed", asked) if late else check
 

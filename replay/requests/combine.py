@@ -96,12 +96,13 @@ class ForTargets(Made):
 class Swap:
     """Two pairs of targets that take turns, by the time at which a request is due.
 
-    Of turns 0 and 1, 2 and 3, ... one goes to each pair; which one is drawn. If the pairs took turns in a fixed order,
-    what recurs at a machine after a multiple of two turns, such as a job of each minute, would always meet one pair.
+    Each pair has one of turns 0 and 1, one of turns 2 and 3, and so on, in random order. In a fixed order, a job of a
+    machine that recurs after an even number of turns, such as one each minute, would always disturb the same pair.
 
     Attributes:
         every: seconds of a turn.
-        targets: how many get each request; those of the first pair are 0 and 1, of the second one so many more.
+        targets: how many get each request. The first pair has the numbers 0 and 1; the second pair has these plus
+            ``targets``.
         seed: of the draws.
     """
 

@@ -214,14 +214,14 @@ def speechless() -> Iterator[None]:
 
 
 def _close(client: "Client") -> None:
-    """End a client. Where a signal cancels what Dask waits for, its wait has no result to return: UnboundLocalError."""
+    """Close a client. If a signal cancels what Dask waits for, Dask raises `UnboundLocalError`."""
     with suppress(UnboundLocalError, *_GONE):
         client.close()
 
 
 @contextmanager
 def _local_cluster(count: int) -> "Iterator[tuple[str, Security]]":
-    """A cluster of this machine in processes of its own, while the block runs: its address, and what opens it.
+    """Run a cluster of this machine in child processes within the block; yield its address and its certificate.
 
     Raises:
         ClusterError: it did not start.

@@ -1,6 +1,6 @@
 """The main program of a Dask cluster of this machine (`logreplay.replay.workers.dask_workers`).
 
-Dask spawns its workers, which would run the program of the user once more if that was its parent.
+Dask spawns its workers. If the program of the user was their parent, each of them would run it again.
 """
 
 import logging
