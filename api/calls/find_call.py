@@ -98,8 +98,9 @@ class FindCall(SendingCall):
         except ValueError as error:
             raise UsageError(str(error)) from None
 
-    def as_summary(self, goal: Goal) -> dict[str, Any]:
+    def as_summary(self) -> dict[str, Any]:
         """What the user said, for the summary."""
+        goal = self.goal
         return {
             **{str(bound.statistic): bound.limit for bound in goal.bounds},
             "start": goal.start, "max_tps": self.max_tps, "precision": self.precision, "trial": self.trial,
