@@ -95,13 +95,9 @@ def so_far(search: Search) -> str:
 def _passed(search: Search, rate: float) -> str:
     """Say that a rate passed and was not confirmed; and why, if that was not the target's fault."""
     invalid = search.unconfirmed_rate
-    why = f": {_no_confirmation(search.goal, invalid)}" if invalid else ""
+    why = f": no confirmation at {search.goal.text(invalid)} was valid, {_GENERATOR_BOUND}" if invalid else ""
     were = "were" if search.goal.users and rate != 1 else "was"
     return f"{search.goal.text(rate)} passed and {were} not confirmed{why}"
-
-
-def _no_confirmation(goal: Goal, rate: float) -> str:
-    return f"no confirmation at {goal.text(rate)} was valid, {_GENERATOR_BOUND}"
 
 
 def _about(answer: Answer) -> float:
@@ -163,14 +159,13 @@ def _unproven(search: Search, answer: Answer) -> str:
 
 def _upper(search: Search, answer: Answer, failed: str) -> str:
     """The rate above the answer: that it failed, was invalid, or was not tried; ``failed`` is the verb of the first."""
-    goal, invalid = search.goal, search.unconfirmed_rate if answer.holds else None
-    confirming = f"; {_no_confirmation(goal, invalid)}" if invalid else ""
-    if answer.high is None and not invalid:
+    goal = search.goal
+    if answer.high is None:
         limit = goal.highest is not None and answer.low == goal.rounded(goal.highest)
         return "no higher rate was allowed" if limit else "no higher rate was tried"
     if answer.high_void:
         return f"no trial at {goal.text(answer.high)} was valid, {_GENERATOR_BOUND}"
-    return f"{goal.text(answer.high)} {failed}{confirming}" if answer.high else confirming.removeprefix("; ")
+    return f"{goal.text(answer.high)} {failed}"
 
 
 def _machines(answer: Answer, goal: Goal, tps: float | None) -> str:

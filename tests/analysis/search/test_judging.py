@@ -1,5 +1,7 @@
 """Trials are judged each by itself, and failures and trends by what chance does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -59,8 +61,6 @@ def test_response_times_that_rise_throughout_a_confirmation_are_a_trend_and_a_wa
     assert judging.builds_up(judged) is None
 
     def seen(means: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> object:
-        from dataclasses import replace
-
         shown = replace(judged.outcome.evidence, response_s=judged.outcome.evidence.counts * means)
         return judging.builds_up(replace(judged, outcome=replace(judged.outcome, evidence=shown)))
 
