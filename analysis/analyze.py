@@ -29,7 +29,8 @@ from logreplay.analysis.tables.route_balance import route_balance
 from logreplay.analysis.tables.step_intervals import with_intervals
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import per_second, saturation, saturation_sentences, stability
-from logreplay.analysis.verdict.saturation import RateEstimate, SaturationVerdict
+from logreplay.analysis.verdict.saturation import SaturationVerdict
+from logreplay.analysis.verdict.saturation_sentences import RateEstimate
 from logreplay.analysis.verdict.stability import CUT
 from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of

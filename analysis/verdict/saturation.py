@@ -7,7 +7,7 @@ neither: the reason is given instead of a number.
 
 import math
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.tables.slow_routes import SlowRoute, slow_routes
 from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.outages import FEWEST
+from logreplay.analysis.verdict.saturation_sentences import RateEstimate
 from logreplay.analysis.verdict.stability import CUT, GROWTH, LATE_S
 
 TWICE: Final = 2.0
@@ -39,29 +40,6 @@ FALLS: Final = 1.12
 """Capacity falls at once if the target carried this many times as much while the backlog formed as in overload."""
 LASTING: Final = 2
 """Overloaded rates, the highest, whose goodput the lasting rate must explain."""
-
-
-@dataclass(frozen=True)
-class RateEstimate:
-    """A rate at which the curve changes, or why there is none.
-
-    Attributes:
-        found: whether there is one.
-        why: what it rests on, or why there is none.
-        rate: requests/s.
-        low: lower end of the range that holds it, in how many runs docs/analysis.md says.
-        high: upper end.
-    """
-
-    found: bool
-    why: str
-    rate: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The form of summary.json."""
-        return asdict(self) if self.found else {"found": False, "why": self.why}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Each sentence stands beside the rule that chooses its words; `logreplay.analysis
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -17,7 +18,6 @@ from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
     from logreplay.analysis.statistics import queueing
-    from logreplay.analysis.verdict.saturation import RateEstimate
 
 FEWEST_STEPS: Final = 5
 FEWEST_REQUESTS: Final = 100
@@ -44,7 +44,30 @@ _OTHERS: Final = {
 """What the other kinds of errors say."""
 
 
-def saturated(found: "RateEstimate") -> str:
+@dataclass(frozen=True)
+class RateEstimate:
+    """A rate at which the curve changes, or why there is none.
+
+    Attributes:
+        found: whether there is one.
+        why: what it rests on, or why there is none.
+        rate: requests/s.
+        low: lower end of the range that holds it, in how many runs docs/analysis.md says.
+        high: upper end.
+    """
+
+    found: bool
+    why: str
+    rate: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form of summary.json."""
+        return asdict(self) if self.found else {"found": False, "why": self.why}
+
+
+def saturated(found: RateEstimate) -> str:
     """Words for a saturation that was found."""
     return f"saturation ~{found.rate:.0f}/s ({_range(found)}): {found.why}"
 
@@ -65,7 +88,7 @@ def generator_limited(limit: float, offered: float, lag_s: float | None, measure
 
 
 def no_saturation(
-    high: float, figure: str, rise: float | None, onset: "RateEstimate", queue: "queueing.Fit | None"
+    high: float, figure: str, rise: float | None, onset: RateEstimate, queue: "queueing.Fit | None"
 ) -> str:
     """Words for a sweep without saturation.
 
@@ -89,7 +112,7 @@ def no_saturation(
     return f"{text}; queueing fit suggests ~{queue.capacity:.0f}/s (rho {queue.utilisation:.2f} reached; rough, ±15 %)"
 
 
-def _range(found: "RateEstimate") -> str:
+def _range(found: RateEstimate) -> str:
     return show_range(found.low or 0.0, found.high or 0.0)
 
 
