@@ -305,7 +305,7 @@ def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0, surviv
 
 
 def _spare(headroom: float, survive: int, none: str = "") -> str:
-    """Words for what is kept in reserve; ``none``: those for no headroom."""
+    """Words for the reserve; ``none``: those for no headroom."""
     lost = f", {number_of(survive, 'machine')} lost" if survive else ""
     return (f", {headroom:.0%} of each kept free" if headroom else none) + lost
 

@@ -78,7 +78,7 @@ def generator_limited(limit: float, offered: float, lag_s: float | None, measure
     Args:
         limit: the rate it could send, requests/s.
         offered: the rate it was to send.
-        lag_s: p95 of its lag there, seconds; None: it was not late.
+        lag_s: p95 of the generator lag there, seconds; None: it was not late.
         measured: the highest rate at which the target was measured; None: at none.
     """
     why = "the findings name its limit" if lag_s is None else f"generator lag p95 {1000 * lag_s:.0f} ms"
