@@ -21,6 +21,7 @@ from logreplay.analysis.input.run_metadata import (
     recorded,
     stopped_in_a_step,
     summary_of,
+    void_trials,
 )
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, UNTIMED, About, summarise, summarise_seconds
@@ -84,8 +85,8 @@ def analyse(
         verdict = saturation.judge(per_second.judged_seconds(requests))
         return Analysis(None, requests, verdict, summarise_seconds(requests, verdict, about))
     with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
-        closed, limited, cut = _closed_loop(source, about), _limited(source, about), _cut(source, requests, about)
-        judging = threads.submit(_judged, requests, about, closed, limited, cut, _asked(source, about))
+        closed, aside = _closed_loop(source, about), _Aside.of(source, requests, about)
+        judging = threads.submit(_judged, requests, about, closed, aside, _asked(source, about))
         others = [threads.submit(work, requests) for work in meanwhile]
         counting = threads.submit(_seconds, requests)
         verdict, summary, users = judging.result()
@@ -202,21 +203,29 @@ def _closed_loop(source: Source, about: About | None) -> ClosedLoop | None:
     return recorded(path)
 
 
-def _limited(source: Source, about: About | None) -> Collection[int]:
-    """The steps in which the replaying machine met a limit."""
-    path = _path(source)
-    if about or not path:
-        return about.limited if about else ()
-    return limited_steps(path)
+@dataclass(frozen=True, slots=True)
+class _Aside:
+    """The labels of steps that do not count, or not fully, as the summary and the manifest of the run say.
 
+    Attributes:
+        limited: in which the replaying machine met a limit.
+        cut: that were cut short.
+        void: trials of a search that were not valid.
+    """
 
-def _cut(source: Source, requests: RequestArrays, about: About | None) -> Collection[int]:
-    """The steps that were cut short."""
-    path, labels = _path(source), [int(label) for label in requests.labels]
-    if path and (done := finished_steps(path)) is not None:
-        return set(labels) - done
-    summary = {"options": about.options, **about.more} if about else summary_of(path) if path else {}
-    return labels[-1:] if stopped_in_a_step(summary) else ()
+    limited: Collection[int]
+    cut: Collection[int]
+    void: Collection[int]
+
+    @classmethod
+    def of(cls, source: Source, requests: RequestArrays, about: About | None) -> "_Aside":
+        path, labels = _path(source), [int(label) for label in requests.labels]
+        summary = {"options": about.options, **about.more} if about else summary_of(path) if path else {}
+        limited = about.limited if about else limited_steps(path) if path else ()
+        cut: Collection[int] = labels[-1:] if stopped_in_a_step(summary) else ()
+        if path and (done := finished_steps(path)) is not None:
+            cut = set(labels) - done
+        return cls(limited, cut, void_trials(summary))
 
 
 def _asked(source: Source, about: About | None) -> Collection[float]:
@@ -231,11 +240,10 @@ def _judged(
     requests: RequestArrays,
     about: About | None,
     closed: ClosedLoop | None,
-    limited: Collection[int],
-    cut: Collection[int],
+    aside: _Aside,
     asked: Collection[float],
 ) -> tuple[SaturationVerdict, dict[str, Any], UsersSweep | None]:
-    steps = stability.judged_steps(requests, limited, cut)
+    steps = stability.judged_steps(requests, aside.limited, aside.cut, aside.void)
     if not requests.has_times:
         steps = aggregate.without_times(with_intervals(steps, None))
         verdict = saturation.no_verdict(UNTIMED, steps)
@@ -243,15 +251,17 @@ def _judged(
     if closed is None or not set(requests.labels) <= set(closed.users):
         verdict = verdict_on(requests, steps, asked)
         return verdict, summarise(requests, verdict, about), None
-    users = UsersSweep.of(requests, closed, {*limited, *cut})
+    users = UsersSweep.of(requests, closed, {*aside.limited, *aside.cut})
     none = RateEstimate(False, "requests were sent by users, who wait for responses, and not at a rate")
     at_a_rate = saturation.judge(steps)
     sentence = at_a_rate.sentence if at_a_rate.target_failing else users.verdict.sentence
     sentence += saturation_sentences.describe_cut_steps(
-        f"with {number_of(closed.users[label], 'user')}" for label in sorted(cut)
+        f"with {number_of(closed.users[label], 'user')}" for label in sorted(aside.cut)
     )
     steps = with_intervals(steps, None, open_loop=False)
-    steps = steps.with_columns(verdict=pl.when(pl.col("step").is_in(list(cut))).then(pl.lit(CUT)).otherwise("verdict"))
+    steps = steps.with_columns(
+        verdict=pl.when(pl.col("step").is_in(list(aside.cut))).then(pl.lit(CUT)).otherwise("verdict")
+    )
     verdict = SaturationVerdict(sentence, none, none, None, users.of_steps(steps), at_a_rate.target_failing)
     return verdict, summarise(requests, verdict, about, users), users
 

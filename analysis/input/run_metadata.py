@@ -53,6 +53,16 @@ def limited_steps(results: Path) -> frozenset[int]:
     return frozenset(int(name) for name in steps if name.isdecimal()) if isinstance(steps, dict) else frozenset()
 
 
+def void_trials(summary: Mapping[str, Any]) -> frozenset[int]:
+    """Return the labels of the trials of a search that were not valid, by its summary."""
+    slo = summary.get("slo")
+    trials = slo.get("trials") if isinstance(slo, Mapping) else None
+    try:
+        return frozenset(each["number"] - 1 for each in trials or () if each["verdict"] == "void")
+    except (KeyError, TypeError):
+        return frozenset()  # edited by hand
+
+
 def finished_steps(results: Path) -> frozenset[int] | None:
     """Return the labels of the steps that a sweep finished, by its manifest; None if there is none that says so."""
     if stem(results).name != "results":

@@ -120,7 +120,7 @@ def write_unfinished(results: Path, about: About) -> None:
     Raises:
         LogreplayError: it cannot be written.
     """
-    value = {"schema": SCHEMA, "log": about.log, "target": about.target, "options": dict(about.options)}
+    value = {"schema": SCHEMA, "log": about.log, "target": about.target, "options": dict(about.options), **about.more}
     path = summary_beside(results)
     try:
         write_atomically(path, json.dumps({**value, UNFINISHED: True}, indent=2) + "\n")

@@ -26,6 +26,7 @@ from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.output import charts, pictures
 from logreplay.analysis.output.plots import hockey_stick
 from logreplay.analysis.output.template import rendered, resource
+from logreplay.analysis.output.trial_table import trial_rows
 from logreplay.analysis.tables import aggregate
 from logreplay.core.files import atomic_path
 from logreplay.core.masking import masked, terminal_safe
@@ -123,6 +124,7 @@ def html(analysis: Analysis) -> str:
         run=analysis.summary,
         protocol=summary.protocol(analysis.summary["target"], analysis.summary["options"]),
         tiles=_tiles(analysis),
+        trials=trial_rows(analysis.summary, analysis.steps),
         steps=analysis.steps.to_dicts() if analysis.steps.height > 1 else [],
         names=summary.step_names(analysis.steps, analysis.summary),
         whole=None if "by_step" in analysis.summary else _tables(analysis.summary, analysis.requests),

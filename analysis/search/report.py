@@ -335,8 +335,13 @@ def slo(search: Search, tps: float | None = None) -> dict[str, Any]:
             for each in answer.findings
         ],
         "seconds": search.elapsed,
-        "trials": [_trial(judged) for judged in search.judged],
+        "trials": trials(search),
     }  # fmt: skip
+
+
+def trials(search: Search) -> list[dict[str, Any]]:
+    """Return the trials made so far, plain values."""
+    return [_trial(judged) for judged in search.judged]
 
 
 def _trial(judged: Judged) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain
@@ -14,7 +14,7 @@ import polars as pl
 from logreplay.analysis.input import arrays, sources
 from logreplay.analysis.input.downcast import CANCELLED, DROPPED_KIND, compact, is_readable, unreadable
 from logreplay.analysis.input.routes import route
-from logreplay.analysis.input.run_metadata import limited_steps
+from logreplay.analysis.input.run_metadata import limited_steps, summary_of, void_trials
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics import swapped, typical_value
 from logreplay.analysis.statistics.quantiles import PERCENTILES
@@ -320,10 +320,15 @@ def _comparable(
     runs: tuple[Source, Source], whole: tuple[pl.DataFrame, pl.DataFrame], notes: list[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The rows of both runs; of sweeps only the settled part of the steps that both runs carried."""
-    old, new = whole
+    void = [void_trials(summary_of(path)) if (path := _path(source)) else frozenset[int]() for source in runs]
+    old, new = (run.filter(~pl.col("step").is_in(list(each))) for run, each in zip(whole, void, strict=True))
+    notes += _void(zip(runs, void, strict=True))
     if all(run["step"].n_unique() <= 1 for run in whole):
         return old, new
-    tables = [stability.judged_steps(arrays.read(source), _limited(source)) for source in runs]
+    tables = [
+        stability.judged_steps(arrays.read(source), _limited(source)).filter(~pl.col("step").is_in(list(each)))
+        for source, each in zip(runs, void, strict=True)
+    ]
     stable = (pl.col("verdict") == "stable").all()  # of several trials, all
     carried = [set(table.filter(stable.over("rate"))["rate"].to_list()) for table in tables]
     offered = [set(run["rate"].to_list()) for run in (old, new)]
@@ -335,8 +340,20 @@ def _comparable(
     return _settled(old, both), _settled(new, both)
 
 
+def _void(trials: Iterable[tuple[Source, Collection[int]]]) -> Iterator[str]:
+    """Count the trials of searches that were not valid, and are not compared."""
+    for source, void in trials:
+        if void:
+            was = number_of(len(void), "invalid trial is", "invalid trials are")
+            yield f"{sources.name_of(source)}: {was} left out"
+
+
+def _path(source: Source) -> Path | None:
+    return sources.locate(source) if isinstance(source, str | Path) else None
+
+
 def _limited(source: Source) -> Collection[int]:
-    return limited_steps(sources.locate(source)) if isinstance(source, str | Path) else ()
+    return limited_steps(path) if (path := _path(source)) else ()
 
 
 def _settled(run: pl.DataFrame, rates: set[float]) -> pl.DataFrame:

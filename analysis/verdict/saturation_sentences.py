@@ -246,6 +246,14 @@ def describe_cut_steps(cut: Iterable[str]) -> str:
     return "".join(f"; the step {name} was cut short, not counted" for name in cut)
 
 
+def describe_void_trials(rates: Collection[float]) -> str:
+    """Words for the trials of a search that were not valid."""
+    if not len(rates):
+        return ""
+    at = ", ".join(f"{rate:g}" for rate in sorted(set(rates)))
+    return f"; {number_of(len(rates), 'invalid trial')} not counted, at {at}/s"
+
+
 def too_few(measured: pl.DataFrame, usable: int) -> str:
     """Words for fewer rates than a verdict needs."""
     tried = measured["rate"].n_unique()

@@ -45,7 +45,16 @@ CUT: Final = "cut"
 """Verdict of a step that ended before its time, and that nothing speaks against: it proves nothing."""
 
 
-def judged_steps(requests: RequestArrays, limited: Collection[int] = (), cut: Collection[int] = ()) -> pl.DataFrame:
+VOID: Final = "void"
+"""Verdict of a trial of a search that was not valid: it does not count."""
+
+
+def judged_steps(
+    requests: RequestArrays,
+    limited: Collection[int] = (),
+    cut: Collection[int] = (),
+    void: Collection[int] = (),
+) -> pl.DataFrame:
     """Return the step table with the evidence of each step: the columns of `aggregate.steps` and of `evidence`.
 
     Remnants and stragglers around found steps have no row.
@@ -54,13 +63,15 @@ def judged_steps(requests: RequestArrays, limited: Collection[int] = (), cut: Co
         requests: the run.
         limited: labels of steps in which the replaying machine met a limit: they are ``generator-limited``.
         cut: labels of steps that ended before their time: they are ``cut``, and not ``stable``.
+        void: labels of trials that did not measure the target: they are ``void``.
     """
     windows = step_windows(requests)
     flow = step_flow(requests, windows)
     table = steps(requests, windows, flow)
-    table = table.join(evidence(requests, table, windows, flow, limited), on="step", maintain_order="left")
+    table = table.join(evidence(requests, table, windows, flow, {*limited, *void}), on="step", maintain_order="left")
     unproven = pl.col("step").is_in(list(cut)) & (pl.col("verdict") == "stable")
-    table = table.with_columns(verdict=pl.when(unproven).then(pl.lit(CUT)).otherwise("verdict"))
+    words = pl.when(pl.col("step").is_in(list(void))).then(pl.lit(VOID)).when(unproven).then(pl.lit(CUT))
+    table = table.with_columns(verdict=words.otherwise("verdict"))
     return table.filter(pl.Series(requests.is_step))
 
 

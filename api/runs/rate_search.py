@@ -249,4 +249,6 @@ class _RateSearch:
         left = f"  {max(round(budget - self.search.elapsed), 0)} s" if budget is not None else ""
         audience.end(ran, state=_STATES[verdict], note=report.trial_line(judged, self.search.goal), more=left)
         if verdict == "void":
+            trials = report.trials(self.search)
+            write_unfinished(self.place.path / JUDGED, self._about([], {"slo": {"trials": trials}}))  # if it is killed
             self._warn(f"trial {judged.trial.number} is invalid")

@@ -23,6 +23,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from logreplay.analysis.format_time import show
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats
 from logreplay.analysis.verdict.saturation import first_lasting
+from logreplay.analysis.verdict.stability import VOID
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,7 +201,7 @@ def sent_in_time(steps: "Table") -> "Table":
 
 def limited_rates(steps: "Table") -> list[tuple[float, float, float]]:
     """Rates at which this machine, not the target, was measured, each with the span half way to its neighbours."""
-    rate, limited = by_rate(steps)[0], _mostly(steps, "generator-limited")
+    rate, limited = by_rate(steps)[0], _mostly(steps, "generator-limited", VOID)
     middles = (rate[1:] + rate[:-1]) / 2
     low, high = np.concatenate((rate[:1], middles)), np.concatenate((middles, rate[-1:]))
     return list(zip(rate[limited].tolist(), low[limited].tolist(), high[limited].tolist(), strict=True))
@@ -214,7 +215,13 @@ def first_overloaded(steps: "Table") -> int:
 
 
 def grouped(steps: "Table") -> "Table":
-    """Put many rates, as of windows of a recorded log, into few classes of equal width; leave few rates unchanged."""
+    """Put many rates, as of windows of a recorded log, into few classes of equal width; leave few rates unchanged.
+
+    An invalid trial is left out where the same rate has a valid one.
+    """
+    if "verdict" in steps.columns and VOID in steps["verdict"].to_list():
+        void, table = pl.col("verdict") == VOID, pl.DataFrame({name: steps[name] for name in steps.columns})
+        steps = table.filter(~void | void.all().over("rate"))
     rate = column(steps, "rate")
     if len(np.unique(rate)) <= _MOST_RATES:
         return steps

@@ -335,7 +335,9 @@ def test_a_search_without_a_valid_trial_is_not_called_valid(tmp_path: Path, monk
     assert done.return_value == 3
     assert done.stdout.splitlines()[1].startswith("no trial at 20/s was valid, this machine was too slow or too busy")
     assert "verdict: GENERATOR_BOUND" in done.stderr
-    assert json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"] == "GENERATOR_BOUND"
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["verdict"] == "GENERATOR_BOUND"
+    assert {step["verdict"] for step in summary["steps"]} == {"void"}
 
 
 def test_a_signal_while_the_rows_are_evaluated_says_that_they_are_kept(

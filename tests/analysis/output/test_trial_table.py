@@ -1,0 +1,69 @@
+"""The report of a search begins with the table of its trials."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logreplay.analysis.analyze import analyse
+from logreplay.analysis.output import html
+from logreplay.analysis.output.trial_table import trial_rows
+from logreplay.analysis.summary import About
+from support.simulated_results import write_results
+
+BOUNDS = (
+    {"statistic": "p99", "limit": 0.3},
+    {"statistic": "mean", "limit": 0.1},
+    {"statistic": "errors", "limit": 0.01},
+)
+
+
+def trial(number: int, rate: float, verdict: str, reason: str = "", **more: Any) -> dict[str, Any]:
+    seen = {"p99": 0.0062, "mean": 0.02, "errors": 0.0}
+    made = {"number": number, "phase": "ramp", "rate": rate, "seconds": 5.0, "judged_s": 4.0, "requests": 1234}
+    return {**made, "seen": seen, "verdict": verdict, "reason": reason, **more}
+
+
+def searched(**slo: Any) -> dict[str, Any]:
+    made = [
+        trial(1, 100, "pass"),
+        trial(2, 200, "void", "the machine was busy"),
+        trial(3, 400, "fail", "requests in flight grow", seconds=2.6, seen={}),
+    ]
+    return {"slo": {"bounds": BOUNDS, "unit": "requests/s", "trials": made, **slo}}
+
+
+def test_each_trial_has_its_rate_how_long_it_was_held_its_verdict_with_the_reason_and_the_percentile(
+    tmp_path: Path,
+) -> None:
+    found = analyse(write_results(tmp_path, (100, 200, 400), 4), About(more=searched()))
+    first, second, third = trial_rows(found.summary, found.steps)
+    assert list(first) == [
+        "trial", "why", "rate", "held", "requests", "verdict", "p99", "over 300 ms", "mean", "failed"
+    ]  # fmt: skip
+    assert list(first.values())[:6] == ["1", "ramp", "100/s", "4 s", "1,234", "pass"]
+    assert first["over 300 ms"] == "0.62 %"
+    assert first["p99"].endswith(" ms")
+    assert first["failed"] == "0 %"
+    assert second["verdict"] == "void: the machine was busy"
+    assert (third["held"], third["verdict"]) == ("3 s", "fail: requests in flight grow")
+    assert third["over 300 ms"] == "–"
+
+
+def test_the_report_of_a_search_has_its_trials_after_its_answer_and_before_its_pictures(tmp_path: Path) -> None:
+    page = html.html(analyse(write_results(tmp_path, (100, 200, 400), 4), About(more=searched())))
+    places = [page.index(text) for text in ("<h1>", "<h2>Trials</h2>", '<section class="pictures">')]
+    assert places == sorted(places)
+    assert "void: the machine was busy" in page
+
+
+def test_the_trials_of_a_search_for_users_have_numbers_of_users(tmp_path: Path) -> None:
+    found = analyse(write_results(tmp_path, (100, 200, 400), 4), About(more=searched(unit="users")))
+    assert [row["rate"] for row in trial_rows(found.summary, found.steps)] == ["100", "200", "400"]
+
+
+@pytest.mark.parametrize("slo", [None, 7, {"trials": [{}]}, {"trials": [{}], "bounds": [], "unit": "users"}])
+def test_what_is_no_search_has_no_table_of_trials(tmp_path: Path, slo: object) -> None:
+    found = analyse(write_results(tmp_path, (100, 200, 400), 4), About(more={"slo": slo}))
+    assert trial_rows(found.summary, found.steps) == []
+    assert "<h2>Trials</h2>" not in html.html(found)
