@@ -35,6 +35,14 @@ OF_CONNECTION: Final = frozenset(
 )
 """Headers, in lower case, that belong to one transfer of a message and not to the message."""
 
+OF_CLIENT: Final = frozenset(
+    {
+        *("x-forwarded-for", "x-real-ip", "true-client-ip", "cf-connecting-ip", "x-client-ip"),
+        *("x-cluster-client-ip", "fastly-client-ip"),
+    }
+)
+"""Headers, in lower case, in which a proxy tells the address of its client."""
+
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f]+")
 
 
@@ -57,6 +65,14 @@ def header_text(headers: Iterable[tuple[str, str]]) -> str | None:
     if len(text) > LONGEST:
         raise HeadersTooLong(f"headers longer than {LONGEST >> 10} KiB")
     return text or None
+
+
+def header_values(name: str) -> pl.Expr:
+    """The values of a header in the column `HEADERS`, joined if there are several; null where there is none."""
+    between = "; " if name.lower() == "cookie" else ", "  # RFC 9110, 5.3; RFC 9113, 8.2.3
+    own = pl.col(HEADERS).str.extract_all(rf"(?i)(?:^|\t){re.escape(name)}: [^\t]*")
+    values = own.list.eval(pl.element().str.replace(r"^\t?[^:]*: ", "")).list.join(between)
+    return pl.when(own.list.len() > 0).then(values)
 
 
 def header_value(name: str) -> pl.Expr:

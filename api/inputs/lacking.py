@@ -157,9 +157,16 @@ def _values(rules: RequestRules, source: "RequestSource", methods: frozenset[str
 def _headers(rules: RequestRules, source: "RequestSource", methods: frozenset[str]) -> _Said:
     from logreplay.core.headers import HEADERS
     from logreplay.replay.requests.follow import Followed
-    from logreplay.replay.requests.headers import LoggedHeaders
+    from logreplay.replay.requests.headers import HeaderFromLog, LoggedHeaders
 
-    if not any(isinstance(header, LoggedHeaders) for header in rules.header):
+    for header in rules.header:
+        if isinstance(header, HeaderFromLog) and (
+            count := _absent(source, methods, header.columns, header.name, header.value)
+        ):
+            text = f"none of {number_of(count, 'request')} has a value in column {header.column}; it is not sent"
+            remedy = f"; name another column: '{header.name}: log:COLUMN'"
+            yield f"warning: --header '{header.name}: log'", text + remedy
+    if LoggedHeaders() not in rules.header:
         return
     if count := _absent(source, methods, (HEADERS,)):
         text = f"none of {number_of(count, 'request')} has a value in column headers; none of its headers is sent"

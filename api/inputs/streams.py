@@ -118,7 +118,7 @@ def bind_target(request_rules: RequestRules, target: str) -> None:
 
 
 def left_out(stream: "RequestStream") -> tuple[str, ...]:
-    """Which requests were not sent, and the time spent in a hook, in sentences."""
+    """Which requests and headers were not sent, and the time spent in a hook, in sentences."""
     from logreplay.analysis.format_time import show
     from logreplay.core.masking import masked
     from logreplay.replay.requests.hook import hooked
@@ -127,6 +127,10 @@ def left_out(stream: "RequestStream") -> tuple[str, ...]:
     if stream.left_out:
         counts = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
         told.append(f"not sent: {counts}{base(stream).methods_remedy()}")
+    for header, count in stream.unfilled.items():
+        if count:
+            text = f"not sent with {number_of(count, 'request')} of the log, which has no value in column"
+            told.append(f"header {header.name}: {text} {header.column}")
     if hook := hooked(stream):
         told.append(f"hook: {number_of(hook.calls, 'call')}, {show(hook.cost)} each")
         if hook.first_error:

@@ -109,19 +109,18 @@ def _signed(request_rules: RequestRules, users: Mapping[str, int]) -> Iterator[s
 def _headers(request_rules: RequestRules) -> Iterator[str]:
     """Of headers that may stand once only, those that are given twice."""
     from logreplay.replay.requests.header_columns import HEADER
-    from logreplay.replay.requests.headers import LoggedHeaders, TraceHeader
+    from logreplay.replay.requests.headers import HeaderFromLog
 
     options = {"host": request_rules.host, "user-agent": request_rules.agent, "referer": request_rules.referer}
     said = {header: f"--{header.rpartition('-')[2]}" for header, value in options.items() if value is not None}
     said |= dict.fromkeys(request_rules.auth.written if request_rules.auth else (), f"--auth {request_rules.auth}")
+    once = HEADER.single | {header.name.lower() for header in request_rules.header if isinstance(header, HeaderFromLog)}
     for header in request_rules.header:
         name, option = header.name.lower(), f"--header '{header.name}: ...'"
         if name in said:
             yield f"{said[name]} and {option} exclude each other: a request has one {header.name}; leave one out"
-        if name in HEADER.single or isinstance(header, TraceHeader):
+        if name in once:
             said[name] = option
-        if isinstance(header, TraceHeader) and LoggedHeaders() not in request_rules.header:
-            yield f"--header '{header.name}: log' needs --header log, which sends the headers of a capture"
 
 
 def _sessions(sender_rules: SenderRules, request_rules: RequestRules) -> Iterator[str]:

@@ -11,7 +11,7 @@ from logreplay.core.quantities import fraction_of
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.auth.schemes import Scheme
-    from logreplay.replay.requests.headers import FixedHeader, LoggedHeaders, TraceHeader
+    from logreplay.replay.requests.headers import FixedHeader, HeaderFromLog, LoggedHeaders
     from logreplay.replay.requests.hook import Hook
     from logreplay.replay.requests.plan import Requests, RequestStream, Shape
     from logreplay.replay.schedules.rates import Schedule
@@ -92,7 +92,7 @@ class RequestRules:
     seed: int = 0
     rewrite: "Sequence[Shape]" = ()
     param: "Sequence[Shape]" = ()
-    header: "Sequence[FixedHeader | LoggedHeaders | TraceHeader]" = ()
+    header: "Sequence[FixedHeader | HeaderFromLog | LoggedHeaders]" = ()
     host: str | None = None
     agent: str | None = None
     referer: str | None = None
@@ -151,7 +151,6 @@ class RequestRules:
             LoggedHeader,
             LoggedHeaders,
             LoggedHost,
-            TraceHeader,
         )
 
         def logged(name: str, column: str, value: str | None) -> "Iterator[Shape]":
@@ -163,21 +162,19 @@ class RequestRules:
                 except ValueError as error:
                     raise UsageError(str(error)) from None
 
-        fixed = [header for header in self.header if isinstance(header, FixedHeader)]
-        said = frozenset(header.name.lower() for header in (*fixed, *(NO_CACHE if self.no_cache else ())))
-        traces = frozenset(header.name.lower() for header in self.header if isinstance(header, TraceHeader))
+        single = [header for header in self.header if not isinstance(header, LoggedHeaders)]
+        said = frozenset(header.name.lower() for header in (*single, *(NO_CACHE if self.no_cache else ())))
         body = self.body or (LoggedBody() if bodies else None)
-        everything = any(isinstance(header, LoggedHeaders) for header in self.header)
         return (
             *(self.rewrite if rewriting else ()),
             *self.param,
-            *([LoggedHeaders(said | unlogged, traces)] if everything else []),
+            *([LoggedHeaders(said | unlogged)] if len(single) < len(self.header) else []),
             *logged("Host", "host", self.host),
             *logged("User-Agent", "agent", self.agent),
             *logged("Referer", "referer", self.referer),
             *(NO_CACHE if self.no_cache else ()),
             *((body,) if body else ()),
-            *fixed,
+            *single,
         )
 
 

@@ -87,7 +87,8 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
                repeated="many"),
         Option(_SENDING, "param", k.PARAM, "Set a query parameter. Repeatable.", "K=V", repeated="many"),
         Option(_SENDING, "header", k.HEADER,
-               "Send a header, those in FILE (a line each), or those of LOG. Repeatable.", "'K: V'|@FILE|log",
+               "Send a header, those in FILE (a line each), or those of LOG; 'X-Forwarded-For: log' has "
+               "the client in LOG, 'K: log:COLUMN' another value. Repeatable.", "'K: V'|@FILE|log",
                "-H --header", repeated="lines"),
         Option(_SENDING, "host", k.TEXT, "Host header: as logged, or NAME.  [default: the target's]", "log|NAME"),
         Option(_SENDING, "agent", k.TEXT, "User-Agent header: as logged, or TEXT.  [default: logreplay]", "log|TEXT"),

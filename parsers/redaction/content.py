@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from logreplay.core.headers import header_pairs
+from logreplay.core.headers import OF_CLIENT, header_pairs
 from logreplay.parsers.captures.capture import latin
 from logreplay.parsers.redaction.pseudonyms import Pseudonyms
 from logreplay.parsers.redaction.words import Change, name, phrase, segment
@@ -36,7 +36,6 @@ _EXACT: Final = re.compile(
 """Headers that stay, as the name in lower case and the value."""
 _HOSTS: Final = frozenset({"host", "x-forwarded-host"})
 _URLS: Final = frozenset({"referer", "origin"})
-_ADDRESSES: Final = frozenset({"x-forwarded-for", "x-real-ip", "true-client-ip", "cf-connecting-ip", "x-client-ip"})
 _CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization"})
 _ONE_TOKEN: Final = frozenset({"basic", "bearer", "negotiate", "ntlm", "token", "apikey"})
 _WITH_PARAMETERS: Final = frozenset({"digest", "oauth", "signature", "hawk", "aws4-hmac-sha256"})
@@ -90,7 +89,7 @@ class Content:
             return self.host(value)
         if title in _URLS:
             return self.url(value)
-        if title in _ADDRESSES:
+        if title in OF_CLIENT:
             return ", ".join(self.pseudonyms.address(part.strip()) for part in value.split(","))
         if title == "cookie":
             return self._pairs(value, ";")

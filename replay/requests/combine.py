@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.core.record import SWAP_TURN, TARGET
+from logreplay.replay.requests.headers import HeaderFromLog
 from logreplay.replay.requests.plan import CHUNK_ROWS, Chunk, Made, Plan, RequestStream
 from logreplay.replay.schedules.rates import Instants, Schedule, Together
 
@@ -58,6 +59,10 @@ class Mixed(Made):
     @property
     def left_out(self) -> Counter[str]:
         return self.requests.left_out + Counter({f"injected: {why}": n for why, n in self.injected.left_out.items()})
+
+    @property
+    def unfilled(self) -> Counter[HeaderFromLog]:
+        return self.requests.unfilled + self.injected.unfilled
 
 
 @dataclass(slots=True)

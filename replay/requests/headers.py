@@ -10,11 +10,22 @@ from typing import ClassVar, Final
 
 import polars as pl
 
-from logreplay.core.headers import HEADERS, OF_CONNECTION, header_pairs
+from logreplay.core.headers import HEADERS, OF_CLIENT, OF_CONNECTION, header_pairs, header_values
 from logreplay.replay.requests.filters import leave_out
-from logreplay.replay.requests.header_columns import HEADER, HTTP1, HTTP2, PROTOCOL, check_header, header_column
+from logreplay.replay.requests.header_columns import (
+    HEADER,
+    HTTP1,
+    HTTP2,
+    PROTOCOL,
+    check_header,
+    cleaned,
+    header_column,
+)
 
 _VERSION: Final = r"(?i)^(?:HTTP/|h)([12])(?:\.[0-9])?c?$"
+_IPV4: Final = r"^[0-9]{1,3}(\.[0-9]{1,3}){3}$"
+_IPV4_AND_PORT: Final = r"^[0-9]{1,3}(\.[0-9]{1,3}){3}:[0-9]{1,5}$"
+_IPV6: Final = r"^(\[[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*\]|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$"
 _AUTHORITY: Final = r"^([A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$"
 
 
@@ -74,6 +85,57 @@ class LoggedHeader:
 
 
 @dataclass(frozen=True, slots=True)
+class HeaderFromLog:
+    """A header with the value that a column of the log has for the request; not sent where it has none.
+
+    In ``Forwarded`` an address stands as RFC 7239 wants it; other texts are not sent.
+
+    Attributes:
+        name: of the header.
+        column: of the log; of ``headers`` the header of the same name.
+
+    Raises:
+        ValueError: this cannot be a header, or it is reserved for the sender.
+    """
+
+    name: str
+    column: str
+
+    def __post_init__(self) -> None:
+        check_header(self.name, self.column)
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return (self.column,)
+
+    @property
+    def value(self) -> pl.Expr:
+        """The value, null where there is none."""
+        if self.column == HEADERS:
+            return header_values(self.name)
+        logged = cleaned(pl.col(self.column).cast(pl.String))
+        return _forwarded(logged) if self.name.lower() == "forwarded" else pl.when(logged != "").then(logged)
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.with_columns(self.value.alias(header_column(self.name, frame.columns)))
+
+
+def _forwarded(value: pl.Expr) -> pl.Expr:
+    """Addresses with commas between as a ``Forwarded`` header (RFC 7239, 4 and 6); such a header unchanged."""
+    address = pl.element().str.strip_chars(" ")
+    node = (
+        pl.when(address.str.contains(_IPV4))
+        .then(pl.lit("for=") + address)
+        .when(address.str.contains(_IPV4_AND_PORT))
+        .then(pl.lit('for="') + address + '"')
+        .when(address.str.contains(_IPV6))
+        .then(pl.lit('for="[') + address.str.strip_chars("[]") + ']"')
+    )
+    nodes = value.str.split(",").list.eval(node).list.join(", ", ignore_nulls=False)
+    return pl.when(value.str.contains("=", literal=True)).then(value).otherwise(nodes)
+
+
+@dataclass(frozen=True, slots=True)
 class LoggedHost:
     """The ``Host`` from the log, if it is a valid name. A name only: the request goes to the target."""
 
@@ -101,17 +163,6 @@ class LoggedProtocol:
 
 
 @dataclass(frozen=True, slots=True)
-class TraceHeader:
-    """A header of traces that `LoggedHeaders` sends as it is in the log, as the user named it.
-
-    Attributes:
-        name: of the header.
-    """
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class LoggedHeaders:
     """All headers of the log's column ``headers``, but for Host and those of the connection, the body and traces.
 
@@ -119,11 +170,9 @@ class LoggedHeaders:
 
     Attributes:
         without: names, in lower case, of further headers to leave out.
-        traces: names, in lower case, of headers of traces to send.
     """
 
     without: frozenset[str] = frozenset()
-    traces: frozenset[str] = frozenset()
     name: ClassVar[str] = "log"
     columns: ClassVar[Sequence[str]] = (HEADERS,)
 
@@ -138,7 +187,7 @@ class LoggedHeaders:
             for name, value in header_pairs(text):
                 lower = name.lower()
                 if lower not in names:
-                    names[lower] = lower not in unwanted and (lower in self.traces or not is_of_trace(lower))
+                    names[lower] = lower not in unwanted and not is_of_trace(lower)
                 if not names[lower] or (lower in HEADER.single and header_column(lower, ()) in own):
                     continue
                 column = header_column(lower, own)
@@ -172,8 +221,8 @@ def is_of_trace(name: str) -> bool:
     return _OF_TRACE.fullmatch(name) is not None
 
 
-def parse_header(text: str) -> FixedHeader | LoggedHeaders | TraceHeader:
-    """Read ``Name: value``, or ``log`` for the headers of the log, or ``Name: log`` for a header of traces.
+def parse_header(text: str) -> FixedHeader | HeaderFromLog | LoggedHeaders:
+    """Read ``Name: value``, ``Name: log`` or ``Name: log:COLUMN``; or ``log`` for the headers of the log.
 
     Raises:
         ValueError: it is none of these.
@@ -182,17 +231,17 @@ def parse_header(text: str) -> FixedHeader | LoggedHeaders | TraceHeader:
         return LoggedHeaders()
     header = FixedHeader.parse(text)
     name, lower = header.name, header.name.lower()
-    if header.value != "log" and not header.value.startswith("log:"):
+    word, colon, column = header.value.partition(":")
+    if word != "log":
         return header
-    if is_of_trace(lower) and header.value == "log":
-        return TraceHeader(name)
-    if lower in _OPTIONS:
-        remedy = f"write {_OPTIONS[lower]} log"
-    else:
-        remedy = f"--header log sends all headers of a capture, and a --hook can set request.headers[{name!r}]"
-    raise ValueError(f"'{name}: {header.value}' would send this word, not the value of the log; {remedy}")
+    if colon and not column:
+        raise ValueError(f"'{name}: {header.value}' names no column; write '{name}: log:COLUMN'")
+    if lower == "host" or (lower in _OPTIONS and not colon):
+        raise ValueError(f"'{name}: {header.value}': expected a fixed value; write {_OPTIONS[lower]} log")
+    return HeaderFromLog(name, column or ("client" if lower in _TELLS_CLIENT else HEADERS))
 
 
+_TELLS_CLIENT: Final = OF_CLIENT | {"forwarded"}
 _OPTIONS: Final = {"host": "--host", "user-agent": "--agent", "referer": "--referer"}
 """Options that send the value of the log."""
 

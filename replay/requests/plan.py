@@ -19,7 +19,8 @@ import polars as pl
 
 from logreplay.core import record
 from logreplay.core.errors import LogreplayError
-from logreplay.replay.requests.header_columns import is_sent
+from logreplay.replay.requests.header_columns import header_column, is_sent
+from logreplay.replay.requests.headers import HeaderFromLog
 from logreplay.replay.requests.log_stats import LogFigures
 from logreplay.replay.requests.sources import LogFile, RequestSource
 from logreplay.replay.schedules.rates import Instants, Schedule
@@ -87,6 +88,10 @@ class RequestStream(Protocol):
         """Rows of the log that can be sent, so far, in its first pass."""
 
     @property
+    def unfilled(self) -> Counter[HeaderFromLog]:
+        """For each header from a column of the log the rows of its first pass, so far, that have no value for it."""
+
+    @property
     def figures(self) -> LogFigures:
         """Statistics of the log from the first pass."""
 
@@ -134,6 +139,10 @@ class Made:
         return self.requests.usable
 
     @property
+    def unfilled(self) -> Counter[HeaderFromLog]:
+        return self.requests.unfilled
+
+    @property
     def figures(self) -> LogFigures:
         return self.requests.figures
 
@@ -155,6 +164,7 @@ class Requests:
         sorted_within: rows; the log is out of order by no more, and is put in order. 0: it is in order.
         left_out: rows of the first pass that are not sent, by reason; complete once a pass is.
         usable: rows of the first pass that are.
+        unfilled: rows of the first pass, so far, without a value, by header from a column.
         figures: of the first pass.
         skipped_s: seconds of idle time left out in the first pass.
     """
@@ -168,6 +178,7 @@ class Requests:
     sorted_within: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     usable: int = 0
+    unfilled: Counter[HeaderFromLog] = field(default_factory=Counter)
     figures: LogFigures = field(default_factory=LogFigures)
     skipped_s: float = 0.0
 
@@ -193,7 +204,7 @@ class Requests:
 
     def anew(self) -> "Requests":
         """The same requests, with counts of their own."""
-        return replace(self, left_out=Counter(), figures=LogFigures())
+        return replace(self, left_out=Counter(), unfilled=Counter(), figures=LogFigures())
 
     def survey(self) -> LogFigures:
         """Go through the log once, to learn its rates. Changes nothing here.
@@ -217,11 +228,15 @@ class Requests:
             LogreplayError: as `frames`.
         """
         self.left_out.clear()
+        self.unfilled.clear()
+        headers = [shape for shape in self.shapes if isinstance(shape, HeaderFromLog)]
         self.usable, self.figures, self.skipped_s = 0, LogFigures(), 0.0
         for frame, reasons in self._good():
             self.left_out.update(reasons)
             self.usable += frame.height
             self.figures.add(instants(frame))
+            for header in headers:
+                self.unfilled[header] += frame[header_column(header.name, ())].null_count()
             yield frame
         if not self.usable:
             raise LogreplayError(f"{self.source}: nothing to replay: {self._why_nothing()}")

@@ -145,7 +145,7 @@ def lacking(
     for frame in source.batches(("op", *columns)):
         sent = frame.filter(pl.col("op").is_in(methods))
         own = [name for name in frame.columns if (header_name(name) or name).lower() == rendered.lower()]
-        values = sent.select(*{*columns, *own}) if value is None else sent.select(value.alias(rendered))
+        values = sent.select(*{*own, *columns}) if value is None else sent.select(*own, value.alias("value"))
         if any(column.is_not_null().any() for column in values):
             return 0
         count += sent.height

@@ -610,6 +610,11 @@ def _headers(case: Case, ran: Ran) -> Iterator[Finding]:
             asked = total - (logins if factor == "auth" else 0)
             if seen[pair[1]] != asked or len(seen) > 1:
                 yield Finding("received", f"{pair[0]}: {pair[1]} in {seen} of {asked} requests")
+    if case.choice["header"] == "client":
+        seen = ran.got.headers.get("x-forwarded-for", Counter())
+        asked = 0 if case.choice["input"] in ("urls.txt", "request") else total - logins
+        if sum(seen.values()) != asked or not all(value.startswith("192.0.2.") for value in seen):
+            yield Finding("received", f"x-forwarded-for: {seen} in {asked} requests with a client")
     if case.choice["auth"] == "aws":
         seen = ran.got.headers.get("authorization", Counter())
         signed = sum(count for value, count in seen.items() if value.startswith("AWS4-HMAC-SHA256 Credential=AKID"))

@@ -93,6 +93,7 @@ _SHAPING: Final[Factors] = {
         one="'X-Crossing: 1'",
         secret="'Authorization: Bearer verysecrettoken'",
         file="@headers.txt",
+        client="'X-Forwarded-For: log'",
     ),
     "host": _option("host", log="log", name="www.example"),
     "agent": _option("agent", log="log", text="crossing/1"),

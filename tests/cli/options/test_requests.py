@@ -391,11 +391,13 @@ def test_a_dry_run_of_users_who_ask_for_some_time_goes_through_the_log_once(
         (("--tps", 1, "--rewrite", "s|old|a#b|"), "a # begins a fragment, which is never sent"),
         (("--tps", 1, "--header", "a"), "is not a header"),
         (("--tps", 1, "--header", "Content-Length: 5"), "is written by the sender"),
-        (("--tps", 1, "--header", "X-Forwarded-For: log"), "would send this word, not the value of the log; --header"),
-        (("--tps", 1, "--header", "X-Real-IP:log:client"), "a --hook can set request.headers['X-Real-IP']"),
-        (("--tps", 1, "--header", "user-agent: log"), "not the value of the log; write --agent log"),
-        (("--tps", 1, "--header", "Host: log"), "not the value of the log; write --host log"),
-        (("--tps", 1, "--header", "traceparent: log"), "--header 'traceparent: log' needs --header log"),
+        (("--tps", 1, "--header", "X-Real-IP:log:"), "names no column; write 'X-Real-IP: log:COLUMN'"),
+        (("--tps", 1, "--header", "user-agent: log"), "expected a fixed value; write --agent log"),
+        (("--tps", 1, "--header", "Host: log:name"), "expected a fixed value; write --host log"),
+        (
+            ("--tps", 1, "--header", "X-Real-IP: 192.0.2.1", "--header", "X-Real-IP: log"),
+            "--header 'X-Real-IP: ...' and --header 'X-Real-IP: ...' exclude each other",
+        ),
         (
             ("--tps", 1, "--header", "log", "--header", "b3: log", "--header", "B3: 0"),
             "--header 'b3: ...' and --header 'B3: ...' exclude each other",

@@ -12,10 +12,12 @@ from logreplay.replay.requests.filters import (
 from logreplay.replay.requests.headers import (
     NO_CACHE,
     FixedHeader,
+    HeaderFromLog,
     LoggedHeader,
     LoggedHost,
     LoggedProtocol,
     is_of_trace,
+    parse_header,
 )
 from support.shaped_replay import HOSTILE, both_senders, server_saw, shaped, written
 
@@ -95,6 +97,66 @@ def test_values_of_a_log_add_no_header_and_no_request(tmp_path: Path, sender: st
     assert one.header("x-injected") is None
     assert str(one.header("host")).startswith("127.0.0.1:")
     assert str(one.header("user-agent")).startswith("x X-Injected: 1 GET /injected")
+
+
+@both_senders
+@pytest.mark.parametrize("header", ["X-Forwarded-For: log", "Forwarded: log", "X-Kind: log:agent", "X-Own: log"])
+def test_a_hostile_value_of_the_log_is_masked_or_not_sent(tmp_path: Path, sender: str, header: str) -> None:
+    frame = pl.read_csv(written(tmp_path / "plain.csv", "GET / 200 10.0.0.1"), infer_schema=False)
+    own = f"X-Own: {HOSTILE}".replace("\n", "\v")
+    hostile = frame.with_columns(agent=pl.lit(HOSTILE), client=pl.lit(HOSTILE), headers=pl.lit(own))
+    hostile.write_csv(tmp_path / "hostile.csv")
+    (one,) = server_saw(shaped(tmp_path / "hostile.csv", parse_header(header)), sender)
+    assert one.target == "/"
+    assert one.header("x-injected") is None
+    assert one.header("host") != "a"
+    sent = one.header(header.partition(":")[0].lower())
+    assert sent is None if header.startswith("Forwarded") else str(sent).startswith("x X-Injected: 1 GET /injected")
+
+
+@pytest.mark.parametrize(
+    ("logged", "sent"),
+    [
+        ("192.0.2.1", "for=192.0.2.1"),
+        ("192.0.2.1:4711", 'for="192.0.2.1:4711"'),
+        ("2001:db8::1", 'for="[2001:db8::1]"'),
+        ("[2001:db8::1]", 'for="[2001:db8::1]"'),
+        ("192.0.2.1, ::1", 'for=192.0.2.1, for="[::1]"'),
+        ("for=192.0.2.1;proto=https", "for=192.0.2.1;proto=https"),
+        *((text, None) for text in ("shop.example", "192.0.2.1, shop.example", "-", "", "\r\n", None)),
+    ],
+)
+def test_an_address_stands_in_forwarded_as_its_syntax_wants(logged: str | None, sent: str | None) -> None:
+    frame = pl.DataFrame({"client": [logged]}, schema={"client": pl.String})
+    assert HeaderFromLog("Forwarded", "client")(frame)["header:Forwarded"].to_list() == [sent]
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("X-Forwarded-For: log", "client"),
+        ("x-real-ip:log", "client"),
+        ("X-Real-IP: log:forwarded_for", "forwarded_for"),
+        ("User-Agent: log:device", "device"),
+        ("X-Own: log", "headers"),
+        ("traceparent: log", "headers"),
+    ],
+)
+def test_a_header_of_the_log_names_its_column(text: str, column: str) -> None:
+    assert parse_header(text) == HeaderFromLog(text.partition(":")[0], column)
+
+
+def test_a_header_that_a_capture_has_several_times_is_sent_with_all_values() -> None:
+    texts = ["A: 1\tX-Own: 1\tx-own: 2: b", "X-Owner: 3", None, "Cookie: a=1\tCookie: b=2"]
+    frame = pl.DataFrame({"headers": texts}, schema={"headers": pl.String})
+    assert HeaderFromLog("X-Own", "headers")(frame)["header:X-Own"].to_list() == ["1, 2: b", None, None, None]
+    assert HeaderFromLog("Cookie", "headers")(frame)["header:Cookie"].to_list()[3] == "a=1; b=2"
+
+
+@pytest.mark.parametrize(("text", "named"), [("X-A: log:", "names no column"), ("TE: log", "is written by the sender")])
+def test_what_cannot_be_a_header_of_the_log_is_refused(text: str, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        parse_header(text)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,113 @@
+"""Headers with the values of the log, as a real server logs them."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event, Thread
+
+import polars as pl
+import pytest
+
+from conftest import ServerFactory, WebServer, free_port
+from logreplay.cli.main import run
+
+CLIENTS = ("192.0.2.1", "2001:db8::7", "198.51.100.3", None)
+SEEN = "$request_uri|$http_x_forwarded_for|$http_forwarded|$http_x_kind|$server_protocol"
+
+
+def logreplay(*arguments: object) -> int:
+    return run([str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A request for each client in turn; its url names the client's number."""
+    count = 20
+    clients = [CLIENTS[number % 4] for number in range(count)]
+    frame = pl.DataFrame({
+        "date": "2026-01-01", "time": [f"12:00:{number:02}.000000" for number in range(count)], "latency": 0.01,
+        "xfertime": 0, "thinktime": 0, "bytes": 5, "url": [f"/{number % 4}?n={number}" for number in range(count)],
+        "rc": 200, "op": "GET", "client": clients, "kind": [f"kind {number}" for number in range(count)],
+    })  # fmt: skip
+    frame.write_csv(tmp_path / "log.csv")
+    return tmp_path / "log.csv"
+
+
+@pytest.fixture
+def server(nginx: ServerFactory) -> WebServer:
+    """nginx; ``files`` is the URL at which it speaks HTTP/2."""
+    port = free_port()
+    listens = f"listen 127.0.0.1:{port} http2;"
+    made = nginx(server=f'{listens} location / {{ return 200 "hello"; }}', log_format=SEEN)
+    return WebServer(made.url, made.log, Path(f"127.0.0.1:{port}"), made.pid)
+
+
+def seen(server: WebServer) -> list[list[str]]:
+    """What nginx logged of each request of a run: url, the headers, version of HTTP."""
+    rows = [line.split("|") for line in server.log.read_text().splitlines()]
+    return [row for row in rows if row[0] != "/"]
+
+
+@pytest.mark.parametrize(
+    "ways",
+    [(), ("--http", "2"), ("--workers", "2"), ("--by-client",), ("--http", "2", "--by-client", "--workers", "2")],
+)
+def test_the_target_sees_the_client_of_each_request(
+    server: WebServer, log: Path, ways: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    headers = ("--header", "X-Forwarded-For: log", "--header", "Forwarded: log", "--header", "X-Kind: log:kind")
+    target = f"http://{server.files}" if "--http" in ways else server.url
+    code = logreplay("run", log, target, "--tps", 200, *headers, *ways, "-o", log.with_name("out.csv"))
+    assert code in (0, 3)  # 3: a busy machine
+    rows = seen(server)
+    assert len(rows) == 20
+    for url, forwarded_for, forwarded, kind, protocol in rows:
+        client = CLIENTS[int(url[1])]
+        assert forwarded_for == (client or "-")
+        assert forwarded.replace("\\x22", '"') == ("-" if client is None else f'for="[{client}]"' if ":" in client else
+                                                   f"for={client}")  # fmt: skip
+        assert kind == f"kind {url.rpartition('=')[2]}"
+        assert protocol == ("HTTP/2.0" if "--http" in ways else "HTTP/1.1")
+    err = capsys.readouterr().err
+    assert "header X-Forwarded-For: not sent with 5 requests of the log, which has no value in column client" in err
+    assert "header Forwarded: not sent with 5 requests" in err
+    assert "X-Kind: not sent" not in err
+
+
+def test_both_targets_of_a_duet_see_the_client(server: WebServer, log: Path) -> None:
+    words = ("--tps", 100, "--header", "X-Forwarded-For: log", "-o", log.with_name("out"), "-q")
+    logreplay("duet", log, server.url, server.url.replace("127.0.0.1", "localhost"), *words)
+    assert Counter(row[1] for row in seen(server)) == {str(client or "-"): 10 for client in CLIENTS}
+
+
+def test_the_client_of_a_followed_log_is_sent(server: WebServer, tmp_path: Path) -> None:
+    followed, ended = tmp_path / "access.log", Event()
+    followed.touch()
+
+    def grow() -> None:
+        while not ended.wait(0.02):
+            stamp = datetime.now(UTC).strftime("%d/%b/%Y:%H:%M:%S +0000")
+            with followed.open("a") as file:
+                file.write(f'192.0.2.9 - - [{stamp}] "GET /followed HTTP/1.1" 200 5\n')
+
+    writer = Thread(target=grow)
+    writer.start()
+    words = ("--follow", "--delay", "1s", "--for", "2s", "--header", "X-Forwarded-For: log")
+    try:
+        code = logreplay("run", followed, server.url, *words, "-o", tmp_path / "followed.csv")
+    finally:
+        ended.set()
+        writer.join()
+    assert code in (0, 3)  # 3: a busy machine
+    assert {(row[0], row[1]) for row in seen(server)} == {("/followed", "192.0.2.9")}
+
+
+def test_a_log_without_the_column_is_told_before_the_run(
+    server: WebServer, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    headers = ("--header", "X-Forwarded-For: log:clinet", "--header", "X-Kind: log")
+    logreplay("run", log, server.url, "--tps", 200, *headers, "-o", log.with_name("out.csv"))
+    err = capsys.readouterr().err
+    assert "none of 20 requests has a value in column clinet; it is not sent" in err
+    assert "warning: --header 'X-Kind: log': none of 20 requests has a value in column headers" in err
+    assert "name another column: 'X-Kind: log:COLUMN'" in err
