@@ -1,7 +1,7 @@
 """Reads a result log and computes its tables, verdict and summary."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from logreplay.analysis.input.downcast import compact
 from logreplay.analysis.input.external_metrics import by_step, with_watched
 from logreplay.analysis.input.run_metadata import (
     ClosedLoop,
+    asked_rates,
     finished_steps,
     limited_steps,
     recorded,
@@ -231,9 +232,7 @@ class _Aside:
 def _asked(source: Source, about: About | None) -> Collection[float]:
     """The rates of a sweep, also those that it left out."""
     path = _path(source)
-    options = about.options if about else summary_of(path).get("options") if path else None
-    rates = options.get("rates") if isinstance(options, Mapping) else None
-    return [rate for rate in rates if isinstance(rate, int | float)] if isinstance(rates, list) else ()
+    return asked_rates({"options": about.options} if about else summary_of(path) if path else {})
 
 
 def _judged(

@@ -14,7 +14,7 @@ from logreplay.analysis import analyze
 from logreplay.analysis.analyze import analysed, timed
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.pooled_sweeps import pooled, steps_of
+from logreplay.analysis.pooled_sweeps import pooled, steps_of, unmeasured
 from logreplay.analysis.verdict import comparison
 from logreplay.analysis.verdict.capacity import Capacity
 from logreplay.analysis.verdict.capacity import capacity as machines_needed
@@ -186,7 +186,8 @@ def capacity(
         ValueError: nonsense arguments.
     """
     runs: Sequence[Results] = results if isinstance(results, list | tuple) else [results]  # type: ignore[list-item]
-    found = pooled([_named(run) for run in runs])
+    named = [_named(run) for run in runs]
+    found = pooled(named)
     users = found[0].users.verdict if found[0].users else None
     return machines_needed(
         steps_of(found),
@@ -198,6 +199,8 @@ def capacity(
         saturation=[each.verdict.saturation.rate for each in found if each.verdict.saturation.rate],
         users=users,
         runs=len(found),
+        lacks="" if any(each.verdict.answered for each in found) else min(each.verdict.lacks for each in found),
+        unmeasured=unmeasured(named, found),
     )
 
 

@@ -24,6 +24,11 @@ def show(seconds: float | None, *, failed: bool = False, late: bool = False) -> 
     return f"{seconds * 1e6:.0f} µs" if seconds else "0"
 
 
+def show_length(seconds: float) -> str:
+    """Write how long a load was held: whole seconds, but for short ones."""
+    return show(float(round(seconds)) if seconds > 2 else seconds)
+
+
 def signed(seconds: float) -> str:
     """Write a change of a time with its sign: ``+12.6 s``, ``-35.1 ms``."""
     text = show(abs(seconds))

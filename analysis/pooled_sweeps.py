@@ -8,8 +8,9 @@ import polars as pl
 
 from logreplay.analysis.analyze import Analysis, timed
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.run_metadata import summary_of
+from logreplay.analysis.input.run_metadata import asked_rates, summary_of
 from logreplay.analysis.input.sources import Source
+from logreplay.analysis.verdict.stability import CUT
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import check_named_once
 
@@ -34,8 +35,7 @@ def pooled(runs: Sequence[Source]) -> list[Analysis]:
             if _one(found[before], found[number]):
                 names = f"{sources.name_of(run)}: holds the same rows as {sources.name_of(runs[before])}"
                 raise LogreplayError(f"{names}, and its steps would count twice; name each run once")
-        if number:
-            _check(runs[0], run, (told[0], told[number]), (found[0], found[number]))
+            _check(runs[before], run, (told[before], told[number]), (found[before], found[number]))
     return found
 
 
@@ -59,7 +59,8 @@ def _told(run: Source) -> dict[str, Any]:
     """The options, the target and the log that the summary of a run names."""
     summary = summary_of(sources.locate(run)) if isinstance(run, str | Path) else {}
     options = summary.get("options")
-    return {**(options if isinstance(options, Mapping) else {}), **{key: summary.get(key) for key in ("target", "log")}}
+    told = options if isinstance(options, Mapping) else {}
+    return {**told, "options": told, **{key: summary.get(key) for key in ("target", "log")}}
 
 
 def _one(first: Analysis, other: Analysis) -> bool:
@@ -71,6 +72,13 @@ def _one(first: Analysis, other: Analysis) -> bool:
 def _short(value: object) -> str:
     text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def unmeasured(runs: Sequence[Source], found: Sequence[Analysis]) -> set[float]:
+    """The rates that the runs were to measure and that no step measured to its end."""
+    asked = {rate for run in runs for rate in asked_rates(_told(run))}
+    whole = pl.col("verdict") != CUT
+    return asked - {rate for each in found for rate in each.steps.filter(whole)["rate"].to_list()}
 
 
 def steps_of(found: Sequence[Analysis]) -> pl.DataFrame:

@@ -53,6 +53,13 @@ def limited_steps(results: Path) -> frozenset[int]:
     return frozenset(int(name) for name in steps if name.isdecimal()) if isinstance(steps, dict) else frozenset()
 
 
+def asked_rates(summary: Mapping[str, Any]) -> list[float]:
+    """Return the rates that a sweep was to measure, by its summary; none where that names none."""
+    options = summary.get("options")
+    rates = options.get("rates") if isinstance(options, Mapping) else None
+    return [rate for rate in rates if isinstance(rate, int | float)] if isinstance(rates, list) else []
+
+
 def void_trials(summary: Mapping[str, Any]) -> frozenset[int]:
     """Return the labels of the trials of a search that were not valid, by its summary."""
     slo = summary.get("slo")

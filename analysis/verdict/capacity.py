@@ -1,25 +1,28 @@
 """Computes how many machines carry a load within a bound, from a sweep of one machine."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import show, show_range, show_rate
+from logreplay.analysis.format_time import show, show_length, show_range, show_rate
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
 from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.saturation import NEAR
+from logreplay.analysis.verdict.saturation_sentences import FEWEST_STEPS
 from logreplay.analysis.verdict.stability import CUT, VOID, late_from
 from logreplay.core.plural import number_of
 
 FIGURES: Final = ("mean", *PERCENTILES)
 """Response times of a step that a bound may be set for. The mean is that of the requests answered as expected."""
+BELOW: Final = 2
+"""A lower end this many times below all rates that count is not measured; of fewer than `FEWEST_STEPS` any below."""
 LONG_STEP_S: Final = 60
 """Steps shorter than this give optimistic estimates, marked with ~: queues have not filled yet."""
 
@@ -31,10 +34,14 @@ class RateLeftOut:
     Attributes:
         rate: requests/s.
         why: in words.
+        steps: that are left out of those at this rate.
+        of: number of steps at this rate.
     """
 
     rate: float
     why: str
+    steps: int = 1
+    of: int = 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,7 +51,8 @@ class Capacity(CheckedAnswer):
     Attributes:
         sentence: the answer in words.
         machines: number needed if one carries the lower end of the bracket and `survive` of them are lost;
-            None if one machine never kept the bound with room to saturation, or nothing was tested.
+            None if one machine never kept the bound with room to saturation, nothing was tested, or the lower end is
+            below all rates that count.
         machines_likely: number needed if one carries the likely rate, likewise.
         machines_at_best: if one carries nearly the upper end of the bracket, but not the rate at which it missed the
             bound, likewise; None if no rate failed.
@@ -58,6 +66,7 @@ class Capacity(CheckedAnswer):
         not_counted: rates of which a step is left out, and why.
         survive: number of machines that may be lost.
         runs: number of runs of the sweep that were pooled.
+        not_covered: what the answer says nothing about, in words; empty without an answer.
     """
 
     sentence: str
@@ -74,6 +83,7 @@ class Capacity(CheckedAnswer):
     likely: float | None = None
     survive: int = 0
     runs: int = 1
+    not_covered: str = ""
 
     @property
     def verdict(self) -> str:
@@ -85,7 +95,8 @@ class Capacity(CheckedAnswer):
         """Whether one machine keeps the bound; unjudged: nothing that was tested counts."""
         if self.machines is not None:
             return (Check("a rate keeps the bound", text=self.sentence),)
-        return (Check("a rate keeps the bound", "unjudged" if self.high is None else "failed", self.sentence),)
+        unknown = self.high is None or self.likely is not None
+        return (Check("a rate keeps the bound", "unjudged" if unknown else "failed", self.sentence),)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -103,6 +114,8 @@ def capacity(
     saturation: float | Sequence[float] | None = None,
     users: UsersVerdict | None = None,
     runs: int = 1,
+    lacks: str = "",
+    unmeasured: Collection[float] = (),
 ) -> Capacity:
     """Read off a sweep how many such machines carry a load.
 
@@ -126,6 +139,8 @@ def capacity(
             overloaded.
         users: of a sweep over users: its verdict; see `of_plateau`.
         runs: number of runs that the steps come from.
+        lacks: what the sweep lacks for a saturation, in words; empty if it lacks nothing.
+        unmeasured: rates of the sweep that were not measured.
 
     Raises:
         ValueError: nonsense arguments.
@@ -139,12 +154,13 @@ def capacity(
         )
     if users:
         return of_plateau(users, tps=tps, headroom=headroom, survive=survive)
-    steps = _bounded(steps, percentile, within)
+    steps = _bounded(steps, percentile, within).sort("rate", "scheduled", "bounded", "mean")  # in whatever order
     left_out = _left_out(steps)
     base = float(steps["error_base"].fill_null(0.0).to_numpy().max(initial=0.0))
     remarks = f"; {100 * base:.2g} % of the requests failed at every rate" * (base > ERROR_SHARE / 2)
     remarks += f"; {runs} runs pooled" * (runs > 1)
     remarks += "; not counted: " * bool(left_out) + _by_reason(left_out)
+    unjudged = f"; saturation unknown, {lacks}" * bool(lacks)
     valid = steps.filter(pl.col("why_not").is_null())
     bound = f"{percentile} within {show(within)}"
     if valid.is_empty():
@@ -161,11 +177,21 @@ def capacity(
         text = f"{bound} is not kept {'' if unknown else 'even '}at {found.lowest:g}/s, {missed}: {remedy}{remarks}"
         return replace(told, sentence=text, high=None if unknown else found.lowest)
     room = math.inf if limit is None else (1 - NEAR) * limit
-    near = f"one machine saturates at about {show_rate(limit)}/s" if limit else ""
+    near = "an overloaded machine answered about" if lacks else "one machine saturates at about"
+    near = f"{near} {show_rate(limit)}/s" if limit else ""
     if found.lowest > room:
         text = f"{bound} is kept at {found.lowest:g}/s, but {near}, which leaves too little room: sweep lower{remarks}"
         return replace(told, sentence=text, high=found.lowest)
     low, likely = min(found.low, room), min(found.likely, room)
+    if low < found.lowest / (1 if valid["rate"].n_unique() < FEWEST_STEPS else BELOW):
+        step = _step_at(valid, found.lowest)
+        figure = show(step["bounded"], failed=True)
+        text = (
+            f"{bound} is kept at {found.lowest:g}/s, the lowest rate that counts, but not surely ({percentile} {figure}"
+            f" of {number_of(step['judged'], 'request')}), and no lower rate shows what one machine carries: sweep "
+            f"lower, or use longer steps{unjudged}{remarks}"
+        )
+        return replace(told, sentence=text, likely=likely, high=found.high)
     mean = valid.filter(pl.col("rate") == found.kept)["mean"].mean()
     short = bool((valid["duration"] < 0.9 * LONG_STEP_S).any())
     answer = replace(
@@ -178,11 +204,14 @@ def capacity(
         high=found.high,
         approximate=short,
         mean=mean if isinstance(mean, float) else None,
+        not_covered=not_covered(valid),
     )
     spare = _spare(headroom, survive, none=", no headroom")
-    seen = _seen(valid, found, percentile)
-    seen += f"; {near}, of which {100 * NEAR:g} % are kept free" if found.likely > room else ""
-    return replace(answer, sentence=_numbers(answer, f"{tps:g}/s with {bound}{spare}") + seen + remarks)
+    seen = _seen(valid, found, percentile, unmeasured)
+    if found.likely > room:
+        seen += f"; {near}, of which {100 * NEAR:g} % are kept free"
+        seen += " (both are estimates: the range reaches above it)" * ((found.high or 0.0) > (limit or math.inf))
+    return replace(answer, sentence=_numbers(answer, f"{tps:g}/s with {bound}{spare}") + seen + unjudged + remarks)
 
 
 def _numbers(answer: Capacity, what: str) -> str:
@@ -199,15 +228,38 @@ def _numbers(answer: Capacity, what: str) -> str:
     return f"{text}: one carries about {show_rate(answer.likely)}/s ({ends})"
 
 
-def _seen(steps: pl.DataFrame, found: CarriedRate, figure: str) -> str:
+def not_covered(steps: pl.DataFrame) -> str:
+    """Words for what a number of machines says nothing about.
+
+    Args:
+        steps: that count, with ``duration`` in seconds.
+    """
+    return (
+        f"each rate was held for {show_length(float(steps['duration'].to_numpy().min()))}: the number does not cover "
+        "what takes longer, such as leaks and slow scaling, another mix of routes, or what the machines share"
+    )
+
+
+def _seen(steps: pl.DataFrame, found: CarriedRate, figure: str, unmeasured: Collection[float]) -> str:
     """Words for the highest rate that kept the bound and the lowest above that missed it."""
-    kept = steps.filter(pl.col("rate") == found.kept).row(0, named=True)
+    kept = _step_at(steps, found.kept)
     text = f"; {figure} {show(kept['bounded'], failed=True)} at {found.kept:g}/s"
     if isinstance(kept["mean"], float) and figure != "mean":
         text += f" (mean {show(kept['mean'])})"
+    if (several := steps.filter(pl.col("rate") == found.kept).height) > 1:
+        text += f" in the slowest of {several} steps"
     if found.missed is not None:
         return f"{text}, not kept at {found.missed:g}/s ({_missed(steps, found.missed, figure)})"
-    return text if found.high is not None else f"{text}; the bound was kept at every rate that counts: sweep higher"
+    if found.high is not None:
+        return text
+    higher = sorted(rate for rate in unmeasured if rate > found.kept)
+    remedy = f"measure the other rates of the sweep, {higher[0]:g} to {higher[-1]:g}/s" if higher else "sweep higher"
+    return f"{text}; the bound was kept at every rate that counts: {remedy}"
+
+
+def _step_at(steps: pl.DataFrame, rate: float) -> dict[str, Any]:
+    """The step at a rate whose bounded figure is the longest."""
+    return steps.filter(pl.col("rate") == rate).sort("bounded", "mean").row(-1, named=True)
 
 
 def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
@@ -243,19 +295,26 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
 
 def _left_out(steps: pl.DataFrame) -> tuple[RateLeftOut, ...]:
     """The rates of which a step does not count, ascending."""
-    rows = steps.filter(pl.col("why_not").is_not_null()).select("rate", "why_not").unique().sort("rate", "why_not")
-    return tuple(RateLeftOut(rate, why) for rate, why in rows.iter_rows())
+    rows = steps.with_columns(of=pl.len().over("rate")).filter(pl.col("why_not").is_not_null())
+    counted = rows.group_by("rate", "why_not").agg(steps=pl.len(), of=pl.col("of").first()).sort("rate", "why_not")
+    return tuple(RateLeftOut(*row) for row in counted.iter_rows())
 
 
 def _by_reason(left_out: Sequence[RateLeftOut]) -> str:
-    """Words for rates and why they do not count: ``20/s, 40/s (sent late), 80/s (outage)``."""
+    """Words for rates and why they do not count: ``20/s, 40/s in 1 of 3 steps (sent late), 80/s (outage)``."""
     reasons = dict.fromkeys(each.why for each in left_out)
-    return ", ".join(f"{', '.join(f'{e.rate:g}/s' for e in left_out if e.why == why)} ({why})" for why in reasons)
+    return ", ".join(f"{', '.join(_named(e) for e in left_out if e.why == why)} ({why})" for why in reasons)
+
+
+def _named(each: RateLeftOut) -> str:
+    return f"{each.rate:g}/s" + f" in {each.steps} of {each.of} steps" * (each.steps < each.of)
 
 
 def _missed(steps: pl.DataFrame, rate: float, figure: str) -> str:
-    """Words for how a rate missed the bound."""
-    step = steps.filter((pl.col("rate") == rate) & ~pl.col("kept").fill_null(False)).row(0, named=True)
+    """Words for how a rate missed the bound: the gravest of what its steps show."""
+    missed = steps.filter((pl.col("rate") == rate) & ~pl.col("kept").fill_null(False))
+    gravest = missed.sort(pl.col("verdict") == "overloaded", pl.col("verdict") == "errors", "bounded", "errors")
+    step = gravest.row(-1, named=True)
     if step["verdict"] == "overloaded":
         return "the backlog grows"
     if step["verdict"] == "errors":
@@ -273,7 +332,7 @@ def _most_answered(steps: pl.DataFrame) -> float | None:
     over = steps.filter((pl.col("verdict") == "overloaded") & (pl.col("rate") > carried))
     answered = [rate for rate in over["settled_completed"].to_list() if rate is not None]
     most = max(answered, default=0.0)
-    return max(carried, most) if most > (1 - NEAR) * carried else None
+    return float(max(carried, most)) if most > (1 - NEAR) * carried else None
 
 
 def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0, survive: int = 0) -> Capacity:

@@ -54,6 +54,7 @@ class SaturationVerdict:
         steps: the step table with the evidence of each step.
         target_failing: whether more than half of the requests failed at every rate.
         answered: whether the steps show a saturation, or that there is none.
+        lacks: what they lack to be judged, in words; empty if they lack nothing.
     """
 
     sentence: str
@@ -63,6 +64,7 @@ class SaturationVerdict:
     steps: pl.DataFrame = field(repr=False, compare=False)
     target_failing: bool = False
     answered: bool = True
+    lacks: str = ""
 
     @property
     def word(self) -> str:
@@ -99,8 +101,9 @@ def _judge(table: pl.DataFrame, asked: Collection[float], routes: pl.DataFrame |
     if tested.height < sentences.FEWEST_STEPS and not (
         sentences.GIVES_UP_AFTER <= usable.height == tested.height and bad.all()
     ):
-        text = sentences.too_few(measured, tested.height) + sentences.remedy(table, tested, asked)
-        return no_verdict(f"not enough data: {text}{sentences.outages(measured)}", table)
+        lacks = f"not enough data: {sentences.too_few(measured, tested.height)}"
+        text = lacks + sentences.remedy(table, tested, asked) + sentences.outages(measured)
+        return replace(no_verdict(text, table), lacks=lacks)
     first_generator, first_bad = first_lasting(tested["generator"].to_numpy()), _first_bad(usable, bad)
     if first_generator is not None:
         below = int((usable["rate"] < tested["rate"][first_generator]).sum())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from logreplay.analysis.format_time import show, show_range
+from logreplay.analysis.format_time import show, show_length, show_range
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict.status_changes import CREDENTIALS
@@ -206,7 +206,7 @@ def undecided(rate: float, seconds: float, capacity: float | None) -> str:
     if capacity is None:
         return (
             f"at {rate:g}/s response times are {RISE:g} times as long as at the lowest rate, or longer, and steps of "
-            f"{_long(seconds)} do not show whether a rate is up to {100 * share:.0f} % above the capacity: sweep "
+            f"{show_length(seconds)} do not show whether a rate is up to {100 * share:.0f} % above the capacity: sweep "
             "higher, or use longer steps"
         )
     apart = max(abs(1 - rate / capacity), LEAST_APART)
@@ -214,14 +214,9 @@ def undecided(rate: float, seconds: float, capacity: float | None) -> str:
         return ""
     needed = seconds * (share / apart) ** 2
     return (
-        f"at {rate:g}/s, {100 * apart:.0f} % from saturation, a step of {_long(seconds)} is good or bad by chance: to "
-        f"decide this rate, hold it for {math.ceil(needed)} s"
+        f"at {rate:g}/s, {100 * apart:.0f} % from saturation, a step of {show_length(seconds)} is good or bad by "
+        f"chance: to decide this rate, hold it for {math.ceil(needed)} s"
     )
-
-
-def _long(seconds: float) -> str:
-    """The length of a step as text: whole seconds, but for short ones."""
-    return show(float(round(seconds)) if seconds > 2 else seconds)
 
 
 def not_covered(held: str, seconds: float, trials: int, routes: int) -> str:
@@ -236,7 +231,7 @@ def not_covered(held: str, seconds: float, trials: int, routes: int) -> str:
     once = "once" if trials == 1 else "twice" if trials == 2 else f"{trials} times"
     mix = "requests to other routes" if routes == 1 else f"another mix of the {routes:,} routes"
     return (
-        f"each {held} was held {once} for {_long(seconds)}: the answer does not cover what takes longer, such as "
+        f"each {held} was held {once} for {show_length(seconds)}: the answer does not cover what takes longer, such as "
         f"leaks and slow scaling, {mix}, or other load on the same machines"
     )
 

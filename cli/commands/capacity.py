@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from logreplay.cli.display.terminal import say
 from logreplay.cli.exit_codes import of_checks
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
@@ -36,7 +37,8 @@ def capacity(
     requests fail than at the lowest rates does not keep it.
     ~ marks rates read off steps under a minute. A sweep over users gives the least number of machines, by the
     throughput at which it levels off.
-    Exit code 3: no step counts, or the throughput did not level off. Exit code 4: no rate kept the bound with room.
+    Exit code 3: no step counts, the lower end is below all rates that count, or the throughput did not level off.
+    Exit code 4: no rate kept the bound with room.
 
     \b
     Example: logreplay capacity sweep --tps 200 --within 300ms --headroom 20%
@@ -47,4 +49,6 @@ def capacity(
     given = {"tps": tps, "within": within, "percentile": percentile, "headroom": headroom, "survive": survive}
     found = capacity_once(results, given)
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
+    if found.not_covered:
+        say(found.not_covered)
     return of_checks(found.checks)

@@ -1,5 +1,6 @@
 """Runs of the same sweep are pooled; others are refused with what differs."""
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -39,6 +40,35 @@ def test_runs_of_the_same_sweep_narrow_the_bracket(tmp_path: Path) -> None:
     assert three.high - three.low < one.high - one.low
     assert three.sentence.endswith("; 3 runs pooled")
     assert logreplay.capacity(runs[0], tps=1000, within=0.1) == one
+
+
+def test_the_order_of_the_runs_changes_nothing(tmp_path: Path) -> None:
+    runs = [run(tmp_path / f"{seed}", seed) for seed in range(3)]
+    first = ask(*runs)
+    assert all(ask(*order) == first for order in itertools.permutations(runs))
+    assert " at 200/s " in first.sentence
+    assert " in the slowest of 3 steps, not kept at 300/s " in first.sentence
+
+
+def test_each_run_is_compared_with_each_other(tmp_path: Path) -> None:
+    """Only the first was compared with the others: whether runs were refused depended on their order."""
+    rates = (RATES[:4], RATES, [*RATES[:5], 400.0])
+    runs = [run(tmp_path / f"{seed}", seed, rates[seed], options={}) for seed in range(3)]
+    for order in itertools.permutations(runs):
+        with pytest.raises(UsageError, match=r": only one of them has 350/s; name runs of one sweep$"):
+            ask(*order)
+
+
+def test_an_interrupted_sweep_names_what_it_lacks(tmp_path: Path) -> None:
+    cut = run(tmp_path / "cut", 1, RATES[:4])
+    options = {"rates": RATES, "arrivals": None, "for": 20.0}
+    (cut / "summary.json").write_text(json.dumps({"options": options}))
+    (cut / "manifest.json").write_text(json.dumps({"done": [{"index": index} for index in range(3)]}))
+    said = logreplay.capacity(cut, tps=1000, within=0.3).sentence
+    assert "the bound was kept at every rate that counts: measure the other rates of the sweep, 200 to 350/s" in said
+    assert "; saturation unknown, not enough data: 3 rates have 100 requests or more; 5 such rates are needed" in said
+    assert said.endswith("; not counted: 200/s (cut short)")
+    assert "not enough data: 3 rates have 100 requests or more; 5 such" in logreplay.analyze(cut).summary["answer"]
 
 
 @pytest.mark.parametrize(

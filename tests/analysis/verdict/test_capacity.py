@@ -275,7 +275,69 @@ def test_a_rate_that_does_not_count_is_named_with_its_reason(verdict: str, why: 
     found = ask(table((30, 0.1, "stable"), (38, 0.1, verdict), (42, 0.1, verdict)))
     assert found.likely == 30
     assert found.sentence.endswith(f"; not counted: 38/s, 42/s ({why})")
-    assert found.as_dict()["not_counted"] == ({"rate": 38, "why": why}, {"rate": 42, "why": why})
+    one = {"why": why, "steps": 1, "of": 1}
+    assert found.as_dict()["not_counted"] == ({"rate": 38, **one}, {"rate": 42, **one})
+
+
+def test_a_rate_of_which_one_step_counts_says_how_many_do_not() -> None:
+    found = ask(table((30, 0.1, "stable"), (38, 0.1, "stable"), (38, 0.1, "outage"), (38, 0.11, "stable")))
+    assert "p90 110 ms at 38/s (mean 55 ms) in the slowest of 2 steps" in found.sentence
+    assert found.sentence.endswith("; not counted: 38/s in 1 of 3 steps (outage)")
+
+
+def test_the_order_of_the_steps_changes_nothing() -> None:
+    steps = table(
+        (30, 0.1, "stable"), (38, 0.2, "stable"), (38, 0.23, "stable"), (42, 0.4, "stable"), (42, 0.5, "overloaded"),
+        (42, 0.6, "errors"), (50, 2.0, "overloaded"),
+    )  # fmt: skip
+    said = ask(steps).sentence
+    assert "p90 230 ms at 38/s (mean 115 ms) in the slowest of 2 steps, not kept at 42/s (the backlog grows)" in said
+    assert all(ask(steps.sample(fraction=1, shuffle=True, seed=seed)) == ask(steps) for seed in range(5))
+
+
+def test_a_range_that_reaches_above_the_saturation_is_said_to_be_an_estimate_like_it() -> None:
+    found = ask(FULL, saturation=99.0, within=1.9)
+    assert (found.high or 0) > 99
+    assert found.sentence.endswith(
+        "one machine saturates at about 99/s, of which 7.5 % are kept free (both are estimates: the range reaches "
+        "above it)"
+    )
+
+
+def test_a_sweep_without_enough_data_for_a_saturation_has_none_in_the_answer_either() -> None:
+    lacks = "not enough data: 4 rates have 100 requests or more; 5 such rates are needed"
+    found = ask(FULL.head(4).vstack(FULL.tail(1)).unique(maintain_order=True), lacks=lacks)
+    assert "saturates" not in found.sentence
+    assert "an overloaded machine answered about 100/s, of which 7.5 % are kept free" in found.sentence
+    assert found.sentence.endswith(f"; saturation unknown, {lacks}")
+
+
+@pytest.mark.parametrize("within", [0.3, 0.11])
+def test_a_lower_end_below_all_rates_that_count_is_refused(within: float) -> None:
+    """One rate, or an interrupted sweep, had a lower end of a tenth of its only rate."""
+    found = ask(table((50, 0.1, "stable"), scheduled=300, seconds=6), within=within)
+    assert found.verdict == "NO_ANSWER"
+    assert found.machines is None
+    assert [check.state for check in found.checks] == ["unjudged"]
+    assert found.sentence == (
+        f"p90 within {1000 * within:.0f} ms is kept at 50/s, the lowest rate that counts, but not surely (p90 100 ms "
+        "of 300 requests), and no lower rate shows what one machine carries: sweep lower, or use longer steps"
+    )
+
+
+def test_rates_of_the_sweep_that_were_not_measured_are_named_where_the_bound_was_always_kept() -> None:
+    found = ask(table((30, 0.1, "stable"), (38, 0.1, "stable")), unmeasured=[20, 50, 60, 90])
+    assert found.sentence.endswith(
+        "the bound was kept at every rate that counts: measure the other rates of the sweep, 50 to 90/s"
+    )
+
+
+def test_an_answer_says_for_how_long_the_rates_were_held_and_what_it_does_not_cover() -> None:
+    assert ask(BRACKET).not_covered == (
+        "each rate was held for 60 s: the number does not cover what takes longer, such as leaks and slow scaling, "
+        "another mix of routes, or what the machines share"
+    )
+    assert ask(table((30, 2.0, "overloaded"))).not_covered == ""
 
 
 def test_a_percentile_needs_so_many_answers_and_not_only_requests() -> None:
