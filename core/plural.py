@@ -1,4 +1,6 @@
-"""Writes a count with its noun: ``1 request``, ``2,000 requests``."""
+"""Writes a count with its noun, ``1 request``, ``2,000 requests``, and lists: ``p50, p90 and p99``."""
+
+from collections.abc import Sequence
 
 
 def number_of(count: int, one: str, many: str = "") -> str:
@@ -10,3 +12,9 @@ def number_of(count: int, one: str, many: str = "") -> str:
         many: the plural; default: ``one`` with an s.
     """
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write names as a list: ``p50``, ``p50 and p90``, ``p50, p90 and p99``."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last

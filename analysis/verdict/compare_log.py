@@ -149,7 +149,8 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     same_status = pairs.filter(pl.col("kind") == pl.col("kind_new"))
     status = share(pairs, pl.col("kind") // 100 != pl.col("kind_new") // 100)
     size = share(same_status, other_size())
-    table = _by_route(pairs)
+    routes = _by_route(pairs)
+    table = routes.head(_ROUTES)
     change = _change(pairs)
     both_bad = pl.col("failed_new") | ((pl.col("kind") >= _SERVER_ERROR) & (pl.col("kind_new") >= _SERVER_ERROR))
     bad = [hits(pairs, pl.col("kind") >= _SERVER_ERROR)], [hits(pairs, both_bad)]
@@ -165,6 +166,12 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
             f"no row of the log matches {requests_unmatched:,} of {number_of(replayed.height, 'request')} of the "
             "replay: injected, or sent with another method or URL"
         )
+    if left := pairs.height - pairs.filter("good_new").height:
+        was = number_of(left, "request was", "requests were")
+        notes.append(f"{was} not answered as expected in the replay: left out of the times of routes")
+    if rest := routes.tail(-_ROUTES)["requests"].to_list():
+        has = number_of(len(rest), "route has", "routes have")
+        notes.append(f"{has} no row in the table: the {_ROUTES} most frequent have; {number_of(sum(rest), 'request')}")
     if change:
         notes.append(
             f"service time against the log: {change.sentence(tolerance)}; a server's log leaves out the network"
@@ -205,7 +212,6 @@ def _by_route(pairs: pl.DataFrame) -> pl.DataFrame:
         timed.group_by("route", maintain_order=True)
         .agg(requests=pl.len(), p50_log=middle["service"].replace(0.0, None), p50=middle["service_new"])
         .sort("requests", descending=True, maintain_order=True)
-        .head(_ROUTES)
     )
     known = (pl.col("requests") >= FEWEST) & (pl.col("p50_log") > 0) & (pl.col("p50") > 0)
     ratio = pl.when(known).then((pl.col("p50") / pl.col("p50_log")).log())

@@ -10,6 +10,7 @@ once, as a duet, are compared pair by pair, over the same short blocks of time: 
 import filecmp
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -25,6 +26,8 @@ from logreplay.analysis.verdict.ratio_interval import (
     ALL,
     AT_ONCE_TOLERANCE,
     DIFFERENT,
+    FEWEST_PAIRS,
+    QUANTILES,
     SHORTEST_S,
     TOLERANCE,
     UNDECIDED,
@@ -52,6 +55,8 @@ from logreplay.analysis.verdict.shares import (
 )
 from logreplay.core.errors import LogreplayError
 from logreplay.core.frames import to_pandas
+from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.plural import listed, number_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +64,8 @@ if TYPE_CHECKING:
 Key = TypeVar("Key", bound=Hashable)
 
 _GROUPS: Final = 30
+_NAMED: Final = 3
+"""Routes or rates that are named of those without a row."""
 _HEADLINE: Final = {True: "typical ratio", False: "p50"}
 """Name of the first change of runs with pairs, and of runs without."""
 _PLAIN: Final = ("sentence", "verdict", "paired", "headline", "slower_share", "notes")
@@ -70,8 +77,8 @@ _ONE_PAIR: Final = (
     "compare all of them: BASELINE CANDIDATE BASELINE CANDIDATE ..."
 )
 _SHORT: Final = (
-    "in a duet below 4 s, a delay of half a second at one target can look like a change; repeat it with --for 10s or "
-    "longer"
+    f"in a duet below {SHORTEST_S:g} s, a delay of half a second at one target can look like a change; repeat "
+    "it with --for 10s or longer"
 )
 _IN_A_DUET: Final = (
     "both runs at once, as a duet, would see less of what disturbs this machine: logreplay duet LOG BASELINE CANDIDATE"
@@ -240,7 +247,8 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
         return compare_duet(baseline, candidate, tolerance, second_baseline(baseline, candidate))
     found = [pair_of_runs(old, new, at_once=duet) for (old, new), duet in zip(_pairs(runs), duets, strict=True)]
     judged = _judged(found)
-    notes = list(dict.fromkeys(note for each in found for note in each.notes))
+    notes = [*_of_pairs([each.notes for each in found])]
+    notes += _without_row(found, judged)
     if len(found) == 1:
         notes.append(_ONE_PAIR)
         if found[0].paired and judged.change and judged.change.verdict(tolerance) == UNDECIDED:
@@ -296,7 +304,8 @@ def compare_duet(
         LogreplayError: a result log cannot be read.
     """
     found = pair_of_runs(baseline, candidate, at_once=True, noise=noise)
-    judged, notes = _judged([found]), [*found.notes]
+    judged = _judged([found])
+    notes = [*found.notes, *_without_row([found], judged)]
     if judged.change:
         times = pl.concat([side["scheduled"] for side in found.sides])
         late = pl.col("scheduled") >= float(np.median(times.to_numpy()))
@@ -355,7 +364,7 @@ def _comparison(
     paired = all(each.paired for each in found)
     headline = " in the typical ratio" if paired else " at p50"
     if not judged.change:
-        text = _unknown(found)
+        text = _unknown(found, judged, tolerance)
     elif at_once:
         text = _of_duet(judged, tolerance, headline, paired=paired)
     else:
@@ -413,12 +422,17 @@ def _of_duet(judged: _Judged, tolerance: float, of: str, *, paired: bool) -> str
     return "; ".join(parts)
 
 
-def _unknown(found: Sequence[PairOfRuns]) -> str:
-    """Why no change of the times is known."""
-    if len(found) == 1:
-        return f"nothing to compare: {found[0].too_few}"
+def _unknown(found: Sequence[PairOfRuns], judged: _Judged, tolerance: float) -> str:
+    """Words for a comparison without the change of all requests: the figures it has, those it lacks, and the reason."""
     known = sum(each.change is not None for each in found)
-    return f"nothing to compare: {known} of {len(found)} pairs of runs can be judged, two are needed"
+    several = f"{known} of {len(found)} pairs of runs can be judged, two are needed"
+    why = found[0].too_few if len(found) == 1 else several
+    if not judged.quantiles:
+        return f"nothing to compare: {why}"
+    compared = [f"{name} {each.sentence(tolerance)}" for name, each in judged.quantiles.items()]
+    missing = [name for p in QUANTILES if (name := f"p{100 * p:g}") not in judged.quantiles]
+    missing = ["the typical ratio", *missing] if all(each.paired for each in found) else missing
+    return f"compared: {', '.join(compared)}; not compared: {listed(missing)}: {why}"
 
 
 def _left_out(runs: Sequence[Source], found: Sequence[PairOfRuns]) -> Iterator[str]:
@@ -428,6 +442,28 @@ def _left_out(runs: Sequence[Source], found: Sequence[PairOfRuns]) -> Iterator[s
             files = [str(run) for run in runs[2 * at : 2 * at + 2] if isinstance(run, (str, Path))]
             name = f"pair {at + 1} ({' → '.join(files)})" if files else f"pair {at + 1}"
             yield f"{name} is left out: {each.too_few}"
+
+
+def _of_pairs(notes: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The notes of all pairs of runs, each once; those of some pairs only name these."""
+    for note in dict.fromkeys(chain.from_iterable(notes)):
+        own = [f"{at}" for at, each in enumerate(notes, 1) if note in each]
+        yield note if len(own) == len(notes) else f"pair {listed(own)}: {note}"
+
+
+def _without_row(found: Sequence[PairOfRuns], judged: _Judged) -> Iterator[str]:
+    """Count and name the routes and rates of which the tables have no row."""
+    for by, rows in (("route", judged.routes), ("rate", judged.steps)):
+        keys = pl.concat([each.sides[0].select(pl.col(by).cast(_KEYS[by])) for each in found])[by]
+        counts = keys.filter(~keys.is_in([*rows]) & (keys.cast(pl.String) != "0.0")).value_counts(sort=True)
+        if rows and counts.height:
+            names = [terminal_safe(masked(name)) for name in counts[by].head(_NAMED).cast(pl.String)]
+            more = " and more" * (counts.height > _NAMED)
+            yield (
+                f"{number_of(counts.height, by)} without a row in the table, "
+                f"{number_of(int(counts['count'].sum()), 'request')} of the baseline ({', '.join(names)}{more}): fewer "
+                f"than {FEWEST_PAIRS} each, or not among the {_GROUPS} most frequent"
+            )
 
 
 def _slower(timed: pl.DataFrame) -> float:

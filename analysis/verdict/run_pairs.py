@@ -36,7 +36,7 @@ from logreplay.analysis.verdict.ratio_interval import (
 )
 from logreplay.analysis.verdict.shares import Hits, hits
 from logreplay.core.errors import LogreplayError
-from logreplay.core.plural import number_of
+from logreplay.core.plural import listed, number_of
 from logreplay.core.record import SCHEMA, SWAP_TURN, TARGET
 from logreplay.core.rows import left_out
 from logreplay.core.validity import LAG_US, percentile, valid_up_to
@@ -52,6 +52,8 @@ _OF_BOTH: Final = ("what", "kind", "good", "bytes", "response")
 _OF_BASELINE: Final = ("scheduled", "route", "rate")
 """Columns that a pair has of both runs, and of its baseline."""
 
+_NAMED: Final = 3
+"""Requests that are named of those without a pair."""
 _PAIRS_APART: Final = 0.03
 """Smallest difference of two pairs of targets that is reported, as a logarithm."""
 _NOISE_KNOWN: Final = 0.9
@@ -83,7 +85,7 @@ class PairOfRuns:
 
     def part(self, of: pl.Expr) -> Measurement | None:
         """The change of the requests of which an expression is true, such as those at one rate."""
-        if self.late:
+        if self.change is None:
             return None
         if self.paired:
             return typical_change(self.timed.filter(of))
@@ -91,7 +93,7 @@ class PairOfRuns:
 
     def deviations(self, routes: Sequence[str]) -> dict[str, Measurement]:
         """How much each route deviates from all requests."""
-        if self.late:
+        if self.change is None:
             return {}
         return deviations(self.timed, routes) if self.paired else median_deviations(self.sides, routes)
 
@@ -139,9 +141,13 @@ def pair_of_runs(
     number = int(pairs.select(alike.sum()).item())
     paired = number >= max(_SAME_LOG * pairs.height, 0.5 * min(old.height, new.height), 1)
     pairs = pairs.filter(alike) if paired else pairs.head(0)
+    notes += _without_pair((old, new), pairs, key) if paired else ()
     if not paired and not at_once:
         notes.append("the runs do not replay the same requests: compared by percentiles, which sees far less")
     timed = pairs.filter("good", "good_new", pl.col("response") > 0, pl.col("response_new") > 0)
+    if left := pairs.height - timed.height:
+        were = number_of(left, "pair is", "pairs are")
+        notes.append(f"{were} left out of the times: not answered as expected, with a time above 0, in both runs")
     if paired and noise is not None and not turns:
         timed = _with_noise(timed, noise, notes)
     timed = timed.select(*_TIMED, *turns, pl.col("^noise$"), log=(pl.col("response_new") / pl.col("response")).log())
@@ -151,12 +157,24 @@ def pair_of_runs(
     del old, new  # a hundred bytes for each request
     quantiles = ratio_changes(sides)
     change = typical_change(timed) if paired else quantiles.get("p50")
-    notes += _in_few_bursts(quantiles) if change and span_of(sides) >= SHORTEST_S else ()
+    notes += _in_few_bursts(quantiles, min(valid)) if change and span_of(sides) >= SHORTEST_S else ()
     quantiles = {name: each for name, each in quantiles.items() if PERCENTILES[name] <= min(valid)}
     late, shortest = min(valid) < FEWEST_VALID, typical_value.SHORTEST_S if paired and at_once else SHORTEST_S
     if late or span_of(sides) < shortest:
         change = None
     return PairOfRuns(paired, pairs, timed, sides, change, quantiles, failed, notes, late, shortest)
+
+
+def _without_pair(runs: Sequence[pl.DataFrame], pairs: pl.DataFrame, key: Sequence[str]) -> Iterator[str]:
+    """Count and name the requests of both runs that have no partner in the other."""
+    at = "row" if "row" in key else "seq"
+    for name, run in zip(("baseline", "candidate"), runs, strict=True):
+        if left := run.height - pairs.height:
+            first = run.join(pairs, on=key, how="anti")[at].sort().head(_NAMED).to_list()
+            of = f"{left:,} of {number_of(run.height, 'request')} of the {name}"
+            one = "row" if at == "row" else "request"
+            such = f"{one}{'s' * (len(first) > 1)} {listed([f'{each:,}' for each in first])}"
+            yield f"not compared: {of}, which the other run does not have ({such}{' and more' * (left > len(first))})"
 
 
 def _with_noise(timed: pl.DataFrame, noise: Source, notes: list[str]) -> pl.DataFrame:
@@ -195,12 +213,10 @@ def _between_pairs(timed: pl.DataFrame) -> Iterator[str]:
         )
 
 
-def _in_few_bursts(found: Collection[str]) -> Iterator[str]:
-    """Name the percentiles that are not compared, because too few requests are above them."""
-    if names := [name for p in QUANTILES if (name := f"p{100 * p:g}") not in found]:
-        yield (
-            f"{' and '.join(names)}: not compared, since the requests above came in too few bursts of time; run longer"
-        )
+def _in_few_bursts(found: Collection[str], valid: float) -> Iterator[str]:
+    """Name the percentiles that are not compared, because too few requests are above them; not those sent late."""
+    if names := [name for p in QUANTILES if (name := f"p{100 * p:g}") not in found and p <= valid]:
+        yield (f"{listed(names)}: not compared, since the requests above came in too few bursts of time; run longer")
 
 
 def _valid_up_to(run: pl.DataFrame) -> float:
@@ -218,7 +234,7 @@ def _sent_late(valid: tuple[float, float]) -> Iterator[str]:
         if names := [name for name, p in PERCENTILES.items() if p in QUANTILES and p > share]:
             yield (
                 f"requests of the {run} were sent late: its response times are the target's up to {percentile(share)} "
-                f"only, and {' and '.join(names)} {'is' if len(names) == 1 else 'are'} not compared; stop other "
+                f"only, and {listed(names)} {'is' if len(names) == 1 else 'are'} not compared; stop other "
                 "processes, and repeat the run"
             )
 
@@ -336,8 +352,16 @@ def _comparable(
     missing = sorted((offered[0] | offered[1]) - both)
     if missing:
         rates = ", ".join(f"{rate:g}" for rate in missing)
-        notes.append(f"left out: rates that one of the runs does not have, or did not carry: {rates}/s")
-    return _settled(old, both), _settled(new, both)
+        count = number_of(sum(run.filter(pl.col("rate").is_in(missing)).height for run in (old, new)), "request")
+        notes.append(f"left out: rates that one of the runs does not have, or did not carry: {rates}/s, {count}")
+    settled = _settled(old, both), _settled(new, both)
+    if left := sum(run.filter(pl.col("rate").is_in([*both])).height for run in (old, new)) - sum(
+        r.height for r in settled
+    ):
+        notes.append(
+            f"left out: the first {SETTLE:.0%} of each step, in which queues fill: {number_of(left, 'request')}"
+        )
+    return settled
 
 
 def _void(trials: Iterable[tuple[Source, Collection[int]]]) -> Iterator[str]:

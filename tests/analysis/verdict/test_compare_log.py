@@ -128,3 +128,15 @@ def test_the_result_is_json() -> None:
     once = run(1, seconds=5)
     found = compare_log.against_log(log_of(once), once).as_dict()
     assert json.loads(json.dumps(found)) == found
+
+
+def test_routes_beyond_the_table_and_requests_without_a_time_are_counted() -> None:
+    once = run(1, seconds=10)
+    names = pl.Series([f"/{first}{second}" for first in "abcdefgh" for second in "abcde"])
+    many = once.with_columns(
+        url=names.gather(once["seq"] % 40), rc=pl.when(pl.col("seq") < 7).then(500).otherwise("rc")
+    )
+    notes = compare_log.against_log(log_of(once.with_columns(url=many["url"])), many).notes
+    assert "7 requests were not answered as expected in the replay: left out of the times of routes" in notes
+    (rest,) = (note for note in notes if "no row in the table" in note)
+    assert rest.startswith("10 routes have no row in the table: the 30 most frequent have; 3")

@@ -52,7 +52,10 @@ def test_five_percent_are_found_between_two_runs(seed: int) -> None:
 def test_only_steps_that_both_runs_carried_are_compared() -> None:
     found = compare(run(1, rates=[100, 200, 400], seconds=20), run(2, rates=[100, 200, 400], seconds=20))
     assert sorted(found.by_step["rate"]) == [100, 200]
-    assert found.notes[0] == "left out: rates that one of the runs does not have, or did not carry: 400/s"
+    assert (
+        found.notes[0] == "left out: rates that one of the runs does not have, or did not carry: 400/s, 16,090 requests"
+    )
+    assert found.notes[1] == "left out: the first 20% of each step, in which queues fill: 2,504 requests"
 
 
 def test_runs_of_different_logs_are_compared_by_percentiles_and_that_is_said() -> None:
@@ -145,13 +148,53 @@ def test_a_change_beyond_that_of_the_runs_themselves_is_found_by_several_pairs()
 
 
 def test_only_one_pair_and_runs_not_in_turn_have_a_note_of_their_own() -> None:
-    runs = differing([1.0] * 4)
-    assert "one pair of runs does not show" in compare(*runs[:2]).notes[0]
-    assert compare(*runs).notes == []
-    swapped = compare(runs[0], runs[2], runs[1], runs[3])
-    assert "the runs of a pair did not follow each other" in swapped.notes[0]
-    turned = compare(runs[0], runs[1], runs[3], runs[2])
-    assert turned.notes == []
+    runs = [each.filter(pl.col("latency") > 1e-5) for each in differing([1.0] * 4)]
+    assert "one pair of runs does not show" in compare(*runs[:2]).notes[-1]
+    apart = "the runs of a pair did not follow each other"
+    assert not [note for note in compare(*runs).notes if apart in note]
+    assert apart in compare(runs[0], runs[2], runs[1], runs[3]).notes[-1]
+    assert not [note for note in compare(runs[0], runs[1], runs[3], runs[2]).notes if apart in note]
+
+
+def test_requests_that_only_one_run_has_are_counted_and_named() -> None:
+    once = run(1)
+    found = compare(once, once.filter(~pl.col("row").is_in([7, 5_000])).head(8_000))
+    left = once.height - 8_000
+    assert found.notes[0] == (
+        f"not compared: {left:,} of {once.height:,} requests of the baseline, which the other run does not have (rows "
+        "7, 5,000 and 8,001 and more)"
+    )
+    one = compare(once.filter(pl.col("row") != 3), once)
+    assert one.notes[0] == (
+        f"not compared: 1 of {once.height:,} requests of the candidate, which the other run does not have (row 3)"
+    )
+
+
+def test_pairs_without_a_time_in_both_runs_are_counted() -> None:
+    once = run(1).filter(pl.col("latency") > 1e-5)
+    paired = once.filter(pl.col("row") >= 40).height
+    failed = once.with_columns(rc=pl.when(pl.col("row") < 40).then(500).otherwise("rc"))
+    left = once.height - paired
+    assert f"{left} pairs are left out of the times: not answered as expected, with a time above 0, in both runs" in (
+        compare(once, failed).notes
+    )
+
+
+def test_routes_without_a_row_of_their_own_are_counted() -> None:
+    rare = pl.when(pl.col("row") < 60).then(pl.lit("/rare")).otherwise("url")
+    found = compare(*(run(seed).with_columns(url=rare) for seed in (1, 2)))
+    assert "/rare" not in found.routes
+    assert (
+        "1 route without a row in the table, 60 requests of the baseline (/rare): fewer than 100 each, or not among "
+        "the 30 most frequent"
+    ) in found.notes
+
+
+def test_a_note_of_some_pairs_of_runs_names_them() -> None:
+    runs = differing([1.0] * 6)
+    runs[3] = runs[3].head(8_000)
+    (note,) = (note for note in compare(*runs).notes if "not compared" in note)
+    assert note.startswith("pair 2: not compared: ")
 
 
 def test_a_baseline_without_a_candidate_is_refused() -> None:
