@@ -112,6 +112,9 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Needs("swap_every", ("swap",), "--swap: it is the length of a turn of its pairs", "duet"),
     *(Clash(answers, other, "--no-digest and --alternate compare no answers", "duet", "")
       for answers in ("fail_different", "ignore", "keep") for other in ("alternate", "digest=False")),
+    Clash("local_address", "sender=aiohttp", "only --sender wire chooses the address it sends from", yields="both"),
+    Clash("local_address", "cluster", "the addresses are those of this machine, and a cluster has others",
+          "run sweep find", yields="both"),
     Clash("insecure", "cacert", "--insecure accepts any certificate, so the file would not be used; leave one out",
           yields="both"),
     *(Clash(name, "sender=aiohttp", "only --sender wire keeps clients apart", yields="both")

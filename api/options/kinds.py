@@ -244,6 +244,7 @@ USERS: Final = Kind("int | str | Sequence[int]", load.users_of, (Integral,), (",
 THINK: Final = Kind("Seconds | tuple[Seconds, Seconds]", load.think_of, (Real, timedelta), ("..",))
 PAUSES: Final = Kind("Seconds | tuple[Seconds, Seconds]", parse_pauses, (Real, timedelta), ("..",))
 LATE: Final = Kind("str", sender_rules.late)
+SOURCES: Final = Kind("str | Iterable[str]", "replay.senders.source_addresses:parse_sources", (), (",",))
 METHODS: Final = Kind("str | Iterable[str]", sender_rules.methods, (), (",",))
 STATUS: Final = Kind("int | str | Iterable[int | str]", request_rules.status, (Integral,), (",",))
 PERCENT: Final = Kind("Share", percentage_of, (Real,))

@@ -57,6 +57,7 @@ class SenderOptions(TypedDict, total=False):
     late: str
     keep_alive: bool
     by_client: bool
+    local_address: str | Iterable[str] | None
     insecure: bool
     cacert: File | None
     sender: Literal["wire", "aiohttp", "h2"]

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from logreplay.core.plural import number_of
 from logreplay.core.quantities import seconds_of
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class SenderRules:
     late: float | None = None
     methods: frozenset[str] = frozenset({"GET", "HEAD"})
     allow_target: tuple[str, ...] = ()
+    local_address: tuple[str, ...] | None = None
     insecure: bool = False
     cacert: Path | None = None
     workers: int | None = None
@@ -79,6 +81,8 @@ class SenderRules:
         """What the user said of how to send, for the summary: what differs from the defaults."""
         given = {name: getattr(self, name) for name in _MEASURED if getattr(self, name) != getattr(_NONE, name)}
         given |= {name: _said(getattr(self, name)) for name in KEPT if getattr(self, name)}
+        if self.local_address:
+            given["local_address"] = number_of(len(self.local_address), "address", "addresses")
         if self.methods != _NONE.methods:
             given["methods"] = sorted(self.methods)
         return {"timeout": self.timeout, "sender": self.sender, **given}
@@ -125,7 +129,15 @@ class SenderRules:
         plan, processes = self.session_plan(), self.processes(rate)
         streams = (self.streams or _USUAL_STREAMS) if self.http == "2" and self.keep_alive else 1
         demand = preflight.Demand(
-            rate, duration, self.timeout, self.max_in_flight, self.keep_alive, processes, streams, together
+            rate,
+            duration,
+            self.timeout,
+            self.max_in_flight,
+            self.keep_alive,
+            processes,
+            streams,
+            together,
+            len(self.local_address or [""]),
         )
         alone = processes == 1 and not self.cluster
         findings = preflight.machine(demand, output, remembered_ceiling() if alone else None)
@@ -170,11 +182,11 @@ class SenderRules:
         Raises:
             LogreplayError: it cannot be resolved, or needs permission.
         """
-        from logreplay.replay.senders.endpoint import check_permission, parse_target, resolve
+        from logreplay.replay.senders.endpoint import check_permission, parse_target, resolve, with_sources
 
         endpoint = await resolve(parse_target(target))
         check_permission(endpoint, self.allow_target)
-        return endpoint
+        return with_sources(endpoint, self.local_address or ())
 
     def is_here(self, endpoint: "Endpoint") -> bool:
         """Whether a target runs on this machine, as far as its address tells, and the sender too."""

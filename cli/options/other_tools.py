@@ -23,6 +23,7 @@ _HERE: Final[Mapping[str, Mapping[str, str]]] = {
     "a cookie": {"": "--header 'Cookie: …'"},
     "a script": {"": "--hook MODULE:FUNCTION"},
     "certificates": {"": "--cacert FILE"},
+    "source addresses": {"": "--local-address ADDR,…"},
     "no keep-alive": {"": "--no-keep-alive"},
     "HTTP/2": {"": "--http 2"},
 }
@@ -54,6 +55,9 @@ FOREIGN: Final[Mapping[str, Mapping[str, str]]] = {
     "-targets": {"a list of URLs": "vegeta"},
     "-max-workers": {"users": "vegeta"},
     "-root-certs": {"certificates": "vegeta"},
+    "-laddr": {"source addresses": "vegeta"},
+    "--local-ips": {"source addresses": "k6"},
+    "--interface": {"source addresses": "curl"},
     "--duration": {"the duration": "k6"},
     "--iterations": {"the number of requests": "k6"},
     "--rps": {"the rate": "k6"},

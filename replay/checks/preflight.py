@@ -18,7 +18,7 @@ from logreplay.replay.clock import monotonic
 from logreplay.replay.results.verdict import Finding, Severity
 from logreplay.replay.senders.contract import FIELDS, Sender
 from logreplay.replay.senders.descriptors import allow_descriptors
-from logreplay.replay.senders.endpoint import Endpoint
+from logreplay.replay.senders.endpoint import Dialer, Endpoint
 
 _SPARE_FILES: Final = 64
 _ROW_BYTES: Final = 160
@@ -57,6 +57,7 @@ class Demand:
         processes: that share in it on this machine; each has its own descriptors.
         streams: requests that a connection carries at once.
         together: targets that get each request; the user gave the rate of one of them.
+        sources: addresses of this machine from which connections are opened; each has all ports.
     """
 
     rate: float
@@ -67,6 +68,7 @@ class Demand:
     processes: int = 1
     streams: int = 1
     together: int = 1
+    sources: int = 1
 
     @property
     def given(self) -> str:
@@ -133,15 +135,17 @@ def _ports(demand: Demand) -> Finding | None:
     except (OSError, ValueError):
         return None
     used = demand.rate * min(_TIME_WAIT_S, demand.duration or _TIME_WAIT_S)
-    if used <= high - low + 1:
+    ports = (high - low + 1) * demand.sources
+    if used <= ports:
         return None
+    of_all = f" of {demand.sources} addresses" if demand.sources > 1 else ""
     return Finding(
         "ports",
         Severity.WARNING,
-        f"without keep-alive {demand.given} may use up the {high - low + 1} local ports (EADDRNOTAVAIL), each of "
+        f"without keep-alive {demand.given} may use up the {ports} local ports{of_all} (EADDRNOTAVAIL), each of "
         f"which stays in TIME_WAIT for {_TIME_WAIT_S} s; widen the range with "
-        "sysctl net.ipv4.ip_local_port_range='1024 65535', or "
-        f"lower the rate below {(high - low + 1) / _TIME_WAIT_S / demand.together:.3g}/s",
+        "sysctl net.ipv4.ip_local_port_range='1024 65535', send from more addresses with --local-address, or "
+        f"lower the rate below {ports / _TIME_WAIT_S / demand.together:.3g}/s",
     )
 
 
@@ -195,10 +199,11 @@ async def _accepting(endpoint: Endpoint, timeout_s: float) -> tuple[str, ...]:
     async def accepts(address: str) -> bool:
         try:
             async with asyncio.timeout(timeout_s):
-                _, writer = await asyncio.open_connection(address, endpoint.target.port)
+                dialer = Dialer(replace(endpoint, addresses=(address,)), None)
+                transport, _ = await dialer.open(asyncio.Protocol)
         except (OSError, TimeoutError):
             return False
-        writer.close()
+        transport.abort()
         return True
 
     answers = await asyncio.gather(*map(accepts, endpoint.addresses))

@@ -300,7 +300,8 @@ def _local(name: str, count: int) -> str:
     helps = {
         "EMFILE": "too few file descriptors: raise the limit (ulimit -n), or set a --max-in-flight",
         "ENFILE": "the system has too few file descriptors: sysctl fs.file-max",
-        "EADDRNOTAVAIL": "no local port is left: keep connections alive, or widen the range with "
+        "EADDRNOTAVAIL": "no local port is left: keep connections alive, send from more addresses with "
+        "--local-address, or widen the range with "
         "sysctl net.ipv4.ip_local_port_range='1024 65535'; a port stays in TIME_WAIT for a minute after use",
     }
     return f"{seen}: {helps.get(name, 'this machine is at a limit of its network; lower the rate')}"

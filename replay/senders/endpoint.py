@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from logreplay.core.errors import NotPermitted, TargetError
+from logreplay.core.errors import NotPermitted, TargetError, UsageError
+from logreplay.replay.senders.source_addresses import Sources, check_sources, reached_from
 
 _PORTS: Final = {"http": 80, "https": 443}
 _AUTHORITY: Final = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9_.-]+)?\])(?::[0-9]*)?")
@@ -55,10 +56,12 @@ class Endpoint:
     Attributes:
         target: as the user named it.
         addresses: numeric, in the order of the resolver; used in turn. Empty for a unix socket.
+        sources: numeric addresses of this machine from which connections are opened; empty: the system chooses.
     """
 
     target: Target
     addresses: tuple[str, ...]
+    sources: tuple[str, ...] = ()
 
 
 class Dialer:
@@ -70,21 +73,24 @@ class Dialer:
     """
 
     def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None) -> None:
-        self._target, self._tls = endpoint.target, tls
+        self._target = endpoint.target
+        self._tls: dict[str, Any] = {"ssl": tls, "server_hostname": endpoint.target.host} if tls else {}
         self._addresses = cycle(endpoint.addresses or ("",))
+        self._sources = Sources(endpoint.sources) if endpoint.sources else None
 
-    def open(self, made: Callable[[], asyncio.Protocol]) -> Coroutine[Any, Any, Any]:
-        """Open a connection in the running loop, with the protocol that ``made`` returns."""
+    def open(self, made: Callable[[], asyncio.Protocol], client: str | None = None) -> Coroutine[Any, Any, Any]:
+        """Open a connection in the running loop, with the protocol that ``made`` returns.
+
+        Args:
+            made: makes it.
+            client: of the log, whose own the connection is; it has one of the sources. None: the connection is shared.
+        """
         loop, target = asyncio.get_running_loop(), self._target
         if target.path:
             return loop.create_unix_connection(made, target.path)
-        return loop.create_connection(
-            made,
-            next(self._addresses),
-            target.port,
-            ssl=self._tls,
-            server_hostname=target.host if self._tls else None,
-        )
+        if self._sources:
+            return self._sources.connect(made, next(self._addresses), target.port, client, **self._tls)
+        return loop.create_connection(made, next(self._addresses), target.port, **self._tls)
 
 
 def parse_target(text: str) -> Target:
@@ -141,6 +147,26 @@ async def resolve(target: Target) -> Endpoint:
     except (OSError, UnicodeError) as error:
         raise _unresolved(target, error) from None
     return Endpoint(target, tuple(dict.fromkeys(str(info[4][0]) for info in found)))
+
+
+def with_sources(endpoint: Endpoint, sources: tuple[str, ...]) -> Endpoint:
+    """The same endpoint, to which connections are opened from some addresses of this machine.
+
+    Raises:
+        UsageError: the target is a unix socket.
+        TargetError: this machine lacks one, or the target is not reached from any.
+    """
+    if not sources:
+        return endpoint
+    if endpoint.target.path:
+        raise UsageError(f"--local-address and {endpoint.target} exclude each other: a unix socket has no addresses")
+    check_sources(sources)
+    if not (addresses := reached_from(sources, endpoint.addresses)):
+        raise TargetError(
+            f"target {endpoint.target}: {', '.join(endpoint.addresses)} and --local-address {sources[0]} are of "
+            "different versions of IP; name local addresses of the same version"
+        )
+    return replace(endpoint, addresses=addresses, sources=sources)
 
 
 def _unresolved(target: Target, error: Exception) -> TargetError:

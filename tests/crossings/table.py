@@ -57,6 +57,7 @@ _SENDING: Final[Factors] = {
     "allow-target": _option("allow-target", here="127.0.0.1"),
     "no-keep-alive": _flag("no-keep-alive"),
     "by-client": _flag("by-client"),
+    "local-address": _option("local-address", several="127.0.0.2,127.0.0.4-127.0.0.5,::1"),
     "cookies": _flag("cookies"),
     "login": _option("login", pool="logins.csv"),
     "extract": {"-": "", "header": "--extract v=header:Content-Length --use v=header:X-Length"},
@@ -311,6 +312,7 @@ def _rules(command: str) -> list[Rule]:
         rule("--connections", "--cluster", connections="one", workers="cluster"),
         rule(why="standard input is the log", input="stdin", stdin="closed"),
         rule(why="there must be a way to trust", target="tls", trust="-"),
+        rule("--local-address", local_address=..., target="unix"),
         rule(why="there must be a worker", signal="KILL worker/KILL workers", workers="!2"),
         rule("--max-in-flight", "--workers", max_in_flight="one", workers="2"),
         rule("--max-in-flight", "--cluster", max_in_flight="one", workers="cluster"),
@@ -352,6 +354,7 @@ def _rules(command: str) -> list[Rule]:
             rule("duet", "--think", think=...),
             rule("duet", "--auth", auth="aws"),
             rule(why="there must be a way to trust", candidate="tls", trust="-"),
+            rule("--local-address", local_address=..., candidate="unix"),
         ]
     return [
         *paced,

@@ -64,9 +64,10 @@ class ByClientSender(WireSender):
             self._slots.wait(client, one)
             self._watch_expiry()
 
-    def dial(self, seq: int, request: bytes, start: int) -> None:
-        super().dial(seq, request, start)
-        self._own[self._begun[seq][0]] = self.busy[seq]
+    def dial(self, seq: int, request: bytes, start: int, client: str | None = None) -> None:
+        client = self._begun[seq][0]
+        super().dial(seq, request, start, client)
+        self._own[client] = self.busy[seq]
 
     def cancel(self) -> None:
         waiting = list(self._slots.clear())

@@ -113,15 +113,15 @@ class WireSender:
                 return
         self.dial(seq, request, start)
 
-    def dial(self, seq: int, request: bytes, start: int) -> None:
-        """Start an exchange on a new connection."""
+    def dial(self, seq: int, request: bytes, start: int, client: str | None = None) -> None:
+        """Start an exchange on a new connection, which is that of a client alone if one is named."""
         connection = self.busy[seq] = self._connection(self, seq, request, start)
         self.counts.connections += 1
-        self._opening[connection] = self._loop.create_task(self._open(connection))
+        self._opening[connection] = self._loop.create_task(self._open(connection, client))
 
-    async def _open(self, connection: "Connection") -> None:
+    async def _open(self, connection: "Connection", client: str | None) -> None:
         try:
-            await self._dialer.open(lambda: connection)
+            await self._dialer.open(lambda: connection, client)
         except Exception as error:  # whatever it is, the exchange must end
             if local := local_fault(error):
                 self.counts.local[local] += 1

@@ -35,7 +35,7 @@ class Http2ByClientSender(Http2Sender):
         client, rendered = request
         pool = self._pools.get(client)
         if pool is None:
-            pool = self._pools[client] = Pool(self._dial, least=0, most=1, streams=self._each)
+            pool = self._pools[client] = Pool(self._dial, least=0, most=1, streams=self._each, client=client)
         self.begin(pool, seq, rendered, start, latest)
 
     def assign(self, stream: Stream, pool: Pool, now: int, *, new: bool = False) -> bool:

@@ -21,11 +21,13 @@ class Pool:
         least: connections that are opened before one is used for a second request.
         most: connections.
         streams: at once on each connection.
+        client: whose requests they are; None: of all.
     """
 
-    __slots__ = ("_dial", "_free", "_least", "_most", "_streams", "live", "queue")
+    __slots__ = ("_dial", "_free", "_least", "_most", "_streams", "client", "live", "queue")
 
-    def __init__(self, dial: Dial, *, least: float, most: float, streams: float) -> None:
+    def __init__(self, dial: Dial, *, least: float, most: float, streams: float, client: str | None = None) -> None:
+        self.client = client
         self._dial, self._least, self._most, self._streams = dial, least, most, streams
         self.live: set[Http2Connection] = set()
         self._free: dict[Http2Connection, None] = {}

@@ -183,7 +183,7 @@ class Http2Sender:
 
     async def _open(self, connection: Http2Connection) -> None:
         try:
-            await self._dialer.open(lambda: connection)
+            await self._dialer.open(lambda: connection, connection.pool.client)
         except Exception as error:  # whatever it is, the exchanges must end
             if local := local_fault(error):
                 self.counts.local[local] += 1

@@ -1,0 +1,144 @@
+"""Connections are opened from the addresses that were named: in turn, or one for each client."""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import ServerFactory, WebServer, free_port
+from logreplay.cli.main import run
+from logreplay.core.errors import TargetError, UsageError
+from logreplay.replay.senders.endpoint import Endpoint, parse_target, with_sources
+from logreplay.replay.senders.source_addresses import check_sources, parse_sources
+
+CLIENTS = tuple(f"192.0.2.{number}" for number in range(6))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("127.0.0.2", ["127.0.0.2"]),
+        ("127.0.0.2, 127.0.0.9-127.0.0.11,127.0.0.2", ["127.0.0.2", "127.0.0.9", "127.0.0.10", "127.0.0.11"]),
+        ("127.0.1.0/30", ["127.0.1.1", "127.0.1.2"]),
+        ("::1", ["::1"]),
+        ("fd00::1-fd00::3", ["fd00::1", "fd00::2", "fd00::3"]),
+    ],
+)
+def test_addresses_ranges_and_networks_are_read(text: str, found: list[str]) -> None:
+    assert list(parse_sources(text)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("eth0", "'eth0': expected addresses of this machine, such as 127.0.0.2"),
+        ("", "expected addresses"),
+        ("127.0.0.9-127.0.0.2", "the range ends before it begins"),
+        ("127.0.0.1-::1", "the range ends before it begins"),
+        ("127.0.0.1/24", "has host bits set"),
+        ("127.0.0.0/8", "more than 4,096 addresses"),
+        ("fd00::/64", "more than 4,096 addresses"),
+    ],
+)
+def test_what_is_no_address_is_refused(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        parse_sources(text)
+
+
+def test_an_address_that_this_machine_lacks_is_named() -> None:
+    with pytest.raises(TargetError, match=r"--local-address 192\.0\.2\.1: this machine cannot send from it"):
+        check_sources(("127.0.0.2", "192.0.2.1"))
+
+
+def test_only_addresses_of_the_same_version_are_used_and_a_target_needs_one() -> None:
+    both = Endpoint(parse_target("http://localhost:80"), ("::1", "127.0.0.1"))
+    assert with_sources(both, ("127.0.0.2",)).addresses == ("127.0.0.1",)
+    with pytest.raises(TargetError, match="are of different versions of IP"):
+        with_sources(Endpoint(parse_target("http://[::1]:80"), ("::1",)), ("127.0.0.2",))
+    with pytest.raises(UsageError, match="a unix socket has no addresses"):
+        with_sources(Endpoint(parse_target("unix:/run/a"), ()), ("127.0.0.2",))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    frame = pl.DataFrame({
+        "date": "2026-01-01", "time": [f"12:00:{number:02}.000000" for number in range(36)], "latency": 0.01,
+        "xfertime": 0, "thinktime": 0, "bytes": 5, "url": [f"/{number % 6}" for number in range(36)],
+        "rc": 200, "op": "GET", "client": [CLIENTS[number % 6] for number in range(36)],
+    })  # fmt: skip
+    frame.write_csv(tmp_path / "log.csv")
+    return tmp_path / "log.csv"
+
+
+@pytest.fixture
+def server(nginx: ServerFactory) -> WebServer:
+    """nginx, which logs the address of each request; ``files`` names the port of HTTP/2."""
+    port = free_port()
+    answer = f'listen 127.0.0.1:{port} http2; location / {{ return 200 "hello"; }}'
+    made = nginx(server=answer, log_format="$request_uri $remote_addr $connection")
+    return WebServer(made.url, made.log, Path(f"127.0.0.1:{port}"), made.pid)
+
+
+def replayed(server: WebServer, log: Path, *options: object) -> list[list[str]]:
+    """Replay the log; what nginx logged: url, address and connection of each request."""
+    target = f"http://{server.files}" if "--http" in options else server.url
+    words = ("run", log, target, "--tps", 200, *options, "-o", log.with_name("out.csv"), "--force")
+    assert run([str(word) for word in words]) in (0, 3)  # 3: a busy machine
+    return [line.split() for line in server.log.read_text().splitlines() if not line.startswith("/ ")]
+
+
+@pytest.mark.parametrize("ways", [(), ("--http", "2"), ("--workers", "2")])
+def test_connections_use_the_addresses_in_turn(server: WebServer, log: Path, ways: tuple[str, ...]) -> None:
+    words = ("--no-keep-alive", "--local-address", "127.0.0.2,127.0.0.4-127.0.0.5", *ways)
+    seen = Counter(address for _, address, _ in replayed(server, log, *words))
+    assert seen == {f"127.0.0.{number}": 12 for number in (2, 4, 5)}
+
+
+@pytest.mark.parametrize("ways", [(), ("--http", "2"), ("--workers", "2"), ("--cookies",)])
+def test_each_client_has_one_address(server: WebServer, log: Path, ways: tuple[str, ...]) -> None:
+    seen = replayed(server, log, "--by-client", "--local-address", "127.0.0.2-127.0.0.4", *ways)
+    of_client = {url: {address for other, address, _ in seen if other == url} for url, _, _ in seen}
+    assert len(of_client) == 6
+    assert all(len(addresses) == 1 for addresses in of_client.values())
+    assert len(set.union(*of_client.values())) > 1
+
+
+def test_both_targets_of_a_duet_see_the_address(log: Path, server: WebServer) -> None:
+    words = (
+        "duet",
+        log,
+        server.url,
+        server.url.replace("127.0.0.1", "localhost"),
+        "--tps",
+        100,
+        "--local-address",
+        "127.0.0.7",
+        "-q",
+    )
+    run([str(word) for word in (*words, "-o", log.with_name("duet"))])
+    lines = server.log.read_text().splitlines()
+    assert {line.split()[1] for line in lines if not line.startswith("/ ")} == {"127.0.0.7"}
+
+
+def test_a_port_is_taken_for_one_destination_only() -> None:
+    """With one local port left, two servers are reached from one address: the port is chosen with the destination."""
+    code = """
+import asyncio
+from logreplay.replay.senders.endpoint import Dialer, Endpoint, parse_target
+async def main():
+    servers = [await asyncio.start_server(lambda *pair: None, "127.0.0.1", port) for port in (30001, 30002)]
+    for port in (30001, 30002):
+        dialer = Dialer(Endpoint(parse_target(f"127.0.0.1:{port}"), ("127.0.0.1",), ("127.0.0.2",)), None)
+        transport, _ = await dialer.open(asyncio.Protocol)
+        print(transport.get_extra_info("sockname")[1], flush=True)
+asyncio.run(main())
+"""
+    few = "ip link set lo up; echo 40000 40000 > /proc/sys/net/ipv4/ip_local_port_range"
+    few += f"; exec {sys.executable} -c '{code}'"
+    done = subprocess.run(["unshare", "-rn", "sh", "-c", few], capture_output=True, text=True, timeout=30)
+    if "unshare" in done.stderr:
+        pytest.skip("no network namespace can be made")
+    assert done.stdout.split() == ["40000", "40000"], done.stderr
