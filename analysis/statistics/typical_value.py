@@ -205,9 +205,9 @@ def _cleaned(blocks: Floats) -> tuple[Floats, float]:
     return np.where(np.abs(away) > FAR * scatter, level, blocks), scatter
 
 
-def local_medians(values: Floats) -> Floats:
-    """Return (n,) the median of each value and its nearest neighbours, 11 in all; of fewer values that of all."""
-    width = min(_NEIGHBOURS, len(values))
+def local_medians(values: Floats, neighbours: int = _NEIGHBOURS) -> Floats:
+    """Return (n,) the median of each value and its nearest neighbours, so many in all; of fewer values that of all."""
+    width = min(neighbours, len(values))
     medians = np.median(sliding_window_view(values, width), axis=1)
     found: Floats = medians[np.clip(np.arange(len(values)) - width // 2, 0, len(medians) - 1)]
     return found

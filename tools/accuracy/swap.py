@@ -69,8 +69,10 @@ CELLS: Final = (
 )
 
 
-def judged(cell: Cell, number: int, seed: int, slower: float, *, swap: bool = True) -> Iterator[list[Change]]:
-    """Yield the changes of duets in which the candidate's work takes so much longer: of all, of percentiles."""
+def judged(
+    cell: Cell, number: int, seed: int, slower: float, *, swap: bool = True, percentiles: bool = False
+) -> Iterator[list[Change]]:
+    """Yield the changes of duets in which the candidate's work takes so much longer: of all, and of percentiles."""
     rng = np.random.default_rng(seed)
     for first in range(0, number, BATCH):
         at, sides, turns, second = _duets(cell, min(BATCH, number - first), rng, slower, swap=swap)
@@ -80,7 +82,7 @@ def judged(cell: Cell, number: int, seed: int, slower: float, *, swap: bool = Tr
             change = typical_change(pl.DataFrame({"scheduled": times, "log": np.log(new / old), **more}))
             tables = [pl.DataFrame({"scheduled": times, "response": side, **more}) for side in (old, new)]
             assert change
-            yield [change.change(), *together(ratio_changes(tables)).values()]
+            yield [change.change(), *(together(ratio_changes(tables)).values() if percentiles else ())]
 
 
 def _duets(
@@ -122,17 +124,21 @@ def table(runs: int, seed: int) -> str:
         "| by a percentile | 3 % found | 10 % found | 10 %: interval holds the mean of the estimates |",
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
-    for place, cell in enumerate(CELLS):
-        first = seed + 10 * place
-        plain = [any_differs(found[:1], AT_ONCE_TOLERANCE) for found in judged(cell, runs, first, 1.0, swap=False)]
-        equal, three, ten = ([*judged(cell, runs, first + at, slower)] for at, slower in enumerate(_SLOWER))
-        truth = float(np.exp(np.mean([math.log(found[0].ratio) for found in ten])))
-        figures = [
-            plain,
-            [any_differs(found[:1], AT_ONCE_TOLERANCE) for found in equal],
-            [any_differs(found[1:], AT_ONCE_TOLERANCE) for found in equal],
-            *([found[0].verdict(AT_ONCE_TOLERANCE) == "slower" for found in each] for each in (three, ten)),
-            [found[0].low <= truth <= found[0].high for found in ten],
-        ]
-        lines.append(f"| {cell.name} | {' | '.join(f'{np.mean(each):.1%}' for each in figures)} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(line(cell, runs, seed + 10 * place) for place, cell in enumerate(CELLS))])
+
+
+def line(cell: Cell, runs: int, seed: int) -> str:
+    """One row of the table."""
+    plain = [any_differs(found, AT_ONCE_TOLERANCE) for found in judged(cell, runs, seed, 1.0, swap=False)]
+    equal, three, ten = (
+        [*judged(cell, runs, seed + at, slower, percentiles=slower == 1)] for at, slower in enumerate(_SLOWER)
+    )
+    truth = float(np.exp(np.mean([math.log(found[0].ratio) for found in ten])))
+    figures = [
+        plain,
+        [any_differs(found[:1], AT_ONCE_TOLERANCE) for found in equal],
+        [any_differs(found[1:], AT_ONCE_TOLERANCE) for found in equal],
+        *([found[0].verdict(AT_ONCE_TOLERANCE) == "slower" for found in each] for each in (three, ten)),
+        [found[0].low <= truth <= found[0].high for found in ten],
+    ]
+    return f"| {cell.name} | {' | '.join(f'{np.mean(each):.1%}' for each in figures)} |"
