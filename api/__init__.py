@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from logreplay.options.parameters import (
         DuetOptions,
         FindOptions,
+        PlanOptions,
         ProgressOptions,
         RequestOptions,
         RunOptions,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
         SessionOptions,
         SweepOptions,
     )
+    from logreplay.plan_result import PlanResult
+    from logreplay.planning import plan
     from logreplay.readings import analyze, capacity, compare
     from logreplay.results import Result, RunResult
     from logreplay.settings_files.reading import settings
@@ -57,6 +60,8 @@ _HOMES = {
     "convert": "logreplay.conversion",
     "InspectResult": "logreplay.inspect_result",
     "inspect": "logreplay.log_inspection",
+    "PlanResult": "logreplay.plan_result",
+    "plan": "logreplay.planning",
     "Result": "logreplay.results",
     "RunResult": "logreplay.results",
     **dict.fromkeys(("analyze", "capacity", "compare"), "logreplay.readings"),
@@ -67,7 +72,7 @@ _HOMES = {
     "settings": "logreplay.settings_files.reading",
     **dict.fromkeys(
         (
-            *("RunOptions", "SweepOptions", "FindOptions", "DuetOptions"),
+            *("RunOptions", "SweepOptions", "FindOptions", "DuetOptions", "PlanOptions"),
             *("RequestOptions", "SenderOptions", "SessionOptions", "ProgressOptions"),
         ),
         "logreplay.options.parameters",
@@ -88,6 +93,8 @@ __all__ = [
     "LogError",
     "LogreplayError",
     "NotPermitted",
+    "PlanOptions",
+    "PlanResult",
     "ProgressOptions",
     "Request",
     "RequestOptions",
@@ -112,6 +119,7 @@ __all__ = [
     "find",
     "inspect",
     "parsers",
+    "plan",
     "run",
     "serve",
     "settings",

@@ -15,7 +15,7 @@ from functools import wraps
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
-from logreplay import conversion, functions, log_inspection, readings
+from logreplay import conversion, functions, log_inspection, planning, readings
 from logreplay.calling.busy import only_run
 from logreplay.calling.callbacks import reason
 from logreplay.calling.child import CANCEL, ChildCall, ChildEnded
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_SENDING: Final = ("run", "sweep", "find", "duet")
+_SENDING: Final = ("run", "sweep", "find", "duet", "plan")
 _OWN: Final = ("log", "target", "rates", "baseline", "candidate")
 """Parameters that are no options."""
 _HOMES: Final = {
-    **dict.fromkeys(_SENDING, functions),
+    **dict.fromkeys(("run", "sweep", "find", "duet"), functions),
+    "plan": planning,
     **dict.fromkeys(("compare", "capacity", "analyze"), readings),
     "convert": conversion,
     "inspect": log_inspection,
@@ -59,7 +60,7 @@ def asynchronous(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]
         if name not in _SENDING:
             return await _InChild(function, given, parameters).ended()  # type: ignore[no-any-return]  # of `function`
         read(name, {key: value for key, value in parameters.items() if key not in _OWN})
-        if not (log is None or isinstance(log, str | PathLike)):
+        if not (log is None or isinstance(log, str | PathLike) or name == "plan"):
             log = python_log(log)
         parameters.pop("log", None)
         here = isinstance(log, RequestsFrom) or callable(named.get("hook"))
@@ -271,6 +272,7 @@ if TYPE_CHECKING:
     compare = asynchronous(readings.compare)
     convert = asynchronous(conversion.convert)
     inspect = asynchronous(log_inspection.inspect)
+    plan = asynchronous(planning.plan)
 else:
 
     def __getattr__(name: str) -> Any:

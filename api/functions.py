@@ -58,7 +58,7 @@ def run(
     from logreplay.calls.run_call import RunCall
     from logreplay.runs.single import run_once
 
-    values, listener, output = _read("run", options)
+    values, listener, output = read_call("run", options)
     junit, history = values.pop("junit"), values.pop("history")
     call = RunCall(
         log=named(log),
@@ -100,7 +100,7 @@ def sweep(
     from logreplay.calls.sweep_call import SweepCall
     from logreplay.runs.curve import sweep_once
 
-    values, listener, output = _read("sweep", options)
+    values, listener, output = read_call("sweep", options)
     place = values["resume"] or output
     call = SweepCall(
         log=named(log),
@@ -137,7 +137,7 @@ def find(log: "AnyLog | None", target: str | None = None, **options: Unpack["Fin
     from logreplay.runs.rate_search import find_once
 
     options["seed"] = seed_of(options.get("seed"))
-    values, listener, output = _read("find", options)
+    values, listener, output = read_call("find", options)
     junit = values.pop("junit")
     call = FindCall(
         log=named(log),
@@ -173,7 +173,7 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
     from logreplay.options.answer_rules import AnswerRules
     from logreplay.runs.pair import duet_once
 
-    values, listener, output = _read("duet", options)
+    values, listener, output = read_call("duet", options)
     junit, history = values.pop("junit"), values.pop("history")
     if (source := named(log)) is None:
         raise UsageError("log: name a log to send to both targets")
@@ -235,17 +235,21 @@ def _target(target: str | None) -> str | None:
     return None if target is None else value_of("target", TEXT, target)
 
 
-def _read(function: str, options: Mapping[str, object]) -> tuple[dict[str, Any], Callbacks, Path | None]:
+def read_call(
+    function: str, options: Mapping[str, object], apart: Sequence[str] = ()
+) -> tuple[dict[str, Any], Callbacks, Path | None]:
     """The values of a call that sends, its listener, and its output.
 
     Args:
         function: its name.
         options: its keywords.
+        apart: parameters that do not say what is sent, or how.
 
     Raises:
         UsageError: a parameter is wrong.
     """
     values = read(function, options)
+    kept = {name: values.pop(name) for name in apart}
     stops, progress, output = values.pop("stop"), values.pop("progress"), values.pop("output")
     functions = [each for each in stops if callable(each)]
     listener = Callbacks(progress, functions)
@@ -256,7 +260,7 @@ def _read(function: str, options: Mapping[str, object]) -> tuple[dict[str, Any],
         "stop_at": [each for each in stops if not callable(each)],
         "stop_asked": (lambda: listener.asked) if functions else None,
     }
-    return values, listener, output
+    return values | kept, listener, output
 
 
 def _judged(

@@ -17,6 +17,7 @@ SHORT_HELP: Final = {
     "run": "Replay a log once.",
     "sweep": "Replay a log at several rates; find saturation.",
     "find": "Find the highest rate that keeps a bound.",
+    "plan": "Say how many machines the demand of a log needs.",
     "duet": "Compare two versions, side by side.",
     "analyze": "Make tables, pictures and a report of a result log.",
     "seconds": "Print the per-second table of a result log.",

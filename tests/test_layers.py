@@ -31,12 +31,12 @@ ORDER = {
     ),
     "analysis": (
         "format_time", "notebook_view", "statistics", "response_diff", "search", "input", "tables", "demand", "verdict",
-        "summary", "analyze", "pooled_sweeps", "output", "api", "__init__",
+        "summary", "analyze", "pooled_sweeps", "planning", "output", "api", "__init__",
     ),
     "api": (
         "options", "settings_files", "inputs", "calling", "calls", "scratch", "result_tables", "result_folder",
-        "results", "folder_results", "duet_result", "convert_result", "inspect_result", "runs", "readings",
-        "conversion", "log_inspection", "functions",
+        "results", "folder_results", "duet_result", "convert_result", "inspect_result", "plan_result", "runs",
+        "readings", "conversion", "log_inspection", "functions", "planning",
         "aio", "__init__",
     ),
     "cli": (
@@ -121,6 +121,14 @@ ACTING = {
         "analysis/output": {"log_page", "template"},
         "analysis/output/plots": {"demand"},
         "api": {"inspect_result", "log_inspection"},
+    },
+    "plans: tested by tests/cli/commands/test_plan.py": {
+        "analysis/planning": {"wording"},
+        "analysis/output": {"plan_page"},
+        "analysis/output/plots": {"planning"},
+        "api": {"plan_result", "planning"},
+        "api/calls": {"plan_call"},
+        "api/options": {"plan_options"},
     },
 }  # fmt: skip
 """Modules without a test module of their own, since they act: on what, and where they are tested."""

@@ -45,6 +45,7 @@ class LogProfiler:
         failed = {f"{digit}xx": (pl.col("rc") // 100 == digit) for digit in (4, 5)}
         self._seconds = CountsByKey("second", most=None)  # not more than the log has seconds
         self._by_route = CountsByKey("op", "route", sums={**failed, "bytes": pl.col("bytes")})
+        self._by_hour = CountsByKey("hour", "op", "route")
         self._times = CountsByKey("op", "route", "time", most=_MOST_TIMES)
         self._tallies = {name: CountsByKey(name) for name in ("rc", "op", "protocol", "agent", "without_body")}
         self._clients = CountsByKey("client", "agent_hash")
@@ -61,13 +62,21 @@ class LogProfiler:
         micros = ((pl.col("latency").fill_null(0) + pl.col("xfertime").fill_null(0)) * 1e6).round().cast(pl.Int64)
         rows = rows.with_columns(*absent).with_columns(
             second=pl.col("start") // SECOND,
+            hour=pl.col("start") // (rates.HOUR * SECOND),
             route=pl.Series(self._routes.of(rows["url"])),
             time=_three_digits(micros),
             without_body=pl.col("op").is_in(_WITH_BODY) & ~bodies,
             agent_hash=pl.when(pl.col("agent").is_not_null()).then(pl.col("agent").hash()),
         )
         self._headers = self._headers or (HEADERS in rows.columns and rows[HEADERS].count() > 0)
-        for tally in (self._seconds, self._by_route, self._times, self._clients, *self._tallies.values()):
+        for tally in (
+            self._seconds,
+            self._by_route,
+            self._by_hour,
+            self._times,
+            self._clients,
+            *self._tallies.values(),
+        ):
             tally.add(rows)
 
     def profile(self) -> "LogProfile | None":
@@ -99,6 +108,8 @@ class LogProfiler:
         named_counts |= {"agents": self._tallies["agent"], "methods": self._tallies["op"]}
         cut = tuple(name for name, counts in named_counts.items() if counts.others)
         total = int(seconds["requests"].sum())
+        by_hour = self._by_hour.table()
+        peak_hour = _busiest(by_hour)
         routes = named(self._by_route.table()).with_columns(
             share=pl.col("requests") / total, bytes=pl.col("bytes") / pl.col("requests")
         )
@@ -111,6 +122,8 @@ class LogProfiler:
             zone=self._zone,
             seconds=seconds,
             routes=routes.select(*first, pl.exclude(first)),
+            peak_hour=peak_hour * rates.HOUR,
+            peak_routes=named(by_hour.filter(pl.col("hour") == peak_hour).drop("hour")),
             statuses=tallies["rc"].rename({"rc": "status"}).sort("status"),
             methods=tallies["op"].rename({"op": "method"}),
             protocols=tallies["protocol"].drop_nulls(),
@@ -131,6 +144,8 @@ class LogProfile:
         seconds: ``second``, ``requests``: seconds with a request, ascending.
         routes: ``method``, ``route``, ``requests``, ``share``, ``4xx``, ``5xx``, ``bytes`` (mean), and, where the log
             has response times, ``p50``, ``p90``, ``p99``, rounded to three digits; most requests first.
+        peak_hour: the second in which the busiest hour of UTC begins.
+        peak_routes: ``method``, ``route``, ``requests`` of that hour.
         statuses, methods, protocols: the value and ``requests``.
         agents: ``agent``, ``requests``, ``bot``: whether it names itself as a program.
         clients: ``client``, ``requests``, ``agents`` (different ones).
@@ -142,6 +157,8 @@ class LogProfile:
     zone: str
     seconds: pl.DataFrame
     routes: pl.DataFrame
+    peak_hour: int
+    peak_routes: pl.DataFrame
     statuses: pl.DataFrame
     methods: pl.DataFrame
     protocols: pl.DataFrame
@@ -236,6 +253,12 @@ def profile_of(parts: Iterable[pl.DataFrame], zone: str = "UTC") -> LogProfile |
     for rows in parts:
         profiler.add(rows)
     return profiler.profile()
+
+
+def _busiest(by_hour: pl.DataFrame) -> int:
+    """The hour with the most requests, the first of them."""
+    totals = by_hour.group_by("hour").agg(pl.col("requests").sum()).sort("requests", "hour", descending=[True, False])
+    return int(totals["hour"][0])
 
 
 def _three_digits(micros: pl.Expr) -> pl.Expr:

@@ -83,6 +83,11 @@ def busiest(seconds: Ints, counts: Ints, window: int) -> Peak | None:
     return Peak(window, int(seconds[at]), int(inside[at]))
 
 
+def busiest_within(seconds: Ints, counts: Ints, window: int) -> int:
+    """Requests in the busiest window of a part of a log; 0 if it is empty."""
+    return int(_in_window(seconds, counts, window).max(initial=0))
+
+
 def steepest(seconds: Ints, counts: Ints, window: int) -> Rise | None:
     """The two neighbouring windows with the largest rise of the rate; None if it may be chance, or there are none."""
     if seconds[-1] - seconds[0] + 1 < 2 * window:

@@ -25,6 +25,7 @@ class SendingCall:
 
     Attributes:
         log: what to replay; None: the bundled log.
+        of: the log that it was made of, in words; empty: ``log`` itself.
         request_rules, sender_rules, telling: what and how to send, and whom to tell.
         stop_at: conditions that end the call.
         stop_asked: returns why a function of the caller wants the call to end; empty if none does. None: there is none.
@@ -33,6 +34,7 @@ class SendingCall:
     """
 
     log: "Log | None"
+    of: str = ""
     request_rules: RequestRules = field(default_factory=RequestRules)
     sender_rules: SenderRules = field(default_factory=SenderRules)
     telling: Telling = field(default_factory=Telling)

@@ -105,6 +105,8 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Clash("settle", "vusers", "use a longer --for instead", "sweep"),
     Clash("settle", "arrivals=log", "use a longer --for instead", "sweep"),
     Clash("output", "resume", "a resumed sweep stays in its folder", "sweep"),
+    Clash("growth", "forecast", "the forecast is the demand to come; leave out one of them", "plan"),
+    Clash("per_machine_of", "forecast", "the forecast is the demand of all machines; leave out one of them", "plan"),
     Clash("noise", "alternate", "--noise needs all responses to one request, and --alternate sends it to one target",
           "duet", ""),
     Clash("swap", "alternate", "--swap compares both responses to one request, and --alternate sends it to one target",
@@ -163,7 +165,8 @@ def check(command: str, values: Mapping[str, Any]) -> None:
 
 def rows(command: str) -> list[Clash | Needs]:
     """The rows of a command."""
-    return [row for row in ROWS if command in row.commands.split()]
+    searching = {command, "find"} if command == "plan" else {command}
+    return [row for row in ROWS if searching & {*row.commands.split()}]
 
 
 def gives_way(command: str) -> Mapping[str, Set[str]]:

@@ -172,6 +172,68 @@ class FindOptions(_CommonOptions, total=False):
     demo_target: bool
 
 
+class PlanOptions(SenderOptions, SessionOptions, ProgressOptions, total=False):
+    """The parameters of `logreplay.plan`."""
+
+    results: File | None
+    growth: Share | None
+    forecast: File | None
+    per_machine_of: int | None
+    headroom: Share
+    survive: int
+    price: float | None
+    reaction: Seconds | None
+    prove: bool
+    format: str
+    timezone: str | None
+    time_unit: Literal["s", "ms", "us", "ns"] | None
+    stamped: Literal["start", "end"] | None
+    since: str | None
+    until: str | None
+    match: str | None
+    exclude: str | None
+    status: str | None
+    client: str | None
+    p50: Seconds | None
+    p90: Seconds | None
+    p95: Seconds | None
+    p99: Seconds | None
+    p999: Seconds | None
+    p9999: Seconds | None
+    p99999: Seconds | None
+    mean: Seconds | None
+    max: Seconds | None
+    arrivals: Literal["poisson", "even"] | None
+    max_errors: Share
+    start: float
+    max_tps: float | None
+    precision: Share
+    trial: Seconds | None
+    methods: str | Iterable[str]
+    shuffle: bool
+    random: bool
+    seed: int | None
+    rewrite: str | Sequence[str]
+    param: str | Mapping[str, str] | Sequence[str]
+    header: str | Mapping[str, str] | Sequence[str]
+    host: str | None
+    agent: str | None
+    referer: str | None
+    no_cache: bool
+    body: str | None
+    auth: "str | Scheme | None"
+    hook: "str | Hook | None"
+    stop: str | StopFunction | Sequence[str | StopFunction]
+    trials: int
+    budget: Seconds
+    workers: int | None
+    cluster: "str | Client | None"
+    output: File | None
+    force: bool
+    plots: bool
+    demo_target: bool
+
+
 class DuetOptions(_CommonOptions, total=False):
     """The parameters of `logreplay.duet`."""
 

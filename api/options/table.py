@@ -13,6 +13,7 @@ from logreplay.options import kinds as k
 from logreplay.options.kinds import choice, percent, whole
 from logreplay.options.option import Option
 from logreplay.options.other_commands import OTHERS
+from logreplay.options.plan_options import NOT_PLANNED, PLAN
 
 _SENDING: Final = "run sweep find duet"
 _BOUNDS: Final = {
@@ -22,6 +23,7 @@ _BOUNDS: Final = {
 """Statistics of the response time that can be bounded, as people write them."""
 # fmt: off
 TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
+    *PLAN,
     ("Bounds", tuple(
         Option("find", name, k.DURATION, f"Bound on the {spoken} response time.", "D")
         for name, spoken in _BOUNDS.items()
@@ -206,7 +208,19 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
 # fmt: on
 """The options by the title of their group in the help; each group in its order."""
 GROUPS: Final = (
-    *("Most used", "Bounds", "Load", "Requests", "Connection", "Sessions", "Stop conditions", "Comparison", "Output"),
+    *(
+        "Most used",
+        "Plan",
+        "Demand",
+        "Bounds",
+        "Load",
+        "Requests",
+        "Connection",
+        "Sessions",
+        "Stop conditions",
+        "Comparison",
+        "Output",
+    ),
     *("Live", "Several machines"),
 )
 """The titles, in the order of the help."""
@@ -215,6 +229,7 @@ MOST_USED: Final[Mapping[str, Sequence[str]]] = {
     "sweep": ("duration", "warmup", "repeat", "output", "allow_target"),
     "find": ("p99", "max_errors", "tps", "output", "allow_target"),
     "duet": ("tps", "speed", "duration", "output", "allow_target"),
+    "plan": ("p99", "results", "growth", "output", "allow_target"),
 }
 
 
@@ -225,9 +240,14 @@ def options_of(command: str, *, python: bool = False) -> list[Option]:
     return [
         option
         for option in among
-        if command in option.commands.split() and option.only != absent
+        if _has(command, option) and option.only != absent
         if not (python and command in option.refused.split())
     ]
+
+
+def _has(command: str, option: Option) -> bool:
+    commands = option.commands.split()
+    return command in commands or (command == "plan" and "find" in commands and option.name not in NOT_PLANNED)
 
 
 def grouped(command: str, options: Sequence[Option]) -> dict[str, list[Option]]:

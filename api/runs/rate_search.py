@@ -166,7 +166,7 @@ class _RateSearch:
         return FindResult(summary=summary, files=(rows,), checks=checks, by_rule=hit, left_out=left_out(self.requests))
 
     def _about(self, findings: "list[dict[str, Any]]", more: dict[str, Any], *, answered: bool = True) -> About:
-        log, said = str(self.call.log or BUNDLED), self.call.as_summary()
+        log, said = self.call.of or str(self.call.log or BUNDLED), self.call.as_summary()
         return About(log, self.url, said, findings, more=more, answered=answered)
 
     def _unfinished(self, why: str) -> str:

@@ -1,0 +1,50 @@
+"""Writes the page of a plan: its answer, facts, pictures and tables."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, Final
+
+from logreplay.analysis.demand.rates import DAYS
+from logreplay.analysis.format_time import show_rate
+from logreplay.analysis.output.html import shown, svg
+from logreplay.analysis.output.plots import planning
+from logreplay.analysis.output.template import rendered
+from logreplay.analysis.planning.machines import cost
+from logreplay.analysis.planning.plan import Plan
+from logreplay.analysis.planning.proof import Proof
+
+_SIZE: Final = (8.6, 3.6)
+
+
+def html(title: str, plan: Plan, answer: str, facts: Iterable[tuple[str, str]], proofs: Sequence[Proof]) -> str:
+    """Return the page as the text of an HTML file.
+
+    Args:
+        title: names the log.
+        plan: demand, supply and machines.
+        answer: the answer in a sentence.
+        facts: name and text of each.
+        proofs: replays of the busiest minute.
+    """
+    page = rendered(
+        "plan.html.j2",
+        {"shown": shown, "rate": show_rate},
+        title=title,
+        answer=answer,
+        facts=[*facts],
+        demand=plan.demand,
+        machines=plan.machines,
+        pictures=_pictures(plan),
+        week=list(plan.week.iter_rows(named=True)),
+        days=DAYS,
+        cost=cost(plan.number.number, plan.week, plan.reserve),
+        proofs=proofs,
+    )
+    return page.encode("utf-8", "replace").decode()
+
+
+def _pictures(plan: Plan) -> list[tuple[str, Any]]:
+    drawn = {"Demand and supply": planning.demand_and_supply}
+    if plan.week.height > 1:
+        drawn["Machines by hour of the week"] = planning.week
+    return [(name, svg(partial(draw, plan=plan), _SIZE, name)) for name, draw in drawn.items()]

@@ -1,0 +1,118 @@
+"""The target of an autoscaler: the load per pod at which new pods serve before the old ones are overloaded.
+
+A horizontal autoscaler asks for so many pods that each gets the target, and does nothing within a tenth of it. Until
+new pods serve, a reaction time passes: the window of the metric, the period of the controller, the start of a pod. So
+the pods that the load of now asks for must carry the load of then.
+
+Source: Kubernetes, "Horizontal Pod Autoscaling": desired = ceil(current × metric / target), tolerance 0.1, sync period
+15 s, and for scaling down the most of the last 300 s.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from logreplay.analysis.statistics.quantiles import Floats, Ints
+
+SYNC_S: Final = 15
+TOLERANCE: Final = 0.1
+STABILIZATION_S: Final = 300
+WINDOW_S: Final = 60
+"""The window of the metric."""
+_BINS: Final = WINDOW_S // SYNC_S
+_MOST_LEAST: Final = 200
+"""Least numbers of pods that are tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingTarget:
+    """The settings of an autoscaler, and their effect on the traffic of the log.
+
+    Attributes:
+        rate: requests/s per pod.
+        concurrency: requests in flight per pod; None: response times are unknown.
+        least, most: pods.
+        mean: pods, over the log.
+        rise: the factor by which the load rises at most within the reaction time, where the least pods do not carry it.
+        at: the second since 1970 in which this rise ends; None: the least pods carry everything.
+        reaction: seconds.
+    """
+
+    rate: float
+    concurrency: float | None
+    least: int
+    most: int
+    mean: float
+    rise: float
+    at: int | None
+    reaction: float
+
+
+def scaling_target(
+    seconds: Ints, counts: Ints, *, factor: float, carries: float, mean: float | None, reaction: float, most: int
+) -> ScalingTarget | None:
+    """The target with the fewest pods on average that carries all of a log; None if the log is too short.
+
+    Args:
+        seconds, counts: requests in each second with a request.
+        factor: of growth.
+        carries: rate of one pod within the bound, without its headroom, requests/s.
+        mean: its mean response time near that rate, seconds.
+        reaction: seconds from a rise until new pods serve.
+        most: pods that carry the busiest minute.
+    """
+    load = _load(seconds, counts) * factor
+    ahead = math.ceil(reaction / SYNC_S)
+    if len(load) <= ahead + 1:
+        return None
+    now, then = load[:-ahead], load[ahead:]
+    seen = _most_of_last(now, STABILIZATION_S // SYNC_S)
+    found = [
+        each
+        for least in range(1, min(most, _MOST_LEAST) + 1)
+        if (each := _with_least(seen, then, carries, least, most))
+    ]
+    target, least, pods, at = min(found, key=lambda each: (each[2], each[1]))
+    return ScalingTarget(
+        rate=target,
+        concurrency=None if mean is None else target * mean,
+        least=least,
+        most=max(most, least),
+        mean=pods,
+        rise=carries / (1 + TOLERANCE) / target,
+        at=None if at is None else int(seconds[0]) + WINDOW_S + (at + ahead) * SYNC_S,
+        reaction=reaction,
+    )
+
+
+def _load(seconds: Ints, counts: Ints) -> Floats:
+    """Requests/s of the last window, each period of the controller."""
+    bins = np.bincount((seconds - seconds[0]) // SYNC_S, counts)
+    if len(bins) < _BINS:
+        return np.zeros(0)
+    return np.asarray(np.convolve(bins, np.ones(_BINS), "valid") / WINDOW_S)
+
+
+def _most_of_last(load: Floats, periods: int) -> Floats:
+    """The most of the last periods, at each."""
+    padded = np.concatenate((np.full(periods - 1, -math.inf), load))
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, periods).max(axis=1))
+
+
+def _with_least(
+    seen: Floats, then: Floats, carries: float, least: int, most: int
+) -> tuple[float, int, float, int | None] | None:
+    """Target, least pods, pods on average, and the place of the rise that decides; None if no target carries it."""
+    whole = carries / (1 + TOLERANCE)
+    beyond = np.flatnonzero(then > least * carries)
+    if not len(beyond):
+        return whole, least, float(least), None
+    allowed = whole * seen[beyond] / then[beyond]
+    at = int(np.argmin(allowed))
+    target = min(float(allowed[at]), whole)
+    if target <= 0:
+        return None
+    pods = np.clip(np.ceil(seen / target - 1e-9), least, most)
+    return target, least, float(pods.mean()), int(beyond[at])

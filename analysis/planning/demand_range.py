@@ -1,0 +1,114 @@
+"""The demand to plan for: the busiest windows of a log, and how far those of the next weeks may be from them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from logreplay.analysis.demand import rates
+from logreplay.analysis.demand.log_profile import LogProfile
+from logreplay.analysis.demand.rates import HOUR, MINUTE
+from logreplay.analysis.statistics.estimates import student
+from logreplay.analysis.statistics.quantiles import Ints
+
+WINDOWS: Final = {"second": 1, "minute": MINUTE, "hour": HOUR}
+"""The windows whose busiest one is planned for, by name: seconds."""
+WEEK_S: Final = 7 * 24 * HOUR
+WEEKS: Final = 4
+"""The last so many weeks are the forecast of each hour of the week: the median of them, from the least to the most."""
+_CONFIDENCE: Final = 0.9
+_CHOSEN: Final = 2.5
+"""Standard deviations by which the busiest of some hundred equal windows is above their mean, by chance."""
+_NEXT: Final = 1.0
+"""Standard deviations by which the busiest of as many other windows may be above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemandRange:
+    """A rate that machines have to carry, requests/s.
+
+    Attributes:
+        rate: the busiest window of the log, times growth.
+        low, high: ends of the range of the busiest window of as long a time to come.
+    """
+
+    rate: float
+    low: float
+    high: float
+
+    def times(self, factor: float) -> "DemandRange":
+        """So many times as much."""
+        return DemandRange(self.rate * factor, self.low * factor, self.high * factor)
+
+
+def demand(profile: LogProfile, factor: float = 1.0) -> Mapping[str, DemandRange]:
+    """The demand in the busiest second, minute and hour; windows longer than the log are left out.
+
+    The range has two parts. Chance: even at a constant rate, windows of equal length differ, by their index of
+    dispersion, and the busiest is the one that chance favours most. Change: the busiest windows of whole weeks differ
+    by more; two weeks or more show by how much (the range of a prediction, by the distribution of Student).
+
+    Args:
+        profile: the contents of the log.
+        factor: of growth, and of front ends whose logs are not at hand.
+    """
+    seconds, counts = profile.seconds["second"].to_numpy(), profile.seconds["requests"].to_numpy()
+    found = {}
+    for name, peak in profile.peaks.items():
+        length = WINDOWS[name]
+        dispersion = profile.dispersion["second" if name == "second" else "minute"]
+        chance = math.sqrt(peak.requests * (1.0 if math.isnan(dispersion) else max(dispersion, 1.0))) / length
+        change = spread(weekly_peaks(seconds, counts, length))
+        low = min(max(peak.rate - _CHOSEN * chance, 0.0), peak.rate / change)
+        found[name] = DemandRange(peak.rate, low, max(peak.rate + _NEXT * chance, peak.rate * change)).times(factor)
+    return found
+
+
+def weeks(profile: LogProfile) -> int:
+    """Whole weeks in a log."""
+    return profile.span // WEEK_S
+
+
+def weekly_peaks(seconds: Ints, counts: Ints, window: int) -> Ints:
+    """Requests in the busiest window of each whole week, counted from the end of the log, (weeks,)."""
+    whole = int(seconds[-1] - seconds[0] + 1) // WEEK_S
+    edges = np.searchsorted(seconds, seconds[-1] + 1 - WEEK_S * np.arange(whole, -1, -1))
+    found = [rates.busiest_within(seconds[low:high], counts[low:high], window) for low, high in pairwise(edges)]
+    return np.array(found, np.int64)
+
+
+def spread(peaks: Ints) -> float:
+    """The factor by which the busiest of some other weeks may differ from the busiest of these; 1: unknown."""
+    if len(peaks) < 2 or not peaks.all():
+        return 1.0
+    return math.exp(student(_CONFIDENCE, len(peaks) - 1) * float(np.log(peaks).std(ddof=1)))
+
+
+def by_hour(profile: LogProfile, factor: float = 1.0) -> pl.DataFrame:
+    """The demand of each hour of the week that the log covers, by the busiest minute of the clock.
+
+    From four whole weeks on the seasonal-naive forecast: the median of the last four same hours, from the least to the
+    most of them. With fewer weeks the most of all, with the chance of a count as its range.
+
+    Returns:
+        ``day`` (0: Monday), ``hour``, ``rate``, ``low``, ``high`` (requests/s).
+    """
+    table = profile.hours.with_columns(
+        day=pl.col("hour").dt.weekday() - 1, clock=pl.col("hour").dt.hour(), whole=pl.col("covered") >= HOUR
+    )
+    table = table.filter(pl.col("whole") | ~pl.col("whole").any().over("day", "clock"))
+    past = pl.col("busiest_minute").sort_by("hour")
+    if weeks(profile) >= WEEKS:
+        last = past.tail(WEEKS)
+        found = {"rate": last.median(), "low": last.min(), "high": last.max()}
+    else:
+        dispersion = profile.dispersion["minute"]
+        chance = ((1.0 if math.isnan(dispersion) else max(dispersion, 1.0)) * past.max() / MINUTE).sqrt()
+        low, high = past.max() - _CHOSEN * chance, past.max() + _NEXT * chance
+        found = {"rate": past.max(), "low": low.clip(0), "high": high}
+    grouped = table.group_by("day", "clock").agg(**found).sort("day", "clock").rename({"clock": "hour"})
+    return grouped.with_columns(pl.col("rate", "low", "high") * factor)

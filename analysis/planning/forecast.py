@@ -1,0 +1,131 @@
+"""A forecast of the demand as a table of times and rates, and the growth that it means for a log."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+
+from logreplay.analysis.demand import rates
+from logreplay.analysis.demand.log_profile import LogProfile
+from logreplay.analysis.demand.rates import HOUR, MINUTE
+from logreplay.analysis.statistics.quantiles import Floats, Ints
+from logreplay.core.errors import LogreplayError, UsageError
+
+_COLUMNS: Final = ["time", "rate"]
+_MOST: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Rates of times to come.
+
+    Attributes:
+        at: (n,) first second of each, since 1970, UTC, ascending.
+        rates: (n,) mean requests/s until the next one.
+        step: seconds from one to the next.
+    """
+
+    at: Ints
+    rates: Floats
+    step: int
+
+    def growth(self, profile: LogProfile) -> float:
+        """By what factor the highest rate of the forecast is above the busiest window of the log of the same length.
+
+        Raises:
+            UsageError: the log is shorter than a step of the forecast.
+        """
+        seconds, counts = profile.seconds["second"].to_numpy(), profile.seconds["requests"].to_numpy()
+        peak = rates.busiest(seconds, counts, self.step)
+        if peak is None:
+            raise UsageError(
+                f"--forecast has a rate for each {self.step:,} s, and the log is {profile.span:,} s long: use a longer "
+                "log, or a forecast with shorter steps"
+            )
+        return float(self.rates.max()) / peak.rate
+
+    def by_hour(self, zone: str, minute: float) -> pl.DataFrame:
+        """The demand of each hour of the week: the highest rate of the forecast in it.
+
+        Args:
+            zone: time zone of the hours.
+            minute: the rate of a busiest minute over that of a step of the forecast.
+
+        Returns:
+            ``day`` (0: Monday), ``hour``, ``rate``, ``low``, ``high`` (requests/s, equal).
+        """
+        local = pl.from_epoch(pl.Series(self.at), "s").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+        table = pl.DataFrame({"day": local.dt.weekday() - 1, "hour": local.dt.hour(), "rate": self.rates * minute})
+        found = table.group_by("day", "hour").agg(pl.max("rate")).sort("day", "hour")
+        return found.with_columns(low=pl.col("rate"), high=pl.col("rate"))
+
+    @property
+    def hourly(self) -> bool:
+        """Whether each hour has a rate of its own."""
+        return self.step <= HOUR
+
+
+def read_forecast(path: Path, zone: str) -> Forecast:
+    """Read a CSV with the columns ``time`` (ISO 8601) and ``rate`` (requests/s).
+
+    Args:
+        path: the file.
+        zone: time zone of times without offset.
+
+    Raises:
+        LogreplayError: it cannot be read; names the line.
+    """
+    try:
+        table = pl.read_csv(path, infer_schema=False, n_rows=_MOST + 1)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise LogreplayError(f"--forecast {path}: cannot be read: {str(error).splitlines()[0]}") from None
+    if [name for name in _COLUMNS if name not in table.columns]:
+        raise LogreplayError(f"--forecast {path}: its columns are {', '.join(table.columns)}; expected time,rate")
+    if not 2 <= table.height <= _MOST:
+        raise LogreplayError(f"--forecast {path}: has {table.height:,} rates; expected 2 to {_MOST:,}")
+    rows = [_row(path, line, *values) for line, values in enumerate(table.select(_COLUMNS).iter_rows(), start=2)]
+    at = np.array([_second(path, line, text, zone) for line, text, _ in rows], np.int64)
+    steps = np.diff(at)
+    if len(wrong := np.flatnonzero((steps != steps[0]) | (steps <= 0))):
+        line = int(wrong[0]) + 3
+        raise LogreplayError(
+            f"--forecast {path}, line {line}: {rows[line - 2][1]} does not follow its predecessor by "
+            f"{int(steps[0]):,} s, as the second time does the first: times must rise in equal steps"
+        )
+    found = np.array([rate for *_, rate in rows])
+    if not found.any():
+        raise LogreplayError(f"--forecast {path}: all rates are 0")
+    return Forecast(at, found, int(steps[0]))
+
+
+def _row(path: Path, line: int, time: str | None, rate: str | None) -> tuple[int, str, float]:
+    try:
+        value = float(rate or "")
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise LogreplayError(f"--forecast {path}, line {line}: rate {rate!r}: expected requests/s, 0 or more")
+    return line, time or "", value
+
+
+def _second(path: Path, line: int, text: str, zone: str) -> int:
+    from datetime import datetime
+
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise LogreplayError(
+            f"--forecast {path}, line {line}: time {text!r}: expected ISO 8601, such as 2026-12-01T18:00:00"
+        ) from None
+    return int((at if at.tzinfo else at.replace(tzinfo=ZoneInfo(zone))).timestamp())
+
+
+def minute_over(step: int, peaks: Mapping[str, rates.Peak], profile: LogProfile) -> float:
+    """The rate of the log's busiest minute over that of its busiest window of so many seconds, at least 1."""
+    seconds, counts = profile.seconds["second"].to_numpy(), profile.seconds["requests"].to_numpy()
+    whole, minute = rates.busiest(seconds, counts, max(step, MINUTE)), peaks.get("minute")
+    return max(minute.rate / whole.rate, 1.0) if whole and minute else 1.0

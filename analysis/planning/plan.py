@@ -1,0 +1,171 @@
+"""The plan: the demand of a log beside the supply of one machine; refused where the measurements do not support it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from logreplay.analysis.demand.log_profile import LogProfile
+from logreplay.analysis.demand.rates import HOUR
+from logreplay.analysis.planning import demand_range
+from logreplay.analysis.planning.autoscaling import ScalingTarget, scaling_target
+from logreplay.analysis.planning.demand_range import DemandRange
+from logreplay.analysis.planning.forecast import Forecast, minute_over
+from logreplay.analysis.planning.machines import Machines, Reserve, machines, of_week
+from logreplay.analysis.planning.route_mix import LIMIT, MixChange, mix_change
+from logreplay.analysis.planning.supply import NoAnswer, Supply
+
+_DAY_S: Final = 24 * HOUR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """What becomes of the log's demand.
+
+    Attributes:
+        share: by which it grows; 0.3 is 30 %.
+        front_ends: the log is that of one of so many.
+        forecast: rates of times to come, in place of ``share``.
+    """
+
+    share: float = 0.0
+    front_ends: int = 1
+    forecast: Forecast | None = None
+
+    def factor(self, profile: LogProfile) -> float:
+        """All of it as one factor."""
+        own = self.forecast.growth(profile) if self.forecast else 1 + self.share
+        return own * (1 if self.forecast else self.front_ends)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How many machines carry the demand of a log.
+
+    Attributes:
+        profile: the contents of the log.
+        growth: what becomes of its demand, and ``factor``: as a factor.
+        demand: of the busiest ``second``, ``minute`` and ``hour``, grown.
+        supply: of one machine.
+        reserve: what is kept in reserve.
+        machines: for each of `demand`.
+        week: ``day``, ``hour``, ``rate``, ``low``, ``high``, ``machines``, ``machines_low``, ``machines_high``: the
+            hours of the week that the log covers; empty: see ``no_week``.
+        no_week: why there is no plan by the hour; empty if there is one.
+        mix: the difference between the peak's requests and those that were sent; None: it cannot be known.
+        scaling: the target of an autoscaler; None: not asked for, or the log is too short.
+    """
+
+    profile: LogProfile
+    growth: Growth
+    factor: float
+    demand: Mapping[str, DemandRange]
+    supply: Supply
+    reserve: Reserve
+    machines: Mapping[str, Machines]
+    week: pl.DataFrame
+    no_week: str = ""
+    mix: MixChange | None = None
+    scaling: ScalingTarget | None = None
+
+    @property
+    def window(self) -> str:
+        """The window that the machines are ordered for: the minute; the second of a shorter log."""
+        return "minute" if "minute" in self.machines else "second"
+
+    @property
+    def number(self) -> Machines:
+        """The machines to order."""
+        return self.machines[self.window]
+
+
+def plan(profile: LogProfile, supply: Supply, growth: Growth, reserve: Reserve, reaction: float | None = None) -> Plan:
+    """Join demand and supply.
+
+    Args:
+        profile: the contents of the log.
+        supply: of one machine.
+        growth: of the demand.
+        reserve: what is kept in reserve.
+        reaction: seconds from a rise until new pods serve; None: no autoscaler.
+
+    Raises:
+        NoAnswer: the log has no times, or the requests that were sent are not those of its peak.
+        UsageError: the log is shorter than a step of the forecast.
+    """
+    check_timed(profile)
+    mix = None
+    if not supply.changed:
+        mix = mix_change(profile.peak_routes, supply.sent, supply.methods)
+        check_mix(mix, f"the {supply.source}")
+    factor = growth.factor(profile)
+    wanted = demand_range.demand(profile, factor)
+    found = {name: machines(each, supply, reserve) for name, each in wanted.items()}
+    hours, why = _hours(profile, growth, factor)
+    target = None
+    if reaction is not None:
+        seconds = profile.seconds
+        target = scaling_target(
+            seconds["second"].to_numpy(),
+            seconds["requests"].to_numpy(),
+            factor=factor,
+            carries=supply.rate * (1 - reserve.headroom),
+            mean=supply.mean,
+            reaction=reaction,
+            most=found["minute" if "minute" in found else "second"].high,
+        )
+    return Plan(
+        profile=profile, growth=growth, factor=factor, demand=wanted, supply=supply, reserve=reserve, machines=found,
+        week=of_week(hours, supply, reserve), no_week=why, mix=mix, scaling=target,
+    )  # fmt: skip
+
+
+def check_timed(profile: LogProfile) -> None:
+    """Refuse a log whose rate is unknown.
+
+    Raises:
+        NoAnswer: its requests have no times of their own.
+    """
+    if not profile.timed:
+        raise NoAnswer(
+            f"all {profile.requests:,} requests of the log are in one second: their rate is unknown, and so is the "
+            "demand; use a log with times"
+        )
+
+
+def check_mix(mix: MixChange, sent: str) -> None:
+    """Refuse other requests than those of the peak.
+
+    Args:
+        mix: the difference.
+        sent: what sent them, or will send them, in words.
+
+    Raises:
+        NoAnswer: too many of the peak's requests are not among those that were sent.
+    """
+    if mix.unsent > LIMIT:
+        methods = ",".join(mix.methods)
+        raise NoAnswer(
+            f"{100 * mix.unsent:.0f} % of the requests of the busiest hour are {methods}, which {sent} leaves out: "
+            f"what they cost is unknown; search with --methods GET,HEAD,{methods}"
+        )
+    if mix.share > LIMIT:
+        raise NoAnswer(
+            f"the busiest hour has another mix of routes than {sent}: {mix.routes}; search with the requests of that "
+            "hour, which plan does without --from"
+        )
+
+
+def _hours(profile: LogProfile, growth: Growth, factor: float) -> tuple[pl.DataFrame, str]:
+    """The demand of the hours of the week, or why there is none."""
+    forecast = growth.forecast
+    if forecast and forecast.hourly:
+        return forecast.by_hour(profile.zone, minute_over(forecast.step, profile.peaks, profile)), ""
+    hours = demand_range.by_hour(profile, factor)
+    if profile.span < _DAY_S:
+        return (
+            hours.clear(),
+            f"the log is {profile.span / HOUR:.2g} hours long; a plan by the hour needs a day at least",
+        )
+    return hours, ""

@@ -1,0 +1,157 @@
+"""Proof by replay: the requests of a log's busiest minute that fall to one machine, and whether it kept the bound."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from logreplay.analysis.demand.rates import MINUTE
+from logreplay.analysis.format_time import show, show_rate
+from logreplay.analysis.search.bounds import Bound
+
+LEAD_S: Final = 10
+"""Seconds before the minute that are sent, too, so that it does not begin with an idle machine."""
+MOST_PASSES: Final = 5
+"""Times that the minute is sent at most, each time with other requests of it, to have enough of them."""
+_INSTANT: Final = ("date", "time")
+_FORM: Final = "%Y-%m-%d %H:%M:%S%.6f"
+_READ: Final = "%Y-%m-%d %H:%M:%S%.f"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """The replay of one machine's share of the busiest minute.
+
+    Attributes:
+        machines: that share the minute.
+        rate: of the judged requests, requests/s.
+        requests: judged.
+        kept: whether the bounds were kept; None: it cannot be said.
+        text: the finding, in words.
+    """
+
+    machines: int
+    rate: float
+    requests: int
+    kept: bool | None
+    text: str
+
+    @property
+    def sentence(self) -> str:
+        """The proof in words."""
+        shared = f"{self.machines} machines share" if self.machines > 1 else "1 machine has"
+        said = {True: "kept", False: "NOT kept", None: "not judged"}[self.kept]
+        return f"{shared} the log's busiest minute, {show_rate(self.rate)}/s each: bounds {said} ({self.text})"
+
+
+def passes(requests: int, share: float, bounds: Sequence[Bound]) -> int:
+    """How often to send a minute of so many requests so that each bound can be judged.
+
+    Args:
+        requests: of the minute.
+        share: of them that one machine gets.
+        bounds: to judge.
+    """
+    return min(max(math.ceil(needed(bounds) / max(requests * share, 1)), 1), MOST_PASSES)
+
+
+def needed(bounds: Sequence[Bound]) -> int:
+    """Requests without which not every bound can be judged."""
+    return max(bound.needs for bound in bounds)
+
+
+def between(log: pl.LazyFrame, begin: int, end: int) -> pl.DataFrame:
+    """The rows of a normalized CSV that start in these seconds since 1970, UTC, in order of start, with ``start``."""
+    start = pl.concat_str(*_INSTANT, separator=" ").str.strptime(pl.Datetime("us"), _READ)
+    bounds = pl.from_epoch(pl.lit(begin), "s"), pl.from_epoch(pl.lit(end), "s")
+    kept = log.with_columns(start=start).filter(pl.col("start").is_between(*bounds, closed="left"))
+    return kept.collect().sort("start", maintain_order=True)
+
+
+def share_of(rows: pl.DataFrame, begin: int, share: float, times: int, seed: int) -> pl.DataFrame:
+    """The rows that one machine gets, drawn at random, for several passes one after the other.
+
+    A share above 1 repeats requests at random instants of their second.
+
+    Args:
+        rows: of the lead and the minute, with ``start``.
+        begin: the second in which the lead begins.
+        share: of the requests that one machine gets.
+        times: passes.
+        seed: of the draw.
+    """
+    rng = np.random.default_rng(seed)
+    origin = pl.from_epoch(pl.lit(begin), "s")
+    micros = rows.select((pl.col("start") - origin).dt.total_microseconds()).to_series().to_numpy()
+    parts, length = [], (LEAD_S + MINUTE) * 1_000_000
+    for number in range(times):
+        copies = math.floor(share) + (rng.random(len(micros)) < share % 1)
+        at = np.repeat(np.arange(len(micros)), copies)
+        due = micros[at]
+        again = np.flatnonzero(np.diff(at, prepend=-1) == 0)
+        due[again] = due[again] // 1_000_000 * 1_000_000 + rng.integers(0, 1_000_000, len(again))
+        parts.append(rows[at].with_columns(due=pl.Series(due + number * length)))
+    drawn = pl.concat(parts).sort("due", maintain_order=True)
+    moved = drawn.with_columns(start=origin + pl.duration(microseconds="due"))
+    text = pl.col("start").dt.strftime(_FORM)
+    return moved.with_columns(date=text.str.head(10), time=text.str.slice(11)).drop("start", "due")
+
+
+def seconds_into(rows: pl.DataFrame, begin: int) -> float:
+    """Seconds from the begin of the lead to the first of the drawn rows."""
+    first = rows.select(pl.concat_str(*_INSTANT, separator=" ").head(1).str.strptime(pl.Datetime("us"), _READ)).item()
+    return float(first.replace(tzinfo=UTC).timestamp()) - begin
+
+
+def judged(rows: pl.DataFrame, bounds: Sequence[Bound], *, machines: int, first: float) -> Proof:
+    """Judge the replay of a share of the minute.
+
+    Args:
+        rows: ``scheduled``, ``response`` (seconds), ``good``.
+        bounds: on the response time, and on failures.
+        machines: that share the minute.
+        first: seconds from the start of the lead to the first row.
+    """
+    length = LEAD_S + MINUTE
+    due = rows["scheduled"].to_numpy() + first
+    inside = rows.filter(pl.Series(due % length >= LEAD_S))
+    made = max(math.ceil(due.max(initial=0.0) / length), 1)
+    rate, least = inside.height / (MINUTE * made), needed(bounds)
+    if inside.height < least:
+        text = f"{inside.height:,} requests in {made} minutes, and {least:,} are needed"
+        return Proof(machines=machines, rate=rate, requests=inside.height, kept=None, text=text)
+    response, failed = inside["response"].fill_null(math.inf).to_numpy(), ~inside["good"].to_numpy()
+    kept, seen = True, []
+    for bound in bounds:
+        cost, counted = bound.costs(response, failed)
+        mean = float(cost[counted].mean()) if counted.any() else math.inf
+        kept = kept and mean <= bound.allowance
+        seen.append(_seen(bound, mean))
+    text = f"{', '.join(seen)}, {inside.height:,} requests"
+    return Proof(machines=machines, rate=rate, requests=inside.height, kept=kept, text=text)
+
+
+def _seen(bound: Bound, mean: float) -> str:
+    if bound.statistic == "mean":
+        return f"mean {show(mean)}"
+    what = "failed" if bound.statistic == "errors" else f"over {show(bound.limit)}"
+    return f"{_percent(mean)} {what}" if math.isfinite(mean) else f"no requests {what}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.0995 or not share else f"{100 * share:.2g} %"
+
+
+def as_dict(proof: Proof) -> dict[str, Any]:
+    """Plain values for JSON."""
+    return {
+        "machines": proof.machines,
+        "rate": proof.rate,
+        "requests": proof.requests,
+        "kept": proof.kept,
+        "text": proof.text,
+    }

@@ -1,0 +1,184 @@
+"""The rate that one machine carries within a bound: read from a search or a sweep that was made of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from logreplay.analysis.format_time import show, show_range, show_rate, spoken
+from logreplay.analysis.input import sources
+from logreplay.analysis.input.run_metadata import summary_of
+from logreplay.analysis.pooled_sweeps import pooled, steps_of
+from logreplay.analysis.verdict.capacity import FIGURES, capacity
+from logreplay.core.errors import LogreplayError, UsageError
+
+_GET_HEAD: Final = ("GET", "HEAD")
+_CHANGES: Final = ("rewrite", "param", "inject", "hook")
+"""Options that change URLs or mix in others: the routes that were sent have other names than those of the log."""
+
+
+class NoAnswer(LogreplayError):
+    """There is no plan, because the measurements do not support one; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supply:
+    """What one machine carries. Rates in requests/s, times in seconds.
+
+    Attributes:
+        source: ``search`` or ``sweep``.
+        rate: to plan with: the promise of a search, the likely rate of a sweep.
+        low, high: ends of its range; ``high`` is None if every rate was carried.
+        bounds: that it keeps, in words: ``p99 within 300 ms``.
+        limits: the bounds as values, by statistic.
+        held_s: the longest time for which it was sent in one piece; None: unknown.
+        mean: mean response time near it; None: unknown.
+        methods: that were sent.
+        sent: ``route``, ``requests``: the requests that were sent.
+        changed: options that gave them other URLs than those of the log.
+    """
+
+    source: str
+    rate: float
+    low: float
+    high: float | None
+    bounds: str
+    limits: Mapping[str, float]
+    held_s: float | None
+    mean: float | None
+    methods: tuple[str, ...]
+    sent: pl.DataFrame
+    changed: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The rate and its range, in words."""
+        ends = f"{show_rate(self.low)}/s at least" if self.high is None else f"{show_range(self.low, self.high)}/s"
+        held = f", held for {self.held_s:.0f} s in one piece" if self.held_s else ""
+        return f"one machine carries {show_rate(self.rate)}/s with {self.bounds} ({ends}{held}; by a {self.source})"
+
+
+def supply_of(results: Path, limits: Mapping[str, float]) -> Supply:
+    """Read the supply from the folder of a search or a sweep.
+
+    Args:
+        results: the folder, or its result log.
+        limits: bounds on the response time by statistic, seconds; none: those of the search.
+
+    Raises:
+        UsageError: a sweep needs one bound, or the search was made for others.
+        LogreplayError: there is no such result.
+        NoAnswer: it has no valid answer; says why.
+    """
+    rows = sources.locate(results)
+    if not rows.exists():
+        raise LogreplayError(f"{results}: no result log is in it; name the folder of a search or a sweep")
+    summary = summary_of(rows)
+    if "slo" in summary:
+        return _of_search(results, rows, summary, limits)
+    return _of_sweep(results, rows, summary, limits)
+
+
+def _of_search(results: Path, rows: Path, summary: Mapping[str, Any], limits: Mapping[str, float]) -> Supply:
+    slo = summary["slo"]
+    if slo["unit"] != "requests/s":
+        raise NoAnswer(f"{results}: it searched a number of users; search a rate, without --vusers")
+    if not slo["found"] or not slo["rate"]:
+        raise NoAnswer(f"{results}: the search has no answer to plan with: {slo['sentence']}")
+    held = {each["statistic"]: each["limit"] for each in slo["bounds"] if each["statistic"] != "errors"}
+    if limits and limits != held:
+        raise UsageError(
+            f"{_words(limits)} was asked for, and {results} is a search for {_words(held)}: leave the bound out, or "
+            "search again"
+        )
+    rate = float(slo["rate"])
+    low, high = slo["range"] or (rate, slo["high"])
+    steps = _table(rows, "steps")
+    return Supply(
+        source="search",
+        rate=rate,
+        low=min(low, rate),
+        high=max(high, rate) if high else None,
+        bounds=_words(held),
+        limits=held,
+        held_s=slo["held_s"],
+        mean=_mean_at(steps, rate),
+        methods=_methods(summary),
+        sent=_sent(rows),
+        changed=_changed(summary),
+    )
+
+
+def _of_sweep(results: Path, rows: Path, summary: Mapping[str, Any], limits: Mapping[str, float]) -> Supply:
+    if len(limits) != 1 or not set(limits) <= set(FIGURES):
+        raise UsageError(
+            f"{results} is a sweep, of which the rate within one bound is read: give one of "
+            f"{', '.join(f'--{name}' for name in FIGURES)}, such as --p99 300ms"
+        )
+    ((figure, within),) = limits.items()
+    found = pooled([rows])
+    if found[0].users:
+        raise NoAnswer(f"{results}: it is a sweep over users, whose rate follows the target: sweep rates")
+    steps = steps_of(found)
+    saturation = [each.verdict.saturation.rate for each in found if each.verdict.saturation.rate]
+    answer = capacity(steps, tps=1.0, within=within, percentile=figure, saturation=saturation)
+    if answer.likely is None or answer.low is None:
+        raise NoAnswer(f"{results}: the sweep has no answer to plan with: {answer.sentence}")
+    longest = steps.filter(pl.col("rate") <= answer.likely)["duration"].max()
+    return Supply(
+        source="sweep",
+        rate=answer.likely,
+        low=answer.low,
+        high=answer.high,
+        bounds=_words(limits),
+        limits=dict(limits),
+        held_s=float(longest) if isinstance(longest, int | float) else None,
+        mean=_mean_at(steps, answer.likely),
+        methods=_methods(summary),
+        sent=_sent(rows),
+        changed=_changed(summary),
+    )
+
+
+def _words(limits: Mapping[str, float]) -> str:
+    return " and ".join(f"{spoken(name)} within {show(limit)}" for name, limit in limits.items()) or "no bound"
+
+
+def _table(rows: Path, name: str) -> pl.DataFrame:
+    """A table beside the result log.
+
+    Raises:
+        LogreplayError: it is not there, or cannot be read.
+    """
+    path = rows.parent / f"{name}.csv"
+    try:
+        return pl.read_csv(path, infer_schema_length=None)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise LogreplayError(
+            f"{path}: cannot be read ({error}); make it with: logreplay analyze {rows.parent}"
+        ) from None
+
+
+def _sent(rows: Path) -> pl.DataFrame:
+    return _table(rows, "routes").group_by("route").agg(pl.col("requests").sum())
+
+
+def _mean_at(steps: pl.DataFrame, rate: float) -> float | None:
+    """The mean response time of the highest rate up to one; None without it."""
+    below = steps.filter((pl.col("rate") <= rate * 1.001) & pl.col("mean").is_not_null()).sort("rate")
+    return float(below["mean"][-1]) if below.height else None
+
+
+def _changed(summary: Mapping[str, Any]) -> tuple[str, ...]:
+    options = summary.get("options")
+    return tuple(name for name in _CHANGES if isinstance(options, Mapping) and options.get(name))
+
+
+def _methods(summary: Mapping[str, Any]) -> tuple[str, ...]:
+    options = summary.get("options")
+    said = options.get("methods") if isinstance(options, Mapping) else None
+    if isinstance(said, str):
+        return tuple(said.split(","))
+    return tuple(said) if isinstance(said, Sequence) else _GET_HEAD

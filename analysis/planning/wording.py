@@ -1,0 +1,190 @@
+"""Writes a plan in sentences and as JSON."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from logreplay.analysis.demand.rates import DAYS
+from logreplay.analysis.demand.wording import rate, when
+from logreplay.analysis.format_time import show_rate
+from logreplay.analysis.planning.autoscaling import TOLERANCE, WINDOW_S, ScalingTarget
+from logreplay.analysis.planning.demand_range import WINDOWS, DemandRange, weeks
+from logreplay.analysis.planning.machines import Machines, cost
+from logreplay.analysis.planning.plan import Plan
+from logreplay.analysis.planning.proof import Proof
+from logreplay.analysis.planning.proof import as_dict as proof_dict
+from logreplay.analysis.planning.route_mix import NAMED
+from logreplay.core.plural import number_of
+
+_WEEKS_FOR_RANGE: Final = 2
+
+
+def answer(plan: Plan, proofs: Sequence[Proof] = ()) -> str:
+    """The answer in one sentence."""
+    found, wanted = plan.number, plan.demand[plan.window]
+    spare = ", ".join(_reserve(plan))
+    text = f"{number_of(found.number, 'machine')} for the busiest {plan.window}, {rate(wanted.rate)}"
+    text += f", with {plan.supply.bounds}" + (f", {spare}" if spare else "")
+    text += _if_worse(found, wanted, plan)
+    return text + _proved(proofs)
+
+
+def sentences(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Name and text of each fact."""
+    zone = plan.profile.zone
+    windows = [f"busiest {name} {_ranged(each)}" for name, each in plan.demand.items()]
+    yield "demand", f"{'; '.join(windows)}{_grown(plan)}"
+    minute = plan.profile.peaks[plan.window]
+    yield "at", f"busiest {plan.window} of the log: {rate(minute.rate)} at {when(minute.at, zone)} {zone}"
+    yield "supply", plan.supply.sentence
+    for name, found in plan.machines.items():
+        lasting = plan.supply.held_s is not None and WINDOWS[name] < plan.supply.held_s
+        note = ", if it lasted: the rate was held for longer; see --prove" if lasting and name != plan.window else ""
+        yield f"machines, {name}", f"{found.number} ({_range(found)}){note}"
+    yield from _week(plan)
+    if plan.scaling:
+        yield "autoscaling", scaling_sentence(plan.scaling, plan)
+    yield "not covered", "; ".join(_not_covered(plan))
+
+
+def scaling_sentence(target: ScalingTarget, plan: Plan) -> str:
+    """The settings of an autoscaler in words."""
+    in_flight = f", or {target.concurrency:.3g} requests in flight per pod" if target.concurrency else ""
+    text = (
+        f"target {show_rate(target.rate)}/s per pod{in_flight}, {target.least} to {target.most} pods, "
+        f"{target.mean:.3g} on average"
+    )
+    if target.at is None:
+        return f"{text}: the least pods carry all of the log"
+    return (
+        f"{text}: the load grows {target.rise:.3g}-fold within {target.reaction:g} s (until "
+        f"{when(target.at, plan.profile.zone)}), and an autoscaler does nothing within {100 * TOLERANCE:.0f} % of its "
+        f"target, over {WINDOW_S} s"
+    )
+
+
+def as_dict(plan: Plan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
+    """The plan as JSON: rates in requests/s, instants ISO 8601 UTC, day 0 is Monday."""
+    found, supply, scaling = plan.number, plan.supply, plan.scaling
+    demand = {name: plan.demand[name].rate if name in plan.demand else None for name in WINDOWS}
+    ranges = {name: [each.low, each.high] for name, each in plan.demand.items()}
+    numbers = {name: plan.machines[name].number if name in plan.machines else None for name in WINDOWS}
+    return {
+        "answer": answer(plan, proofs),
+        "demand": {
+            **demand,
+            "ranges": ranges,
+            "at": {name: _iso(peak.at) for name, peak in plan.profile.peaks.items()},
+            "growth": plan.factor - 1,
+            "weeks": weeks(plan.profile),
+        },
+        "supply": {
+            "rate": supply.rate, "low": supply.low, "high": supply.high, "held_s": supply.held_s,
+            "mean": supply.mean, "bounds": dict(supply.limits), "source": supply.source,
+        },
+        "machines": {
+            **numbers,
+            "range": [found.low, found.high],
+            "ranges": {name: [each.low, each.high] for name, each in plan.machines.items()},
+            "window": plan.window,
+        },
+        "reserve": {"headroom": plan.reserve.headroom, "survive": plan.reserve.survive},
+        "week": plan.week.to_dicts(),
+        "no_week": plan.no_week or None,
+        "cost": cost(found.number, plan.week, plan.reserve),
+        "autoscaling": scaling and {
+            "rate": scaling.rate, "concurrency": scaling.concurrency, "least": scaling.least, "most": scaling.most,
+            "mean": scaling.mean, "rise": scaling.rise, "reaction_s": scaling.reaction,
+            "at": None if scaling.at is None else _iso(scaling.at),
+        },
+        "proofs": [proof_dict(each) for each in proofs],
+        "not_covered": list(_not_covered(plan)),
+    }  # fmt: skip
+
+
+def _if_worse(found: Machines, wanted: DemandRange, plan: Plan) -> str:
+    parts = []
+    if found.high > found.number:
+        parts.append(
+            f"{found.high} if the upper end of demand, {rate(wanted.high)}, meets the lower end of supply, "
+            f"{show_rate(plan.supply.low)}/s"
+        )
+    if found.low < found.number:
+        parts.append(f"{found.low} if demand and supply are at their better ends")
+    return f"; {', '.join(parts)}" if parts else ""
+
+
+def _proved(proofs: Sequence[Proof]) -> str:
+    """Words for the replays of the planned number of machines, and of one fewer."""
+    kept = [each.kept for each in proofs]
+    if not kept or kept[0] is None:
+        return ""
+    if not kept[0]:
+        return "; a replay of it did NOT keep the bounds"
+    fewer = {True: "; one machine fewer kept the bounds, too", False: ", and one machine fewer did not keep the bounds"}
+    return "; proved by a replay of it" + (fewer.get(kept[1], "") if len(kept) > 1 and kept[1] is not None else "")
+
+
+def _week(plan: Plan) -> Iterator[tuple[str, str]]:
+    if plan.no_week:
+        yield "week", f"no plan by the hour: {plan.no_week}"
+        return
+    week = plan.week
+    top = week.sort("rate", descending=True).row(0, named=True)
+    numbers = week["machines"].to_numpy()
+    least, most = int(numbers.min()), int(numbers.max())
+    text = f"{least} to {most} machines by the hour" if least < most else f"{number_of(most, 'machine')} at every hour"
+    text += f"; the most on {DAYS[top['day']]} at {top['hour']:02d}:00, {rate(top['rate'])} (minutes of the clock)"
+    missing = 7 * 24 - week.height
+    yield "week", text + (f"; the log lacks {number_of(missing, 'hour')} of the week" if missing else "")
+    if found := cost(plan.number.number, week, plan.reserve):
+        by_hour = found["week_by_hour"]
+        cheaper = f"; {by_hour:,.2f} with the machines of each hour" if by_hour is not None else ""
+        yield "cost", f"{found['week']:,.2f} a week for {number_of(plan.number.number, 'machine')}{cheaper}"
+
+
+def _not_covered(plan: Plan) -> Iterator[str]:
+    supply = plan.supply
+    if weeks(plan.profile) < _WEEKS_FOR_RANGE:
+        yield "how weeks differ: the log has not two whole weeks, and the range of demand is that of chance only"
+    if supply.held_s:
+        yield f"what a machine does after more than {supply.held_s:.0f} s at its rate"
+    yield "anything that the machines share, such as a database: measure two machines once"
+    if supply.high is None:
+        yield "the highest rate of a machine: it kept the bound at every rate of the sweep"
+    if plan.mix is None:
+        yield f"the mix of routes: {', '.join(f'--{name}' for name in supply.changed)} changed those that were sent"
+    elif plan.mix.share + plan.mix.unsent > NAMED:
+        other = [f"{100 * plan.mix.unsent:.2g} % {','.join(plan.mix.methods)}, not sent"] * (plan.mix.unsent > 0)
+        yield f"another mix at the peak: {', '.join([*other, *filter(None, [plan.mix.routes])])}"
+
+
+def _grown(plan: Plan) -> str:
+    growth = plan.growth
+    parts = []
+    if growth.forecast:
+        parts.append(f"the forecast, {plan.factor:.3g} times the log")
+    elif growth.share:
+        parts.append(f"growth of {100 * growth.share:.3g} %")
+    if growth.front_ends > 1 and not growth.forecast:
+        parts.append(f"the log of one of {growth.front_ends} front ends")
+    return f"; with {' and '.join(parts)}" if parts else ""
+
+
+def _reserve(plan: Plan) -> Iterator[str]:
+    if plan.reserve.headroom:
+        yield f"{100 * plan.reserve.headroom:.3g} % of each kept free"
+    if plan.reserve.survive:
+        yield f"{number_of(plan.reserve.survive, 'machine')} lost"
+
+
+def _ranged(wanted: DemandRange) -> str:
+    return f"{rate(wanted.rate)} ({show_rate(wanted.low)}–{show_rate(wanted.high)}/s)"
+
+
+def _range(found: Machines) -> str:
+    return f"{found.low}–{found.high}" if found.low < found.high else "at both ends"
+
+
+def _iso(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

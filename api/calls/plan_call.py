@@ -1,0 +1,79 @@
+"""A plan as its caller asked for it: one frozen value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from logreplay.analysis.planning.machines import Reserve
+from logreplay.analysis.search.bounds import Bound
+from logreplay.calls.find_call import FindCall
+from logreplay.core.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanCall:
+    """A plan.
+
+    Attributes:
+        logs: paths or addresses of the logs of the demand.
+        reading: how they are read, and which requests count, as people write it, by option.
+        find: the search, its target and its bounds; its ``log`` is made of ``logs``.
+        results: a search or a sweep that was made before; None: search now.
+        growth: share by which the demand grows.
+        forecast: a CSV of the demand to come; None: ``growth``.
+        per_machine_of: the log is that of one of so many front ends.
+        headroom, survive, price: see `logreplay.analysis.planning.machines.Reserve`.
+        reaction: seconds until new pods of an autoscaler serve; None: no autoscaler.
+        prove: replay the busiest minute.
+    """
+
+    logs: tuple[str, ...]
+    reading: Mapping[str, Any]
+    find: FindCall
+    results: Path | None = None
+    growth: float | None = None
+    forecast: Path | None = None
+    per_machine_of: int | None = None
+    headroom: float = 0.0
+    survive: int = 0
+    price: float | None = None
+    reaction: float | None = None
+    prove: bool = False
+
+    def checked(self) -> Self:
+        """Return the same, with the checked search where one is made.
+
+        Raises:
+            UsageError: no log or no target is given, two values exclude each other, or a log lies in the output.
+        """
+        if not self.logs:
+            raise UsageError("LOG is missing: name the log whose demand is planned for")
+        sends = self.results is None or self.prove
+        target = self.find.choice.named or self.find.choice.demo
+        if sends and not target:
+            what = (
+                "--prove needs TARGET, to which it sends" if self.results else "TARGET is missing: name the server to"
+            )
+            raise UsageError(what if self.results else f"{what} search, or a search made before with --from DIR")
+        if self.results is not None and target and not self.prove:
+            raise UsageError(
+                f"--from {self.results} and TARGET exclude each other: the search was made; leave out TARGET, or add "
+                "--prove"
+            )
+        if self.find.output:
+            inside = self.find.output.absolute()
+            named = [Path(log) for log in self.logs if "://" not in log and log != "-"]
+            for path in [*named, *([self.forecast] if self.forecast else [])]:
+                if inside in path.absolute().parents:
+                    raise UsageError(f"{path} lies in -o {self.find.output}: choose another folder")
+        return replace(self, find=self.find.checked()) if self.results is None else self
+
+    @property
+    def reserve(self) -> Reserve:
+        """What is kept in reserve."""
+        return Reserve(headroom=self.headroom, survive=self.survive, price=self.price)
+
+    def bounds(self, limits: Mapping[str, float]) -> list[Bound]:
+        """The bounds that a proof judges: those on times, and that on failures."""
+        return [*(Bound(name, limit) for name, limit in limits.items()), Bound("errors", self.find.max_errors)]

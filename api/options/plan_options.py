@@ -1,0 +1,72 @@
+"""Options of `plan`: what becomes of the demand, what is kept in reserve, and how the log is read.
+
+It has the options of `find`, too, but for those that have no meaning in a plan.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from logreplay.options import kinds as k
+from logreplay.options.kinds import choice, percent, whole
+from logreplay.options.option import Option
+
+NOT_PLANNED: Final = frozenset(
+    {"tps", "vusers", "think", "junit", "match", "exclude", "status", "since", "sample", "restart", "inject"}
+)
+"""Options of `find` that `plan` lacks: the log says the rate, and is read and cut before demand and supply are."""
+
+
+def _reading(name: str, help: str, metavar: str, flags: str = "", default: str = "") -> Option:
+    return Option("plan", name, k.TEXT, help, metavar, flags, default)
+
+
+# fmt: off
+PLAN: Final[Sequence[tuple[str, Sequence[Option]]]] = (
+    ("Plan", (
+        Option("plan", "results", k.PATH, "Plan with this search or sweep, made before, and send nothing.", "DIR",
+               "--from"),
+        Option("plan", "growth", percent(most=100), "Growth of the demand: 30% or 0.3.  [default: 0%]", "P%"),
+        Option("plan", "forecast", k.PATH, "Demand to come, instead of --growth: a CSV of time,rate.", "CSV"),
+        Option("plan", "per_machine_of", whole(1, 1_000_000), "LOG is that of one of N front ends.  [default: 1]", "N"),
+        Option("plan", "headroom", percent(most=0.99), "Share of each machine to keep free: 20% or 0.2.", "P%",
+               default="0%"),
+        Option("plan", "survive", whole(0), "Machines that may be lost while the others carry the load.", "N",
+               default="0"),
+        Option("plan", "price", k.RATE, "Price of a machine for an hour: print the cost of a week.", "PRICE"),
+        Option("plan", "reaction", k.DURATION,
+               "Give the target of an autoscaler whose new pods serve D after a rise of the load.", "D"),
+        Option("plan", "prove", k.SWITCH,
+               "Replay the log's busiest minute: the share of one of these machines, and of one fewer."),
+    )),
+    ("Demand", (
+        _reading("format", "Format of LOG: a name (convert --help lists them), a log_format or LogFormat string, or "
+                 "nginx.conf#name.", "FORMAT", "-f --format", "auto"),
+        _reading("timezone", "Time zone of the hours of the week, and of times without offset, such as "
+                 "Europe/Berlin.  [default: UTC]", "ZONE"),
+        Option("plan", "time_unit", choice("s", "ms", "us", "ns"),
+               "Unit of the durations in LOG.  [default: by the format]"),
+        Option("plan", "stamped", choice("start", "end"),
+               "Meaning of the times in LOG: start or end of a request.  [default: by the format]"),
+        _reading("since", "Count and send requests that start at or after TIME (ISO 8601).", "TIME"),
+        _reading("until", "Count and send requests that start before TIME (ISO 8601).", "TIME"),
+        _reading("match", "Count and send URLs that contain REGEX.", "REGEX"),
+        _reading("exclude", "Neither count nor send URLs that contain REGEX.", "REGEX"),
+        _reading("status", "Count and send these statuses: 200,3xx,500-504.", "SET"),
+        _reading("client", "Count and send these addresses and networks: 10.0.0.7,10.1.0.0/16.", "LIST"),
+    )),
+)
+# fmt: on
+"""The options by the title of their group."""
+READING: Final = (
+    "format",
+    "timezone",
+    "time_unit",
+    "stamped",
+    "since",
+    "until",
+    "match",
+    "exclude",
+    "status",
+    "client",
+)
+"""The options that say how the log is read, and which of its requests are counted."""

@@ -1,0 +1,184 @@
+"""The result of `plan`: the number of machines, the tables behind it, and its page."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from logreplay.analysis.planning import wording
+from logreplay.analysis.verdict.checks import Check, CheckedAnswer
+from logreplay.core.errors import LogreplayError
+from logreplay.core.files import check_absent, make_folder, unwritable, write_atomically
+from logreplay.results import frame_of
+from logreplay.scratch import HoldsScratch, Scratch
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from logreplay.analysis.planning.plan import Plan
+    from logreplay.analysis.planning.proof import Proof
+    from logreplay.folder_results import FindResult
+    from logreplay.inspect_result import InspectResult
+
+FILES = ("plan.json", "plan.html")
+MANIFESTS = ("hpa.yaml", "keda.yaml")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PlanResult(HoldsScratch, CheckedAnswer):
+    """How many machines carry the demand of a log. Rates in requests/s.
+
+    Attributes:
+        log: the contents of the log.
+        plan: demand, supply and machines; None: it was refused, see `sentence`.
+        refusal: why it was; empty if it was not.
+        proofs: replays of the busiest minute, the planned number of machines first.
+        search: the search that was made; None: one made before was read.
+        notes: sentences that were told meanwhile.
+        scratch: the temporary folder of the files; None: the caller chose their place, or there are none.
+    """
+
+    log: "InspectResult"
+    plan: "Plan | None" = None
+    refusal: str = ""
+    proofs: "tuple[Proof, ...]" = ()
+    search: "FindResult | None" = None
+    notes: Sequence[str] = ()
+    scratch: Scratch | None = None
+
+    @property
+    def stopped(self) -> str:
+        """Why the search ended before it had an answer; empty if it did not."""
+        return self.search.stopped if self.search else ""
+
+    @property
+    def verdict(self) -> str:
+        """``VALID``, or ``NO_ANSWER``: the plan was refused, or its proof failed."""
+        return "VALID" if self.passed else "NO_ANSWER"
+
+    @property
+    def sentence(self) -> str:  # type: ignore[override]  # computed
+        """The answer in words."""
+        return wording.answer(self.plan, self.proofs) if self.plan else f"no plan: {self.refusal}"
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Whether there is a plan, and whether the planned machines kept the bounds in its proof."""
+        missed = self.search is not None and "failed" in {check.state for check in self.search.checks}
+        if not self.plan:
+            return (Check("the machines are known", "failed" if missed else "unjudged", self.refusal),)
+        found = [Check("the machines are known", text=self.sentence)]
+        if self.proofs:
+            planned = self.proofs[0]
+            state = {True: "passed", False: "failed", None: "unjudged"}[planned.kept]
+            found.append(Check("the busiest minute keeps the bounds", state, planned.sentence))  # type: ignore[arg-type]
+        return tuple(found)
+
+    @property
+    def machines(self) -> int | None:
+        """Machines for the busiest minute; None: no answer."""
+        return self.plan.number.number if self.plan else None
+
+    @property
+    def low(self) -> int | None:
+        """Machines where the lower end of demand meets the upper end of supply."""
+        return self.plan.number.low if self.plan else None
+
+    @property
+    def high(self) -> int | None:
+        """Machines where the upper end of demand meets the lower end of supply."""
+        return self.plan.number.high if self.plan else None
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Name and text of each fact."""
+        if not self.plan:
+            return ()
+        proofs = [("proof", each.sentence) for each in self.proofs]
+        facts = [*wording.sentences(self.plan)]
+        return (*facts[:-1], *proofs, facts[-1])
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The plan as ``plan --json`` prints it; see the page on files."""
+        told = {"verdict": self.verdict, "answer": self.sentence, "log": list(self.log.logs)}
+        return told | wording.as_dict(self.plan, self.proofs) if self.plan else told
+
+    @cached_property
+    def week(self) -> "pd.DataFrame":
+        """The hours of the week that the log covers, from Monday 0 on: rates, machines, and their ranges."""
+        return frame_of(self._answered.week)
+
+    def html(self) -> str:
+        """The page with pictures and tables, as a text.
+
+        Raises:
+            LogreplayError: there is no plan.
+        """
+        from logreplay.analysis.output.plan_page import html
+
+        return html(", ".join(self.log.logs), self._answered, self.sentence, self.facts, self.proofs)
+
+    @property
+    def manifests(self) -> dict[str, str]:
+        """Manifests for an autoscaler by name of file: Kubernetes and KEDA; none without ``reaction``."""
+        from logreplay.analysis.output.manifests import manifests
+
+        target = self.plan.scaling if self.plan else None
+        return manifests(target) if target else {}
+
+    def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
+        """Write ``plan.json``, ``plan.html`` and the manifests into a folder, which is made.
+
+        Raises:
+            LogreplayError: a file exists and ``force`` is not given, or cannot be written.
+        """
+        place = Path(folder)
+        check_place(place, force=force)
+        texts = {"plan.json": json.dumps(self.summary, indent=2) + "\n", **self.manifests}
+        texts |= {"plan.html": self.html()} if self.plan else {}
+        for name, text in texts.items():
+            write_atomically(place / name, text, force=force)
+
+    def plot(self, ax: "Axes | None" = None) -> "Figure | Axes":
+        """Draw demand beside supply: on ``ax``, which is returned, or as a figure of its own.
+
+        Raises:
+            LogreplayError: there is no plan.
+        """
+        from logreplay.analysis.output.plots import hockey_stick, planning
+
+        plan = self._answered
+        if ax is not None:
+            return planning.demand_and_supply(ax, plan)
+        return hockey_stick.figure(lambda own: planning.demand_and_supply(own, plan))
+
+    @property
+    def _answered(self) -> "Plan":
+        if not self.plan:
+            raise LogreplayError(self.sentence)
+        return self.plan
+
+    def _repr_html_(self) -> str:
+        from logreplay.analysis.notebook_view import html
+
+        return html(self.sentence, [f"{name}: {text}" for name, text in self.facts])
+
+
+def check_place(folder: Path, *, force: bool) -> None:
+    """Make a folder for `PlanResult.save`.
+
+    Raises:
+        LogreplayError: it cannot be made, or a file exists in it and ``force`` is not given.
+    """
+    for name in () if force else (*FILES, *MANIFESTS):
+        check_absent(folder / name)
+    try:
+        make_folder(folder)
+    except OSError as error:
+        raise unwritable(folder, error) from None

@@ -1,0 +1,259 @@
+"""Plans: the demand of a log beside the supply of a target that is searched now, or was before."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Unpack
+
+from logreplay.analysis.demand.rates import HOUR, MINUTE
+from logreplay.analysis.planning import proof as proving
+from logreplay.analysis.planning.forecast import Forecast, read_forecast
+from logreplay.analysis.planning.plan import Growth, check_mix, check_timed
+from logreplay.analysis.planning.plan import plan as join
+from logreplay.analysis.planning.route_mix import LIMIT, mix_change
+from logreplay.analysis.planning.supply import NoAnswer, supply_of
+from logreplay.calling.busy import only_run, used_by_thread
+from logreplay.calls.find_call import FindCall, seed_of, taken_bounds
+from logreplay.calls.plan_call import PlanCall
+from logreplay.calls.run_call import RunCall
+from logreplay.conversion import reading_options
+from logreplay.core.errors import Interrupted
+from logreplay.core.files import scratch_folder, unwritable
+from logreplay.core.record import to_csv
+from logreplay.core.rows import scan
+from logreplay.functions import read_call
+from logreplay.inputs.targets import TargetChoice
+from logreplay.log_inspection import inspect_once
+from logreplay.options.keywords import value_of
+from logreplay.options.kinds import TEXT
+from logreplay.options.load import Load
+from logreplay.options.plan_options import READING
+from logreplay.options.signatures import described
+from logreplay.parsers.conversion.job import convert
+from logreplay.plan_result import PlanResult, check_place
+from logreplay.runs.rate_search import find_once
+from logreplay.runs.single import run_once
+from logreplay.scratch import Scratch
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from logreplay.analysis.demand.log_profile import LogProfile
+    from logreplay.analysis.planning.plan import Plan
+    from logreplay.analysis.planning.proof import Proof
+    from logreplay.calling.events import CallListener
+    from logreplay.folder_results import FindResult
+    from logreplay.options.parameters import PlanOptions
+    from logreplay.parsers.conversion.ingest import Progress
+
+_CONVERTED: Final = "log.csv"
+
+
+@described
+def plan(
+    log: "str | PathLike[str] | Sequence[str | PathLike[str]]",
+    target: str | None = None,
+    **options: Unpack["PlanOptions"],
+) -> PlanResult:
+    """Say how many machines carry the demand of a log: at its busiest second, minute and hour, and by hour of the week.
+
+    Describes the log, searches the rate that one machine carries within bounds such as ``p99="300ms"``, and joins both,
+    with the uncertainty of each. ``results`` names a search or a sweep made before, from which it plans without load.
+    Prints nothing, and writes only to ``output``, a folder. Functions of ``progress`` and ``stop`` are called as by
+    `run`. A plan that the measurements do not support is refused: ``plan`` of the result is None, and ``sentence`` says
+    why.
+
+    Args:
+        log: of the demand: an access log, or a normalized CSV; or a list of them.
+        target: base URL of one machine; None with ``results``.
+
+    Raises:
+        BusyError: another run is under way in this process.
+        UsageError: parameters are wrong or exclude each other.
+        LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
+        Interrupted: Ctrl-C ended the search; ``result`` is the result until then.
+    """
+    options["seed"] = seed_of(options.get("seed"))
+    values, listener, output = read_call("plan", options, READING)
+    logs = [log] if isinstance(log, str | PathLike) else list(log)
+    reading = {name: values.pop(name) for name in READING}
+    named = None if target is None else value_of("target", TEXT, target)
+    choice = TargetChoice(named, values.pop("demo_target"))
+    with only_run("plan"), used_by_thread() as stack:
+        scratch = Scratch() if output is None else None
+        if scratch:
+            stack.callback(scratch.close)
+        call = plan_call(
+            tuple(fspath(each) for each in logs),
+            reading,
+            values,
+            choice=choice,
+            output=scratch.path / "plan" if scratch else output,
+            plots=values.pop("plots") and output is not None,
+        )
+        try:
+            result = plan_once(call, listener)
+        except KeyboardInterrupt:
+            raise Interrupted from None
+        stack.pop_all()  # the folder goes with the result
+    result.notes, result.scratch = tuple(listener.notes), scratch
+    return result
+
+
+def plan_call(logs: tuple[str, ...], reading: dict[str, Any], values: dict[str, Any], **of_find: Any) -> PlanCall:
+    """The frozen value of a plan, made of its checked options.
+
+    Args:
+        logs: of the demand.
+        reading: how they are read, by option.
+        values: the other options; all are taken.
+        of_find: further attributes of the search.
+    """
+    own = {name: values.pop(name) for name in PlanCall.__dataclass_fields__ if name in values}
+    find = FindCall(log=None, of=", ".join(logs), bounds=taken_bounds(values), **values, **of_find)
+    return PlanCall(logs=logs, reading=reading | {"methods": ""}, find=find, **own)
+
+
+def plan_once(call: PlanCall, listener: "CallListener", progress: "Progress | None" = None) -> PlanResult:
+    """Make a plan.
+
+    Args:
+        call: the frozen value.
+        listener: is told how the search and the proofs go.
+        progress: called while the log is read, about once a block.
+
+    Raises:
+        UsageError: parameters exclude each other.
+        LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
+    """
+    call = call.checked()
+    zone = call.reading["timezone"] or "UTC"
+    reading_options(**call.reading)  # refuses wrong values before a file is read
+    forecast = read_forecast(call.forecast, zone) if call.forecast else None
+    place, force = call.find.output, call.find.force
+    if call.results is not None and place:
+        check_place(place, force=force)
+    log = inspect_once(call.logs, dict(call.reading), progress)
+    with scratch_folder() as folder:
+        result = PlanResult(log=log)
+        try:
+            check_timed(log.profile)
+            _plan(call, result, forecast, folder, listener)
+        except NoAnswer as error:
+            result.refusal = str(error)
+    if place and (call.results is not None or place.exists()):
+        result.save(place, force=force or call.results is None)
+    return result
+
+
+def _plan(
+    call: PlanCall, result: PlanResult, forecast: Forecast | None, folder: Path, listener: "CallListener"
+) -> None:
+    """Search where that is asked for, join demand and supply, and prove the plan.
+
+    Raises:
+        NoAnswer: the measurements do not support a plan.
+    """
+    profile, limits = result.log.profile, call.find.bounds
+    if call.results is None or call.prove:
+        convert(call.logs, folder / _CONVERTED, reading_options(**call.reading))
+    if call.results is None:
+        result.search = search = _search(call, profile, folder, listener)
+        if search.unfinished or not search.summary.get("slo", {}).get("found"):
+            raise NoAnswer(search.unfinished or search.summary.get("answer", ""))
+        supply = supply_of(search.files[0], limits)
+    else:
+        supply = supply_of(call.results, limits)
+    growth = Growth(share=call.growth or 0.0, front_ends=call.per_machine_of or 1, forecast=forecast)
+    result.plan = join(profile, supply, growth, call.reserve, call.reaction)
+    if call.prove:
+        result.proofs = _proofs(call, result.plan, folder, listener)
+
+
+def _search(call: PlanCall, profile: "LogProfile", folder: Path, listener: "CallListener") -> "FindResult":
+    """Search with the requests of the log; with those of its busiest hour where their mix is another.
+
+    Raises:
+        NoAnswer: methods of the busiest hour would not be sent.
+    """
+    methods = call.find.sender_rules.methods
+    sent = profile.routes.filter(profile.routes["method"].is_in(list(methods)))
+    change = mix_change(profile.peak_routes, sent.group_by("route").agg(_requests()), methods)
+    check_mix(replace(change, share=0.0), "a search without them")
+    log = folder / _CONVERTED
+    if change.share > LIMIT:
+        rows = proving.between(scan(log), profile.peak_hour, profile.peak_hour + HOUR)
+        log = _written(rows.drop("start"), folder / "peak.csv")
+        listener.note(
+            f"the search sends the {rows.height:,} requests of the busiest hour, whose routes are others than those of "
+            f"the whole log: {change.routes}"
+        )
+    return find_once(replace(call.find, log=log), listener)
+
+
+def _proofs(call: PlanCall, made: "Plan", folder: Path, listener: "CallListener") -> "tuple[Proof, ...]":
+    """Replay the busiest minute for the planned machines, and for one fewer."""
+    if "minute" not in made.demand:
+        listener.note("--prove: the log is shorter than a minute, and nothing is replayed")
+        return ()
+    at = made.profile.peaks["minute"].at
+    begin = at - proving.LEAD_S
+    rows = proving.between(scan(folder / _CONVERTED), begin, at + MINUTE)
+    methods = list(call.find.sender_rules.methods)
+    rows = rows.filter(rows["op"].is_in(methods))
+    carrying = made.machines["minute"].number - made.reserve.survive
+    return tuple(
+        _proof(call, made, rows, begin, machines, folder, listener)
+        for machines in (carrying, carrying - 1)
+        if machines > 0
+    )
+
+
+def _proof(
+    call: PlanCall,
+    made: "Plan",
+    rows: "pl.DataFrame",
+    begin: int,
+    machines: int,
+    folder: Path,
+    listener: "CallListener",
+) -> "Proof":
+    from logreplay.analysis.analyze import rows as result_rows
+
+    share, bounds = made.factor / machines, call.bounds(made.supply.limits)
+    times = proving.passes(made.profile.peaks["minute"].requests, share, bounds)
+    seed = call.find.request_rules.seed
+    drawn = proving.share_of(rows, begin, share, times, seed)
+    log = _written(drawn, folder / f"minute-{machines}.csv")
+    listener.note(
+        f"proof: replaying the busiest minute as one of {machines} machines gets it, {drawn.height:,} requests in "
+        f"{times * (proving.LEAD_S + MINUTE)} s"
+    )
+    find = call.find
+    output = (find.output or folder) / f"proof-{machines}.csv"
+    run = RunCall(
+        log=log, of=find.of, choice=find.choice, load=Load(speed=1.0), request_rules=find.request_rules,
+        sender_rules=find.sender_rules, telling=find.telling, stop_at=find.stop_at, stop_asked=find.stop_asked,
+        output=output, force=True,
+    )  # fmt: skip
+    result = run_once(run, listener)
+    if not result.valid:
+        return proving.Proof(machines=machines, rate=0.0, requests=0, kept=None, text=result.sentence)
+    first = proving.seconds_into(drawn, begin)
+    return proving.judged(result_rows(result.files[0]), bounds, machines=machines, first=first)
+
+
+def _written(rows: "pl.DataFrame", path: Path) -> Path:
+    """Write rows as a normalized CSV."""
+    try:
+        path.write_bytes(to_csv(rows, header=True))
+    except OSError as error:
+        raise unwritable(path, error) from None
+    return path
+
+
+def _requests() -> "pl.Expr":
+    import polars as pl
+
+    return pl.col("requests").sum()

@@ -1,0 +1,77 @@
+"""``logreplay plan``: how many machines the demand of a log needs."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from logreplay.cli.display.progress_bar import Bar
+from logreplay.cli.display.rates import show_find
+from logreplay.cli.display.terminal import on_terminal, say
+from logreplay.cli.exit_codes import Exit, of_checks
+from logreplay.cli.options.from_table import options
+from logreplay.cli.options.help_groups import GroupedCommand
+from logreplay.cli.options.replay import ReplayOptions, parts
+from logreplay.cli.signals import SIGNALS
+from logreplay.core.masking import masked, terminal_safe
+
+if TYPE_CHECKING:
+    from logreplay.plan_result import PlanResult
+
+
+@click.command(cls=GroupedCommand)
+@click.argument("words", nargs=-1, required=True, metavar="LOG... [TARGET]")
+@options
+def plan(words: tuple[str, ...], **given: Any) -> int:
+    """Say how many machines the demand of LOG needs: at its busiest second, minute and hour, and by hour of the week.
+
+    LOG is whatever convert reads; several logs are one. TARGET, http://HOST:PORT, is one machine: it is searched for
+    the rate that it carries within the bounds, such as --p99 300ms, as find does. --from DIR takes the answer of a
+    search or a sweep made before, and sends nothing. The answer is the number for the busiest minute, at the likely
+    demand and supply, and that for the worse ends of both. It is refused where the measurements do not support it:
+    another mix of routes than the busiest hour's, no valid search. -o DIR keeps the search, plan.json and plan.html.
+    Exit code 3: no answer; 4: not even the lowest rate keeps the bounds, or the proof failed.
+
+    \b
+    Examples:
+      logreplay plan access.log.* http://127.0.0.1:8080 --p99 300ms --growth 30% --survive 1 -o december
+      logreplay plan access.log.* --from december --growth 50% --price 0.12
+    """
+    from datetime import datetime
+
+    from logreplay.calls.find_call import seed_of
+    from logreplay.inputs.targets import TargetChoice
+    from logreplay.options.plan_options import READING
+    from logreplay.planning import plan_call, plan_once
+
+    *logs, last = words
+    target = last if last.startswith(("http://", "https://", "unix:")) else None
+    logs = logs if target else [*words]
+    reading = {name: given.pop(name) for name in READING}
+    values = parts({**given, "seed": seed_of(given["seed"]), "target": target})
+    options = ReplayOptions.taken_from(values)
+    sends = values["results"] is None
+    output = options.output or (Path(f"plan-{datetime.now():%Y%m%d-%H%M%S}") if sends else None)
+    of_find = {**options.of_call(), "choice": TargetChoice(target, options.demo_target), "output": output}
+    call = plan_call(tuple(logs), reading, values, **of_find)
+    bounds = call.find.bounds
+    with SIGNALS.hearing(), Bar("reading", shown=not options.quiet and on_terminal()) as bar:
+        result = plan_once(call, options.terminal(min(bounds.values(), default=None)), bar.update)
+    if result.search and result.search.unfinished:
+        return show_find(result.search, as_json=options.as_json, quiet=options.quiet)
+    if options.as_json:
+        click.echo(json.dumps(result.summary, indent=2))
+    else:
+        _tell(result, quiet=options.quiet)
+    if output and not options.quiet:
+        say(f"{output / 'plan.html' if result.plan else output}")
+    return of_checks(result.checks) if result.plan else max(of_checks(result.checks), Exit.INVALID)
+
+
+def _tell(result: "PlanResult", *, quiet: bool) -> None:
+    if not quiet:
+        click.echo(terminal_safe(masked(f"{result.log.sentence}")))
+        for name, text in result.facts:
+            click.echo(terminal_safe(masked(f"  {name:<17} {text}")))
+    click.echo(terminal_safe(masked(result.sentence)))
