@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from logreplay.analysis.planning.plan import Plan
+    from logreplay.analysis.planning.plan import MachinePlan
     from logreplay.analysis.planning.proof import Proof
     from logreplay.folder_results import FindResult
     from logreplay.inspect_result import InspectResult
@@ -44,7 +44,7 @@ class PlanResult(HoldsScratch, CheckedAnswer):
     """
 
     log: "InspectResult"
-    plan: "Plan | None" = None
+    plan: "MachinePlan | None" = None
     refusal: str = ""
     proofs: "tuple[Proof, ...]" = ()
     search: "FindResult | None" = None
@@ -159,7 +159,7 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         return hockey_stick.figure(lambda own: planning.demand_and_supply(own, plan))
 
     @property
-    def _answered(self) -> "Plan":
+    def _answered(self) -> "MachinePlan":
         if not self.plan:
             raise LogreplayError(self.sentence)
         return self.plan

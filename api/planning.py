@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.analysis.planning import proof as proving
 from logreplay.analysis.planning.forecast import Forecast, read_forecast
-from logreplay.analysis.planning.plan import Growth, check_mix, check_timed
+from logreplay.analysis.planning.plan import DemandGrowth, check_mix, check_timed
 from logreplay.analysis.planning.plan import plan as join
 from logreplay.analysis.planning.route_mix import LIMIT, mix_change
 from logreplay.analysis.planning.supply import NoAnswer, supply_of
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from logreplay.analysis.demand.log_profile import LogProfile
-    from logreplay.analysis.planning.plan import Plan
+    from logreplay.analysis.planning.plan import MachinePlan
     from logreplay.analysis.planning.proof import Proof
     from logreplay.calling.events import CallListener
     from logreplay.folder_results import FindResult
@@ -165,7 +165,7 @@ def _plan(
         supply = supply_of(search.files[0], limits)
     else:
         supply = supply_of(call.results, limits)
-    growth = Growth(share=call.growth or 0.0, front_ends=call.per_machine_of or 1, forecast=forecast)
+    growth = DemandGrowth(share=call.growth or 0.0, front_ends=call.per_machine_of or 1, forecast=forecast)
     result.plan = join(profile, supply, growth, call.reserve, call.reaction)
     if call.prove:
         result.proofs = _proofs(call, result.plan, folder, listener)
@@ -192,7 +192,7 @@ def _search(call: PlanCall, profile: "LogProfile", folder: Path, listener: "Call
     return find_once(replace(call.find, log=log), listener)
 
 
-def _proofs(call: PlanCall, made: "Plan", folder: Path, listener: "CallListener") -> "tuple[Proof, ...]":
+def _proofs(call: PlanCall, made: "MachinePlan", folder: Path, listener: "CallListener") -> "tuple[Proof, ...]":
     """Replay the busiest minute for the planned machines, and for one fewer."""
     if "minute" not in made.demand:
         listener.note("--prove: the log is shorter than a minute, and nothing is replayed")
@@ -212,7 +212,7 @@ def _proofs(call: PlanCall, made: "Plan", folder: Path, listener: "CallListener"
 
 def _proof(
     call: PlanCall,
-    made: "Plan",
+    made: "MachinePlan",
     rows: "pl.DataFrame",
     begin: int,
     machines: int,

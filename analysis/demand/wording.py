@@ -35,7 +35,7 @@ def sentences(profile: LogProfile) -> Iterator[tuple[str, str]]:
     if not profile.timed:
         yield "requests", f"{profile.requests:,}, all in the second {first} {zone}: their rate is unknown"
     else:
-        yield "requests", f"{profile.requests:,} in {_span(profile.span)}, {first} to {last} {zone}"
+        yield "requests", f"{profile.requests:,} in {span(profile.span)}, {first} to {last} {zone}"
         busy = [f"busiest {name} {rate(each.rate)} at {when(each.at, zone)}" for name, each in profile.peaks.items()]
         yield "rate", "; ".join([f"mean {rate(profile.requests / profile.span)}", *busy])
         yield from _bursts(profile)
@@ -97,7 +97,7 @@ def _bursts(profile: LogProfile) -> Iterator[tuple[str, str]]:
         yield "steepest rise", f"from {rate(rise.before)} to {rate(rise.after)} within a minute, at {at}"
     for gap in profile.gaps:
         expected = f"{gap.expected:,.0f} or more are expected, by the hours before and after it"
-        yield "gap", f"{_span(gap.seconds)} without a request from {when(gap.at, profile.zone)} on; {expected}"
+        yield "gap", f"{span(gap.seconds)} without a request from {when(gap.at, profile.zone)} on; {expected}"
 
 
 def _clients(profile: LogProfile) -> str:
@@ -125,7 +125,8 @@ def _percent(share: float) -> str:
     return f"{share * 100:.3g} %"
 
 
-def _span(seconds: int) -> str:
+def span(seconds: int) -> str:
+    """A length of time: ``60 s``, ``92 minutes``, ``3.5 days``."""
     for length, name in ((_DAY_S, "days"), (HOUR, "hours"), (MINUTE, "minutes")):
         if seconds >= 2 * length:
             return f"{seconds / length:.3g} {name}"

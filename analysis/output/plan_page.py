@@ -10,13 +10,13 @@ from logreplay.analysis.output.html import shown, svg
 from logreplay.analysis.output.plots import planning
 from logreplay.analysis.output.template import rendered
 from logreplay.analysis.planning.machines import cost
-from logreplay.analysis.planning.plan import Plan
+from logreplay.analysis.planning.plan import MachinePlan
 from logreplay.analysis.planning.proof import Proof
 
 _SIZE: Final = (8.6, 3.6)
 
 
-def html(title: str, plan: Plan, answer: str, facts: Iterable[tuple[str, str]], proofs: Sequence[Proof]) -> str:
+def html(title: str, plan: MachinePlan, answer: str, facts: Iterable[tuple[str, str]], proofs: Sequence[Proof]) -> str:
     """Return the page as the text of an HTML file.
 
     Args:
@@ -43,7 +43,7 @@ def html(title: str, plan: Plan, answer: str, facts: Iterable[tuple[str, str]], 
     return page.encode("utf-8", "replace").decode()
 
 
-def _pictures(plan: Plan) -> list[tuple[str, Any]]:
+def _pictures(plan: MachinePlan) -> list[tuple[str, Any]]:
     drawn = {"Demand and supply": planning.demand_and_supply}
     if plan.week.height > 1:
         drawn["Machines by hour of the week"] = planning.week

@@ -1,1 +1,1 @@
-"""How many machines carry the demand of a log: demand beside supply, for its peaks and for each hour of the week."""
+"""The number of machines that carry the demand of a log: for its peaks, and for each hour of the week."""

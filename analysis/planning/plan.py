@@ -8,6 +8,7 @@ import polars as pl
 
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.rates import HOUR
+from logreplay.analysis.demand.wording import span
 from logreplay.analysis.planning import demand_range
 from logreplay.analysis.planning.autoscaling import ScalingTarget, scaling_target
 from logreplay.analysis.planning.demand_range import DemandRange
@@ -20,7 +21,7 @@ _DAY_S: Final = 24 * HOUR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Growth:
+class DemandGrowth:
     """What becomes of the log's demand.
 
     Attributes:
@@ -40,7 +41,7 @@ class Growth:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class MachinePlan:
     """How many machines carry the demand of a log.
 
     Attributes:
@@ -48,7 +49,7 @@ class Plan:
         growth: what becomes of its demand, and ``factor``: as a factor.
         demand: of the busiest ``second``, ``minute`` and ``hour``, grown.
         supply: of one machine.
-        reserve: what is kept in reserve.
+        reserve: shares and numbers of machines to spare.
         machines: for each of `demand`.
         week: ``day``, ``hour``, ``rate``, ``low``, ``high``, ``machines``, ``machines_low``, ``machines_high``: the
             hours of the week that the log covers; empty: see ``no_week``.
@@ -58,7 +59,7 @@ class Plan:
     """
 
     profile: LogProfile
-    growth: Growth
+    growth: DemandGrowth
     factor: float
     demand: Mapping[str, DemandRange]
     supply: Supply
@@ -80,14 +81,16 @@ class Plan:
         return self.machines[self.window]
 
 
-def plan(profile: LogProfile, supply: Supply, growth: Growth, reserve: Reserve, reaction: float | None = None) -> Plan:
+def plan(
+    profile: LogProfile, supply: Supply, growth: DemandGrowth, reserve: Reserve, reaction: float | None = None
+) -> MachinePlan:
     """Join demand and supply.
 
     Args:
         profile: the contents of the log.
         supply: of one machine.
         growth: of the demand.
-        reserve: what is kept in reserve.
+        reserve: shares and numbers of machines to spare.
         reaction: seconds from a rise until new pods serve; None: no autoscaler.
 
     Raises:
@@ -115,7 +118,7 @@ def plan(profile: LogProfile, supply: Supply, growth: Growth, reserve: Reserve, 
             reaction=reaction,
             most=found["minute" if "minute" in found else "second"].high,
         )
-    return Plan(
+    return MachinePlan(
         profile=profile, growth=growth, factor=factor, demand=wanted, supply=supply, reserve=reserve, machines=found,
         week=of_week(hours, supply, reserve), no_week=why, mix=mix, scaling=target,
     )  # fmt: skip
@@ -157,7 +160,7 @@ def check_mix(mix: MixChange, sent: str) -> None:
         )
 
 
-def _hours(profile: LogProfile, growth: Growth, factor: float) -> tuple[pl.DataFrame, str]:
+def _hours(profile: LogProfile, growth: DemandGrowth, factor: float) -> tuple[pl.DataFrame, str]:
     """The demand of the hours of the week, or why there is none."""
     forecast = growth.forecast
     if forecast and forecast.hourly:
@@ -166,6 +169,6 @@ def _hours(profile: LogProfile, growth: Growth, factor: float) -> tuple[pl.DataF
     if profile.span < _DAY_S:
         return (
             hours.clear(),
-            f"the log is {profile.span / HOUR:.2g} hours long; a plan by the hour needs a day at least",
+            f"the log is {span(profile.span)} long; a plan by the hour needs a day at least",
         )
     return hours, ""

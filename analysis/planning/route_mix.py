@@ -1,4 +1,4 @@
-"""Whether the requests that were sent are those of the busiest hour: the share of each route."""
+"""Compares the requests that were sent with those of the busiest hour: the share of each route."""
 
 import math
 from collections.abc import Collection

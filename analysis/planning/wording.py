@@ -10,7 +10,7 @@ from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.planning.autoscaling import TOLERANCE, WINDOW_S, ScalingTarget
 from logreplay.analysis.planning.demand_range import WINDOWS, DemandRange, weeks
 from logreplay.analysis.planning.machines import Machines, cost
-from logreplay.analysis.planning.plan import Plan
+from logreplay.analysis.planning.plan import MachinePlan
 from logreplay.analysis.planning.proof import Proof
 from logreplay.analysis.planning.proof import as_dict as proof_dict
 from logreplay.analysis.planning.route_mix import NAMED
@@ -19,7 +19,7 @@ from logreplay.core.plural import number_of
 _WEEKS_FOR_RANGE: Final = 2
 
 
-def answer(plan: Plan, proofs: Sequence[Proof] = ()) -> str:
+def answer(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> str:
     """The answer in one sentence."""
     found, wanted = plan.number, plan.demand[plan.window]
     spare = ", ".join(_reserve(plan))
@@ -29,7 +29,7 @@ def answer(plan: Plan, proofs: Sequence[Proof] = ()) -> str:
     return text + _proved(proofs)
 
 
-def sentences(plan: Plan) -> Iterator[tuple[str, str]]:
+def sentences(plan: MachinePlan) -> Iterator[tuple[str, str]]:
     """Name and text of each fact."""
     zone = plan.profile.zone
     windows = [f"busiest {name} {_ranged(each)}" for name, each in plan.demand.items()]
@@ -47,7 +47,7 @@ def sentences(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "not covered", "; ".join(_not_covered(plan))
 
 
-def scaling_sentence(target: ScalingTarget, plan: Plan) -> str:
+def scaling_sentence(target: ScalingTarget, plan: MachinePlan) -> str:
     """The settings of an autoscaler in words."""
     in_flight = f", or {target.concurrency:.3g} requests in flight per pod" if target.concurrency else ""
     text = (
@@ -63,7 +63,7 @@ def scaling_sentence(target: ScalingTarget, plan: Plan) -> str:
     )
 
 
-def as_dict(plan: Plan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
+def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
     """The plan as JSON: rates in requests/s, instants ISO 8601 UTC, day 0 is Monday."""
     found, supply, scaling = plan.number, plan.supply, plan.scaling
     demand = {name: plan.demand[name].rate if name in plan.demand else None for name in WINDOWS}
@@ -102,7 +102,7 @@ def as_dict(plan: Plan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _if_worse(found: Machines, wanted: DemandRange, plan: Plan) -> str:
+def _if_worse(found: Machines, wanted: DemandRange, plan: MachinePlan) -> str:
     parts = []
     if found.high > found.number:
         parts.append(
@@ -125,7 +125,7 @@ def _proved(proofs: Sequence[Proof]) -> str:
     return "; proved by a replay of it" + (fewer.get(kept[1], "") if len(kept) > 1 and kept[1] is not None else "")
 
 
-def _week(plan: Plan) -> Iterator[tuple[str, str]]:
+def _week(plan: MachinePlan) -> Iterator[tuple[str, str]]:
     if plan.no_week:
         yield "week", f"no plan by the hour: {plan.no_week}"
         return
@@ -143,7 +143,7 @@ def _week(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "cost", f"{found['week']:,.2f} a week for {number_of(plan.number.number, 'machine')}{cheaper}"
 
 
-def _not_covered(plan: Plan) -> Iterator[str]:
+def _not_covered(plan: MachinePlan) -> Iterator[str]:
     supply = plan.supply
     if weeks(plan.profile) < _WEEKS_FOR_RANGE:
         yield "how weeks differ: the log has not two whole weeks, and the range of demand is that of chance only"
@@ -159,7 +159,7 @@ def _not_covered(plan: Plan) -> Iterator[str]:
         yield f"another mix at the peak: {', '.join([*other, *filter(None, [plan.mix.routes])])}"
 
 
-def _grown(plan: Plan) -> str:
+def _grown(plan: MachinePlan) -> str:
     growth = plan.growth
     parts = []
     if growth.forecast:
@@ -171,7 +171,7 @@ def _grown(plan: Plan) -> str:
     return f"; with {' and '.join(parts)}" if parts else ""
 
 
-def _reserve(plan: Plan) -> Iterator[str]:
+def _reserve(plan: MachinePlan) -> Iterator[str]:
     if plan.reserve.headroom:
         yield f"{100 * plan.reserve.headroom:.3g} % of each kept free"
     if plan.reserve.survive:

@@ -71,7 +71,7 @@ class PlanCall:
 
     @property
     def reserve(self) -> Reserve:
-        """What is kept in reserve."""
+        """The machines to spare, and their price."""
         return Reserve(headroom=self.headroom, survive=self.survive, price=self.price)
 
     def bounds(self, limits: Mapping[str, float]) -> list[Bound]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from logreplay.cli.display.progress_bar import Bar
-from logreplay.cli.display.rates import show_find
 from logreplay.cli.display.terminal import on_terminal, say
 from logreplay.cli.exit_codes import Exit, of_checks
 from logreplay.cli.options.from_table import options
@@ -41,6 +40,7 @@ def plan(words: tuple[str, ...], **given: Any) -> int:
     from datetime import datetime
 
     from logreplay.calls.find_call import seed_of
+    from logreplay.cli.display.rates import show_find
     from logreplay.inputs.targets import TargetChoice
     from logreplay.options.plan_options import READING
     from logreplay.planning import plan_call, plan_once

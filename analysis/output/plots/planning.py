@@ -6,13 +6,13 @@ import numpy as np
 
 from logreplay.analysis.demand.rates import DAYS
 from logreplay.analysis.output.plots.hockey_stick import BLUE, ORANGE
-from logreplay.analysis.planning.plan import Plan
+from logreplay.analysis.planning.plan import MachinePlan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def demand_and_supply(ax: "Axes", plan: Plan) -> "Axes":
+def demand_and_supply(ax: "Axes", plan: MachinePlan) -> "Axes":
     """Draw the demand of the busiest windows, and the load that machines carry, both with their ranges."""
     supply, reserve = plan.supply, plan.reserve
     for at, wanted in enumerate(plan.demand.values()):
@@ -35,7 +35,7 @@ def demand_and_supply(ax: "Axes", plan: Plan) -> "Axes":
     return ax
 
 
-def week(ax: "Axes", plan: Plan) -> "Axes":
+def week(ax: "Axes", plan: MachinePlan) -> "Axes":
     """Draw the machines of each hour of the week as a heat map with their numbers."""
     numbers = np.full((7, 24), np.nan)
     days, hours = plan.week["day"].to_numpy(), plan.week["hour"].to_numpy()

@@ -1,0 +1,77 @@
+"""The pods that an autoscaler asks for carry the load of the reaction time later, at every moment of the log."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logreplay.analysis.planning.autoscaling import SYNC_S, TOLERANCE, WINDOW_S, scaling_target
+from logreplay.analysis.statistics.quantiles import Ints
+
+
+def counted(rates: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tuple[Ints, Ints]:
+    counts = np.floor(np.cumsum(rates)).astype(np.int64)
+    counts = np.diff(counts, prepend=0)
+    return np.flatnonzero(counts), counts[counts > 0]
+
+
+def carried(seconds: Ints, counts: Ints, target: float, least: int, most: int, carries: float, reaction: float) -> bool:
+    """Whether the pods asked for carry the load of the reaction time later; computed second by second."""
+    span = int(seconds[-1]) - int(seconds[0]) + 1
+    load = np.bincount(seconds - seconds[0], counts, span)
+    ends = range(WINDOW_S, span // SYNC_S * SYNC_S + 1, SYNC_S)
+    seen = [load[end - WINDOW_S : end].sum() / WINDOW_S for end in ends]
+    ahead = math.ceil(reaction / SYNC_S)
+    for at in range(len(seen) - ahead):
+        asked = max(seen[max(at - 19, 0) : at + 1])
+        pods = min(max(asked / (target * (1 + TOLERANCE)), least), most)  # nothing is done within the tolerance
+        if pods * carries < seen[at + ahead] * (1 - 1e-9):
+            return False
+    return True
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.sampled_from([15.0, 90.0, 200.0]))
+def test_every_rise_of_the_log_is_carried(seed: int, reaction: float) -> None:
+    rng = np.random.default_rng(seed)
+    levels = np.repeat(rng.uniform(0, 100, 40), 120) * np.linspace(0.3, 1, 4800)
+    seconds, counts = counted(levels)
+    most = math.ceil(105 / 10)
+    found = scaling_target(seconds, counts, factor=1, carries=10, mean=0.05, reaction=reaction, most=most)
+    assert found
+    assert carried(seconds, counts, found.rate, found.least, found.most, 10, reaction)
+    assert found.concurrency == pytest.approx(found.rate * 0.05)
+    assert found.least <= found.mean <= found.most
+
+
+def test_a_constant_load_gets_the_promise_less_the_tolerance() -> None:
+    seconds, counts = counted(np.full(3600, 50.0))
+    found = scaling_target(seconds, counts, factor=1, carries=10, mean=None, reaction=90, most=6)
+    assert found
+    assert found.rate == pytest.approx(10 / (1 + TOLERANCE))
+    assert found.concurrency is None
+    assert found.rise == pytest.approx(1)
+
+
+def test_a_load_that_doubles_within_the_reaction_time_halves_the_target_or_keeps_pods() -> None:
+    rates = np.concatenate([np.full(3000, 40.0), np.full(3000, 80.0)])
+    seconds, counts = counted(rates)
+    found = scaling_target(seconds, counts, factor=1, carries=10, mean=0.1, reaction=60, most=9)
+    assert found
+    assert found.least == 8 or found.rate == pytest.approx(5 / (1 + TOLERANCE), rel=0.1)
+
+
+def test_growth_needs_more_pods() -> None:
+    seconds, counts = counted(np.linspace(10, 50, 3600))
+    one = scaling_target(seconds, counts, factor=1, carries=10, mean=0.1, reaction=90, most=6)
+    two = scaling_target(seconds, counts, factor=2, carries=10, mean=0.1, reaction=90, most=11)
+    assert one
+    assert two
+    assert two.mean > 1.7 * one.mean
+
+
+def test_a_log_shorter_than_the_reaction_has_no_answer() -> None:
+    seconds, counts = counted(np.full(100, 5.0))
+    assert scaling_target(seconds, counts, factor=1, carries=10, mean=0.1, reaction=90, most=2) is None

@@ -1,0 +1,110 @@
+"""The range of demand is that of chance, and of the differences between weeks; hours have their seasonal forecast."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logreplay.analysis.demand.log_profile import LogProfile, profile_of
+from logreplay.analysis.demand.rates import HOUR, MINUTE
+from logreplay.analysis.planning import demand_range
+
+MONDAY = 1_767_571_200
+"""2026-01-05, 00:00 UTC."""
+DAY = 24 * HOUR
+WEEK = 7 * DAY
+
+
+def profile(starts: "np.ndarray[tuple[int], np.dtype[np.int64]]", zone: str = "UTC") -> LogProfile:
+    """The profile of requests to one URL that start in these seconds."""
+    rows = pl.DataFrame({"start": np.sort(starts) * 1_000_000}).with_columns(
+        url=pl.lit("/a"), op=pl.lit("GET"), rc=pl.lit(200), bytes=pl.lit(10), latency=pl.lit(0.0), xfertime=pl.lit(0.0)
+    )
+    found = profile_of([rows], zone)
+    assert found
+    return found
+
+
+def regular(rate_of_hour: list[float], weeks: int = 1) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+    """Evenly spaced requests of these rates, an hour each, again and again for some weeks."""
+    parts = []
+    for hour in range(weeks * 7 * 24):
+        rate = rate_of_hour[hour % len(rate_of_hour)]
+        parts.append(MONDAY + hour * HOUR + np.arange(int(rate * HOUR)) / rate)
+    return np.concatenate(parts).astype(np.int64)
+
+
+def test_the_rate_is_that_of_the_busiest_window() -> None:
+    starts = np.concatenate([MONDAY + np.arange(2 * HOUR), np.full(60, MONDAY + 4000), MONDAY + 5000 + np.arange(60)])
+    found = demand_range.demand(profile(starts))
+    assert found["second"].rate == 61
+    assert found["minute"].rate == 2
+    assert found["hour"].rate == pytest.approx(1 + 120 / HOUR)
+
+
+@given(st.floats(0.1, 20), st.integers(1, 1000))
+def test_growth_multiplies_all_ends(factor: float, seed: int) -> None:
+    starts = MONDAY + np.random.default_rng(seed).integers(0, 2 * HOUR, 3000)
+    one, grown = demand_range.demand(profile(starts)), demand_range.demand(profile(starts), factor)
+    for name, each in one.items():
+        assert 0 <= each.low <= each.rate <= each.high
+        assert grown[name].rate == pytest.approx(each.rate * factor)
+        assert grown[name].low == pytest.approx(each.low * factor)
+        assert grown[name].high == pytest.approx(each.high * factor)
+
+
+def test_the_peaks_of_whole_weeks_are_counted_from_the_end_of_the_log() -> None:
+    seconds = np.arange(MONDAY, MONDAY + 2 * WEEK + DAY)
+    counts = np.ones(len(seconds), np.int64)
+    counts[10] = 100  # in the day before the two whole weeks
+    counts[DAY + 5] = 7
+    counts[DAY + WEEK + 5] = 9
+    assert demand_range.weekly_peaks(seconds, counts, 1).tolist() == [7, 9]
+
+
+@pytest.mark.parametrize(("peaks", "factor"), [([100], 1.0), ([100, 100], 1.0), ([0, 5], 1.0)])
+def test_one_week_or_equal_weeks_say_nothing_of_change(peaks: list[int], factor: float) -> None:
+    assert demand_range.spread(np.array(peaks)) == factor
+
+
+def test_the_range_of_the_next_weeks_holds_in_nine_of_ten() -> None:
+    rng, held, factor = np.random.default_rng(5), 0, 1.0
+    for _ in range(1000):
+        weeks = np.exp(0.2 * rng.standard_normal(8)) * 1e6
+        factor = demand_range.spread(weeks[:4].astype(np.int64))
+        held += weeks[:4].max() / factor <= weeks[4:].max() <= weeks[:4].max() * factor
+    assert 0.87 < held / 1000 < 0.96
+
+
+def test_four_weeks_give_each_hour_the_median_of_the_last_four_and_their_ends() -> None:
+    rates = [1.0] * 5 * 7 * 24
+    for week, rate in enumerate((9.0, 2.0, 3.0, 4.0, 8.0)):  # five weeks: the first does not count
+        rates[week * 7 * 24 + 10] = rate
+    table = demand_range.by_hour(profile(regular(rates, weeks=5)))
+    assert table.height == 7 * 24
+    monday_10 = table.filter((pl.col("day") == 0) & (pl.col("hour") == 10)).row(0, named=True)
+    assert (monday_10["rate"], monday_10["low"], monday_10["high"]) == (3.5, 2.0, 8.0)
+    assert table.filter((pl.col("day") == 1) & (pl.col("hour") == 10))["rate"].item() == 1.0
+
+
+def test_fewer_weeks_give_each_hour_its_most() -> None:
+    rates = [1.0] * 2 * 7 * 24
+    rates[10], rates[7 * 24 + 10] = 2.0, 3.0
+    table = demand_range.by_hour(profile(regular(rates, weeks=2)))
+    monday_10 = table.filter((pl.col("day") == 0) & (pl.col("hour") == 10)).row(0, named=True)
+    assert monday_10["rate"] == 3.0
+    assert monday_10["low"] < 3.0 < monday_10["high"]
+
+
+def test_an_hour_that_the_log_covers_in_part_counts_only_where_no_week_covers_it_whole() -> None:
+    starts = np.concatenate([MONDAY + np.arange(30 * MINUTE), MONDAY + WEEK + np.arange(2 * HOUR)])
+    starts = np.concatenate([starts, np.full(600, MONDAY + 5)])
+    table = demand_range.by_hour(profile(starts))
+    # the first Monday begins with its first second, so it is whole up to 01:00; 00:00 of the second Monday as well
+    assert table.filter((pl.col("day") == 0) & (pl.col("hour") == 0))["rate"].item() == pytest.approx(11.0)
+
+
+def test_hours_are_those_of_the_zone() -> None:
+    table = demand_range.by_hour(profile(MONDAY + np.arange(HOUR), "Asia/Kolkata"))
+    assert table.select("day", "hour").rows() == [(0, 5), (0, 6)]

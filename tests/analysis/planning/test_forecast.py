@@ -1,0 +1,79 @@
+"""A forecast is read whole or refused by line, and grows a log by its highest rate."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from logreplay.analysis.demand.rates import HOUR
+from logreplay.analysis.planning.forecast import minute_over, read_forecast
+from logreplay.core.errors import LogreplayError, UsageError
+
+from .test_demand_range import MONDAY, profile
+
+
+def written(tmp_path: Path, *lines: str) -> Path:
+    path = tmp_path / "december.csv"
+    path.write_text("\n".join(("time,rate", *lines)) + "\n")
+    return path
+
+
+def test_the_highest_rate_is_the_growth_of_the_busiest_window_of_its_length(tmp_path: Path) -> None:
+    path = written(tmp_path, "2026-12-01T00:00:00Z,1.5", "2026-12-01T01:00:00Z,3", "2026-12-01T02:00:00Z,2")
+    found = read_forecast(path, "UTC")
+    assert (found.step, found.rates.tolist()) == (HOUR, [1.5, 3, 2])
+    assert found.growth(profile(MONDAY + np.arange(2 * HOUR))) == pytest.approx(3.0)
+
+
+def test_times_without_offset_are_those_of_the_zone(tmp_path: Path) -> None:
+    path = written(tmp_path, "2026-12-07T08:00:00,1", "2026-12-07T09:00:00,2")
+    table = read_forecast(path, "Europe/Berlin").by_hour("Europe/Berlin", 2.0)
+    assert table.select("day", "hour", "rate").rows() == [(0, 8, 2.0), (0, 9, 4.0)]
+
+
+def test_an_hour_of_the_week_has_the_highest_rate_of_all_weeks(tmp_path: Path) -> None:
+    lines = [f"2026-12-{7 + day:02}T{hour:02}:00:00Z,{1 + (day >= 7)}" for day in range(14) for hour in range(24)]
+    table = read_forecast(written(tmp_path, *lines), "UTC").by_hour("UTC", 1.0)
+    assert table.height == 7 * 24
+    assert table["rate"].unique().to_list() == [2.0]
+
+
+def test_a_minute_is_as_much_busier_than_an_hour_as_in_the_log() -> None:
+    starts = np.concatenate([MONDAY + np.arange(2 * HOUR), MONDAY + 100 + np.arange(120) % 60])
+    found = profile(starts)
+    assert minute_over(HOUR, found.peaks, found) == pytest.approx(3 / (1 + 120 / HOUR))
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (("2026-12-01T00:00:00Z,1",), "has 1 rates; expected 2"),
+        (("soon,1", "2026-12-01T00:00:00Z,1"), "line 2: time 'soon': expected ISO 8601"),
+        (("2026-12-01T00:00:00Z,many", "2026-12-01T01:00:00Z,1"), "line 2: rate 'many': expected requests/s"),
+        (("2026-12-01T00:00:00Z,-1", "2026-12-01T01:00:00Z,1"), "line 2: rate '-1'"),
+        (("2026-12-01T00:00:00Z,nan", "2026-12-01T01:00:00Z,1"), "line 2: rate 'nan'"),
+        (("2026-12-01T01:00:00Z,1", "2026-12-01T00:00:00Z,1"), "line 3: .* must rise in equal steps"),
+        (
+            ("2026-12-01T00:00:00Z,1", "2026-12-01T01:00:00Z,1", "2026-12-01T03:00:00Z,1"),
+            "line 4: 2026-12-01T03:00:00Z does not follow its predecessor by 3,600 s",
+        ),
+        (("2026-12-01T00:00:00Z,0", "2026-12-01T01:00:00Z,0"), "all rates are 0"),
+    ],
+)
+def test_a_forecast_that_is_none_is_refused_by_line(tmp_path: Path, lines: tuple[str, ...], says: str) -> None:
+    with pytest.raises(LogreplayError, match=says):
+        read_forecast(written(tmp_path, *lines), "UTC")
+
+
+def test_other_columns_and_missing_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(LogreplayError, match="its columns are a, b; expected time,rate"):
+        read_forecast(tmp_path / "other.csv", "UTC")
+    with pytest.raises(LogreplayError, match="cannot be read"):
+        read_forecast(tmp_path / "none.csv", "UTC")
+
+
+def test_a_log_shorter_than_a_step_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "2026-12-01T00:00:00Z,1", "2026-12-02T00:00:00Z,1")
+    with pytest.raises(UsageError, match="has a rate for each 86,400 s, and the log is 7,200 s long"):
+        read_forecast(path, "UTC").growth(profile(MONDAY + np.arange(2 * HOUR)))

@@ -1,0 +1,49 @@
+"""A mix of routes differs where shares differ beyond chance; methods that were not sent are named."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from logreplay.analysis.planning.route_mix import mix_change
+
+
+def peak(**requests: int) -> pl.DataFrame:
+    return pl.DataFrame({"method": "GET", "route": [f"/{name}" for name in requests], "requests": [*requests.values()]})
+
+
+def sent(**requests: int) -> pl.DataFrame:
+    return pl.DataFrame({"route": [f"/{name}" for name in requests], "requests": [*requests.values()]})
+
+
+def test_the_same_mix_is_no_change() -> None:
+    found = mix_change(peak(a=700, b=300), sent(a=7000, b=3000), ("GET",))
+    assert (found.share, found.unsent, found.routes) == (0, 0, "")
+
+
+def test_a_draw_from_the_same_mix_is_no_change_whatever_its_size() -> None:
+    rng, shares = np.random.default_rng(3), np.array([0.5, 0.2, 0.1, *[0.02] * 10])
+    for size in (20, 200, 2000, 20_000):
+        drawn = rng.multinomial(size, shares, 50)
+        for counts in drawn:
+            routes = [f"/{at}" for at in range(len(shares))]
+            table = pl.DataFrame({"method": "GET", "route": routes, "requests": counts})
+            other = pl.DataFrame({"route": routes, "requests": rng.multinomial(5000, shares)})
+            assert mix_change(table, other, ("GET",)).share < (0.03 if size >= 2000 else 0.1)
+
+
+def test_a_route_that_the_peak_has_more_of_is_named_with_both_shares() -> None:
+    found = mix_change(peak(search=5000, home=5000), sent(search=1000, home=9000), ("GET",))
+    assert found.share == pytest.approx(0.4, abs=0.03)
+    assert found.routes.startswith("/home 50 % of the peak and 90 % of those sent, /search 50 % of the peak and 10 %")
+
+
+def test_methods_that_were_not_sent_are_counted_apart() -> None:
+    table = pl.concat([peak(a=800), pl.DataFrame({"method": ["POST", "PUT"], "route": "/b", "requests": [150, 50]})])
+    found = mix_change(table, sent(a=100), ("GET", "HEAD"))
+    assert found.unsent == 0.2
+    assert found.methods == ("POST", "PUT")
+    assert found.share == 0
+
+
+def test_nothing_sent_is_another_mix() -> None:
+    assert mix_change(peak(a=500), sent(b=500), ("GET",)).share > 0.8

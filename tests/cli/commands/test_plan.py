@@ -1,0 +1,262 @@
+"""``logreplay plan``: demand beside supply as text, as JSON, as a page and as manifests; and its refusals."""
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import logreplay as library
+from logreplay.cli.main import run
+
+Ended = tuple[int, str, str]
+Logreplay = Callable[..., Ended]
+LINE = '{client} - - [{day:02}/Jan/2026:{clock} +0000] "{method} {url} HTTP/1.1" 200 100 "-" "curl"\n'
+
+
+@pytest.fixture
+def logreplay(capsys: pytest.CaptureFixture[str]) -> Logreplay:
+    """Run a command within this process: exit code, standard output, standard error."""
+
+    def ended(*words: object) -> Ended:
+        capsys.readouterr()
+        code = run([str(word) for word in words])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return ended
+
+
+def access_log(path: Path, *, days: int = 2, peak: int = 600, route: str = "/search?q={}", method: str = "GET") -> Path:
+    """A log with 2 requests a minute to one route, and a busy minute at noon of the first day."""
+    lines = [
+        LINE.format(client="192.0.2.1", day=5 + at // 2880, method="GET", url=f"/search?q={at}",
+                    clock=f"{at // 120 % 24:02}:{at // 2 % 60:02}:{at % 2 * 30:02}")
+        for at in range(days * 2880)
+    ]  # fmt: skip
+    busy = [
+        LINE.format(client="192.0.2.2", day=5, method=method, url=route.format(at),
+                    clock=f"12:30:{at * 60 // peak:02}")
+        for at in range(peak)
+    ]  # fmt: skip
+    path.write_text("".join(lines + busy))
+    return path
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return access_log(tmp_path / "access.log")
+
+
+def searched(
+    folder: Path, *, rate: float | None = 4.0, route: str = "/search?q={}", unit: str = "requests/s", **options: object
+) -> Path:
+    """The folder of a search that found a rate, as far as a plan reads it."""
+    folder.mkdir()
+    slo: dict[str, Any] = {
+        "found": rate is not None, "rate": rate, "range": rate and [rate * 0.9, rate * 1.1], "high": 5.0, "unit": unit,
+        "held_s": 50.0, "sentence": "p99 <= 300 ms does not hold even at 10/s",
+        "bounds": [{"statistic": "p99", "limit": 0.3}, {"statistic": "errors", "limit": 0.01}],
+    }  # fmt: skip
+    (folder / "summary.json").write_text(json.dumps({"verdict": "VALID", "slo": slo, "options": options}))
+    (folder / "results.csv").write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op\n")
+    (folder / "routes.csv").write_text(f"step,rate,route,requests\n0,2,{route},1000\n1,4,{route},2000\n")
+    (folder / "steps.csv").write_text("rate,mean\n2,0.02\n4,0.05\n8,0.9\n")
+    return folder
+
+
+def test_it_joins_the_demand_of_the_log_with_the_supply_of_a_search(
+    logreplay: Logreplay, log: Path, tmp_path: Path
+) -> None:
+    code, out, err = logreplay("plan", log, "--from", searched(tmp_path / "s"))
+    assert (code, err) == (0, "")
+    assert "busiest minute 10/s" in out  # 600 in the busy minute, and those of each minute
+    assert "one machine carries 4/s with p99 within 300 ms (3.6–4.4/s, held for 50 s in one piece; by a search)" in out
+    assert out.splitlines()[-1].startswith("3 machines for the busiest minute, 10")
+    assert "1 to 3 machines by the hour; the most on Mon at 12:00" in out
+    assert "the log lacks 120 hours of the week" in out
+    assert "how weeks differ" in out
+
+
+def test_its_json_has_demand_supply_machines_and_the_week(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
+    found = searched(tmp_path / "s")
+    words = ("--growth", "100%", "--headroom", "0.2", "--survive", 1, "--price", 0.5, "--json")
+    code, out, _ = logreplay("plan", log, "--from", found, *words)
+    told = json.loads(out)
+    assert code == 0
+    assert told["verdict"] == "VALID"
+    assert told["demand"]["minute"] == pytest.approx(2 * 602 / 60, abs=0.1)
+    assert told["demand"]["growth"] == 1
+    assert told["supply"]["rate"] == 4
+    assert (told["supply"]["low"], told["supply"]["high"]) == pytest.approx((3.6, 4.4))
+    assert told["machines"]["minute"] == 7 + 1  # 20.07 / 3.2 = 6.3
+    low, high = told["machines"]["range"]
+    assert low <= 8 <= high
+    assert len(told["week"]) == 48
+    assert {"day", "hour", "rate", "low", "high", "machines", "machines_low", "machines_high"} == {*told["week"][0]}
+    assert told["cost"] == {"price": 0.5, "week": 8 * 168 * 0.5, "week_by_hour": None}
+    assert told["proofs"] == []
+
+
+def test_the_log_of_one_of_several_front_ends_is_a_part_of_the_demand(
+    logreplay: Logreplay, log: Path, tmp_path: Path
+) -> None:
+    found = searched(tmp_path / "s")
+    _, one, _ = logreplay("plan", log, "--from", found, "--json")
+    _, three, _ = logreplay("plan", log, "--from", found, "--json", "--per-machine-of", 3)
+    assert json.loads(three)["demand"]["hour"] == pytest.approx(3 * json.loads(one)["demand"]["hour"])
+
+
+def test_a_forecast_takes_the_place_of_growth(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
+    found, forecast = searched(tmp_path / "s"), tmp_path / "december.csv"
+    rows = [f"2026-12-{1 + at // 24:02}T{at % 24:02}:00:00Z,{1 if at == 30 else 0.1}" for at in range(240)]
+    forecast.write_text("\n".join(("time,rate", *rows)))
+    code, out, _ = logreplay("plan", log, "--from", found, "--forecast", forecast, "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert told["demand"]["hour"] == pytest.approx(1, rel=0.01)
+    assert len(told["week"]) == 168
+    for option, value in (("--growth", "20%"), ("--per-machine-of", 2)):
+        code, _, err = logreplay("plan", log, "--from", found, "--forecast", forecast, option, value)
+        assert code == 2
+        assert option in err
+        assert "--forecast" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"rate": None}, "the search has no answer to plan with: p99 <= 300 ms does not hold even at 10/s"),
+        ({"unit": "users"}, "it searched a number of users"),
+        ({"route": "/home"}, "the busiest hour has another mix of routes than the search: "),
+    ],
+)
+def test_it_refuses_measurements_that_do_not_support_a_plan(
+    logreplay: Logreplay, log: Path, tmp_path: Path, options: dict[str, Any], says: str
+) -> None:
+    code, out, _ = logreplay("plan", log, "--from", searched(tmp_path / "s", **options))
+    assert code == 3
+    assert says in out.splitlines()[-1]
+    assert out.splitlines()[-1].startswith("no plan: ")
+
+
+def test_it_refuses_a_peak_of_methods_that_were_not_sent(logreplay: Logreplay, tmp_path: Path) -> None:
+    log = access_log(tmp_path / "post.log", method="POST")
+    code, out, _ = logreplay("plan", log, "--from", searched(tmp_path / "s"))
+    assert code == 3
+    assert "83 % of the requests of the busiest hour are POST, which the search leaves out" in out
+    assert "--methods GET,HEAD,POST" in out
+    found = searched(tmp_path / "sent", methods=["GET", "POST"])
+    assert logreplay("plan", log, "--from", found)[0] == 0
+
+
+def test_routes_that_the_search_changed_are_not_compared(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
+    found = searched(tmp_path / "s", route="/v2/home", rewrite=["s|/search|/v2/home|"])
+    code, out, _ = logreplay("plan", log, "--from", found)
+    assert code == 0
+    assert "the mix of routes: --rewrite changed those that were sent" in out
+
+
+def test_a_log_without_times_has_no_demand(logreplay: Logreplay, tmp_path: Path) -> None:
+    path = tmp_path / "urls.csv"
+    path.write_text(
+        "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "2026-01-01,00:00:00,0,0,0,1,/,200,GET\n" * 9
+    )
+    code, out, _ = logreplay("plan", path, "--from", searched(tmp_path / "s"))
+    assert code == 3
+    assert "all 9 requests of the log are in one second: their rate is unknown" in out
+
+
+def test_a_log_shorter_than_a_day_has_no_plan_by_the_hour(logreplay: Logreplay, tmp_path: Path) -> None:
+    log = access_log(tmp_path / "short.log", days=0)
+    code, out, _ = logreplay("plan", log, "--from", searched(tmp_path / "s"))
+    assert code == 0
+    assert "no plan by the hour: the log is 60 s long; a plan by the hour needs a day at least" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["LOG"], "TARGET is missing: name the server to search, or a search made before with --from DIR"),
+        (["LOG", "http://127.0.0.1:1", "--from", "SEARCH"], "exclude each other"),
+        (["LOG", "--from", "SEARCH", "--prove"], "--prove needs TARGET"),
+        (["LOG", "--from", "SEARCH", "--p99", "100ms"], "is a search for p99 within 300 ms"),
+        (["LOG", "--from", "NOWHERE"], "no result log is in it"),
+        (["LOG", "--from", "SEARCH", "--since", "soon"], "soon"),
+        (["LOG", "--from", "SEARCH", "--timezone", "Mars/Olympus"], "Mars/Olympus"),
+        (["http://127.0.0.1:1"], "LOG is missing"),
+        (["LOG", "http://127.0.0.1:1"], "a bound is missing: give one, such as --p99 300ms"),
+    ],
+)
+def test_wrong_words_are_refused_before_any_request(
+    logreplay: Logreplay, log: Path, tmp_path: Path, words: list[str], says: str
+) -> None:
+    places = {"LOG": str(log), "SEARCH": str(searched(tmp_path / "s")), "NOWHERE": str(tmp_path / "nowhere")}
+    code, out, err = logreplay("plan", *(places.get(word, word) for word in words))
+    assert code in (1, 2)
+    assert says in err
+    assert "Traceback" not in out + err
+
+
+def test_it_writes_the_plan_its_page_and_manifests(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
+    found, place = searched(tmp_path / "s"), tmp_path / "december"
+    code, _, err = logreplay("plan", log, "--from", found, "--reaction", "90s", "-o", place)
+    assert code == 0
+    assert "plan.html" in err
+    assert {path.name for path in place.iterdir()} == {"plan.json", "plan.html", "hpa.yaml", "keda.yaml"}
+    told = json.loads((place / "plan.json").read_text())
+    scaling = told["autoscaling"]
+    hpa = yaml.safe_load((place / "hpa.yaml").read_text())
+    assert hpa["spec"]["minReplicas"] == scaling["least"]
+    assert hpa["spec"]["maxReplicas"] == scaling["most"]
+    value = hpa["spec"]["metrics"][0]["pods"]["target"]["averageValue"]
+    assert float(value.removesuffix("m")) / 1000 == pytest.approx(scaling["rate"], abs=0.001)
+    keda = yaml.safe_load((place / "keda.yaml").read_text())
+    assert float(keda["spec"]["triggers"][0]["metadata"]["threshold"]) == pytest.approx(scaling["rate"], abs=0.001)
+    page = (place / "plan.html").read_text()
+    assert told["answer"] in page
+    assert "<script" not in page
+    code, _, err = logreplay("plan", log, "--from", found, "-o", place)
+    assert code == 1
+    assert "exists already" in err
+    assert logreplay("plan", log, "--from", found, "-o", place, "--force")[0] == 0
+
+
+def test_names_of_routes_are_escaped_and_masked_on_the_page(logreplay: Logreplay, tmp_path: Path) -> None:
+    log = access_log(tmp_path / "<b>.log")
+    place = tmp_path / "out"
+    logreplay("plan", log, "--from", searched(tmp_path / "s"), "-o", place)
+    assert "<b>" not in (place / "plan.html").read_text()
+
+
+def test_the_library_gives_the_same_plan(log: Path, tmp_path: Path) -> None:
+    found = searched(tmp_path / "s")
+    result = library.plan(log, results=found, growth="100%", survive=1)
+    assert (result.machines, result.verdict, result.passed) == (7, "VALID", True)
+    assert result.low is not None
+    assert result.high is not None
+    assert result.low <= 7 <= result.high
+    assert len(result.week) == 48
+    assert result.sentence in result._repr_html_()
+    assert pickle.loads(pickle.dumps(result)).summary == result.summary
+    refused = library.plan([log], results=searched(tmp_path / "none", rate=None))
+    assert (refused.machines, refused.plan, refused.verdict) == (None, None, "NO_ANSWER")
+    with pytest.raises(library.LogreplayError, match="no plan: "):
+        refused.html()
+
+
+@pytest.mark.slow
+def test_a_target_is_planned_proved_and_one_machine_fewer_shown_to_fail(tmp_path: Path) -> None:
+    """The built-in target carries 4 / 16 ms = 250 requests/s."""
+    log = access_log(tmp_path / "access.log", days=1, peak=20_000)
+    with library.serve(log) as server:
+        result = library.plan(log, server.url, p90="300ms", budget="60s", start=60, prove=True, output=tmp_path / "p")
+        assert result.plan, result.sentence
+        assert result.machines == 2
+        kept = [(each.machines, each.kept) for each in result.proofs]
+        assert kept == [(2, True), (1, False)], result.sentence
+        again = library.plan(log, results=tmp_path / "p")
+    assert again.machines == 2
