@@ -53,6 +53,7 @@ COMMANDS: Final[dict[str, list[str]]] = {
     "analyze": ["analyze", "one.csv", "-o", "analyzed"],
     "seconds": ["seconds", "one.csv"],
     "capacity": ["capacity", "sweep", "--tps", "100", "--within", "500ms"],
+    "plan": ["plan", "access.log", "--from", "sweep", "--p90", "500ms", "-o", "planned"],
     "compare": ["compare", "access.csv", "one.csv"],
     "analyze, cluster": ["analyze", "one.csv", "-o", "analyzed-too", "--cluster", "local:2"],
     "plot": ["plot", "one.csv", "-o", "one.png"],

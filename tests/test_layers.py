@@ -123,8 +123,8 @@ ACTING = {
         "api": {"inspect_result", "log_inspection"},
     },
     "plans: tested by tests/cli/commands/test_plan.py": {
-        "analysis/planning": {"wording"},
-        "analysis/output": {"plan_page"},
+        "analysis/planning": {"plan", "supply", "wording"},
+        "analysis/output": {"manifests", "plan_page"},
         "analysis/output/plots": {"planning"},
         "api": {"plan_result", "planning"},
         "api/calls": {"plan_call"},

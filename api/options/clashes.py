@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from logreplay.core.errors import UsageError
 from logreplay.options.sender_rules import KEPT
-from logreplay.options.table import TABLE
+from logreplay.options.table import TABLE, options_of
 
 _SENDING: Final = "run sweep find duet"
 _PACED: Final = "run duet"
@@ -42,6 +42,11 @@ class Clash:
     commands: str = _SENDING
     yields: str = "one"
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Both."""
+        return self.one, self.other
+
     def broken(self, values: Mapping[str, Any]) -> bool:
         """Whether both are given."""
         return given(values, self.one) and given(values, self.other)
@@ -67,6 +72,11 @@ class Needs:
     others: Sequence[str]
     why: str
     commands: str = _SENDING
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.one, *self.others
 
     def broken(self, values: Mapping[str, Any]) -> bool:
         """Whether it is given, and none of the others."""
@@ -165,8 +175,11 @@ def check(command: str, values: Mapping[str, Any]) -> None:
 
 def rows(command: str) -> list[Clash | Needs]:
     """The rows of a command."""
-    searching = {command, "find"} if command == "plan" else {command}
-    return [row for row in ROWS if searching & {*row.commands.split()}]
+    if command != "plan":
+        return [row for row in ROWS if command in row.commands.split()]
+    known = {option.name for option in options_of(command)}
+    among = [row for row in ROWS if {command, "find"} & {*row.commands.split()}]
+    return [row for row in among if {label.partition("=")[0] for label in row.labels} <= known]
 
 
 def gives_way(command: str) -> Mapping[str, Set[str]]:

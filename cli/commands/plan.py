@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=GroupedCommand)
-@click.argument("words", nargs=-1, required=True, metavar="LOG... [TARGET]")
+@click.argument("words", nargs=-1, metavar="LOG... [TARGET]")
 @options
 def plan(words: tuple[str, ...], **given: Any) -> int:
     """Say how many machines the demand of LOG needs: at its busiest second, minute and hour, and by hour of the week.
@@ -45,16 +45,15 @@ def plan(words: tuple[str, ...], **given: Any) -> int:
     from logreplay.options.plan_options import READING
     from logreplay.planning import plan_call, plan_once
 
-    *logs, last = words
-    target = last if last.startswith(("http://", "https://", "unix:")) else None
-    logs = logs if target else [*words]
+    target = words[-1] if words and words[-1].startswith(("http://", "https://", "unix:")) else None
+    logs = words[:-1] if target else words
     reading = {name: given.pop(name) for name in READING}
     values = parts({**given, "seed": seed_of(given["seed"]), "target": target})
     options = ReplayOptions.taken_from(values)
     sends = values["results"] is None
     output = options.output or (Path(f"plan-{datetime.now():%Y%m%d-%H%M%S}") if sends else None)
     of_find = {**options.of_call(), "choice": TargetChoice(target, options.demo_target), "output": output}
-    call = plan_call(tuple(logs), reading, values, **of_find)
+    call = plan_call(logs, reading, values, **of_find)
     bounds = call.find.bounds
     with SIGNALS.hearing(), Bar("reading", shown=not options.quiet and on_terminal()) as bar:
         result = plan_once(call, options.terminal(min(bounds.values(), default=None)), bar.update)

@@ -44,6 +44,7 @@ BASES = {
     "inspect": ["access.log"],
     "find": ["log.csv", "http://127.0.0.1:{free}", "--p99", "1s"],
     "duet": ["log.csv", "http://127.0.0.1:{free}", "http://127.0.0.1:{free}", "--tps", "20"],
+    "plan": ["access.log", "http://127.0.0.1:{free}", "--p99", "1s"],
     "plot": ["results.csv", "-o", "plot.svg", "--force"],
     "run": ["log.csv", "http://127.0.0.1:{port}", "-o", "r.csv", "--force"],
     "seconds": ["results.csv"],
@@ -67,7 +68,7 @@ ALONE = {
 """The pacing of a run for options that exclude or need another one."""
 
 
-REFUSED = {"serve": ("none.csv",), **dict.fromkeys(("duet", "find", "sweep"), ("connection refused",))}
+REFUSED = {"serve": ("none.csv",), **dict.fromkeys(("duet", "find", "plan", "sweep"), ("connection refused",))}
 """For commands that would take too long, what ends them: with or without the option."""
 NOTHING_LEFT = ("not matched", "x excluded", "before the beginning", "not in the sample", "x method GET")
 """Why all requests of a log are left out."""
