@@ -140,7 +140,7 @@ def test_requests_whose_time_is_nearly_up_do_not_give_up_the_connection_of_the_o
     """A connection takes 80 ms to open, and each request that waits for it times out 10 ms after the one before."""
     opened = Dialer.open
 
-    async def open_late(self: Dialer, factory: Any) -> Any:
+    async def open_late(self: Dialer, factory: Any, client: str | None) -> Any:
         await asyncio.sleep(0.08)
         return await opened(self, factory)
 
@@ -168,7 +168,7 @@ def test_requests_whose_time_is_nearly_up_do_not_give_up_the_connection_of_the_o
 def test_a_connection_that_does_not_open_in_the_time_of_a_request_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     opened, tried = Dialer.open, 0
 
-    async def open_once(self: Dialer, factory: Any) -> Any:
+    async def open_once(self: Dialer, factory: Any, client: str | None) -> Any:
         nonlocal tried
         tried += 1
         if tried == 1:
