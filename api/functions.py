@@ -54,7 +54,6 @@ def run(
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
         Interrupted: Ctrl-C ended the run; ``result`` is the result until then.
     """
-    from logreplay.analysis.output.history import of_run
     from logreplay.calls.run_call import RunCall
     from logreplay.runs.single import run_once
 
@@ -69,7 +68,7 @@ def run(
     )
     return _judged(
         "run", lambda place: run_once(replace(call, output=place), listener), listener, output,
-        junit=junit, history=history, row=of_run,
+        junit=junit, history=history,
     )  # fmt: skip
 
 
@@ -168,7 +167,6 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
         LogreplayError: the log cannot be read, a target not be loaded, or the results not be written.
         Interrupted: Ctrl-C ended the duet; ``result`` is the result until then.
     """
-    from logreplay.analysis.output.history import of_duet
     from logreplay.calls.duet_call import DuetCall
     from logreplay.options.answer_rules import AnswerRules
     from logreplay.runs.pair import duet_once
@@ -188,7 +186,7 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
     )
     return _judged(
         "duet", lambda place: duet_once(replace(call, output=place), listener), listener, output, "duet",
-        junit=junit, history=history, row=of_duet,
+        junit=junit, history=history,
     )  # fmt: skip
 
 
@@ -272,28 +270,21 @@ def _judged(
     *,
     junit: Path | None,
     history: Path | None = None,
-    row: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
 ) -> R:
     """Make a call, write its checks to ``junit``, and add a row of its summary to ``history``.
 
     Args:
         function, once, listener, output, name: see `_answered`.
         junit, history: the files; None: not written.
-        row: makes the row.
 
     Raises:
         Interrupted: Ctrl-C ended it, and no person waits for the result at a prompt.
     """
-    from logreplay.analysis.output.history import append, check
-    from logreplay.analysis.output.junit import reported
+    from logreplay.runs.reports import remember, reported
 
-    if history:
-        check(history, row({}))
-    with reported(junit, function) as report:
-        result = _answered(function, once, listener, output, name)
-        report(result.checks, result.stopped)
-    if history and result.summary:
-        append(history, row(result.summary))
+    with reported(function, junit, history) as report:
+        result = report(_answered(function, once, listener, output, name))
+    remember(function, result.summary, history)
     return _whole(result)
 
 

@@ -1,6 +1,7 @@
 """Functions that read results and send nothing: `compare`, `capacity`, `analyze`."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -180,6 +181,30 @@ def analyze_once(
             return result
         summary, _ = write_folder(path, Path(output), plots=plots, executor=executor)
     return _result(path, summary)
+
+
+def seconds_once(results: Path, output: Path | None, *, force: bool, as_json: bool) -> tuple[bytes, int]:
+    """Make the per-second table as CSV or lines of JSON, also in ``output``; return it with the number of seconds.
+
+    Raises:
+        TakenError: ``output`` exists, and ``force`` was not given.
+        LogreplayError: the results cannot be read, or the file cannot be written.
+    """
+    from logreplay.analysis.analyze import seconds
+    from logreplay.analysis.input import sources
+    from logreplay.core.files import atomic_path, check_distinct
+    from logreplay.core.record import to_csv
+
+    path = sources.locate(results)
+    with ExitStack() as stack:
+        if output is not None:
+            check_distinct([("-o", output)], [("result log", path)])
+            fresh = stack.enter_context(atomic_path(output, force=force))
+        table = seconds(results)
+        text = table.write_ndjson().encode() if as_json else to_csv(table, header=True)
+        if output is not None:
+            fresh.write_bytes(text)
+    return text, table.height
 
 
 def result_log(results: str | PathLike[str]) -> Path:

@@ -156,6 +156,13 @@ class SenderRules:
             findings += await preflight.answers(sender, endpoint, http=version, cacert=self.cacert)
         return partial(self.sender_to, endpoint, plan=plan), findings
 
+    async def first_answer(self, target: str) -> "list[Finding]":
+        """See whether a target answers, as before a run; arguments and errors as for `endpoint`."""
+        from logreplay.replay.checks import preflight
+
+        endpoint, findings = await preflight.reachable(await self.endpoint(target))
+        return findings + await preflight.answers(self.sender_to(endpoint), endpoint, cacert=self.cacert)
+
     @property
     def session_headers(self) -> frozenset[str]:
         """Headers, in lower case, that the sessions of the clients give: those of the log are of other sessions."""

@@ -1,8 +1,5 @@
 """``logreplay calibrate``: the highest rate that this machine can send, and how exactly it sends."""
 
-import json
-from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -32,30 +29,19 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
     """
     if trial < SHORTEST_S:
         raise click.UsageError(f"--trial {trial * 1000:g}ms: too short; expected at least {SHORTEST_S * 1000:g}ms")
-    import uvloop
-
-    from logreplay.core.files import unwritable, write_atomically
-    from logreplay.replay.checks.calibrate import calibrate as measure
-    from logreplay.replay.checks.calibrate import remembered_at
+    from logreplay.command_tasks.calibration import calibrate_once, remember
 
     def show(done: "CalibrationTrial") -> None:
         if on_terminal():
             word = "on time" if done.on_time else "late"
             say(f"{done.rate:9.0f}/s  lag p99 {done.lag_p99 * 1000:8.3f} ms  {word}", quiet=quiet)
 
-    found = uvloop.run(measure(trial, show))
-    figures = {"measured": datetime.now(UTC).isoformat(timespec="seconds"), **asdict(found)}
+    found, figures = calibrate_once(trial, show)
     if as_json:
-        click.echo(json.dumps(figures, indent=2))
+        click.echo(figures)
     elif not quiet:
         _print(found)
-    path = remembered_at()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(figures, indent=2) + "\n", option="")
-    except OSError as error:
-        raise unwritable(path, error, "") from None
-    say(f"remembered in {path}", quiet=quiet)
+    say(f"remembered in {remember(figures)}", quiet=quiet)
     return Exit.OK if found.ceiling else Exit.INVALID
 
 

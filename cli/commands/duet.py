@@ -31,19 +31,15 @@ def duet(log: "Log", baseline: str, candidate: str, **given: Any) -> int:
     Example:
       logreplay duet access.log http://127.0.0.1:8080 http://127.0.0.1:8081 --tps 100 --for 1m
     """
-    from logreplay.analysis.output.history import check, of_duet
-    from logreplay.analysis.output.junit import reported
     from logreplay.calls.duet_call import DuetCall
     from logreplay.cli.display.duet import show_duet
     from logreplay.runs.pair import duet_once
+    from logreplay.runs.reports import reported
 
     values = parts(given)
     shown = {name: values.pop(name) for name in ("as_json", "quiet", "history")}
     written = {"--junit": (junit := values.pop("junit")), "--history": shown["history"]}
     call = DuetCall(log=log, baseline=baseline, candidate=candidate, written=written, **values)
-    if shown["history"]:
-        check(shown["history"], of_duet({}))
-    with SIGNALS.hearing(), reported(junit, "duet") as report:
-        result = duet_once(call, Terminal(progress=call.telling.progress, quiet=shown["quiet"]))
-        report(result.checks, result.stopped)
+    with SIGNALS.hearing(), reported("duet", junit, shown["history"]) as report:
+        result = report(duet_once(call, Terminal(progress=call.telling.progress, quiet=shown["quiet"])))
     return show_duet(result, alternate=call.alternate, **shown)

@@ -31,16 +31,15 @@ def find(log: "Log | None", target: str | None, **given: Any) -> int:
     Example:
       logreplay find access.log http://127.0.0.1:8080 --p99 300ms --start 50 --tps 2000
     """
-    from logreplay.analysis.output.junit import reported
     from logreplay.calls.find_call import FindCall, seed_of, taken_bounds
     from logreplay.cli.display.rates import show_find
     from logreplay.runs.rate_search import find_once
+    from logreplay.runs.reports import reported
 
     values = parts({**given, "seed": seed_of(given["seed"]), "target": target})
     options, junit = ReplayOptions.taken_from(values), values.pop("junit")
     bounds = taken_bounds(values)
     call = FindCall(log=log, bounds=bounds, written={"--junit": junit}, **options.of_call(), **values)
-    with SIGNALS.hearing(), reported(junit, "find") as report:
-        result = find_once(call, options.terminal(min(bounds.values(), default=None)))
-        report(result.checks, result.stopped)
+    with SIGNALS.hearing(), reported("find", junit) as report:
+        result = report(find_once(call, options.terminal(min(bounds.values(), default=None))))
     return show_find(result, as_json=options.as_json, quiet=options.quiet)

@@ -69,13 +69,9 @@ def init(
 
 def _ask(target: str, allow_target: tuple[str, ...], *, quiet: bool) -> None:
     """See whether the target answers, as a run would before its first request."""
-    from logreplay.replay.checks import preflight
 
     async def ask() -> None:
-        sender_rules = SenderRules(allow_target=allow_target)
-        endpoint, findings = await preflight.reachable(await sender_rules.endpoint(target))
-        findings += await preflight.answers(sender_rules.sender_to(endpoint), endpoint, cacert=sender_rules.cacert)
-        for finding in findings:
+        for finding in await SenderRules(allow_target=allow_target).first_answer(target):
             say_finding(finding.severity, finding.text, quiet=quiet)
 
     with SIGNALS.hearing():

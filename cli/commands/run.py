@@ -37,9 +37,9 @@ def run(log: "Log | None", target: str | None, **given: Any) -> int:
       logreplay run access.log http://127.0.0.1:8080 --tps 100 --for 1m
       logreplay run access.log http://127.0.0.1:8080 --speed 3 --match ^/api --header 'X-Test: 1'
     """
-    from logreplay.analysis.output.junit import reported
     from logreplay.calls.run_call import RunCall
     from logreplay.cli.display.run import finish, show_run
+    from logreplay.runs.reports import reported
     from logreplay.runs.single import run_once
 
     values = parts({**given, "target": target})
@@ -60,13 +60,8 @@ def run(log: "Log | None", target: str | None, **given: Any) -> int:
 
         show_dry_run(dry_run(call, terminal), as_json=options.as_json, quiet=options.quiet)
         return Exit.OK
-    if history:
-        from logreplay.analysis.output.history import check, of_run
-
-        check(history, of_run({}))
-    with SIGNALS.hearing(), reported(shown["junit"], "run") as report:
-        result = run_once(call, terminal)
-        report(result.checks, result.stopped)
+    with SIGNALS.hearing(), reported("run", shown["junit"], history) as report:
+        result = report(run_once(call, terminal))
     if not result.summary:
         stopped = bool(result.outcome.stopped)
         say(f"nothing was sent: {result.outcome.why_nothing}", quiet=options.quiet and stopped)

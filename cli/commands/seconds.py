@@ -1,6 +1,5 @@
 """``logreplay seconds``: the per-second table of a result log."""
 
-from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -24,22 +23,11 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
     \b
     Example: logreplay seconds results.csv -o seconds.csv
     """
-    from logreplay.analysis.analyze import seconds as per_second
-    from logreplay.analysis.input import sources
-    from logreplay.core.files import atomic_path, check_distinct
-    from logreplay.core.record import to_csv
+    from logreplay.readings import seconds_once
 
-    if output == Path("-"):
-        output = None
-    path = sources.locate(results)
-    with ExitStack() as stack:
-        if output is not None:
-            check_distinct([("-o", output)], [("result log", path)])
-            fresh = stack.enter_context(atomic_path(output, force=force))
-        table = per_second(results)
-        text = table.write_ndjson().encode() if as_json else to_csv(table, header=True)
-        if output is None:
-            click.echo(text, nl=False)
-            return
-        fresh.write_bytes(text)
-    say(f"{output}: {number_of(table.height, 'second')}", quiet=quiet)
+    file = None if output == Path("-") else output
+    text, count = seconds_once(results, file, force=force, as_json=as_json)
+    if file is None:
+        click.echo(text, nl=False)
+    else:
+        say(f"{file}: {number_of(count, 'second')}", quiet=quiet)

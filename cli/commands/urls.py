@@ -1,7 +1,6 @@
 """``logreplay urls``: the cross product of lists as a normalized CSV."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -26,32 +25,8 @@ def urls(templates: Sequence[str], variables: Sequence[str], output: str, force:
       logreplay urls '/projects/{project}/widgets/{widget}' --var project=@projects.txt --var widget=1..9
       logreplay urls 'http://{host}/' 'http://{host}/item/{n}' --var host=a.example,b.example --var n=1..1000
     """
-    from logreplay.core.errors import LogreplayError
-    from logreplay.core.files import atomic_path, check_distinct
-    from logreplay.replay.requests.url_rows import write_frames
-    from logreplay.replay.requests.url_templates import Templates, Values, values
+    from logreplay.command_tasks.url_lists import urls_once
 
-    named: dict[str, Values] = {}
-    for variable in variables:
-        name, equals, text = variable.partition("=")
-        if not equals or not name.isidentifier() or name in named:
-            raise click.BadParameter(f"{variable!r}: write NAME=VALUES, each NAME once", param_hint="--var")
-        try:
-            named[name] = values(text)
-        except ValueError as error:
-            raise click.BadParameter(str(error), param_hint="--var") from None
-    try:
-        product = Templates(templates, named)
-        next(product.frames())  # says what is wrong before a file is made
-    except (ValueError, LogreplayError) as error:
-        raise click.BadParameter(str(error).removeprefix("TEMPLATE "), param_hint="TEMPLATE") from None
-    if output == "-":
-        with click.open_file(output, "wb") as file:
-            file.writelines(write_frames(product.frames()))
-    else:
-        files = [text.partition("=")[2] for text in variables]
-        check_distinct([("-o", Path(output))], [("--var", name[1:]) for name in files if name.startswith("@")])
-        with atomic_path(Path(output), force=force) as fresh, fresh.open("wb") as file:
-            file.writelines(write_frames(product.frames()))
-    say(f"{number_of(product.count, 'request')}: {output}", quiet=quiet)
+    count = urls_once(templates, variables, output, force=force)
+    say(f"{number_of(count, 'request')}: {output}", quiet=quiet)
     return Exit.OK

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.analysis.output.history import append, of_duet
 from logreplay.cli.display.comparison import print_comparison, say_gates
 from logreplay.cli.display.differences import print_differences
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.display.words import print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
 from logreplay.options.load import log_sentence
+from logreplay.runs.reports import remember
 
 if TYPE_CHECKING:
     from logreplay.duet_result import DuetResult
@@ -42,8 +42,7 @@ def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bo
     of = f" ({' and '.join(result.health.failing)})" if result.verdict == "TARGET_FAILING" else ""
     say(f"verdict: {result.verdict}{of}\nresults: {result.files[0]}", quiet=quiet)
     say_gates(result.checks)
-    if history:
-        append(history, of_duet(summary))
+    remember("duet", summary, history)
     if result.stopped:
         return Exit.INTERRUPTED if result.stopped == "interrupted" else Exit.CONDITION
     return of_checks(result.checks) if result.health.valid else Exit.INVALID

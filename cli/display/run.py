@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from logreplay.analysis.output.history import append, of_run
 from logreplay.cli.display.async_output import Outlet
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.display.words import print_arrivals
@@ -15,6 +14,7 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.core.plural import number_of
 from logreplay.options.load import log_sentence
 from logreplay.replay.senders.trace import describe
+from logreplay.runs.reports import remember
 
 if TYPE_CHECKING:
     from logreplay.results import RunResult
@@ -56,8 +56,7 @@ def show_run(
     invalid = "" if result.valid else "; invalid run: its response times do not describe the target"
     say(f"verdict: {result.verdict}{invalid}", quiet=quiet)
     say(f"results: {', '.join(map(str, result.files))}", quiet=quiet)
-    if history:
-        append(history, of_run(summary))
+    remember("run", summary, history)
     if result.culprit or result.by_rule:
         return Exit.CONDITION
     if outcome.stopped:

@@ -1,0 +1,1 @@
+"""What a command does for which `import logreplay` has no function: calibrate, plot, urls."""

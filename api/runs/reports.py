@@ -1,0 +1,45 @@
+"""What a pipeline keeps of a call: its checks as JUnit XML, and a row of its summary in a history."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from logreplay.analysis.output import history, junit
+from logreplay.results import Result
+
+R = TypeVar("R", bound=Result)
+_ROWS: Final = {"run": history.of_run, "duet": history.of_duet}
+
+
+@contextmanager
+def reported(function: str, checks: Path | None, rows: Path | None = None) -> Iterator[Callable[[R], R]]:
+    """Write the checks of the result that the block hands over, or why there is none.
+
+    Args:
+        function: what is called.
+        checks: the file of JUnit XML; None: none is asked for.
+        rows: the history to which `remember` will append; None: none.
+
+    Raises:
+        LogreplayError: ``checks`` cannot be written, or ``rows`` takes no row.
+    """
+    if rows:
+        history.check(rows, _ROWS[function]({}))
+    with junit.reported(checks, function) as report:
+
+        def take(result: R) -> R:
+            report(result.checks, result.stopped)
+            return result
+
+        yield take
+
+
+def remember(function: str, summary: Mapping[str, Any], rows: Path | None) -> None:
+    """Append the row of a summary to a history, if one is asked for and there is a summary.
+
+    Raises:
+        LogreplayError: it cannot be written.
+    """
+    if rows and summary:
+        history.append(rows, _ROWS[function](summary))
