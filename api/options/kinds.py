@@ -131,7 +131,7 @@ def two(text: str) -> tuple[str, str]:
     """Read two words with a blank between them."""
     words = text.split()
     if len(words) != 2:
-        raise ValueError(f"{text!r}: expected two values with a blank between them")
+        raise ValueError(f"{text!r}: expected two values, such as two URLs with a blank between them")
     return words[0], words[1]
 
 

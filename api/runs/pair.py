@@ -5,11 +5,13 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from math import ceil, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from logreplay.analysis.output.file_names import companion_files, logins_beside
 from logreplay.analysis.output.folder import write_unfinished
+from logreplay.analysis.statistics.swapped import FEWEST
 from logreplay.analysis.summary import About
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
 from logreplay.calling.mailbox import Mailbox
@@ -65,7 +67,9 @@ def duet_once(call: DuetCall, listener: "CallListener") -> DuetResult:
     with ResultFolder.named(call.output, "duet", reads, force=call.force, others=others) as folder:
         try:
             with ExitStack() as stack:
-                duet = _OneDuet(call, folder.path, *_requests(call, stack, mailbox.note), mailbox)
+                stream, plan = _requests(call, stack, mailbox.note)
+                _check_length(call, plan)
+                duet = _OneDuet(call, folder.path, stream, plan, mailbox)
                 ended = EndedDuet(call, duet.stream, duet.plan, *duet.replay())
         except LogreplayError as error:
             paths = [path for name in NAMES if (path := folder.path / f"{name}.csv").exists()]
@@ -109,6 +113,25 @@ def _requests(call: DuetCall, stack: ExitStack, tell: "Tell") -> tuple[ForTarget
         )
     several = ForTargets(stream, len(call.targets), call.request_rules.seed + 2, call.alternate)
     return several, duet_plan(several, load.schedule(call.request_rules, stream), call.turns)
+
+
+def _check_length(call: DuetCall, plan: Plan) -> None:
+    """Check that both pairs of targets have enough turns for an answer, as far as the length is known.
+
+    Raises:
+        UsageError: they have not; names the least time.
+    """
+    if not call.turns:
+        return
+    load, seconds = call.load, plan.schedule.duration or inf
+    if load.requests and load.tps:
+        seconds = min(seconds, load.requests / load.tps)
+    every = call.turns.every
+    if seconds < (least := 2 * FEWEST * every):
+        raise UsageError(
+            f"--swap needs {least:g} s at least, and this duet takes {seconds:.3g} s: each pair of targets has "
+            f"{FEWEST} turns of {every:g} s; run longer, such as --for {ceil(least)}s, or use a shorter --swap-every"
+        )
 
 
 def _source(call: DuetCall, stack: ExitStack, tell: "Tell") -> "Path | Stored | UrlList | RequestSource":

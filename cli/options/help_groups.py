@@ -31,12 +31,28 @@ class GroupedCommand(Configurable):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
             check_words(self, ctx, args)
+        self._check_pairs(args)
         for index, word in enumerate(args[:-1]):
             if word == "--":
                 break
             if word == "--live" and not _ADDRESS.fullmatch(args[index + 1]):
                 args = [*args[:index], "--live=0", *args[index + 1 :]]
         return super().parse_args(ctx, args)
+
+    def _check_pairs(self, args: Sequence[str]) -> None:
+        """Check that an option of two values has both: click would take the next option for the second.
+
+        Raises:
+            UsageError: one is missing.
+        """
+        pairs = {name: each for each in self.params if each.nargs == 2 for name in each.opts}
+        for index, word in enumerate(args):
+            if word == "--":
+                break
+            values = [*args[index + 1 : index + 3], "-", "-"][:2]
+            if word in pairs and any(value.startswith("-") for value in values):
+                one = "" if values[0].startswith("-") else f", and {values[0]} is one"
+                raise click.UsageError(f"{word} takes two values, {pairs[word].metavar}{one}: give both")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups, the text of all in one column."""

@@ -193,7 +193,11 @@ _DUET: Final[Factors] = {
     "candidate": dict.fromkeys(_TARGETS, "{candidate}"),
     "noise": {"-": "", "second": "--noise {noise}"},
     "alternate": _flag("alternate"),
-    "swap": _option("swap", pair="{baseline2} {candidate2}", short="{baseline2} {candidate2} --swap-every 200ms"),
+    "swap": _option(
+        "swap",
+        pair="{baseline2} {candidate2} --swap-every 200ms",
+        short="{baseline2} {candidate2} --swap-every 100ms",
+    ),
     "ignore": _option("ignore", size="size", header="header:X-*"),
     "keep": _option("keep", none="0", few="3"),
     "fail-above": _option("fail-above", some="50%"),
@@ -353,6 +357,9 @@ def _rules(command: str) -> list[Rule]:
             rule("duet", "--cluster", workers="cluster/one of a cluster"),
             rule("duet", "--think", think=...),
             rule("duet", "--auth", auth="aws"),
+            rule("--swap", "--for", swap=..., pacing="steps"),
+            rule("--swap", "--for", swap=..., pacing="tps", requests="few"),
+            rule("--swap", "--for", swap=..., **{"pacing": "tps/speed/ramp", "for": "short"}),
             rule(why="there must be a way to trust", candidate="tls", trust="-"),
             rule("--local-address", local_address=..., candidate="unix"),
         ]

@@ -110,11 +110,46 @@ def test_a_second_baseline_gets_every_request(four: list[RecordingServer], log: 
     assert json.loads((folder / "summary.json").read_text())["answers"]["pairs"] == heights[0]
 
 
+@pytest.mark.parametrize(
+    ("words", "takes"),
+    [
+        (("--tps", 100, "--for", "3s"), "3 s"),
+        (("--tps", 100, "--requests", 250), "2.5 s"),
+        (("--steps", "10:1s,20:2s"), "3 s"),
+        (("--speed", 1, "--for", "4s"), "4 s"),
+    ],
+)
+def test_a_duet_too_short_for_its_turns_is_refused_before_any_request(
+    four: list[RecordingServer], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[object],
+    takes: str,
+) -> None:  # fmt: skip
+    urls, folder = [server.url for server in four], tmp_path / "out"
+    given = [log, *urls[:2], "--swap", *urls[2:], "--swap-every", "500ms", *words, "-o", folder]
+    assert run(["duet", *map(str, given)]) == 2
+    assert (
+        f"--swap needs 5 s at least, and this duet takes {takes}: each pair of targets has 5 turns of 0.5 s; run "
+        "longer, such as --for 5s, or use a shorter --swap-every"
+    ) in capsys.readouterr().err
+    assert not any(server.received for server in four)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "one"),
+    [(("http://127.0.0.1:9", "-o", "x"), ", and http://127.0.0.1:9 is one"), (("--tps", "9"), ""), ((), "")],
+)
+def test_one_url_of_a_pair_is_refused_with_both_names(
+    log: Path, capsys: pytest.CaptureFixture[str], words: list[str], one: str
+) -> None:
+    assert run(["duet", str(log), "http://127.0.0.1:9", "http://127.0.0.1:9", "--swap", *words]) == 2
+    assert f"--swap takes two values, BASELINE2 CANDIDATE2{one}: give both" in capsys.readouterr().err
+
+
 def test_the_function_takes_both_urls(four: list[RecordingServer], log: Path) -> None:
     urls = [server.url for server in four]
-    result = logreplay.duet(log, *urls[:2], swap=(urls[2], urls[3]), swap_every=0.2, tps=100, duration=1)
+    result = logreplay.duet(log, *urls[:2], swap=(urls[2], urls[3]), swap_every=0.1, tps=100, duration=1)
     assert len(result.pairs) == 100
-    assert result.summary["options"]["swap_every"] == 0.2
+    assert result.summary["options"]["swap_every"] == 0.1
     assert all(len(server.received) > 10 for server in four)
 
 
