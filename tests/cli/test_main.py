@@ -51,7 +51,7 @@ def test_an_error_of_the_system_without_a_text_has_a_place(
     ],
 )
 def test_a_file_that_cannot_grow_is_named_with_the_option_that_moves_it(tmp_path: Path, words: str, said: str) -> None:
-    command = f"ulimit -f 0; exec {sys.executable} -m logreplay.cli.main {words.format()}"
+    command = f"ulimit -f 0; exec {sys.executable} -B -m logreplay.cli.main {words.format()}"
     done = subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )

@@ -348,7 +348,7 @@ def test_the_changes_can_be_drawn(folder: Path, tmp_path: Path) -> None:
 def test_a_picture_that_cannot_grow_is_named(folder: Path, tmp_path: Path) -> None:
     """Standard output was named."""
     picture = tmp_path / "changes.png"
-    command = f"{sys.executable} -m logreplay.cli.main compare {folder}/once.csv {folder}/slower.csv -o {picture}"
+    command = f"{sys.executable} -B -m logreplay.cli.main compare {folder}/once.csv {folder}/slower.csv -o {picture}"
     limited = ["bash", "-c", f"ulimit -f 16; exec {command}"]
     done = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == Exit.FAILED

@@ -161,9 +161,14 @@ def test_nothing_of_a_replaced_duet_stays(servers: tuple[RawServer, RawServer], 
 
 
 def test_a_full_disk_leaves_rows_that_the_error_names_and_no_hidden_file(
-    servers: tuple[RawServer, RawServer], log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    servers: tuple[RawServer, RawServer],
+    log: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A limit of the files' size stands for the disk."""
+    monkeypatch.setattr("sys.dont_write_bytecode", True)  # modules that are loaded now would be cut
     folder, (soft, hard) = tmp_path / "out", resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (15_001, hard))
     try:

@@ -1,6 +1,7 @@
 """A disk that is full, or a limit of the size of files, in the middle of a measurement: rows and summary stay."""
 
 import json
+import os
 import resource
 import signal
 import subprocess
@@ -24,9 +25,9 @@ def limited(size: int) -> None:
 def ended(folder: Path, *words: object, size: int | None = None) -> str:
     """Run a command that a full disk ends; what it said."""
     limit = partial(limited, size) if size else None
-    line = [*COMMAND, *map(str, words)]
+    line, env = [*COMMAND, *map(str, words)], os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # modules would be cut
     done = subprocess.run(
-        line, cwd=folder, preexec_fn=limit, capture_output=True, text=True, timeout=PATIENCE, check=False
+        line, cwd=folder, env=env, preexec_fn=limit, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr

@@ -68,7 +68,7 @@ def test_a_disk_that_fills_up_leaves_whole_lines(tmp_path: Path, form: str) -> N
         "    for first in range(0, 10**6, 100): log.write(rows(first, 100))\n"
         "except LogreplayError as error: print(error); log.close()\n"
     )
-    command = [sys.executable, "-c", code, str(path), str(Path(__file__).parent)]
+    command = [sys.executable, "-B", "-c", code, str(path), str(Path(__file__).parent)]
     said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     assert said.startswith(f"{path}: cannot be written any more: ")
     growing = next(tmp_path.iterdir())

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,15 +30,6 @@ def expected(case: Case, sender: Kind) -> Seen:
 def agrees(row: Row, seen: Seen) -> bool:
     """A size of -1 is: some."""
     return row.seen == seen or (seen.size < 0 < row.size and row.seen[:2] == seen[:2])
-
-
-@pytest.fixture(autouse=True, scope="module")
-def what_is_there_is_not_ours() -> Iterator[None]:
-    """What the modules made is out of the collector's sight: it is quick then, and sees what a test leaves behind."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @SENDERS

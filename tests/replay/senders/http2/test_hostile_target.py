@@ -1,7 +1,6 @@
 """Whatever a target answers over HTTP/2, the row says what it was, the next request is unharmed, nothing is left."""
 
 import gc
-from collections.abc import Iterator
 
 import pytest
 import uvloop
@@ -10,15 +9,6 @@ from logreplay.replay.senders.http2.connection import Http2Connection
 from support.http2_server import Asked, http2_server, ok
 from support.http2_ways import WAYS, Way
 from support.sender_driver import PATIENCE, OneStream, asking, open_to, settles
-
-
-@pytest.fixture(autouse=True, scope="module")
-def what_is_there_is_not_ours() -> Iterator[None]:
-    """What the modules made is out of the collector's sight: it is quick then, and sees what a test leaves behind."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.parametrize("way", WAYS, ids=[way.name for way in WAYS])
