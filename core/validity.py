@@ -1,4 +1,4 @@
-"""Finds the highest quantile at which response times are the target's, and the interval of a share of requests.
+"""Finds the highest quantile at which response times are the target's, and intervals of shares and means of requests.
 
 A response time counts from the scheduled send time, so a generator that is late makes it longer. Sorted apart, the
 response times and the same times without their lag show at each rank what the lag adds to that quantile: a late request
@@ -19,7 +19,13 @@ _RARE: Final = (0.999, 0.99)
 _USUAL: Final = 0.95
 _DOUBT: Final = 0.025
 
+USUAL_CLUSTER: Final = 5.0
+"""Hits of one event, such as the failures of one blip: assumed until the data show it."""
+USUAL_S: Final = 10
+"""Seconds of data that weigh as much as the assumption `USUAL_CLUSTER`."""
+
 Numbers = NDArray[np.float64] | NDArray[np.int64] | float
+Ints = NDArray[np.int64]
 Times = NDArray[np.integer[Any]] | NDArray[np.floating[Any]]
 
 
@@ -90,3 +96,42 @@ def newcombe(
     old, new = shares
     down, up = np.hypot(new - new_low, high - old), np.hypot(new_high - new, old - low)
     return new - old - down, new - old + up
+
+
+def batch_variance(counts: Ints, costs: NDArray[np.float64] | Ints) -> float:
+    """Return the variance of the mean cost, from batches of one second that may depend on their neighbours.
+
+    Requests that waited in the same queue are late together: counted as independent, they would make an interval
+    several times too narrow.
+
+    Args:
+        counts: (s,) requests in each batch, at least one in all.
+        costs: (s,) their summed costs.
+
+    Source: ratio estimator over batches, with the covariance of adjacent ones.
+    """
+    residuals = costs - counts * (costs.sum() / counts.sum())
+    total = residuals @ residuals + 2 * (residuals[:-1] @ residuals[1:])
+    return max(float(total), 0.0) / int(counts.sum()) ** 2
+
+
+def cluster_size(*series: tuple[Ints, Ints]) -> float:
+    """Return how many hits, such as failures, count as one independent hit: 1 or more.
+
+    A blip of a second fails all requests of that second: these are one event, not hundreds. If the seconds show smaller
+    clusters than `USUAL_CLUSTER`, that size weighs as much as `USUAL_S` seconds: a few seconds prove nothing.
+
+    Args:
+        series: of each run, or trial: (s,) requests and (s,) hits of each second.
+
+    Source: the design effect of Kish, Survey sampling, by `batch_variance`.
+    """
+    seen = independent = seconds = 0.0
+    for counts, hits in series:
+        number, share = int(counts.sum()), float(hits.sum()) / max(int(counts.sum()), 1)
+        if 0 < share < 1:
+            seen += batch_variance(counts, hits) * number**2
+            independent += number * share * (1 - share)
+            seconds += len(counts)
+    effect = seen / independent if independent else 1.0
+    return max(1.0, effect, (USUAL_S * USUAL_CLUSTER + seconds * effect) / (USUAL_S + seconds))

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from logreplay.analysis.format_time import show, spoken
 from logreplay.analysis.statistics.failures import SURE_Z, Series
-from logreplay.analysis.statistics.intervals import batch_variance, cluster_size, expected_hits
+from logreplay.analysis.statistics.intervals import expected_hits
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats, Ints
-from logreplay.core.validity import wilson
+from logreplay.core.validity import batch_variance, cluster_size, wilson
 
 BOUNDED: Final = {**PERCENTILES, "p9999": 0.9999, "p99999": 0.99999}
 """Percentiles that a bound may be set for."""

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from logreplay.analysis.statistics.intervals import cluster_size, expected_hits, share_of
+from logreplay.analysis.statistics.intervals import expected_hits, share_of
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats, Ints
-from logreplay.core.validity import newcombe, wilson
+from logreplay.core.validity import cluster_size, newcombe, wilson
 
 ERROR_SHARE: Final = 0.01
 BEYOND_CHANCE: Final = 5

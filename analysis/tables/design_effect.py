@@ -10,9 +10,9 @@ import numpy as np
 
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.statistics.intervals import batch_variance
 from logreplay.analysis.statistics.quantiles import FAILED, Floats, Ints
 from logreplay.analysis.statistics.slices import slices
+from logreplay.core.validity import batch_variance
 
 FEWEST_SECONDS: Final = 8
 """Fewest whole seconds of a step for which their spread is used."""

@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.input import arrays
-from logreplay.analysis.statistics.intervals import cluster_size, share_of
+from logreplay.analysis.statistics.intervals import share_of
 from logreplay.analysis.statistics.quantiles import Ints
 from logreplay.core.frames import to_pandas
-from logreplay.core.validity import newcombe, wilson
+from logreplay.core.validity import cluster_size, newcombe, wilson
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -152,7 +152,7 @@ class _Steps:
         note = (
             f"{step.rate:g}{unit} for {show(outcome.seconds)}: "
             f"sent {counted.sent} = ok {counted.ok} + http_error {counted.http_error} + net_error {counted.net_error}"
-            f"{as_logged}; {outcome.backlog} in flight at the end"
+            f"{as_logged}; {outcome.backlog} in flight as the last was sent"
         )
         self.audience.end(outcome, state="" if done.carried or done.limit else "overloaded", note=note)
 

@@ -76,6 +76,7 @@ class Manifest:
                     **{name: getattr(each, name) for name in ("carried", "failed", "sent", "limit")},
                     "warnings": [finding.as_dict() for finding in each.warnings],
                     "waits": asdict(each.waits),
+                    "by_second": each.by_second,
                 }
                 for each in self.done
             ],
@@ -117,6 +118,9 @@ class Manifest:
                         for told in _of(list, each.get("warnings", []))
                     ),
                     _waits(_of(dict, each.get("waits", {}))),
+                    tuple(
+                        (_of(int, count), _of(int, failed)) for count, failed in _of(list, each.get("by_second", []))
+                    ),
                 )
                 for each in _of(list, value["done"])
             ]

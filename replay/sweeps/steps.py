@@ -12,9 +12,10 @@ from typing import Final, Literal
 
 import numpy as np
 
-from logreplay.core.validity import newcombe
+from logreplay.core.validity import cluster_size, newcombe
 from logreplay.replay.engine.engine import Replayer
 from logreplay.replay.requests.plan import Plan, RequestStream
+from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.verdict import FAILING, Finding, RunVerdict, Severity, Waits
 from logreplay.replay.schedules.rates import Constant, Schedule
@@ -23,12 +24,17 @@ from logreplay.replay.sweeps.step_log import StepLog
 At = Callable[[float, float, int], Schedule]
 """Makes the schedule of a step from its rate, its length in seconds, and its index."""
 
+BySecond = tuple[tuple[int, int], ...]
+"""Requests that ended in each second, and those of them that failed."""
+
 Order = Literal["given", "up", "down", "shuffle"]
 _BLOCK: Final = 65_536
 MIDWAY: Final = 0.6
 """Share of a step after which the requests in flight are counted, to compare them with those at its end."""
 MORE_FAILED: Final = 0.01
 """Share of failures beyond that at lower rates from which on a step is not carried."""
+FEW_FAILED: Final = 0.05
+"""Largest share of failures in a step that shows how many come together."""
 _Z99: Final = 2.5758
 
 WARM_UP: int = -1
@@ -54,6 +60,7 @@ class FinishedStep:
             such as ``overloaded``, is that of the analysis, which sees all rows and may be stricter.
         failed: requests that were sent and failed.
         sent: requests that were sent.
+        by_second: requests that ended in each second, and those of them that failed; empty where none failed.
         limit: the limit of this machine that the step met (`logreplay.replay.results.verdict.Judgement.limit`): then it
             says nothing about the target.
         warnings: what spoils the step and lies with this machine; told again when the sweep is resumed.
@@ -67,6 +74,7 @@ class FinishedStep:
     limit: str = ""
     warnings: tuple[Finding, ...] = ()
     waits: Waits = field(default_factory=Waits)
+    by_second: BySecond = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,29 +137,64 @@ def known_overloaded(rate: float, done: Sequence[FinishedStep]) -> bool:
     return len(carried_once) >= 2 and not any(list(carried_once.values())[-2:])
 
 
-def finished(step: Step, outcome: Outcome, midway: int, done: Sequence[FinishedStep]) -> FinishedStep:
+def finished(
+    step: Step, outcome: Outcome, midway: int, done: Sequence[FinishedStep], by_second: BySecond = ()
+) -> FinishedStep:
     """Judge at once whether the target kept up with a step.
 
     It did not if more than a second's worth of requests waited at the end (at least two: a single one may have come
     just before it), and more than `MIDWAY` through the step, beyond chance. A slow target that keeps up has as many in
     flight at both times. Nor did it if more than half of the requests failed, or surely 1 % more than at the lower
-    rates that were carried.
+    rates that were carried. As in the verdict, failures that come together at the lower rates count as one.
 
     Args:
         step: the step.
         outcome: what became of it.
         midway: requests in flight `MIDWAY` through.
         done: the steps made before.
+        by_second: of this step.
     """
     counters, backlog = outcome.counters, outcome.backlog
     failed, sent = counters.failed, counters.sent
     lower = [each for each in done if each.carried and each.step.rate < step.rate]
     base_failed, base = sum(each.failed for each in lower), sum(each.sent for each in lower)
-    more = newcombe((base_failed, failed), (base, sent), _Z99)[0] if sent and base else 0.0
+    size = _failing_together(lower, step.rate)
+    hits, numbers = (base_failed / size, failed / size), (base / size, sent / size)
+    more = newcombe(hits, numbers, _Z99)[0] if sent and base else 0.0
     grew = backlog > max(outcome.offered, 1) and (backlog - midway > 3 * sqrt(backlog) or outcome.evidence.limited > 0)
     carried = not grew and failed <= FAILING * sent and bool(more <= MORE_FAILED)
     warnings, waits = tuple(generator_findings([outcome])), outcome.evidence.waits
-    return FinishedStep(step, carried, failed, sent, outcome.health.limit, warnings, waits)
+    return FinishedStep(step, carried, failed, sent, outcome.health.limit, warnings, waits, by_second if failed else ())
+
+
+def _failing_together(lower: Sequence[FinishedStep], rate: float) -> float:
+    """How many failures come together at the lowest third of the rates, where few fail; 1 where none does.
+
+    Args:
+        lower: the steps at lower rates that were carried.
+        rate: of the step that is judged.
+    """
+    lowest = np.quantile([*(each.step.rate for each in lower), rate], 1 / 3)
+    few = [each for each in lower if each.step.rate <= lowest and 0 < each.failed <= FEW_FAILED * each.sent]
+    series = [np.array(each.by_second).T for each in few if each.by_second]
+    return cluster_size(*((ended, failed) for ended, failed in series)) if series else 1.0
+
+
+class _Seconds:
+    """Counts the requests that ended and that failed between two looks at a step, about a second apart."""
+
+    def __init__(self) -> None:
+        self._last, self._seen = (0, 0), list[tuple[int, int]]()
+
+    def look(self, counters: Counters) -> None:
+        now = counters.sent, counters.failed
+        self._seen.append((now[0] - self._last[0], now[1] - self._last[1]))
+        self._last = now
+
+    @property
+    def all(self) -> BySecond:
+        """The seconds in which requests ended."""
+        return tuple(each for each in self._seen if each[0])
 
 
 def generator_findings(outcomes: Sequence[Outcome]) -> Iterator[Finding]:
@@ -219,11 +262,12 @@ async def sweep(
     """
     made, outcomes = list(done), list[Outcome]()
 
-    midway = 0
+    midway, seconds = 0, _Seconds()
 
     async def run(schedule: Schedule, step: int, look_at: float = 0.0) -> Outcome:
         def progress(now: Progress) -> None:
             nonlocal midway
+            seconds.look(now.counters)
             midway = now.in_flight if now.elapsed <= look_at else midway
             if on_progress:
                 on_progress(now)
@@ -246,12 +290,13 @@ async def sweep(
             on_begin(step)
         schedule = at(step.rate, course.settle + step.seconds, step.index)
         results.set_aside(due_before(schedule, course.settle))
-        midway = 0
+        midway, seconds = 0, _Seconds()
         outcome = await run(schedule, step.index, course.settle + MIDWAY * step.seconds)
         outcomes.append(outcome)
         if outcome.stopped or outcome.lost:
             break
-        made.append(finished(step, outcome, midway, made))
+        seconds.look(outcome.counters)
+        made.append(finished(step, outcome, midway, made, seconds.all))
         if on_end:
             on_end(made[-1], outcome)
     return tuple(outcomes)

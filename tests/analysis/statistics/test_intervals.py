@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from logreplay.analysis.statistics.intervals import USUAL_CLUSTER, batch_variance, cluster_size
+from logreplay.core.validity import USUAL_CLUSTER, batch_variance, cluster_size
 
 
 def test_costs_that_come_in_bunches_vary_more() -> None:

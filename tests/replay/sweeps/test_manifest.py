@@ -37,8 +37,9 @@ NUMBERS = st.floats(0.001, 1e6)
 COUNTS = st.integers(0, 10**9)
 WAITS = st.builds(Waits, NUMBERS, *[COUNTS] * 5, st.text(), COUNTS, COUNTS)
 STEPS = st.builds(
-    FinishedStep, st.builds(Step, st.integers(0, 99), NUMBERS, NUMBERS), st.booleans(), COUNTS, COUNTS, waits=WAITS
-)
+    FinishedStep, st.builds(Step, st.integers(0, 99), NUMBERS, NUMBERS), st.booleans(), COUNTS, COUNTS, waits=WAITS,
+    by_second=st.lists(st.tuples(COUNTS, COUNTS), max_size=3).map(tuple),
+)  # fmt: skip
 
 
 @settings(max_examples=20)

@@ -146,14 +146,16 @@ def test_failures_that_begin_at_a_rate_end_a_sweep(log: Path) -> None:
     assert [step.failed / step.sent for step in steps] == pytest.approx([0.02, 0.19, 0.19], abs=0.02)
 
 
-def judged(step: Step, failed: int, done: Sequence[FinishedStep]) -> FinishedStep:
+def judged(
+    step: Step, failed: int, done: Sequence[FinishedStep], by_second: tuple[tuple[int, int], ...] = ()
+) -> FinishedStep:
     """Judge a step of which so many requests failed, and of which none waits at its end."""
     sent = round(step.rate * step.seconds)
     seen: Any = SimpleNamespace(
         counters=SimpleNamespace(failed=failed, sent=sent), backlog=0, offered=step.rate,
         evidence=SimpleNamespace(limited=0, waits=Waits()), health=Judgement(RunVerdict.VALID, ()),
     )  # fmt: skip
-    return finished(step, seen, 0, done)
+    return finished(step, seen, 0, done, by_second)
 
 
 @pytest.mark.parametrize("share", [0.01, 0.03])
@@ -173,6 +175,29 @@ def test_a_sweep_and_its_verdict_call_the_same_steps_failing() -> None:
     for failed in range(0, 3001, 3):
         failing, _ = more_errors(rates, np.array([20, 42, failed]), sent, known)
         assert judged(Step(2, 300, 10.0), failed, lower).carried is not bool(failing[2]), failed
+
+
+def test_failures_that_come_together_count_as_one_as_in_the_verdict() -> None:
+    """Two blips at the lowest rate: fifty failures there say as much as some, and so do those of the next rates."""
+    bursts = [(100, 25 if second in (2, 9) else 0) for second in range(20)]
+    lower = [judged(Step(0, 100, 20.0), 50, [], tuple(bursts)), judged(Step(1, 200, 20.0), 84, [])]
+    assert [step.carried for step in lower] == [True, True]
+    rates, sent, known = np.array([100.0, 200.0, 300.0]), np.array([2000, 4000, 6000]), np.ones(3, np.bool_)
+    none = np.zeros((2, 0), np.int64)
+    series = [tuple(np.array(bursts).T), tuple(none), tuple(none)]
+    assert not judged(Step(2, 300, 20.0), 280, [judged(Step(0, 100, 20.0), 50, []), lower[1]]).carried
+    assert judged(Step(2, 300, 20.0), 280, lower).carried
+    for failed in range(0, 3001, 10):
+        failing, _ = more_errors(rates, np.array([50, 84, failed]), sent, known, series)
+        assert judged(Step(2, 300, 20.0), failed, lower).carried is not bool(failing[2]), failed
+
+
+def test_a_sweep_counts_the_failures_of_each_second(log: Path) -> None:
+    steps = made(log, 20, 40, target=SlowTarget(lambda rate: 0.1))
+    for step in steps:
+        assert len(step.by_second) in (10, 11, 12)
+        assert tuple(map(sum, zip(*step.by_second, strict=True))) == (step.sent, step.failed)
+    assert all(step.by_second == () for step in made(log, 20, 40, target=SlowTarget(lambda rate: 0.0)))
 
 
 def test_a_target_that_fails_more_than_half_of_the_requests_is_swept_for_two_steps(log: Path) -> None:
