@@ -11,6 +11,7 @@ from logreplay.analysis.demand import wording
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.replays import Replay, missing, replays
 from logreplay.core.files import check_absent, make_folder, unwritable, write_atomically
+from logreplay.core.plural import number_of
 from logreplay.core.record import to_csv
 from logreplay.parsers.conversion.job import output_for
 from logreplay.results import frame_of
@@ -59,7 +60,9 @@ class InspectResult:
     @property
     def sentence(self) -> str:
         """The requests and the span, in one line."""
-        return f"{', '.join(self.logs)}: {self.facts[0][1]}"
+        requests = self.profile.requests
+        rest = self.facts[0][1].removeprefix(f"{requests:,}")
+        return f"{', '.join(self.logs)}: {number_of(requests, 'request')}{rest}"
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:

@@ -227,7 +227,7 @@ def _proof(
     drawn = proving.share_of(rows, begin, share, times, seed)
     log = _written(drawn, folder / f"minute-{machines}.csv")
     listener.note(
-        f"proof: replaying the busiest minute as one of {machines} machines gets it, {drawn.height:,} requests in "
+        f"proof: replaying one machine's share of the busiest minute, of {machines}: {drawn.height:,} requests in "
         f"{times * (proving.LEAD_S + MINUTE)} s"
     )
     find = call.find

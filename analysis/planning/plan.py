@@ -155,8 +155,8 @@ def check_mix(mix: MixChange, sent: str) -> None:
         )
     if mix.share > LIMIT:
         raise NoAnswer(
-            f"the busiest hour has another mix of routes than {sent}: {mix.routes}; search with the requests of that "
-            "hour, which plan does without --from"
+            f"the busiest hour has another mix of routes than {sent}: {mix.routes}; name TARGET in place of "
+            "--from, and plan searches with the requests of that hour"
         )
 
 

@@ -45,7 +45,8 @@ class Proof:
         """The proof in words."""
         shared = f"{self.machines} machines share" if self.machines > 1 else "1 machine has"
         said = {True: "kept", False: "NOT kept", None: "not judged"}[self.kept]
-        return f"{shared} the log's busiest minute, {show_rate(self.rate)}/s each: bounds {said} ({self.text})"
+        each = " each" if self.machines > 1 else ""
+        return f"{shared} the log's busiest minute, {show_rate(self.rate)}/s{each}: bounds {said} ({self.text})"
 
 
 def passes(requests: int, share: float, bounds: Sequence[Bound]) -> int:

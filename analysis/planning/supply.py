@@ -114,8 +114,8 @@ def _of_search(results: Path, rows: Path, summary: Mapping[str, Any], limits: Ma
 def _of_sweep(results: Path, rows: Path, summary: Mapping[str, Any], limits: Mapping[str, float]) -> Supply:
     if len(limits) != 1 or not set(limits) <= set(FIGURES):
         raise UsageError(
-            f"{results} is a sweep, of which the rate within one bound is read: give one of "
-            f"{', '.join(f'--{name}' for name in FIGURES)}, such as --p99 300ms"
+            f"{results} is a sweep: give the one bound that a machine has to keep, such as --p99 300ms; one of "
+            f"{', '.join(f'--{name}' for name in FIGURES)}"
         )
     ((figure, within),) = limits.items()
     found = pooled([rows])

@@ -8,7 +8,7 @@ from logreplay.analysis.demand.rates import DAYS
 from logreplay.analysis.demand.wording import rate, when
 from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.planning.autoscaling import TOLERANCE, WINDOW_S, ScalingTarget
-from logreplay.analysis.planning.demand_range import WINDOWS, DemandRange, weeks
+from logreplay.analysis.planning.demand_range import WEEKS, WINDOWS, DemandRange, weeks
 from logreplay.analysis.planning.machines import Machines, cost
 from logreplay.analysis.planning.plan import MachinePlan
 from logreplay.analysis.planning.proof import Proof
@@ -39,7 +39,9 @@ def sentences(plan: MachinePlan) -> Iterator[tuple[str, str]]:
     yield "supply", plan.supply.sentence
     for name, found in plan.machines.items():
         lasting = plan.supply.held_s is not None and WINDOWS[name] < plan.supply.held_s
-        note = ", if it lasted: the rate was held for longer; see --prove" if lasting and name != plan.window else ""
+        note = (
+            f", if the busiest {name} lasted for {plan.supply.held_s:.0f} s" if lasting and name != plan.window else ""
+        )
         yield f"machines, {name}", f"{found.number} ({_range(found)}){note}"
     yield from _week(plan)
     if plan.scaling:
@@ -55,11 +57,11 @@ def scaling_sentence(target: ScalingTarget, plan: MachinePlan) -> str:
         f"{target.mean:.3g} on average"
     )
     if target.at is None:
-        return f"{text}: the least pods carry all of the log"
+        return f"{text}: {number_of(target.least, 'pod')} carry the whole log"
     return (
-        f"{text}: the load grows {target.rise:.3g}-fold within {target.reaction:g} s (until "
-        f"{when(target.at, plan.profile.zone)}), and an autoscaler does nothing within {100 * TOLERANCE:.0f} % of its "
-        f"target, over {WINDOW_S} s"
+        f"{text}: the load rises to {target.rise:.3g} times within {target.reaction:g} s, at "
+        f"{when(target.at, plan.profile.zone)}, and an autoscaler acts only when the mean of {WINDOW_S} s is "
+        f"{100 * TOLERANCE:.0f} % off its target"
     )
 
 
@@ -134,13 +136,22 @@ def _week(plan: MachinePlan) -> Iterator[tuple[str, str]]:
     numbers = week["machines"].to_numpy()
     least, most = int(numbers.min()), int(numbers.max())
     text = f"{least} to {most} machines by the hour" if least < most else f"{number_of(most, 'machine')} at every hour"
-    text += f"; the most on {DAYS[top['day']]} at {top['hour']:02d}:00, {rate(top['rate'])} (minutes of the clock)"
+    text += f"; the most on {DAYS[top['day']]} at {top['hour']:02d}:00, {rate(top['rate'])}{_hour_by(plan)}"
     missing = 7 * 24 - week.height
     yield "week", text + (f"; the log lacks {number_of(missing, 'hour')} of the week" if missing else "")
     if found := cost(plan.number.number, week, plan.reserve):
         by_hour = found["week_by_hour"]
         cheaper = f"; {by_hour:,.2f} with the machines of each hour" if by_hour is not None else ""
         yield "cost", f"{found['week']:,.2f} a week for {number_of(plan.number.number, 'machine')}{cheaper}"
+
+
+def _hour_by(plan: MachinePlan) -> str:
+    """How the demand of an hour was found."""
+    if plan.growth.forecast and plan.growth.forecast.hourly:
+        return " by the forecast"
+    if weeks(plan.profile) >= WEEKS:
+        return f" in its busiest minute of the clock (median of the last {WEEKS} weeks)"
+    return " in its busiest minute of the clock"
 
 
 def _not_covered(plan: MachinePlan) -> Iterator[str]:
@@ -175,7 +186,7 @@ def _reserve(plan: MachinePlan) -> Iterator[str]:
     if plan.reserve.headroom:
         yield f"{100 * plan.reserve.headroom:.3g} % of each kept free"
     if plan.reserve.survive:
-        yield f"{number_of(plan.reserve.survive, 'machine')} lost"
+        yield f"{plan.reserve.survive} of them lost"
 
 
 def _ranged(wanted: DemandRange) -> str:

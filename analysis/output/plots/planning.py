@@ -1,5 +1,6 @@
 """Pictures of a plan: demand beside supply, and the machines of each hour of the week."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,31 +8,34 @@ import numpy as np
 from logreplay.analysis.demand.rates import DAYS
 from logreplay.analysis.output.plots.hockey_stick import BLUE, ORANGE
 from logreplay.analysis.planning.plan import MachinePlan
+from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def demand_and_supply(ax: "Axes", plan: MachinePlan) -> "Axes":
-    """Draw the demand of the busiest windows, and the load that machines carry, both with their ranges."""
+    """Draw the demand of the busiest windows, and the load that the planned machines carry, both with their ranges.
+
+    The scale on the right has the machines that carry a rate, without those that may be lost.
+    """
     supply, reserve = plan.supply, plan.reserve
     for at, wanted in enumerate(plan.demand.values()):
         bars = [[wanted.rate - wanted.low], [wanted.high - wanted.rate]]
-        ax.errorbar([at], [wanted.rate], yerr=bars, fmt="o", color=ORANGE, capsize=5, lw=1.6, ms=7)
-    found = plan.number
-    free = 1 - reserve.headroom
-    least = max(found.low - reserve.survive, 1)
-    for machines in sorted({least, found.number - reserve.survive, found.high - reserve.survive}):
-        low, high = machines * supply.low * free, machines * (supply.high or supply.rate) * free
-        ax.axhspan(low, high, color=BLUE, alpha=0.13, lw=0)
-        ax.axhline(machines * supply.rate * free, color=BLUE, lw=1.2)
-        text = f"{machines} machine{'s' if machines > 1 else ''}"
-        ax.annotate(text, (len(plan.demand) - 0.5, machines * supply.rate * free), xytext=(4, -3),
-                    textcoords="offset points", color=BLUE, annotation_clip=False)  # fmt: skip
+        label = "demand, and its range" if not at else None
+        ax.errorbar([at], [wanted.rate], yerr=bars, fmt="o", color=ORANGE, capsize=5, lw=1.6, ms=7, label=label)
+    one = supply.rate * (1 - reserve.headroom)
+    serving = plan.number.number - reserve.survive
+    low, high = (serving * end * (1 - reserve.headroom) for end in (supply.low, supply.high or supply.rate))
+    ax.axhspan(low, high, color=BLUE, alpha=0.13, lw=0)
+    ax.axhline(serving * one, color=BLUE, lw=1.2, label=f"{number_of(serving, 'machine')}, and the range of supply")
+    scale = ax.secondary_yaxis("right", functions=(partial(np.multiply, 1 / one), partial(np.multiply, one)))
+    scale.set_ylabel("machines" + (f", besides {reserve.survive} that may be lost" if reserve.survive else ""))
     ax.set_xticks(range(len(plan.demand)), [f"busiest {name}" for name in plan.demand])
     ax.set_xlim(-0.5, len(plan.demand) - 0.5)
     ax.set_ylim(bottom=0)
     ax.set_ylabel("requests/s")
+    ax.legend()
     return ax
 
 

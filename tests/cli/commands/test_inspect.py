@@ -144,7 +144,7 @@ def test_a_result_is_a_value_with_tables_and_a_picture(log: Path) -> None:
     found = pickle.loads(pickle.dumps(library.inspect(log, timezone="Europe/Berlin")))
     assert found.week.groupby("day")["requests"].sum().tolist() == [1440, 1560]
     assert found.routes.iloc[0].to_dict()["route"] == "/item/{}"
-    assert "3,000 in 48 hours" in found._repr_html_()
+    assert "3,000 requests in 48 hours" in found._repr_html_()
     assert found.plot()._repr_png_().startswith(b"\x89PNG")
 
 

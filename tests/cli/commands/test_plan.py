@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,7 @@ def test_it_joins_the_demand_of_the_log_with_the_supply_of_a_search(
 ) -> None:
     code, out, err = logreplay("plan", log, "--from", searched(tmp_path / "s"))
     assert (code, err) == (0, "")
+    assert "access.log: 6,360 requests in 48 hours" in out
     assert "busiest minute 10/s" in out  # 600 in the busy minute, and those of each minute
     assert "one machine carries 4/s with p99 within 300 ms (3.6–4.4/s, held for 50 s in one piece; by a search)" in out
     assert out.splitlines()[-1].startswith("3 machines for the busiest minute, 10")
@@ -132,6 +134,7 @@ def test_a_forecast_takes_the_place_of_growth(logreplay: Logreplay, log: Path, t
         ({"rate": None}, "the search has no answer to plan with: p99 <= 300 ms does not hold even at 10/s"),
         ({"unit": "users"}, "it searched a number of users"),
         ({"route": "/home"}, "the busiest hour has another mix of routes than the search: "),
+        ({"route": "/home"}, "name TARGET in place of --from, and plan searches with the requests of that hour"),
     ],
 )
 def test_it_refuses_measurements_that_do_not_support_a_plan(
@@ -219,6 +222,8 @@ def test_it_writes_the_plan_its_page_and_manifests(logreplay: Logreplay, log: Pa
     page = (place / "plan.html").read_text()
     assert told["answer"] in page
     assert "<script" not in page
+    assert {*re.findall(r"var\((--[\w-]+)\)", page)} <= {*re.findall(r"(--[\w-]+):", page)}  # no colour is missing
+    assert all((place / name).read_text().endswith("\n") for name in ("plan.json", "hpa.yaml", "keda.yaml"))
     code, _, err = logreplay("plan", log, "--from", found, "-o", place)
     assert code == 1
     assert "exists already" in err
