@@ -9,6 +9,7 @@ from logreplay.calls.sending_call import SendingCall
 from logreplay.core.errors import UsageError
 from logreplay.options.answer_rules import AnswerRules
 from logreplay.options.load import Load
+from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.requests.combine import Swap
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class DuetCall(SendingCall):
         swap: URLs of a second pair of targets: the baseline on the candidate's machine, the candidate on the
             baseline's. None: there is none.
         swap_every: seconds of a turn of each pair; None: `SWAP_EVERY_S`.
+        candidate_cert, candidate_key: files of the client certificate for the candidate; None: as for the baseline.
         load: when to send.
         answer_rules: how answers are compared.
         alternate: send each request to one of the targets.
@@ -44,6 +46,8 @@ class DuetCall(SendingCall):
     noise: str | None = None
     swap: tuple[str, str] | None = None
     swap_every: float | None = None
+    candidate_cert: Path | None = None
+    candidate_key: Path | None = None
     load: Load
     answer_rules: AnswerRules = field(default_factory=AnswerRules)
     alternate: bool = False
@@ -66,6 +70,12 @@ class DuetCall(SendingCall):
         """The URLs of the targets whose rows a result log has, in words."""
         found = self.all_targets
         return " and ".join(found[each] for each in (name, f"{name}2") if each in found)
+
+    def rules_for(self, name: str) -> SenderRules:
+        """How to send to a target, by its name."""
+        if self.candidate_cert and name.startswith("candidate"):
+            return replace(self.sender_rules, cert=self.candidate_cert, key=self.candidate_key)
+        return self.sender_rules
 
     @property
     def turns(self) -> Swap | None:

@@ -125,6 +125,12 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     *(Clash(answers, other, "--no-digest and --alternate compare no answers", "duet", "")
       for answers in ("fail_different", "ignore", "keep") for other in ("alternate", "digest=False")),
     Clash("local_address", "sender=aiohttp", "only --sender wire chooses the address it sends from", yields="both"),
+    Needs("key", ("cert",), "--cert: it is the key of a client certificate"),
+    Needs("candidate_key", ("candidate_cert",), "--candidate-cert: it is the key of a client certificate", "duet"),
+    *(Needs("key_password", certs, "--cert: it opens the key of a client certificate", commands)
+      for certs, commands in ((("cert",), "run sweep find"), (("cert", "candidate_cert"), "duet"))),
+    *(Clash(name, "sender=aiohttp", "only --sender wire connects to another place than the name says", yields="both")
+      for name in ("tls_name", "connect_to")),
     Clash("local_address", "cluster", "the addresses are those of this machine, and a cluster has others",
           "run sweep find", yields="both"),
     Clash("insecure", "cacert", "--insecure accepts any certificate, so the file would not be used; leave one out",

@@ -60,6 +60,11 @@ class SenderOptions(TypedDict, total=False):
     local_address: str | Iterable[str] | None
     insecure: bool
     cacert: File | None
+    cert: File | None
+    key: File | None
+    key_password: str | None
+    tls_name: str | None
+    connect_to: str | Sequence[str]
     sender: Literal["wire", "aiohttp", "h2"]
     http: Literal["1.1", "2", "log"]
     connections: int | None
@@ -252,6 +257,8 @@ class DuetOptions(_CommonOptions, total=False):
     noise: str | None
     swap: str | tuple[str, str] | None
     swap_every: Seconds | None
+    candidate_cert: File | None
+    candidate_key: File | None
     seed: int
     ignore: str | Sequence[str]
     keep: int | None

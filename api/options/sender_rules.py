@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,9 +14,11 @@ from logreplay.core.quantities import seconds_of
 if TYPE_CHECKING:
     from logreplay.replay.engine.engine import Limits
     from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.senders.connect_to import ConnectTo
     from logreplay.replay.senders.contract import Sender
     from logreplay.replay.senders.digests import ResponseObserver
     from logreplay.replay.senders.endpoint import Endpoint
+    from logreplay.replay.senders.tls import ClientCertificate, KeyPassword
     from logreplay.replay.sessions.client_sessions import SessionPlan
     from logreplay.replay.sessions.extraction import Extraction
     from logreplay.replay.sessions.insertion import Insertion
@@ -56,6 +58,11 @@ class SenderRules:
     local_address: tuple[str, ...] | None = None
     insecure: bool = False
     cacert: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+    key_password: "KeyPassword | None" = None
+    tls_name: str | None = None
+    connect_to: "tuple[ConnectTo, ...]" = ()
     workers: int | None = None
     cluster: str | None = None
     show_secrets: bool = False
@@ -81,6 +88,8 @@ class SenderRules:
         """What the user said of how to send, for the summary: what differs from the defaults."""
         given = {name: getattr(self, name) for name in _MEASURED if getattr(self, name) != getattr(_NONE, name)}
         given |= {name: _said(getattr(self, name)) for name in KEPT if getattr(self, name)}
+        if self.connect_to:
+            given["connect_to"] = [*map(str, self.connect_to)]
         if self.local_address:
             given["local_address"] = number_of(len(self.local_address), "address", "addresses")
         if self.methods != _NONE.methods:
@@ -141,9 +150,9 @@ class SenderRules:
         )
         alone = processes == 1 and not self.cluster
         findings = preflight.machine(demand, output, remembered_ceiling() if alone else None)
-        for name in ("cacert", "insecure"):
+        for name in ("cacert", "insecure", "cert", "tls_name"):
             if getattr(self, name) and endpoint.target.scheme == "http" and name in self.asked:
-                text = f"--{name} is not used: {endpoint.target} is not encrypted; "
+                text = f"--{name.replace('_', '-')} is not used: {endpoint.target} is not encrypted; "
                 text += "write https:// if the port speaks TLS"
                 findings.append(Finding(name, Severity.INFO, text))
         if self.sender == "h2":
@@ -181,18 +190,35 @@ class SenderRules:
 
         return SessionPlan(self.cookies, self.login.read() if self.login else None, self.extract, self.use)
 
-    async def endpoint(self, target: str) -> "Endpoint":
-        """Resolve a target and check that it may be loaded.
+    @property
+    def client_certificate(self) -> "ClientCertificate | None":
+        """What is shown to a target that asks for a certificate."""
+        from logreplay.replay.senders.tls import ClientCertificate
+
+        return ClientCertificate(self.cert, self.key, self.key_password) if self.cert else None
+
+    async def endpoint(self, target: str, among: Iterable[str] = ()) -> "Endpoint":
+        """Resolve a target and check that what is connected for it may be loaded.
 
         Call it once for each target of a command: a name may have another address the next time.
+
+        Args:
+            target: its base URL.
+            among: those of all targets, if there are more.
 
         Raises:
             LogreplayError: it cannot be resolved, or needs permission.
         """
+        from logreplay.replay.senders.connect_to import check_used, connected
         from logreplay.replay.senders.endpoint import check_permission, parse_target, resolve, with_sources
 
-        endpoint = await resolve(parse_target(target))
+        check_used(self.connect_to, among or (target,))
+        named = parse_target(target)
+        place = connected(named, self.connect_to)
+        endpoint = await resolve(place)
         check_permission(endpoint, self.allow_target)
+        moved = None if place == named else place
+        endpoint = replace(endpoint, target=named, place=moved, tls_name=self.tls_name or "")
         return with_sources(endpoint, self.local_address or ())
 
     def is_here(self, endpoint: "Endpoint") -> bool:
@@ -223,14 +249,14 @@ class SenderRules:
             LogreplayError: the certificates cannot be read.
         """
         from logreplay.replay.senders.digests import Digests
-        from logreplay.replay.senders.endpoint import tls_context
+        from logreplay.replay.senders.tls import tls_context
 
         mine = plan and plan.part(*part)
 
         def made(http: str) -> "Sender":
             tls = None
             if endpoint.target.scheme == "https":
-                tls = tls_context(cacert=self.cacert, verify=not self.insecure)
+                tls = tls_context(cacert=self.cacert, verify=not self.insecure, client=self.client_certificate)
             kind = self._kind(http, connections or self.connections, mine)
             digests = Digests(listener) if listener or self.digest else None
             return kind(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls, digests=digests)
@@ -291,6 +317,6 @@ _USUAL_STREAMS = 100
 """Requests at once on a connection of HTTP/2 that servers usually allow."""
 _MEASURED = (
     *("keep_alive", "by_client", "max_in_flight", "late", "workers", "cluster"),
-    *("http", "connections", "streams", "digest"),
+    *("http", "connections", "streams", "digest", "tls_name"),
 )
 """Options that change the measurement."""

@@ -182,13 +182,15 @@ class _OneDuet:
 
         async def main(stop: asyncio.Event) -> "tuple[Outcome, DuetJudgement, list[Finding], StopRule]":
             # all permissions before the first request
-            endpoints = [await unless_stopped(stop, sender_rules.endpoint(url)) for url in call.all_targets.values()]
-            for note in checked_targets(dict(zip(call.all_targets, endpoints, strict=True))):
+            urls = call.all_targets
+            endpoints = [await unless_stopped(stop, sender_rules.endpoint(url, urls.values())) for url in urls.values()]
+            for note in checked_targets(dict(zip(urls, endpoints, strict=True))):
                 self.mailbox.note(note)
             makers: list[Callable[..., Sender]] = []
             findings: dict[str, Finding] = {}
-            for endpoint in endpoints:
-                ready = sender_rules.ready(endpoint, paths[0], rate=peak, duration=schedule.duration, together=together)
+            for name, endpoint in zip(urls, endpoints, strict=True):
+                rules, length = call.rules_for(name), schedule.duration
+                ready = rules.ready(endpoint, paths[0], rate=peak, duration=length, together=together)
                 make, found = await unless_stopped(stop, ready)
                 makers.append(make)
                 findings |= {finding.text: finding for finding in found}

@@ -14,7 +14,7 @@ from logreplay.core.masking import terminal_safe
 
 DESTINATIONS: Final = ("target", "baseline", "candidate", "noise", "swap")
 """Parameters that name where requests go; in `compare`, files."""
-NEEDS_TYPED_DESTINATION: Final = ("methods", "auth")
+NEEDS_TYPED_DESTINATION: Final = ("methods", "auth", "cert", "candidate-cert")
 """Options that count from a file only beside a destination that the user gave."""
 _SENDS: Final = "allow_target"
 """The parameter that each command that sends to a destination has."""
@@ -26,6 +26,11 @@ _FILES: Final = (
     "resume",
     "login",
     "cacert",
+    "cert",
+    "key",
+    "candidate-cert",
+    "candidate-key",
+    "key-password",
     "auth",
     "body",
     "inject",
@@ -113,6 +118,8 @@ def _path(key: str, text: str) -> str:
             return _path("header", text.partition("=")[2])
         case "format":
             return "" if re.search("[$%]", text) else text.rpartition("#")[0] or text
+        case "key-password":
+            return text.removeprefix("file:") if text.startswith("file:") else ""
         case "auth":
             scheme, _, path = text.partition(":")
             return "" if scheme == "aws" else path

@@ -16,10 +16,24 @@ REFUSED: Final = {
     "hook": "it runs code",
     "cluster": "code is sent there",
     "force": "it overwrites results",
+    "connect-to": "it sends elsewhere than the target says",
 }
 """Options that a file may not set, and why."""
 WIDENING: Final = (
-    *("allow-target", "methods", "insecure", "cacert", "auth", "watch", "live", "metrics", "share", "show-secrets"),
+    *("cert", "key", "key-password", "candidate-cert", "candidate-key"),
+    *(
+        "allow-target",
+        "methods",
+        "insecure",
+        "cacert",
+        "tls-name",
+        "auth",
+        "watch",
+        "live",
+        "metrics",
+        "share",
+        "show-secrets",
+    ),
 )
 """Options by which more may be done than without: only from a file of one's own, and said at every run."""
 

@@ -5,9 +5,10 @@ import re
 import ssl
 from typing import Final
 
-from logreplay.replay.senders.endpoint import Dialer, Endpoint, tls_context
+from logreplay.replay.senders.endpoint import Dialer, Endpoint
 from logreplay.replay.senders.http2.connection_state import greeting
 from logreplay.replay.senders.http2.frames import HEADER_BYTES, SETTINGS
+from logreplay.replay.senders.tls import tls_context
 
 _REPLY_S: Final = 2.0
 _STATUS: Final = re.compile(rb"HTTP/1\.\d (\d\d\d)")

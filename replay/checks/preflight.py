@@ -185,7 +185,7 @@ async def reachable(endpoint: Endpoint, timeout_s: float = _PROBE_S) -> tuple[En
     good = await _accepting(endpoint, timeout_s)
     if not good:
         raise LogreplayError(
-            f"target {endpoint.target}: none of its addresses ({', '.join(endpoint.addresses)}) accepts a connection: "
+            f"target {endpoint}: none of its addresses ({', '.join(endpoint.addresses)}) accepts a connection: "
             "is it running, is this its port, and is it reachable from here?"
         )
     silent = [address for address in endpoint.addresses if address not in good]
@@ -246,18 +246,16 @@ async def answers(
         sender.cancel()
         await sender.close()
     if word in _TIMED_OUT and endpoint.addresses and not await _accepting(endpoint, timeout_s):
-        raise TargetError(f"target {endpoint.target}: {_SAYS['connect_timeout'].format(timeout=timeout_s)}")
+        raise TargetError(f"target {endpoint}: {_SAYS['connect_timeout'].format(timeout=timeout_s)}")
     detail = sender.counts.details.get(word, "")
     cut = word == "tls" and "[SSL" not in detail
     fits = endpoint.target.scheme == "https" and (status or unspoken)  # it answered by TLS
     silent = endpoint.target.scheme == "https" and word in _TIMED_OUT
     unlike = unspoken or status == _BAD_REQUEST or cut or silent or word in _CUT_OFF
     if unlike and not fits and (text := await remedy(endpoint, http=http, answered=status > 0)):
-        raise TargetError(f"target {endpoint.target}: {text}")
+        raise TargetError(f"target {endpoint}: {text}")
     if unspoken:
-        raise TargetError(
-            f"target {endpoint.target}: no HTTP/2: {unspoken}; leave out --http, or name a port that speaks it"
-        )
+        raise TargetError(f"target {endpoint}: no HTTP/2: {unspoken}; leave out --http, or name a port that speaks it")
     if silent and not await speaks_tls(endpoint):
         text = f"the target answered no TLS handshake ({word}): the port may not speak TLS; if it speaks plain HTTP, "
         return [Finding("no_answer", Severity.WARNING, f"{text}write http:// for https://; sending anyway")]
@@ -267,18 +265,24 @@ async def answers(
         if word == "refused" and endpoint.target.path:
             word = "no_socket"
         text = _SAYS[word].format(timeout=timeout_s, detail=detail, advice=_tls_advice(detail, cacert))
-        raise TargetError(f"target {endpoint.target}: {text}")
+        raise TargetError(f"target {endpoint}: {text}")
+    if status == _BAD_REQUEST and endpoint.target.scheme == "https":
+        text = "the target answered HEAD / with 400, as nginx does without a client certificate that it trusts: --cert "
+        return [Finding("bad_request", Severity.INFO, f"{text}and --key give one")]
     if not word:
         return []
-    return [Finding("no_answer", Severity.WARNING, f"the target did not answer HEAD / ({word}); sending anyway")]
+    text = f"the target did not answer HEAD / ({word}); "
+    if endpoint.target.scheme == "https" and word in ("closed", "reset"):
+        text += "so ends TLS 1.3 where a client certificate is missing (--cert); "
+    return [Finding("no_answer", Severity.WARNING, f"{text}sending anyway")]
 
 
 def _tls_advice(detail: str, cacert: Path | None) -> str:
     """What helps against an error of the TLS handshake."""
     if "CERTIFICATE_VERIFY_FAILED" not in detail:
-        return "check which TLS versions, ciphers and client certificates its port expects"
+        return "check which TLS versions, ciphers and client certificates (--cert) its port expects"
     if _WRONG_NAME in detail:
-        return "write the certificate's name in TARGET, or accept any certificate with --insecure"
+        return "write the certificate's name in TARGET or --tls-name, or accept any certificate with --insecure"
     if not any(word in detail for word in _UNTRUSTED):
         return "replace the certificate, or accept any with --insecure"
     if cacert:

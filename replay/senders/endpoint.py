@@ -57,11 +57,23 @@ class Endpoint:
         target: as the user named it.
         addresses: numeric, in the order of the resolver; used in turn. Empty for a unix socket.
         sources: numeric addresses of this machine from which connections are opened; empty: the system chooses.
+        place: host and port to connect to, where they are not those of the target; the addresses are its own.
+        tls_name: that the target's certificate must have, sent as SNI; empty: the host of the target.
     """
 
     target: Target
     addresses: tuple[str, ...]
     sources: tuple[str, ...] = ()
+    place: Target | None = None
+    tls_name: str = ""
+
+    @property
+    def port(self) -> int:
+        """The port that is connected."""
+        return (self.place or self.target).port
+
+    def __str__(self) -> str:
+        return f"{self.target} (connected to {self.place.authority})" if self.place else str(self.target)
 
 
 class Dialer:
@@ -73,8 +85,9 @@ class Dialer:
     """
 
     def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None) -> None:
-        self._target = endpoint.target
-        self._tls: dict[str, Any] = {"ssl": tls, "server_hostname": endpoint.target.host} if tls else {}
+        self._target, self._port = endpoint.target, endpoint.port
+        name = endpoint.tls_name or endpoint.target.host
+        self._tls: dict[str, Any] = {"ssl": tls, "server_hostname": name} if tls else {}
         self._addresses = cycle(endpoint.addresses or ("",))
         self._sources = Sources(endpoint.sources) if endpoint.sources else None
 
@@ -89,8 +102,8 @@ class Dialer:
         if target.path:
             return loop.create_unix_connection(made, target.path)
         if self._sources:
-            return self._sources.connect(made, next(self._addresses), target.port, client, **self._tls)
-        return loop.create_connection(made, next(self._addresses), target.port, **self._tls)
+            return self._sources.connect(made, next(self._addresses), self._port, client, **self._tls)
+        return loop.create_connection(made, next(self._addresses), self._port, **self._tls)
 
 
 def parse_target(text: str) -> Target:
@@ -217,24 +230,3 @@ def is_loopback(address: str) -> bool:
     """Whether a numeric address is this machine's loopback, also as IPv4 within IPv6."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
-
-
-def tls_context(*, cacert: Path | None = None, verify: bool = True) -> ssl.SSLContext:
-    """The TLS settings for an https target.
-
-    Args:
-        cacert: trust the certificates of this file instead of the system's.
-        verify: whether the target's certificate is checked at all.
-
-    Raises:
-        TargetError: the certificates cannot be read.
-    """
-    try:
-        context = ssl.create_default_context(cafile=cacert)
-    except (OSError, ssl.SSLError) as error:
-        reason = error.strerror or error
-        raise TargetError(f"{cacert}: no certificates can be read: {reason}; give a PEM file") from None
-    if not verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context

@@ -62,6 +62,7 @@ class Crossings:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._authority = Authority(folder / "authority")
+        self._client = {path.name: path.read_bytes() for path in self._authority.client("client")}
         self._number = 0
 
     def cross(self, case: Case, *, keep: bool = False) -> Crossed:
@@ -70,7 +71,7 @@ class Crossings:
         folder = self._folder / str(self._number)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        world = make_world(case, folder, self._authority.cert.read_bytes())
+        world = make_world(case, folder, self._authority.cert.read_bytes(), self._client)
         ran = run(case, world, self._authority.good)
         found = findings(case, ran, world)
         if not keep:

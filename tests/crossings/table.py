@@ -62,6 +62,10 @@ _SENDING: Final[Factors] = {
     "login": _option("login", pool="logins.csv"),
     "extract": {"-": "", "header": "--extract v=header:Content-Length --use v=header:X-Length"},
     "trust": {"-": "", "insecure": "--insecure", "cacert": "--cacert authority.pem"},
+    "cert": {"-": "", "yes": "--cert client.pem --key client.key"},
+    "key-password": _option("key-password", file="file:password.txt"),
+    "tls-name": _option("tls-name", here="localhost"),
+    "connect-to": _option("connect-to", any="::127.0.0.1:"),
     "sender": _option("sender", wire="wire", aiohttp="aiohttp", h2="h2"),
     "http": _option("http", one="1.1", two="2", log="log"),
     "connections": _option("connections", some="3", one="1"),
@@ -193,6 +197,7 @@ _DUET: Final[Factors] = {
     "candidate": dict.fromkeys(_TARGETS, "{candidate}"),
     "noise": {"-": "", "second": "--noise {noise}"},
     "alternate": _flag("alternate"),
+    "candidate-cert": {"-": "", "yes": "--candidate-cert client.pem --candidate-key client.key"},
     "swap": _option(
         "swap",
         pair="{baseline2} {candidate2} --swap-every 200ms",
@@ -317,6 +322,7 @@ def _rules(command: str) -> list[Rule]:
         rule(why="standard input is the log", input="stdin", stdin="closed"),
         rule(why="there must be a way to trust", target="tls", trust="-"),
         rule("--local-address", local_address=..., target="unix"),
+        rule(why="the target is elsewhere", connect_to=..., target="ipv6/unix"),
         rule(why="there must be a worker", signal="KILL worker/KILL workers", workers="!2"),
         rule("--max-in-flight", "--workers", max_in_flight="one", workers="2"),
         rule("--max-in-flight", "--cluster", max_in_flight="one", workers="cluster"),
@@ -362,6 +368,7 @@ def _rules(command: str) -> list[Rule]:
             rule("--swap", "--for", swap=..., **{"pacing": "tps/speed/ramp", "for": "short"}),
             rule(why="there must be a way to trust", candidate="tls", trust="-"),
             rule("--local-address", local_address=..., candidate="unix"),
+            rule(why="the target is elsewhere", connect_to=..., candidate="ipv6/unix"),
         ]
     return [
         *paced,

@@ -62,7 +62,7 @@ class World:
     env: Mapping[str, str]
 
 
-def make_world(case: Case, folder: Path, authority: bytes) -> World:
+def make_world(case: Case, folder: Path, authority: bytes, client: Mapping[str, bytes]) -> World:
     """Write what a crossing needs into an empty folder."""
     first = datetime(2026, 1, 1, tzinfo=UTC)
     lines = [log_line(number, first + timedelta(seconds=number // 4)) for number in range(LINES)]
@@ -79,6 +79,7 @@ def make_world(case: Case, folder: Path, authority: bytes) -> World:
         "bodies.csv": b"url,body\n" + b"".join(b"/page/%d?n=%d,body %d\n" % (n, n, n) for n in range(LINES)),
         "logins.csv": b"url,body\n/login,user=ann\n/login,user=bob\n",
         "authority.pem": authority,
+        **client,
         "token.txt": b"verysecrettoken\n",
         "headers.txt": b"X-Filed: 1\n\nX-Other: 2\n",
         "password.txt": b"user:verysecrettoken",

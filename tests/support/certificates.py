@@ -37,6 +37,17 @@ class Authority:
         made = _certificate(host, key, days=days, issuer=self._made.subject).add_extension(_names(host), critical=False)
         return self._server(name, made.add_extension(authority, critical=False).sign(self._key, hashes.SHA256()), key)
 
+    def client(self, name: str, password: str = "") -> tuple[Path, Path]:
+        """The files of a client's certificate and of its key, which the password opens."""
+        self.context(name, host=name)
+        secret = self._folder / f"{name}.key"
+        if password:
+            key = serialization.load_pem_private_key(secret.read_bytes(), None)
+            locked = serialization.BestAvailableEncryption(password.encode())
+            pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+            secret.write_bytes(key.private_bytes(pem, form, locked))
+        return self._folder / f"{name}.pem", secret
+
     def self_signed(self) -> ssl.SSLContext:
         """A server's context whose certificate nobody signed."""
         key = _new_key()

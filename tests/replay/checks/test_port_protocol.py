@@ -13,10 +13,11 @@ import uvloop
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.checks import port_protocol, preflight
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
-from logreplay.replay.senders.endpoint import parse_target, resolve, tls_context
+from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.senders.http2.frames import PREFACE, settings
 from logreplay.replay.senders.http2.sender import Http2Sender
+from logreplay.replay.senders.tls import tls_context
 from support.certificates import Authority
 from support.h2_sender import H2Sender
 
@@ -138,7 +139,8 @@ def test_a_port_that_answered_by_tls_is_not_asked_for_its_protocol(
 
     monkeypatch.setattr(preflight, "remedy", asked)
     said = uvloop.run(told(Port([(b"", _BAD)], Authority(tmp_path / "a").good), "https", kind))
-    assert said[:11] == ("no HTTP/2: " if kind in ("2", "h2") else "")
+    assert said[:11] == ("no HTTP/2: " if kind in ("2", "h2") else "the target ")
+    assert "asked" not in said
 
 
 @pytest.mark.parametrize("kind", ["1.1", "aiohttp"])
@@ -158,7 +160,8 @@ def test_a_certificate_that_is_not_accepted_is_told_with_what_helps_against_it(k
 
     wrong_name = said(mine.good, mine.cert, "127.0.0.1")
     assert "IP address mismatch, certificate is not valid for '127.0.0.1'" in wrong_name
-    assert wrong_name.endswith("; write the certificate's name in TARGET, or accept any certificate with --insecure")
+    remedy = "; write the certificate's name in TARGET or --tls-name, or accept any certificate with --insecure"
+    assert wrong_name.endswith(remedy)
     assert said(mine.context("old", days=-1), mine.cert).endswith(
         "; replace the certificate, or accept any with --insecure"
     )
@@ -174,4 +177,4 @@ def test_a_certificate_that_is_not_accepted_is_told_with_what_helps_against_it(k
 def test_a_handshake_that_no_trust_helps_is_told_without_certificates(kind: str) -> None:
     said = uvloop.run(told(REFUSES_PLAIN, "https", kind))
     assert "HANDSHAKE_FAILURE" in said
-    assert said.endswith("; check which TLS versions, ciphers and client certificates its port expects")
+    assert said.endswith("; check which TLS versions, ciphers and client certificates (--cert) its port expects")

@@ -16,9 +16,10 @@ from logreplay.core.errors import LogreplayError
 from logreplay.replay.checks import preflight
 from logreplay.replay.checks.preflight import Demand, machine
 from logreplay.replay.results.verdict import Finding
-from logreplay.replay.senders.endpoint import parse_target, resolve, tls_context
+from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.senders.http2.sender import Http2Sender
+from logreplay.replay.senders.tls import tls_context
 from support.raw_server import raw_server, stall
 
 CALM = Demand(rate=10, duration=10, timeout=1)

@@ -19,7 +19,8 @@ from logreplay.replay.engine.garbage_collection import no_collection
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import ResultLog
 from logreplay.replay.schedules.rates import Constant
-from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve, tls_context
+from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve
+from logreplay.replay.senders.tls import tls_context
 from support.certificates import Authority
 from support.raw_server import raw_server
 from support.sender_driver import SENDERS, Kind

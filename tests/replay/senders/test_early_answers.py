@@ -17,7 +17,8 @@ from logreplay.replay.requests.bodies import SizedBody
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
-from logreplay.replay.senders.endpoint import parse_target, resolve, tls_context
+from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.tls import tls_context
 from support.certificates import Authority
 from support.sender_driver import SENDERS, Kind
 

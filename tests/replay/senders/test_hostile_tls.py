@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 import uvloop
 
-from logreplay.replay.senders.endpoint import tls_context
+from logreplay.replay.senders.tls import tls_context
 from support.certificates import Authority
 from support.hostile_target import HELLO, Seen, after, head, sized, then
 from support.raw_server import Answer, raw_server, reset_transport, sends

@@ -17,8 +17,9 @@ from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
-from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve, tls_context
+from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve
 from logreplay.replay.senders.http1.sender import WireSender
+from logreplay.replay.senders.tls import tls_context
 from support.certificates import Authority
 from support.http2_server import http2_server
 from support.raw_server import CHUNKED, RawServer, raw_server, response

@@ -14,11 +14,12 @@ from logreplay.core.record import ERRORS
 from logreplay.replay.clock import monotonic
 from logreplay.replay.requests.header_columns import PAYLOAD
 from logreplay.replay.senders.contract import Exchange
-from logreplay.replay.senders.endpoint import Dialer, parse_target, resolve, tls_context
+from logreplay.replay.senders.endpoint import Dialer, parse_target, resolve
 from logreplay.replay.senders.http2.client_state import MAX_RESETS
 from logreplay.replay.senders.http2.connection import Http2Connection
 from logreplay.replay.senders.http2.per_client import Http2ByClientSender
 from logreplay.replay.senders.http2.sender import Http2Sender
+from logreplay.replay.senders.tls import tls_context
 from support import raw_server as http1
 from support.certificates import Authority
 from support.http2_frames import answer, goaway, rst, settings
