@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from logreplay.analysis.demand import wording
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.replays import Replay, missing, replays
-from logreplay.core.files import check_absent, make_folder, unwritable, write_atomically
+from logreplay.core.files import check_absent, removed_if_empty, write_atomically
 from logreplay.core.plural import number_of
 from logreplay.core.record import to_csv
 from logreplay.parsers.conversion.job import output_for
@@ -28,15 +28,11 @@ _TABLES: Final = ("seconds", "hours", "week", "routes", "clients", "agents")
 
 
 def check_place(folder: Path, *, force: bool) -> None:
-    """Make a folder for `InspectResult.save`.
+    """Check a folder for `InspectResult.save`.
 
     Raises:
-        LogreplayError: it cannot be made, or a file exists in it and ``force`` is not given.
+        LogreplayError: a file exists in it and ``force`` is not given.
     """
-    try:
-        make_folder(folder)
-    except OSError as error:
-        raise unwritable(folder, error) from None
     for name in () if force else ("report.html", "summary.json", *(f"{table}.csv" for table in _TABLES)):
         check_absent(folder / name)
 
@@ -146,8 +142,9 @@ class InspectResult:
         tables = {f"{name}.csv": to_csv(getattr(self.profile, name), header=True) for name in _TABLES}
         texts = {"summary.json": json.dumps(self.summary, indent=2) + "\n", "report.html": self.html()}
         check_place(place, force=force)
-        for name, text in (tables | texts).items():
-            write_atomically(place / name, text, force=force)
+        with removed_if_empty(place):
+            for name, text in (tables | texts).items():
+                write_atomically(place / name, text, force=force)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure | Axes":
         """Draw the rate over time: on ``ax``, which is returned, or as a figure of its own."""

@@ -189,6 +189,26 @@ def make_folder(path: Path) -> None:
     path.mkdir(mode=_MODES["folder"], exist_ok=True)
 
 
+@contextmanager
+def removed_if_empty(path: Path) -> Iterator[None]:
+    """Make a folder of results; at the end, remove it and those above it that were made, if they are empty.
+
+    Raises:
+        LogreplayError: it cannot be made.
+    """
+    made = [each for each in (path, *path.parents) if not each.exists()]
+    try:
+        make_folder(path)
+    except OSError as error:
+        raise unwritable(path, error) from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # they hold something
+            for each in made:
+                each.rmdir()
+
+
 def share() -> None:
     """Let the umask decide who may read the files and folders that this process makes from now on."""
     _MODES.update(file=0o666, folder=0o777)

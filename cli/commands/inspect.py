@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +13,7 @@ from logreplay.cli.display.terminal import on_terminal, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.core.files import removed_if_empty
 from logreplay.core.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
@@ -41,16 +43,16 @@ def inspect(logs: tuple[str, ...], output: Path | None, force: bool, as_json: bo
 
     if output:
         check_place(output, force=force)
-    with Bar("reading", shown=not quiet and on_terminal()) as bar:
-        found = inspect_once(logs, given, bar.update)
-    if as_json:
-        click.echo(json.dumps(found.summary, indent=2))
-    elif not quiet:
-        _tell(found)
-    if output:
-        found.save(output, force=force)
-        if not quiet:
-            say(f"{output / 'report.html'}")
+    with removed_if_empty(output) if output else nullcontext():  # it can be written, before hours of reading
+        with Bar("reading", shown=not quiet and on_terminal()) as bar:
+            found = inspect_once(logs, given, bar.update)
+        if as_json:
+            click.echo(json.dumps(found.summary, indent=2))
+        elif not quiet:
+            _tell(found)
+        if output:
+            found.save(output, force=force)
+            say(f"{output / 'report.html'}", quiet=quiet)
     return Exit.OK
 
 

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from logreplay.core.files import (
     atomic_path,
     check_distinct,
     check_named_once,
+    removed_if_empty,
     scratch_folder,
     write_atomically,
 )
@@ -219,3 +221,17 @@ def test_a_file_that_is_read_twice_is_refused_with_both_names(tmp_path: Path, ot
     check_named_once([log, tmp_path / "b.log", tmp_path / "missing.log", "s3://logs/a.log"])
     with pytest.raises(LogreplayError, match=re.escape(text.format(log, f"{tmp_path}/{other}"))):
         check_named_once([log, tmp_path / "b.log", f"{tmp_path}/{other}"])
+
+
+def test_a_folder_of_results_that_stays_empty_is_removed_with_those_made_for_it(tmp_path: Path) -> None:
+    with suppress(LogreplayError), removed_if_empty(tmp_path / "a" / "b"):
+        assert (tmp_path / "a" / "b").is_dir()
+        raise LogreplayError("the log is missing")
+    assert not [*tmp_path.iterdir()]
+    (tmp_path / "a").mkdir()
+    with removed_if_empty(tmp_path / "a" / "b"):
+        (tmp_path / "a" / "b" / "report.html").touch()
+    assert (tmp_path / "a" / "b" / "report.html").exists()
+    with removed_if_empty(tmp_path / "a"):
+        pass
+    assert (tmp_path / "a").is_dir()

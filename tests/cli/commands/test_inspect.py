@@ -232,3 +232,13 @@ def test_secrets_in_the_address_of_a_log_are_shown_nowhere(log: Path) -> None:
 def test_anything_but_a_path_is_refused_with_a_sentence() -> None:
     with pytest.raises(library.UsageError, match="expected the path of a log"):
         library.inspect(["a.log"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("words", [["missing.log"], ["access.log", "--format", "nonsense"]])
+def test_a_log_that_cannot_be_read_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("access.log").write_text("a line\n")
+    assert run(["inspect", *words, "-o", "out/deep"]) == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["access.log"]
