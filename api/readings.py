@@ -168,7 +168,7 @@ def analyze_once(
     from logreplay.runs.engines import cluster_executor
 
     given = Path(results)
-    if output is None and all(given.is_dir() and sources.results_in(given, name) for name in ("baseline", "candidate")):
+    if output is None and holds_duet(given):
         return _duet(given)
     path = sources.locate(given)
     if output is not None and not force:
@@ -205,6 +205,14 @@ def seconds_once(results: Path, output: Path | None, *, force: bool, as_json: bo
         if output is not None:
             fresh.write_bytes(text)
     return text, table.height
+
+
+def holds_duet(folder: Path) -> bool:
+    """Whether a folder holds the result logs of a duet, and none besides."""
+    from logreplay.analysis.input.sources import results_in
+
+    names = ("baseline", "candidate")
+    return folder.is_dir() and not results_in(folder) and all(results_in(folder, name) for name in names)
 
 
 def result_log(results: str | PathLike[str]) -> Path:

@@ -20,15 +20,19 @@ def analyze(
 ) -> None:
     """Find the rate at which the target saturates, and say whether the run is valid.
 
-    RESULTS is a result log, or the folder of a sweep. Of a folder, the files that it lacks are written into it.
+    RESULTS is a result log, or the folder of a sweep, a search or a duet. Of a folder, the files that it lacks are
+    written into it; of a duet, both targets are compared again, and nothing is written.
 
     \b
     Example: logreplay analyze results.csv -o report
     """
     from logreplay.cli.display.tables import print_summary, steps_of
-    from logreplay.readings import analyze_once
+    from logreplay.readings import analyze_once, holds_duet
     from logreplay.result_folder import place_for
 
+    if output is None and holds_duet(results):
+        _show_duet(results, as_json=as_json, quiet=quiet)
+        return
     with ExitStack() as stack:
         inside = output is None and results.is_dir()
         folder = output or (results if inside else place_for(None, partial(_made, stack), "analyze"))
@@ -43,6 +47,24 @@ def analyze(
         if finding.text != summary["answer"]:
             say_finding(finding.severity, finding.text, quiet=quiet)
     say(f"{summary['answer']}\n{folder}", quiet=quiet)
+
+
+def _show_duet(folder: Path, *, as_json: bool, quiet: bool) -> None:
+    """Compare the result logs of a duet, and print what differs."""
+    from logreplay.cli.display.comparison import show_comparison
+    from logreplay.duet_result import DuetResult
+    from logreplay.readings import analyze as compared
+
+    found = compared(folder)
+    assert isinstance(found, DuetResult)
+    assert found.comparison
+    if as_json:
+        click.echo(json.dumps({**found.summary, "times": found.comparison.as_dict()}, indent=2))
+    else:
+        show_comparison(found.comparison, ("baseline", "candidate"), as_json=False)
+    for finding in found.findings:
+        say_finding(finding.severity, finding.text, quiet=quiet)
+    say(f"verdict: {found.verdict}\n{folder}", quiet=quiet)
 
 
 def _made(stack: ExitStack, folder: Path) -> Path:

@@ -14,6 +14,7 @@ import pytest
 from click import UsageError
 from click.testing import CliRunner, Result
 
+import logreplay as library
 import simulate
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.main import cli
@@ -287,7 +288,7 @@ def test_a_pair_too_short_to_judge_is_named_and_the_others_are_judged(folder: Pa
     assert (done.exit_code, "pair 1 (" in done.stderr) == (Exit.INVALID, True)
 
 
-@pytest.mark.parametrize("words", ["compare {}", "compare {} once.csv", "analyze {}", "seconds {}"])
+@pytest.mark.parametrize("words", ["compare {}", "compare {} once.csv", "analyze {} -o out", "seconds {}"])
 def test_the_folder_of_a_duet_is_refused_with_its_two_logs_to_type(folder: Path, tmp_path: Path, words: str) -> None:
     duet = tmp_path / "my duet"
     duet.mkdir()
@@ -298,6 +299,13 @@ def test_the_folder_of_a_duet_is_refused_with_its_two_logs_to_type(folder: Path,
     command = str(done.exception).rpartition("or compare both: ")[2]
     assert shlex.split(command) == ["logreplay", "compare", f"{duet}/baseline.csv", f"{duet}/candidate.csv"]
     assert logreplay(*shlex.split(command)[1:]).exit_code == Exit.OK
+    again = logreplay("analyze", duet)
+    told = logreplay(*shlex.split(command)[1:])
+    assert again.exit_code == Exit.OK
+    assert again.stdout == told.stdout
+    assert again.stdout.splitlines()[0] in library.analyze(duet).sentence
+    assert json.loads(logreplay("analyze", duet, "--json").stdout)["times"]["sentence"] in told.stdout
+    assert {each.name for each in duet.iterdir()} == {"baseline.csv", "candidate.csv"}
     once = logreplay("compare", folder / "once.csv")
     assert isinstance(once.exception, UsageError)
     assert once.exception.message == f"CANDIDATE is missing: name the run to compare with {folder / 'once.csv'}"
