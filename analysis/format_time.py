@@ -29,6 +29,11 @@ def show_length(seconds: float) -> str:
     return show(float(round(seconds)) if seconds > 2 else seconds)
 
 
+def show_lengths(shortest: float, longest: float) -> str:
+    """Write how long several loads were held: ``20 s``, ``3 s to 15 s``."""
+    return " to ".join(dict.fromkeys((show_length(shortest), show_length(longest))))
+
+
 def signed(seconds: float) -> str:
     """Write a change of a time with its sign: ``+12.6 s``, ``-35.1 ms``."""
     text = show(abs(seconds))

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from logreplay.analysis import summary
 from logreplay.analysis.analyze import Analysis
-from logreplay.analysis.format_time import between, show
+from logreplay.analysis.format_time import between, show, show_range
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.output import charts, pictures
@@ -207,8 +207,8 @@ def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
     run, verdict = analysis.summary, analysis.verdict
     tiles = []
     for name, bend in (("saturation", verdict.saturation), ("onset", verdict.onset)):
-        if bend.found:
-            tiles.append((name, f"~{bend.rate:.0f}/s", f"{bend.low:.0f}–{bend.high:.0f}/s"))
+        if bend.found and bend.low is not None and bend.high is not None:
+            tiles.append((name, f"~{bend.rate:.0f}/s", f"{show_range(bend.low, bend.high)}/s"))
     counts = run["requests"]
     tiles.append(("requests", f"{counts['scheduled']:,}", f"{counts['unexpected']:,} failed"))
     best = _last_stable(analysis)

@@ -50,7 +50,7 @@ class UrlRepeats:
         return (
             f"{number_of(self.requests, 'request is', 'requests are')} {self.requests / self.log_requests:.2f} rounds "
             f"of the log; {100 * self.again:.3g} % ask for a URL again, and {self.touched:,} of its "
-            f"{self.log_distinct:,} URLs ({self.touched / self.log_distinct:.2%}) were asked for"
+            f"{self.log_distinct:,} URLs ({100 * self.touched / self.log_distinct:.3g} %) were asked for"
         )
 
     def warning(self, remedy: str) -> str:

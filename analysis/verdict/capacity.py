@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import show, show_length, show_range, show_rate
+from logreplay.analysis.format_time import show, show_lengths, show_range, show_rate
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
@@ -234,9 +234,11 @@ def not_covered(steps: pl.DataFrame) -> str:
     Args:
         steps: that count, with ``duration`` in seconds.
     """
+    lengths = steps["duration"].to_numpy()
+    held = show_lengths(float(lengths.min()), float(lengths.max()))
     return (
-        f"each rate was held for {show_length(float(steps['duration'].to_numpy().min()))}: the number does not cover "
-        "what takes longer, such as leaks and slow scaling, another mix of routes, or what the machines share"
+        f"each rate that counts was held for {held}: the number does not cover what takes longer, such as leaks and "
+        "slow scaling, another mix of routes, or what the machines share"
     )
 
 
@@ -367,7 +369,7 @@ def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0, surviv
 def _spare(headroom: float, survive: int, none: str = "") -> str:
     """Words for the reserve; ``none``: those for no headroom."""
     lost = f", {number_of(survive, 'machine')} lost" if survive else ""
-    return (f", {headroom:.0%} of each kept free" if headroom else none) + lost
+    return (f", {100 * headroom:.3g} % of each kept free" if headroom else none) + lost
 
 
 def _machines(tps: float, rate: float, headroom: float) -> int:

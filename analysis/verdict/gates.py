@@ -81,7 +81,7 @@ def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
     if not (uncertain := found.uncertain(limit)):
         return Check(name)
     if ALL in uncertain:
-        ends = f"{100 * change.confidence:.4g} % interval {interval(change.low, change.high)}"
+        ends = f"{100 * change.confidence:.4g}% interval {interval(change.low, change.high)}"
         text = f"cannot be judged: the change may be larger ({ends}); "
         return Check(name, "unjudged", f"--fail-above {limit:.1%}: {text}{change.remedy(limit)}")
     more = f" and {len(uncertain) - _NAMED} more rows" if len(uncertain) > _NAMED else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from logreplay.analysis.format_time import show, show_length, show_range
+from logreplay.analysis.format_time import show, show_length, show_lengths, show_range
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict.status_changes import CREDENTIALS
@@ -219,20 +219,21 @@ def undecided(rate: float, seconds: float, capacity: float | None) -> str:
     )
 
 
-def not_covered(held: str, seconds: float, trials: int, routes: int) -> str:
+def not_covered(held: str, seconds: tuple[float, float], trials: int, routes: int, *, all_count: bool = True) -> str:
     """Words for what the answer of a sweep says nothing about.
 
     Args:
         held: ``rate``, or ``number of users``.
-        seconds: of the shortest step that counts.
+        seconds: of the shortest and of the longest step that counts.
         trials: steps at the rate that has the fewest.
         routes: of the requests.
+        all_count: whether all steps count.
     """
     once = "once" if trials == 1 else "twice" if trials == 2 else f"{trials} times"
     mix = "requests to other routes" if routes == 1 else f"another mix of the {routes:,} routes"
     return (
-        f"each {held} was held {once} for {show_length(seconds)}: the answer does not cover what takes longer, such as "
-        f"leaks and slow scaling, {mix}, or other load on the same machines"
+        f"each {held}{'' if all_count else ' that counts'} was held {once} for {show_lengths(*seconds)}: the answer "
+        f"does not cover what takes longer, such as leaks and slow scaling, {mix}, or other load on the same machines"
     )
 
 

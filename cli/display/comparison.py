@@ -82,7 +82,7 @@ def print_statuses(found: Comparison | Fidelity) -> None:
     table.print()
     if found.bytes_changed:
         share, low, high = found.bytes_changed
-        click.echo(f"bodies of another size: {share:.2%} (95 % interval {low:.2%} to {high:.2%})")
+        click.echo(f"bodies of another size: {share:.2%} (95% interval {low:.2%} to {high:.2%})")
 
 
 def _print_likeness(found: Fidelity) -> None:

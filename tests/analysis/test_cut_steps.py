@@ -12,6 +12,7 @@ from logreplay.analysis.input.run_metadata import ClosedLoop
 from logreplay.analysis.output.folder import remove_unfinished, write_folder, write_unfinished
 from logreplay.analysis.summary import About, last_stable
 from logreplay.analysis.verdict.capacity import capacity
+from logreplay.core.record import to_csv
 from support.simulated_results import write_results
 
 
@@ -31,10 +32,23 @@ def test_a_step_that_was_cut_is_not_the_last_stable_one_and_the_answer_says_so(t
     assert "up to 160/s" in whole.verdict.sentence
     assert "up to 140/s" in cut.verdict.sentence
     assert cut.summary["answer"].endswith("; the step at 160/s was cut short, not counted")
+    (held,) = (each["text"] for each in cut.summary["findings"] if each["code"] == "not_covered")
+    assert held.startswith("each rate that counts was held once for 4 s: ")
     assert cut.summary["requests"] == whole.summary["requests"]
     found = capacity(cut.steps, tps=1000, within=1.0, percentile="p90")
     assert found.low == 140
     assert found.sentence.endswith("; not counted: 160/s (cut short)")
+
+
+def test_an_overloaded_step_that_was_cut_counts_with_the_seconds_it_was_held(tmp_path: Path) -> None:
+    results = write_results(tmp_path, (50, 100, 150, 200, 400), 15)
+    rows = pl.read_csv(results).filter(pl.col("scheduled") < 63)
+    results.write_bytes(to_csv(rows, header=True))
+    (tmp_path / "manifest.json").write_text(json.dumps({"done": [{"index": index} for index in range(4)]}))
+    found = analyse(results)
+    assert found.steps["verdict"].to_list()[-1] == "overloaded"
+    (held,) = (each["text"] for each in found.summary["findings"] if each["code"] == "not_covered")
+    assert held.startswith("each rate was held once for 3 s to 15 s: the answer does not cover what takes longer")
 
 
 def test_a_step_that_was_cut_once_its_target_had_failed_counts(tmp_path: Path) -> None:

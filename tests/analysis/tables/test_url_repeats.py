@@ -60,7 +60,7 @@ def test_urls_that_a_hook_changed_touch_none_of_the_log() -> None:
 def test_the_figures_are_said_in_words() -> None:
     said = counted([*UNIQUE, *range(40)], UNIQUE).sentence()
     assert said == (
-        "140 requests are 1.40 rounds of the log; 28.6 % ask for a URL again, and 100 of its 100 URLs (100.00%) were "
+        "140 requests are 1.40 rounds of the log; 28.6 % ask for a URL again, and 100 of its 100 URLs (100 %) were "
         "asked for"
     )
 

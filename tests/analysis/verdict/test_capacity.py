@@ -334,8 +334,8 @@ def test_rates_of_the_sweep_that_were_not_measured_are_named_where_the_bound_was
 
 def test_an_answer_says_for_how_long_the_rates_were_held_and_what_it_does_not_cover() -> None:
     assert ask(BRACKET).not_covered == (
-        "each rate was held for 60 s: the number does not cover what takes longer, such as leaks and slow scaling, "
-        "another mix of routes, or what the machines share"
+        "each rate that counts was held for 60 s: the number does not cover what takes longer, such as leaks and "
+        "slow scaling, another mix of routes, or what the machines share"
     )
     assert ask(table((30, 2.0, "overloaded"))).not_covered == ""
 

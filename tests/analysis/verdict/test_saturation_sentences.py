@@ -64,7 +64,7 @@ def test_a_sweep_without_an_answer_covers_nothing() -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_covered_has_its_figures(trials: int, routes: int, words: str) -> None:
-    assert not_covered("rate", 20.0, trials, routes) == words
+    assert not_covered("rate", (20.0, 20.0), trials, routes) == words
 
 
 def test_a_rate_that_a_step_cannot_tell_from_the_capacity_is_called_undecided() -> None:

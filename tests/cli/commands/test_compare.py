@@ -105,7 +105,7 @@ def test_a_change_that_could_not_be_seen_does_not_pass(folder: Path, tmp_path: P
     before.write_bytes(to_csv(frame, header=True))
     after.write_bytes(to_csv(frame.with_columns(pl.col("latency") * unsteady, date=pl.lit("2026-01-02")), header=True))
     done = logreplay("compare", before, after, "--fail-above", "5%")
-    said = "--fail-above 5.0%: cannot be judged: the change may be larger (95 % interval "
+    said = "--fail-above 5.0%: cannot be judged: the change may be larger (95% interval "
     assert (done.exit_code, said in done.stderr) == (code, code == Exit.INVALID)
     assert ("--fail-above" in done.stderr) == (code != Exit.OK)
 
@@ -369,7 +369,7 @@ def test_capacity_says_how_many(folder: Path) -> None:
     done = logreplay("capacity", folder / "once.csv", "--tps", 1000, "--within", "200ms", "--headroom", "20%")
     assert done.exit_code == Exit.OK
     assert done.stdout.startswith(
-        "~6 machines for 1000/s with p90 within 200 ms, 20% of each kept free: one carries about 244/s ("
+        "~6 machines for 1000/s with p90 within 200 ms, 20 % of each kept free: one carries about 244/s ("
     )
 
 

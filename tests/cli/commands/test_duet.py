@@ -128,7 +128,7 @@ def test_alternating_prints_nothing_of_pairs(
 ) -> None:
     options = ("--tps", 200, "--for", "1s", "-o", tmp_path / "out")
     assert duet(log, servers[0].url, servers[1].url, *options) in (0, 3)
-    assert "bodies of another size: 0.00% (95 % interval 0.00%" in capsys.readouterr().out
+    assert "bodies of another size: 0.00% (95% interval 0.00%" in capsys.readouterr().out
     assert duet(log, servers[0].url, servers[1].url, *options, "--force", "--alternate") in (0, 3)
     said = capsys.readouterr().out
     assert not any(word in said for word in ("bodies", "status", "became"))
