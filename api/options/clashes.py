@@ -124,6 +124,10 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Needs("swap_every", ("swap",), "--swap: it is the length of a turn of its pairs", "duet"),
     *(Clash(answers, other, "--no-digest and --alternate compare no answers", "duet", "")
       for answers in ("fail_different", "ignore", "keep") for other in ("alternate", "digest=False")),
+    Clash("requests_per_connection", "sender=aiohttp", "only --sender wire counts the requests of a connection",
+          yields="both"),
+    Clash("requests_per_connection", "keep_alive=False", "without keep-alive a connection carries one request",
+          yields="both"),
     Clash("local_address", "sender=aiohttp", "only --sender wire chooses the address it sends from", yields="both"),
     Needs("key", ("cert",), "--cert: it is the key of a client certificate"),
     Needs("candidate_key", ("candidate_cert",), "--candidate-cert: it is the key of a client certificate", "duet"),

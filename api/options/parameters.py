@@ -56,6 +56,7 @@ class SenderOptions(TypedDict, total=False):
     max_in_flight: int | None
     late: str
     keep_alive: bool
+    requests_per_connection: int | None
     by_client: bool
     local_address: str | Iterable[str] | None
     insecure: bool

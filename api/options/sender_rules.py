@@ -51,6 +51,7 @@ class SenderRules:
     sender: str = "wire"
     keep_alive: bool = True
     by_client: bool = False
+    requests_per_connection: int | None = None
     max_in_flight: int | None = None
     late: float | None = None
     methods: frozenset[str] = frozenset({"GET", "HEAD"})
@@ -249,6 +250,7 @@ class SenderRules:
             LogreplayError: the certificates cannot be read.
         """
         from logreplay.replay.senders.digests import Digests
+        from logreplay.replay.senders.request_budget import RequestBudget
         from logreplay.replay.senders.tls import tls_context
 
         mine = plan and plan.part(*part)
@@ -259,6 +261,8 @@ class SenderRules:
                 tls = tls_context(cacert=self.cacert, verify=not self.insecure, client=self.client_certificate)
             kind = self._kind(http, connections or self.connections, mine)
             digests = Digests(listener) if listener or self.digest else None
+            if each := self.requests_per_connection:
+                kind = partial(kind, budget=RequestBudget(each, part[0]))
             return kind(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls, digests=digests)
 
         if self.http != "log":
@@ -316,7 +320,7 @@ _NONE = SenderRules()
 _USUAL_STREAMS = 100
 """Requests at once on a connection of HTTP/2 that servers usually allow."""
 _MEASURED = (
-    *("keep_alive", "by_client", "max_in_flight", "late", "workers", "cluster"),
+    *("keep_alive", "by_client", "requests_per_connection", "max_in_flight", "late", "workers", "cluster"),
     *("http", "connections", "streams", "digest", "tls_name"),
 )
 """Options that change the measurement."""

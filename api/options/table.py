@@ -109,6 +109,8 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option(_SENDING, "late", k.LATE, "Send late requests, or drop those later than D.", "send|drop:D",
                default="send"),
         Option(_SENDING, "keep_alive", k.OFF, "Open a new connection for each request.", "", "--no-keep-alive"),
+        Option(_SENDING, "requests_per_connection", whole(1, 1_000_000),
+               "Close a connection after about N requests, drawn at random.  [default: no limit]", "N"),
         Option(_SENDING, "by_client", k.SWITCH, "Give each client of LOG one connection; keep its order."),
         Option(_SENDING, "local_address", k.SOURCES,
                "Send from these addresses of this machine in turn; with --by-client each client has one.",

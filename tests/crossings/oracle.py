@@ -358,7 +358,11 @@ def _duet(case: Case, ran: Ran, folder: Path | None) -> Iterator[Finding]:
 
 def _order(case: Case, ran: Ran, kinds: Mapping[str, str]) -> Iterator[Finding]:
     """Which target of a pair gets its request first is drawn; a connection that must be opened first delays it."""
-    opens = case.choice["no-keep-alive"] == "yes" or case.choice["by-client"] == "yes"
+    opens = (
+        case.choice["no-keep-alive"] == "yes"
+        or case.choice["requests-per-connection"] != "-"
+        or case.choice["by-client"] == "yes"
+    )
     if not {*kinds.values()} <= set(_ANSWERING) or (opens and len({*kinds.values()}) > 1):
         return
     times = [dict[tuple[str, str, int], float](), dict[tuple[str, str, int], float]()]
@@ -552,12 +556,15 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
         yield Finding("received", f"--max-in-flight 1, and {got.most} requests at once")
     if case.choice["no-keep-alive"] == "yes" and got.most_on_one > 1:
         yield Finding("received", f"--no-keep-alive, and {got.most_on_one} requests on a connection")
+    each = {"one": 1, "few": 7}.get(case.choice["requests-per-connection"], math.inf)
+    if got.most_on_one > each:
+        yield Finding("received", f"--requests-per-connection, and {got.most_on_one} requests on a connection")
     by_client = case.command == "run" and case.choice["by-client"] == "yes" and case.choice["timeout"] != "short"
     clients = CLIENTS * (AGENTS if case.choice["client-key"] == "agent" else 1)
-    if plain and by_client and got.connections > clients + 1:  # one asks before the run
+    if plain and by_client and each == math.inf and got.connections > clients + 1:  # one asks before the run
         yield Finding("received", f"--by-client with {clients} clients, and {got.connections} connections")
     heads = sum(count for (op, _), count in got.requests.items() if op == "HEAD")
-    keeps = plain and case.choice["no-keep-alive"] == "-" and got.versions.keys() == {"1.1"}
+    keeps = plain and case.choice["no-keep-alive"] == "-" and each > 1 and got.versions.keys() == {"1.1"}
     if keeps and heads > 2 and not got.after_head and not by_client:  # it may be the last request of each client
         yield Finding("received", f"{heads} requests were HEAD, and none left its connection to another request")
     yield from _versions(case, got, rows)

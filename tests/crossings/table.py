@@ -56,6 +56,7 @@ _SENDING: Final[Factors] = {
     "methods": _option("methods", all="GET,HEAD,POST"),
     "allow-target": _option("allow-target", here="127.0.0.1"),
     "no-keep-alive": _flag("no-keep-alive"),
+    "requests-per-connection": _option("requests-per-connection", one="1", few="5"),
     "by-client": _flag("by-client"),
     "local-address": _option("local-address", several="127.0.0.2,127.0.0.4-127.0.0.5,::1"),
     "cookies": _flag("cookies"),

@@ -33,6 +33,7 @@ from logreplay.replay.senders.digests import BodyReader, Digests, Read, head_of
 from logreplay.replay.senders.encode import default_headers, render
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
+from logreplay.replay.senders.request_budget import BudgetedIdle, RequestBudget
 
 IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"})
 TLS_UNSEEN: Final = 1 << 16
@@ -68,6 +69,7 @@ class WireSender:
         keep_alive: use connections again.
         tls: context for https.
         digests: adds digests to the records; None: none are wanted.
+        budget: of requests for each connection; None: as many as the target takes.
     """
 
     def __init__(
@@ -78,11 +80,12 @@ class WireSender:
         keep_alive: bool = True,
         tls: ssl.SSLContext | None = None,
         digests: Digests | None = None,
+        budget: RequestBudget | None = None,
     ) -> None:
         self.counts = SenderCounts()
         self.endpoint, self.keep_alive, self.digests = endpoint, keep_alive, digests
         self.timeout_ns = int(timeout * 1e9)
-        self.idle: dict[Connection, int] = {}
+        self.idle: dict[Connection, int] = BudgetedIdle(budget) if budget else {}
         self.busy: dict[int, Connection] = {}
         self.heads: dict[bytes, tuple[int, int, int]] = {}
         self._dialer = Dialer(endpoint, tls)

@@ -33,6 +33,7 @@ class ClientState(ABC):
     Attributes:
         streams: those that have not ended, by number.
         limit: streams that the peer allows at once.
+        most: streams that may be opened.
         began: how many streams were opened.
         greeted: the peer's SETTINGS have arrived: it speaks HTTP/2.
         goaway: the code with which the peer ends the connection; None: it does not.
@@ -46,6 +47,7 @@ class ClientState(ABC):
     def __init__(self) -> None:
         self.streams: dict[int, Stream] = {}
         self.limit, self.began, self.resets, self.calm = UNKNOWN_LIMIT, 0, 0, 0
+        self.most = MOST_STREAMS
         self.greeted = self.dead = False
         self.goaway: int | None = None
         self.why = ""
@@ -55,7 +57,7 @@ class ClientState(ABC):
     @property
     def retired(self) -> bool:
         """Whether no more streams may be opened."""
-        return self.dead or self.goaway is not None or self.resets >= MAX_RESETS or self.began >= MOST_STREAMS
+        return self.dead or self.goaway is not None or self.resets >= MAX_RESETS or self.began >= self.most
 
     @abstractmethod
     def begin(self, stream: Stream) -> None:

@@ -58,8 +58,10 @@ class Http2Connection(asyncio.Protocol):
         state = self.state
         if state.retired:
             return 0
-        limit = state.limit
-        return (limit if limit < most else most) - len(state.streams) - len(self.waiting)
+        limit, waiting = state.limit, len(self.waiting)
+        room = (limit if limit < most else most) - len(state.streams) - waiting
+        left = state.most - state.began - waiting
+        return room if room < left else left
 
     @property
     def unused(self) -> bool:

@@ -34,6 +34,7 @@ from logreplay.replay.senders.http2.header_blocks import ResponseFields, field
 from logreplay.replay.senders.http2.pool import Pool
 from logreplay.replay.senders.http2.render import render
 from logreplay.replay.senders.http2.stream import Stream
+from logreplay.replay.senders.request_budget import RequestBudget
 
 LEAST_CONNECTIONS: Final = 2
 """One connection would lead to one process of the target."""
@@ -56,6 +57,7 @@ class Http2Sender:
         connections: at most so many; None: as many as the target's limit of streams makes necessary.
         streams: on each connection at once; None: as many as the target allows.
         digests: adds digests to the records; None: none are wanted.
+        budget: of requests for each connection; None: as many as the target takes.
     """
 
     def __init__(
@@ -68,9 +70,10 @@ class Http2Sender:
         connections: int | None = None,
         streams: int | None = None,
         digests: Digests | None = None,
+        budget: RequestBudget | None = None,
     ) -> None:
         self.counts = SenderCounts()
-        self.endpoint, self.keep_alive, self.digests = endpoint, keep_alive, digests
+        self.endpoint, self.keep_alive, self.digests, self._budget = endpoint, keep_alive, digests, budget
         self.timeout_ns = int(timeout * 1e9)
         self.busy: dict[int, Stream] = {}
         self.kept_body = 0
@@ -132,7 +135,7 @@ class Http2Sender:
         state = connection.state
         self._batch, self._begin_in_batch = connection, state.begin
         limit = state.limit if state.limit < self._each else self._each
-        self._batch_room = int(max(0, min(MOST_TOGETHER - 1, limit - len(state.streams))))
+        self._batch_room = int(max(0, min(MOST_TOGETHER - 1, limit - len(state.streams), state.most - state.began)))
         return True
 
     def begin(self, pool: Pool, seq: int, request: bytes, start: int, latest: float) -> None:
@@ -165,6 +168,8 @@ class Http2Sender:
         """Open a connection."""
         state = self.new_state(max(self.kept_body, KEPT_BODY if self.trace else 0))
         state.limit = max(1, self._limit)
+        if self._budget:
+            state.most = self._budget.draw()
         self.counts.connections += 1
         connection = Http2Connection(self, pool, state, now)
         self._connections.add(connection)
