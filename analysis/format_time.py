@@ -1,10 +1,12 @@
-"""Writes times and rates as text: ``35.1 ms``, ``60.1–84``."""
+"""Writes times, rates and changes as text: ``35.1 ms``, ``60.1–84``, ``+1.0% to +3.0%``."""
 
 import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+WIDEST: Final = 4
+"""Ratio of the ends of an interval above which it is not printed."""
 HOUR_S: Final = 3600
 """A step that would have to be longer is of no practical length."""
 
@@ -49,6 +51,11 @@ def between(step: Mapping[str, Any]) -> str:
         return f"above {show(low)}"
     figure, unit = show(high).split()
     return f"{low / {'s': 1, 'ms': 1e-3, 'µs': 1e-6}[unit]:.3g}–{figure} {unit}"
+
+
+def interval(low: float, high: float) -> str:
+    """The ends of an interval of a ratio, as changes."""
+    return "too wide" if high > WIDEST * low else f"{low - 1:+.1%} to {high - 1:+.1%}"
 
 
 def show_rate(rate: float) -> str:

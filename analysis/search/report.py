@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from logreplay.analysis.format_time import show
+from logreplay.analysis.format_time import show, show_length
 from logreplay.analysis.search.bounds import BoundFinding
 from logreplay.analysis.search.pooled import hard
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
@@ -228,6 +228,19 @@ def weaknesses(search: Search) -> list[dict[str, str]]:
         "busy_machine": _busy_machine(search),
     }
     return [{"code": code, "severity": "warning", "text": text} for code, text in found.items() if text]
+
+
+def not_covered(search: Search) -> str:
+    """Words for what the answer of a search says nothing about; empty without a confirmation."""
+    answer, goal = answer_of(search), search.goal
+    if not answer.proof:
+        return ""
+    trial = answer.proof.trial
+    were = "were" if goal.users and trial.rate != 1 else "was"
+    return (
+        f"{goal.text(trial.rate)} {were} held once, for {show_length(trial.judged_s)}: the answer does not cover what "
+        "takes longer, such as leaks and slow scaling, another mix of routes, or other load on the same machines"
+    )
 
 
 def _constant_errors(search: Search) -> str:

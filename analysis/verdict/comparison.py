@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import numpy as np
 import polars as pl
 
+from logreplay.analysis.format_time import interval, show_length
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.downcast import FIRST_ERROR
 from logreplay.analysis.input.sources import Source
@@ -68,7 +69,7 @@ _NAMED: Final = 3
 """Routes or rates that are named of those without a row."""
 _HEADLINE: Final = {True: "typical ratio", False: "p50"}
 """Name of the first change of runs with pairs, and of runs without."""
-_PLAIN: Final = ("sentence", "verdict", "paired", "headline", "slower_share", "notes")
+_PLAIN: Final = ("sentence", "verdict", "paired", "headline", "slower_share", "notes", "not_covered")
 _KEYS: Final = {"pair": pl.Int64, "rate": pl.Float64, "route": pl.String}
 _COUNTS: Final = dict.fromkeys(("count", "blocks"), pl.Int64)
 
@@ -113,6 +114,7 @@ class Comparison(CheckedAnswer):
         failed_more: difference of these shares, candidate minus baseline, with its 95 % interval.
         notes: omissions, and why.
         checks: the validity of the runs, and the limits that were asked for.
+        not_covered: what the verdict says nothing about, in words; empty where the times are not compared.
     """
 
     sentence: str
@@ -132,6 +134,7 @@ class Comparison(CheckedAnswer):
     at_once: bool = False
     notes: list[str] = field(default_factory=list)
     checks: tuple[Check, ...] = ()
+    not_covered: str = ""
 
     @property
     def verdict(self) -> str | None:
@@ -382,6 +385,23 @@ def _comparison(
         failed=failed,
         failed_more=more,
         notes=notes,
+        not_covered=_not_covered(found, judged, headline),
+    )
+
+
+def _not_covered(found: Sequence[PairOfRuns], judged: _Judged, of: str) -> str:
+    """Words for what a verdict says nothing about; empty without one."""
+    if not judged.change:
+        return ""
+    held = show_length(min(each.span for each in found))
+    routes = pl.concat([each.sides[0].select("route") for each in found])["route"].n_unique()
+    mix = "requests to other routes" if routes == 1 else f"another mix of the {routes:,} routes"
+    rows = {of.removeprefix(" in ").removeprefix(" at "): judged.change, **judged.quantiles, **judged.routes}
+    name, widest = max(rows.items(), key=lambda row: row[1].high / max(row[1].low, 1e-300))
+    return (
+        f"both were compared over {held}: the verdict does not cover what takes longer, such as leaks and slow "
+        f"scaling, another load, or {mix}; the widest interval is that of {terminal_safe(masked(name))} "
+        f"({interval(widest.low, widest.high)})"
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from logreplay.analysis.format_time import interval
 from logreplay.analysis.verdict.checks import Check
 from logreplay.core.masking import masked, terminal_safe
 
@@ -88,10 +89,3 @@ def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
     rows = terminal_safe(masked(", ".join(uncertain[:_NAMED])))
     text = f"all requests together pass; too uncertain to judge: {rows}{more} (run longer)"
     return Check(name, text=f"--fail-above {limit:.1%}: {text}")
-
-
-def interval(low: float, high: float) -> str:
-    """The ends of an interval of a ratio, as changes."""
-    from logreplay.analysis.verdict.ratio_interval import WIDEST
-
-    return "too wide" if high > WIDEST * low else f"{low - 1:+.1%} to {high - 1:+.1%}"

@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeVar
 import numpy as np
 import polars as pl
 
+from logreplay.analysis.format_time import WIDEST
 from logreplay.analysis.statistics import estimates, swapped, typical_value
 from logreplay.analysis.statistics.estimates import student
 from logreplay.analysis.statistics.quantile_series import Placed, blocks_of, ratio_series
@@ -35,8 +36,6 @@ UNDECIDED: Final = "undecided"
 DIFFERENT: Final = ("slower", "faster")
 WANTED: Final = 0.1
 """A comparison that cannot detect a change of this size is undecided."""
-WIDEST: Final = 4
-"""Ratio of the ends of an interval above which it is not printed."""
 POWER: Final = 0.8
 """Share of the comparisons in which the smallest detectable change is found."""
 _DOUBT: Final = 0.05

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logreplay.analysis.verdict.gates import interval
+from logreplay.analysis.format_time import interval
 from logreplay.core.masking import masked
 from logreplay.options.answer_rules import AnswerRules
 

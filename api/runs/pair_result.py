@@ -167,4 +167,5 @@ class EndedDuet:
         ]
         title = f"{call.baseline} and {call.candidate}"
         times = pair_answers.time_rows(found)
-        pair_answers.write(folder, title, [found.sentence, *found.notes], times, differences, facts)
+        sentences = [each for each in (found.sentence, *found.notes, found.not_covered) if each]
+        pair_answers.write(folder, title, sentences, times, differences, facts)

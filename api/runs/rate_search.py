@@ -133,6 +133,8 @@ class _RateSearch:
         elif answer.holds:  # it rests on a valid trial, whatever others were
             more["verdict"] = "VALID"
         told = [finding.as_dict() for finding in (*findings, *repeated)] + report.weaknesses(self.search)
+        if covers := report.not_covered(self.search):
+            told.append({"code": "not_covered", "severity": "note", "text": covers})
         about = self._about(told, more, answered=answer.holds or answer.why == "not-met")
         summary = write_results(folder, about, self.mailbox, plots=call.plots)
         if call.plots:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.analysis.format_time import show
+from logreplay.analysis.format_time import interval, show
 from logreplay.analysis.verdict.compare_log import Fidelity
 from logreplay.analysis.verdict.comparison import Comparison
-from logreplay.analysis.verdict.gates import CANDIDATE, VALID_RUNS, interval
+from logreplay.analysis.verdict.gates import CANDIDATE, VALID_RUNS
 from logreplay.cli.display.tables import OpenTable
 from logreplay.cli.display.terminal import say
 
@@ -29,6 +29,8 @@ def show_comparison(found: Comparison | Fidelity, runs: Sequence[str], *, as_jso
         for note in found.notes:
             say(note)
         if isinstance(found, Comparison):
+            if found.not_covered:
+                say(found.not_covered)
             print_comparison(found, runs)
         else:
             _print_likeness(found)

@@ -33,7 +33,7 @@ def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bo
         print_comparison(found, ("baseline", "candidate"), statuses=not alternate)
         if result.answers:
             print_differences(result.answers)
-    for sentence in filter(None, (*result.left_out, log_sentence(summary["replay"]), *found.notes)):
+    for sentence in filter(None, (*result.left_out, log_sentence(summary["replay"]), *found.notes, found.not_covered)):
         say(sentence, quiet=quiet)
     for finding in result.findings:
         say_finding(finding.severity, finding.text, quiet=quiet)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from accuracy.find import make
 from logreplay.analysis.search.bounds import Bound, BoundEvidence
-from logreplay.analysis.search.report import sentence, slo, so_far, trial_line, unconfirmable, weaknesses
+from logreplay.analysis.search.report import not_covered, sentence, slo, so_far, trial_line, unconfirmable, weaknesses
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialOutcome
 from search_servers import MM4
 
@@ -53,6 +53,19 @@ def answer(search: Search) -> Answer:
 
 def phases(search: Search) -> str:
     return "".join(judged.trial.phase[0] for judged in search.judged)
+
+
+def test_an_answer_says_how_long_its_rate_was_held_and_what_it_does_not_cover() -> None:
+    search = against(225, Goal((P99,), start=50, budget_s=300.0))
+    proof = answer(search).proof
+    assert proof
+    rate, held = proof.trial.rate, proof.trial.judged_s
+    assert held > 100
+    assert not_covered(search) == (
+        f"{rate:.4g}/s was held once, for {held:.0f} s: the answer does not cover what takes longer, such as leaks and "
+        "slow scaling, another mix of routes, or other load on the same machines"
+    )
+    assert not_covered(against(20, Goal((P99,), start=50, budget_s=300.0))) == ""
 
 
 def test_it_calibrates_ramps_tries_the_likeliest_rate_and_confirms() -> None:

@@ -31,6 +31,18 @@ def test_a_run_does_not_differ_from_itself() -> None:
     assert same.status_changed[0] == same.bytes_changed[0] == 0
 
 
+def test_a_verdict_says_what_it_does_not_cover_and_which_interval_is_the_widest() -> None:
+    found = compare(run(1), run(2))
+    widest = max({**found.quantiles, **found.routes}.items(), key=lambda row: row[1].high / row[1].low)
+    assert found.not_covered == (
+        "both were compared over 60 s: the verdict does not cover what takes longer, such as leaks and slow scaling, "
+        f"another load, or another mix of the 4 routes; the widest interval is that of {widest[0]} "
+        f"({widest[1].low - 1:+.1%} to {widest[1].high - 1:+.1%})"
+    )
+    assert found.as_dict()["not_covered"] == found.not_covered
+    assert compare(run(1).head(50), run(2).head(50)).not_covered == ""
+
+
 def test_all_times_three_percent_up_are_found() -> None:
     once = run(1)
     found = compare(once, once.with_columns(pl.col("latency") * 1.03))
