@@ -1,5 +1,6 @@
 """Names the options whose values the log lacks."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,6 +141,44 @@ def _clients(rules: RequestRules, source: "RequestSource", methods: frozenset[st
     if (key := rules.client_key) and key.columns and (count := _absent(source, methods, key.columns, "", key.value)):
         text = f"none of {number_of(count, 'request')} has a value; clients are told apart by their addresses"
         yield f"warning: --client-key {key}", text
+    if by_client and (text := _crowded(rules, source, methods)):
+        yield "warning: --by-client", text
+
+
+def _crowded(rules: RequestRules, source: "RequestSource", methods: frozenset[str]) -> str:
+    """The client that has most of the first requests of a log, as behind NAT or a proxy; empty if none has."""
+    import polars as pl
+
+    from logreplay.core.masking import terminal_safe
+    from logreplay.replay.requests.follow import Followed
+
+    key = rules.client_key
+    if isinstance(source, Followed) or (key and key.columns):
+        return ""
+    counts, read = Counter[str](), 0
+    for frame in source.batches(("op", "client")):
+        sent = frame.filter(pl.col("op").is_in(methods))["client"].drop_nulls()
+        counts.update(dict(sent.value_counts().iter_rows()))
+        read += frame.height
+        if read >= _LOOKED_AT:
+            break
+    client, most = next(iter(counts.most_common(1)), ("", 0))
+    total = counts.total()
+    if total < _FEWEST or most < _MOST_OF * total:
+        return ""
+    some = f"of the{' first' if read >= _LOOKED_AT else ''} {number_of(total, 'request')}"
+    return (
+        f"{terminal_safe(client[:60])} has {most / total:.0%} {some}, which share one connection, and over HTTP/1.1 "
+        "wait for each other; if it is a proxy or NAT, tell the clients behind it apart with --client-key, such as "
+        "address+agent"
+    )
+
+
+_LOOKED_AT: Final = 500_000
+"""Rows that are searched for a client with most of the requests."""
+_FEWEST: Final = 20
+"""Requests of which a share means something."""
+_MOST_OF: Final = 0.5
 
 
 def _values(rules: RequestRules, source: "RequestSource", methods: frozenset[str]) -> _Said:

@@ -56,6 +56,11 @@ def notes(
             f"{number_of(intake.naive, 'time stamp has no zone and is', 'time stamps have no zone and are')} read as "
             "UTC; give the zone with --timezone"
         )
+    if intake.report.converted and intake.http3:
+        found.append(
+            f"{number_of(intake.http3, 'line names', 'lines name')} HTTP/3, which logreplay does not speak: their "
+            "requests are sent as HTTP/1.1, with --http 2 as HTTP/2; --http log leaves them out"
+        )
     found += (
         f"{name}: begins in an hour that the clock of {timezone} ran through twice, and nothing tells in which pass: "
         "read as the first; if it is the second, convert this file with its offset, such as --timezone Etc/GMT-1 for "

@@ -94,6 +94,7 @@ class LogReader:
         executor: parses the blocks; None: threads of this process.
         fine: finest resolution of the stamps seen, seconds.
         naive: stamps that carried no zone.
+        http3: times that HTTP/3 was named.
         backwards: rows that stand more than the longest duration before an earlier one of their file.
         columns: of the CSV, behind date and time; empty: `rows` are wanted, not `lines`.
         unsure: logs whose first stamp is in an hour that the clock ran through twice, and may be of either pass.
@@ -109,6 +110,7 @@ class LogReader:
     executor: Executor | None = None
     fine: float = 1.0
     naive: int = 0
+    http3: int = 0
     backwards: int = 0
     columns: Sequence[str] = ()
     unsure: list[str] = field(default_factory=list)
@@ -167,6 +169,7 @@ class LogReader:
         report.blank += parsed.blank
         report.converted += parsed.rows.height
         self.naive += parsed.naive
+        self.http3 += block.data.count(b"HTTP/3")
         if block.part:
             self._account_part(source, block)
         elif parsed.refusals:

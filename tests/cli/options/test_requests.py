@@ -342,6 +342,24 @@ def test_headers_of_traces_are_left_out_of_a_capture_s_and_that_is_said(
     assert "--header log: not sent: traceparent; " in capsys.readouterr().err
 
 
+def test_an_address_with_most_of_the_requests_is_named_before_they_share_a_connection(
+    server: RecordingServer, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pl.read_csv(log, infer_schema=False).filter(pl.col("op") == "GET")
+    many = pl.concat([frame] * 4).with_columns(client=pl.when(pl.int_range(44) % 4 > 0).then(pl.lit("10.0.0.9"))
+                                               .otherwise(pl.lit("10.0.0.1")))  # fmt: skip
+    many.write_csv(log)
+    received(server, log, "--by-client")
+    said = " ".join(capsys.readouterr().err.split())
+    assert "warning: --by-client: 10.0.0.9 has 75% of the 44 requests, which share one connection" in said
+    assert said.index("10.0.0.9 has") < said.index("verdict")
+    received(server, log, "--by-client", "--client-key", "address+agent")
+    assert "share one connection" not in capsys.readouterr().err
+    many.with_columns(client=pl.format("10.0.0.{}", pl.int_range(44))).write_csv(log)
+    received(server, log, "--by-client")
+    assert "share one connection" not in capsys.readouterr().err
+
+
 def test_a_header_s_value_is_not_told(server: RecordingServer, log: Path) -> None:
     received(server, log, "--header", "Authorization: secret")
     assert "secret" not in log.with_name("results.summary.json").read_text()

@@ -44,6 +44,11 @@ def test_the_note_of_a_format_is_given_once_and_not_where_the_user_said_the_unit
     assert "a guess" not in said(guessed, time_unit="ms")
 
 
+def test_lines_of_http3_are_counted_with_what_is_sent_instead() -> None:
+    assert "1,234 lines name HTTP/3, which logreplay does not speak: their requests are sent as" in said(http3=1234)
+    assert "HTTP/3" not in said()
+
+
 def test_stamps_without_a_zone_are_counted_unless_the_user_said_the_zone() -> None:
     assert "\n1,234 " in said(naive=1234)
     assert "1,234" not in said(naive=1234, timezone="UTC")
