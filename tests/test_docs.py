@@ -55,7 +55,9 @@ def shortened(command, *options):
         options = [re.sub(r"^(\\d+)\\.\\.(\\d+)(:\\d+)?$", r"\\1,\\2", option) for option in options]
     if command == "find":
         options += ["--trial", "1s", "--trials", "1"]
-    if command in ("sweep", "find"):
+    if command == "plan" and "--from" not in options:
+        options += ["--trial", "1s", "--max-tps", "40"]  # found, since it is the highest that is allowed
+    if command in ("sweep", "find") or (command == "plan" and "--from" not in options):
         options += ["--no-plots"]
     return [command, *options]
 

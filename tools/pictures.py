@@ -1,8 +1,8 @@
-"""Makes the pictures of the README from real runs: a terminal as SVG, the report and the live page as PNG.
+"""Makes the pictures of the README from real runs: a terminal as SVG; the report, the live page and a plan as PNG.
 
-Run it with ``tox -e pictures``; it takes about three minutes and needs Chromium. The target is the tutorial's: ten
-workers of 220 ms. The terminal's lines appear as they did, with pauses cut to a second; where animation is off, all
-of them are shown at once.
+Run it with ``tox -e pictures``; it takes about eight minutes and needs Chromium. The target is the tutorial's: ten
+workers of 220 ms; that of the plan has two of 40 ms. The terminal's lines appear as they did, with pauses cut to a
+second; where animation is off, all of them are shown at once.
 """
 
 import asyncio
@@ -38,6 +38,8 @@ COMMANDS: Final = (
     f"sweep 10..60:10 access.csv {ADDRESS} --for 20s -o sweep",
     "capacity sweep --tps 200 --within 500ms",
 )
+PLANNED: Final = ServerCapacity(workers=2, service_s=0.04)
+PLAN: Final = f"plan access.log {ADDRESS} --p99 500ms --growth 100% --prove -o december"
 COLUMNS: Final = 118
 LONGEST_PAUSE_S: Final = 1.0
 FIRST_ROWS: Final = 24
@@ -83,6 +85,9 @@ def main() -> None:
         with spawned(folder / "target.csv", TARGET) as url:
             (PICTURES / "terminal.svg").write_text(terminal(folder, url), encoding="utf-8")
             asyncio.run(pages(folder, url))
+        with spawned(folder / "target.csv", PLANNED) as url:
+            subprocess.run(command(PLAN, url), cwd=folder, check=True)
+            asyncio.run(plan_page(folder / "december"))
 
 
 def command(arguments: str, url: str) -> list[str]:
@@ -161,6 +166,15 @@ async def pages(folder: Path, url: str) -> None:
         await photograph(page.look, "live", 1000, 900)
         await drained
         await live.wait()
+
+
+async def plan_page(folder: Path) -> None:
+    """Photograph the page of a plan."""
+    async with browser() as page:
+        await page.call("Emulation.setScrollbarsHidden", hidden=True)
+        await page.open((folder / "plan.html").as_uri())
+        await page.until("document.readyState === 'complete'")
+        await photograph(page.look, "plan", 1000, 820)
 
 
 async def photograph(look: Callable[..., Awaitable[None]], name: str, width: int, height: int) -> None:

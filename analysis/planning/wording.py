@@ -128,9 +128,18 @@ def _proved(proofs: Sequence[Proof]) -> str:
 
 
 def _week(plan: MachinePlan) -> Iterator[tuple[str, str]]:
+    week = plan.week
     if plan.no_week:
         yield "week", f"no plan by the hour: {plan.no_week}"
-        return
+    else:
+        yield "week", _by_hour(plan)
+    if found := cost(plan.number.number, week, plan.reserve):
+        by_hour = found["week_by_hour"]
+        cheaper = f"; {by_hour:,.2f} with the machines of each hour" if by_hour is not None else ""
+        yield "cost", f"{found['week']:,.2f} a week for {number_of(plan.number.number, 'machine')}{cheaper}"
+
+
+def _by_hour(plan: MachinePlan) -> str:
     week = plan.week
     top = week.sort("rate", descending=True).row(0, named=True)
     numbers = week["machines"].to_numpy()
@@ -138,11 +147,7 @@ def _week(plan: MachinePlan) -> Iterator[tuple[str, str]]:
     text = f"{least} to {most} machines by the hour" if least < most else f"{number_of(most, 'machine')} at every hour"
     text += f"; the most on {DAYS[top['day']]} at {top['hour']:02d}:00, {rate(top['rate'])}{_hour_by(plan)}"
     missing = 7 * 24 - week.height
-    yield "week", text + (f"; the log lacks {number_of(missing, 'hour')} of the week" if missing else "")
-    if found := cost(plan.number.number, week, plan.reserve):
-        by_hour = found["week_by_hour"]
-        cheaper = f"; {by_hour:,.2f} with the machines of each hour" if by_hour is not None else ""
-        yield "cost", f"{found['week']:,.2f} a week for {number_of(plan.number.number, 'machine')}{cheaper}"
+    return text + (f"; the log lacks {number_of(missing, 'hour')} of the week" if missing else "")
 
 
 def _hour_by(plan: MachinePlan) -> str:

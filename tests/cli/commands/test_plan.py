@@ -1,5 +1,6 @@
 """``logreplay plan``: demand beside supply as text, as JSON, as a page and as manifests; and its refusals."""
 
+import dataclasses
 import json
 import pickle
 import re
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 import logreplay as library
+from logreplay.analysis.planning.proof import Proof
 from logreplay.cli.main import run
 
 Ended = tuple[int, str, str]
@@ -178,6 +180,22 @@ def test_a_log_shorter_than_a_day_has_no_plan_by_the_hour(logreplay: Logreplay, 
     code, out, _ = logreplay("plan", log, "--from", searched(tmp_path / "s"))
     assert code == 0
     assert "no plan by the hour: the log is 60 s long; a plan by the hour needs a day at least" in out
+
+
+def test_a_log_shorter_than_a_day_has_a_cost(logreplay: Logreplay, tmp_path: Path) -> None:
+    log = access_log(tmp_path / "short.log", days=0)
+    _, out, _ = logreplay("plan", log, "--from", searched(tmp_path / "s"), "--price", 0.5)
+    assert "cost              252.00 a week for 3 machines\n" in out
+
+
+def test_the_page_on_files_names_each_key_of_its_json(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "files.md").read_text()
+    named = {*re.findall(r"`(\w+)`", page.partition("\n## plan --json\n")[2].partition("\n## ")[0])}
+    words = ("--price", 0.5, "--reaction", "90s", "--json")
+    told = json.loads(logreplay("plan", log, "--from", searched(tmp_path / "s"), *words)[1])
+    parts = [value for value in told.values() if isinstance(value, dict)]
+    assert {*told, *(key for part in parts for key in part), *told["week"][0]} - named == set()
+    assert {field.name for field in dataclasses.fields(Proof)} <= named
 
 
 @pytest.mark.parametrize(
