@@ -25,6 +25,8 @@ _CHOSEN: Final = 2.5
 """Standard deviations by which the busiest of some hundred equal windows is above their mean, by chance."""
 _NEXT: Final = 1.0
 """Standard deviations by which the busiest of as many other windows may be above it."""
+_LEAST_WINDOWS: Final = 10
+"""Fewer windows do not show how they differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,22 @@ def demand(profile: LogProfile, factor: float = 1.0) -> Mapping[str, DemandRange
     found = {}
     for name, peak in profile.peaks.items():
         length = WINDOWS[name]
-        dispersion = profile.dispersion["second" if name == "second" else "minute"]
-        chance = math.sqrt(peak.requests * (1.0 if math.isnan(dispersion) else max(dispersion, 1.0))) / length
+        chance = math.sqrt(peak.requests * burstiness(seconds, counts, min(length, MINUTE))) / length
         change = spread(weekly_peaks(seconds, counts, length))
         low = min(max(peak.rate - _CHOSEN * chance, 0.0), peak.rate / change)
         found[name] = DemandRange(peak.rate, low, max(peak.rate + _NEXT * chance, peak.rate * change)).times(factor)
     return found
+
+
+def burstiness(seconds: Ints, counts: Ints, unit: int) -> float:
+    """Half the mean square of the difference of neighbouring windows, over the mean of a window; 1 at least.
+
+    It is the index of dispersion, without the course of the hour, by which busy minutes differ far more than by chance.
+    """
+    inside = np.bincount((seconds - seconds[0]) // unit, counts)[: (seconds[-1] - seconds[0] + 1) // unit]
+    if len(inside) < _LEAST_WINDOWS:
+        return 1.0
+    return max(float(np.square(np.diff(inside)).mean() / 2 / inside.mean()), 1.0)
 
 
 def weeks(profile: LogProfile) -> int:
@@ -106,8 +118,8 @@ def by_hour(profile: LogProfile, factor: float = 1.0) -> pl.DataFrame:
         last = past.tail(WEEKS)
         found = {"rate": last.median(), "low": last.min(), "high": last.max()}
     else:
-        dispersion = profile.dispersion["minute"]
-        chance = ((1.0 if math.isnan(dispersion) else max(dispersion, 1.0)) * past.max() / MINUTE).sqrt()
+        seconds, counts = profile.seconds["second"].to_numpy(), profile.seconds["requests"].to_numpy()
+        chance = (burstiness(seconds, counts, MINUTE) * past.max() / MINUTE).sqrt()
         low, high = past.max() - _CHOSEN * chance, past.max() + _NEXT * chance
         found = {"rate": past.max(), "low": low.clip(0), "high": high}
     grouped = table.group_by("day", "clock").agg(**found).sort("day", "clock").rename({"clock": "hour"})

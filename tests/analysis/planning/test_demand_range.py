@@ -108,3 +108,25 @@ def test_an_hour_that_the_log_covers_in_part_counts_only_where_no_week_covers_it
 def test_hours_are_those_of_the_zone() -> None:
     table = demand_range.by_hour(profile(MONDAY + np.arange(HOUR), "Asia/Kolkata"))
     assert table.select("day", "hour").rows() == [(0, 5), (0, 6)]
+
+
+def test_the_course_of_an_hour_is_not_taken_for_chance() -> None:
+    rate = np.interp(np.arange(2 * DAY), np.arange(0, 2 * DAY + 1, 6 * HOUR), [20, 200, 200, 20, 20, 200, 200, 20, 20])
+    counts = np.random.default_rng(3).poisson(rate)
+    seconds = MONDAY + np.arange(2 * DAY)
+    assert demand_range.burstiness(seconds, counts, MINUTE) == pytest.approx(1.0, abs=0.15)
+    found = demand_range.demand(profile(np.repeat(seconds, counts)))["minute"]
+    assert 0.95 < found.low / found.rate < 0.98
+    assert 1.005 < found.high / found.rate < 1.02
+
+
+@pytest.mark.parametrize("index", [3, 10])
+def test_bursts_are_chance(index: int) -> None:
+    rng = np.random.default_rng(index)
+    counts = rng.poisson(rng.standard_gamma(50 / (index - 1), DAY) * (index - 1))
+    seconds = MONDAY + np.arange(DAY)
+    assert demand_range.burstiness(seconds, counts, MINUTE) == pytest.approx(index, rel=0.15)
+
+
+def test_a_few_windows_are_taken_for_poisson() -> None:
+    assert demand_range.burstiness(MONDAY + np.arange(300), np.arange(300) ** 2, MINUTE) == 1.0
