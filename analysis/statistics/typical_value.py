@@ -165,14 +165,26 @@ def estimate(at: Floats, values: Floats, noise: Floats | None = None) -> Typical
     series = [each for each, _ in cleaned]
     if noise is None:
         return _typical(np.array(series), clip, seconds)
-    scores = math.sqrt(0.75) * np.clip(series[2], -clip, clip)
-    kept = np.append(scores.sum() / math.sqrt(blocks), _cosines(blocks, min(_WAVES, blocks - 1)) @ scores)
-    return _typical(np.array(series[:2]), clip, seconds, kept, _WITH_NOISE)
+    return _typical(np.array(series[:2]), clip, seconds, _kept(np.clip(series[2], -clip, clip)), _WITH_NOISE)
 
 
-def estimate_mean(blocks: Floats, seconds: float) -> TypicalValue:
-    """Estimate the mean of `FEWEST_BLOCKS` or more blocks of time; none is left out or clipped."""
-    return _typical(blocks[np.newaxis], math.inf, seconds, prior=PERCENTILES)
+def estimate_mean(blocks: Floats, seconds: float, noise: Floats | None = None) -> TypicalValue:
+    """Estimate the mean of `FEWEST_BLOCKS` or more blocks of time; none is left out or clipped.
+
+    Args:
+        blocks: (n,) of the candidate against the baseline.
+        seconds: their length.
+        noise: (n,) of a second instance of the baseline against the baseline; None: there is none.
+    """
+    if noise is None:
+        return _typical(blocks[np.newaxis], math.inf, seconds, prior=PERCENTILES)
+    return _typical(np.array([blocks, blocks - noise]), math.inf, seconds, _kept(noise), _WITH_NOISE)
+
+
+def _kept(noise: Floats) -> Floats:
+    """What the scores of baseline against baseline tell: their sum and their cosines, in the scale of the others."""
+    scores, blocks = math.sqrt(0.75) * noise, len(noise)
+    return np.append(scores.sum() / math.sqrt(blocks), _cosines(blocks, min(_WAVES, blocks - 1)) @ scores)
 
 
 def numbered(at: Floats, length: float) -> tuple[NDArray[np.int64], int]:

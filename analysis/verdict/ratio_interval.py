@@ -231,22 +231,24 @@ def ratio_changes(sides: Sequence[pl.DataFrame], shares: Sequence[float] = QUANT
     """Return the ratios of the percentiles of two runs, as far as there are enough requests above them.
 
     Args:
-        sides: both runs; ``scheduled`` (seconds), ``response``; where two pairs of targets took turns, `SWAP_TURN`.
+        sides: both runs; ``scheduled`` (seconds), ``response``; where two pairs of targets took turns, `SWAP_TURN`. Of
+            a duet with a second instance of the baseline also that: it shows how much equal targets differ.
         shares: 0.5 for the median.
     """
     fewest, seconds = min(side.height for side in sides), span_of(sides)
     if fewest < FEWEST_PAIRS or seconds < SHORTEST_S:
         return {}
     blocks = int(seconds / typical_value.BLOCK_S)
-    old, new = (_placed(side, blocks) for side in sides)
+    placed = [_placed(side, blocks) for side in sides]
     fewest_bursts = min(_FEWEST_BURSTS, _BURSTS_PER_S * seconds)
-    known = [share for share in shares if all(_in_bursts(*side, share) >= fewest_bursts for side in (old, new))]
+    known = [share for share in shares if all(_in_bursts(*side, share) >= fewest_bursts for side in placed)]
     names = [f"p{100 * share:g}" for share in known]
     if SWAP_TURN in sides[0].columns:
         return dict(zip(names, _over_turns(sides, known), strict=False))
+    series = [ratio_series(placed[0], other, blocks, known) for other in placed[1:]]
     return {
-        name: Measurement(typical_value.estimate_mean(series, seconds), fewest)
-        for name, series in zip(names, ratio_series(old, new, blocks, known), strict=True)
+        name: Measurement(typical_value.estimate_mean(each[0], seconds, *each[1:]), fewest)
+        for name, *each in zip(names, *series, strict=True)
     }
 
 

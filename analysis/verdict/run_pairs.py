@@ -155,7 +155,7 @@ def pair_of_runs(
     notes += (*_without_turns(timed), *_between_pairs(timed)) if turns else ()
     pairs = pairs.with_columns(second=pl.col("scheduled").cast(pl.Int32)).select(*_ANSWERS)
     del old, new  # a hundred bytes for each request
-    quantiles = ratio_changes(sides)
+    quantiles = ratio_changes((*sides, *_second_baseline(timed)))
     change = typical_change(timed) if paired else quantiles.get("p50")
     notes += _in_few_bursts(quantiles, min(valid)) if change and span_of(sides) >= SHORTEST_S else ()
     quantiles = {name: each for name, each in quantiles.items() if PERCENTILES[name] <= min(valid)}
@@ -243,6 +243,12 @@ def _sides_of(timed: pl.DataFrame) -> Sides:
     """Both runs, each with the requests that were answered as expected in both."""
     names = ["scheduled", "route", "rate", *[SWAP_TURN] * (SWAP_TURN in timed.columns)]
     return timed.select(*names, "response"), timed.select(*names, response="response_new")
+
+
+def _second_baseline(timed: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The second instance of the baseline of a duet, with the requests of both sides, if there is one."""
+    if "noise" in timed.columns:
+        yield timed.select("scheduled", response=pl.col("response") * pl.col("noise").exp())
 
 
 def of_a_duet(baseline: Source, candidate: Source) -> bool:

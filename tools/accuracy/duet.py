@@ -91,7 +91,7 @@ class Judged:
     def __init__(self, at: Floats, sides: Sequence[Floats], routes: Ints) -> None:
         logs = [np.log(side / sides[0]) for side in sides[1:]]
         noise = {"noise": logs[1]} if len(logs) > 1 else {}
-        self._sides = [pl.DataFrame({"scheduled": at, "response": side}) for side in sides[:2]]
+        self._sides = [pl.DataFrame({"scheduled": at, "response": side}) for side in sides]
         self.pairs = pl.DataFrame({"scheduled": at, "log": logs[0], "route": routes, **noise})
 
     @cached_property

@@ -66,6 +66,19 @@ def test_a_second_instance_of_the_baseline_shows_how_much_equal_targets_wander()
     assert beside < alone
 
 
+def test_a_second_instance_of_the_baseline_is_the_null_of_percentiles_too() -> None:
+    """Each wanders for half of the time: its own slow waves show too little of that."""
+    old, second, new = 0.05 * wander(np.random.default_rng(4), 600, 120, 60).reshape(3, 200, 120)
+    alone, beside = (
+        float(np.mean([estimate_mean(x, 60.0, z).p <= 0.05 for x, z in zip(new - old, noise, strict=True)]))
+        for noise in ([None] * 200, second - old)
+    )
+    assert beside < alone - 0.05
+    assert estimate_mean(new[0] - old[0], 60.0, second[0] - old[0]).value == pytest.approx(
+        (new[0] - (old[0] + second[0]) / 2).mean()
+    )
+
+
 def test_short_series_have_eight_blocks_and_shorter_ones_no_estimate() -> None:
     at = np.linspace(0, 2, 201)
     found = estimate(at, np.zeros(201))

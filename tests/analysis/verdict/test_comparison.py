@@ -370,6 +370,15 @@ def test_a_second_baseline_is_the_measure_of_how_much_equal_targets_differ(tmp_p
     assert beside.sentence.startswith("slower by ")
 
 
+def test_percentiles_are_compared_with_both_instances_of_the_baseline(tmp_path: Path) -> None:
+    """They were compared with the first, and its wander alone was their measure."""
+    baseline, candidate, noise = with_second_baseline(tmp_path)
+    alone, beside = compare_duet(baseline, candidate), compare_duet(baseline, candidate, noise=noise)
+    assert list(beside.quantiles) == list(alone.quantiles)
+    for name, each in beside.quantiles.items():
+        assert each.freedom > alone.quantiles[name].freedom
+
+
 def test_a_second_baseline_is_none_of_other_roles_nor_of_another_duet(tmp_path: Path) -> None:
     """A candidate that is slower by 20 % was no different where its log was named first."""
     baseline, candidate, noise = with_second_baseline(tmp_path)
