@@ -90,6 +90,18 @@ def test_a_limiter_saturates_where_one_percent_fail() -> None:
     )
 
 
+def test_the_rate_at_which_a_target_collapses_is_not_below_those_that_it_carried() -> None:
+    """It answered 6/s after the queue was full: the range ended at 240, below the rates at which it may begin."""
+    collapsed = [
+        step(rate, failing=True, errors=int(9.7 * rate), settled_goodput=6.0, failure="503: 97 %") for rate in RATES[4:]
+    ]
+    found = judge(table(*[step(rate) for rate in RATES[:4]], *collapsed)).saturation
+    assert found.rate == pytest.approx(222, abs=1)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 200 < 250 < found.high
+
+
 def test_a_step_that_fails_no_more_often_than_the_last_good_one_begins_saturation() -> None:
     """Of 100 requests two errors may be chance; of 10,000 the same share is not."""
     good = [step(rate, scheduled=100, errors=2) for rate in RATES[:4]]
