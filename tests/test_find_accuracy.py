@@ -27,8 +27,13 @@ def test_promises_of_plain_servers_are_near_the_truth_and_of_no_server_often_abo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("servers", [HARD, LEAKS])
-def test_promises_of_hard_servers_are_seldom_above_the_truth(servers: tuple[Server, ...]) -> None:
-    assert np.mean([score(server, SEEDS).over for server in servers]) <= 0.2
+def test_promises_of_hard_servers_are_seldom_above_the_truth_and_their_ranges_mostly_hold_it(
+    servers: tuple[Server, ...],
+) -> None:
+    scores = [score(server, SEEDS) for server in servers]
+    assert np.mean([each.over for each in scores]) <= 0.2
+    if servers is HARD:  # of the full stop hardly any search has a range
+        assert np.nanmean([each.held for each in scores]) >= 0.7
 
 
 def test_a_promise_holds_and_a_longer_budget_makes_it_more_exact() -> None:
@@ -42,7 +47,6 @@ def test_the_table_of_the_page_is_made() -> None:
     made = table(1, 2000)
     assert "| **all plain** |" in made
     assert "| with `--budget 10m` |" in made
-    assert "| failures at any rate |" in made
 
 
 @pytest.mark.parametrize("burst", [1, 5])

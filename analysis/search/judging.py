@@ -30,6 +30,8 @@ BEYOND_HOPE: Final = 2.0
 """A trial that costs this many times what a bound allows gives no information about slightly lower rates."""
 RISING: Final = 25
 """How many more of the 45 pairs of tenths of a trial rise than fall; one of a hundred steady trials reaches it."""
+RISING_AGAIN: Final = 15
+"""The same after a confirmation that failed, in which it may have been built up; one of eleven steady trials does."""
 RISEN: Final = 1.25
 CHANCE: Final = 3.0
 """Growth of the requests in flight that may be chance, in standard deviations of the number of arrivals."""
@@ -201,8 +203,7 @@ class Judging:
         late = any(each.cost > BEYOND_HOPE * each.bound.allowance for each in judged.on_times)
         return bool(judged.outcome.cut) or grows or late or self.fails(evidence, judged.trial)
 
-    @staticmethod
-    def builds_up(judged: Judged) -> tuple[float, float] | None:
+    def builds_up(self, judged: Judged) -> tuple[float, float] | None:
         """The mean response times of the first and the last fifth of a trial, if they surely rose throughout it.
 
         A memory leak and credits that run out look like this before any request is late.
@@ -219,7 +220,8 @@ class Judging:
         tenth = sums / np.maximum(counts, 1)
         rising = np.sign(tenth[None, :] - tenth[:, None])[np.triu_indices(10, 1)].sum()
         first, last = float(tenth[:2].mean()), float(tenth[-2:].mean())
-        return (first, last) if rising >= RISING and last > RISEN * first else None
+        least = RISING_AGAIN if self.failed_confirmation else RISING
+        return (first, last) if rising >= least and last > RISEN * first else None
 
     def surely_failed(self, judged: Judged) -> bool:
         """Whether a trial that failed did so beyond chance."""

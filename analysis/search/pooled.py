@@ -30,6 +30,10 @@ _HARD_BUNCHES: Final = 5.0
 """The same for the size of the bunches of late requests, as a multiple of what queueing theory expects."""
 _HARD_SD: Final = 0.09
 _HARD_S: Final = 120.0
+_RANGE_SD: Final = 0.015
+"""Standard deviation between the rate that the model of the posterior gives and that of a target, as a share of it."""
+_RANGE_HARD_SD: Final = 0.12
+"""The same where the next minutes may differ, or after a collapse; as `_HARD_SD` for two minutes of search."""
 _AFTER_COLLAPSE: Final = 0.8
 
 
@@ -137,10 +141,29 @@ def doubted(judging: Judging, highest: float) -> Belief:
     """The posterior: wider where the next minutes may differ from those of the trials, lower after a collapse."""
     belief = believed(judging, highest)
     if hard(judging):
-        belief = belief.wider(_HARD_SD * math.sqrt(_HARD_S / max(judging.elapsed, _HARD_S / 4)))
+        belief = belief.wider(_in_longer_time(judging, _HARD_SD))
     if judging.collapses:
         belief = Belief(belief.rates * _AFTER_COLLAPSE, belief.below)
     return belief
+
+
+def _in_longer_time(judging: Judging, sd: float) -> float:
+    """The standard deviation, given for two minutes, after the trials: it falls with the root of their time."""
+    return sd * math.sqrt(_HARD_S / max(judging.elapsed, _HARD_S / 4))
+
+
+def ends_of_range(judging: Judging, belief: Belief) -> tuple[float, float]:
+    """The rates between which the highest rate that keeps the bounds lies with a probability of 90 %.
+
+    The range also allows for the error of the model of the posterior: no target is exactly as theory expects it.
+
+    Args:
+        judging: of all trials.
+        belief: as `doubted` returns it.
+    """
+    unlike = hard(judging) or judging.collapses
+    wider = belief.wider(_in_longer_time(judging, _RANGE_HARD_SD) if unlike else _RANGE_SD)
+    return wider.quantile(0.05), wider.quantile(0.95)
 
 
 def promised(judging: Judging, belief: Belief) -> float:

@@ -149,7 +149,7 @@ def _unproven(search: Search, answer: Answer) -> str:
     if grown := judging.builds_up(answer.proof):
         return (
             f"not proven: something builds up: {held} was kept ({seen(answer.findings)}), but the mean response time "
-            f"rose all the time, from {show(grown[0])} to {show(grown[1])}; {longer}"
+            f"rose during it, from {show(grown[0])} to {show(grown[1])}; {longer}"
         )
     return (
         f"not proven: one confirmation failed, and {held} was kept, but not surely ({seen(answer.findings)}): late "

@@ -21,7 +21,7 @@ from typing import Final
 
 from logreplay.analysis.search.bounds import BoundEvidence, findings
 from logreplay.analysis.search.judging import BEYOND_HOPE, Judging
-from logreplay.analysis.search.pooled import believed, doubted, promised
+from logreplay.analysis.search.pooled import believed, doubted, ends_of_range, promised
 from logreplay.analysis.search.trials import (
     CALIBRATION_SETTLES_S,
     CONFIRMING,
@@ -305,7 +305,8 @@ class Search:
         if high is not None and not self.goal.users and (proof or low is not None):
             belief = doubted(self.judging, self._unsendable)
             if low is not None:
-                capacity, between = belief.quantile(0.5), (belief.quantile(0.05), belief.quantile(0.95))
+                capacity = belief.quantile(0.5)
+                between = None if self._refuted else ends_of_range(self.judging, belief)
             if proof:
                 low = max(self.goal.rounded(min(promised(self.judging, belief), proof.trial.rate)), self.goal.start)
                 above = self.judging.lowest_failed(max(low, capacity or 0)) or self.judging.lowest_failed(low)
@@ -340,7 +341,7 @@ class Search:
             return "open"
         if self.judging.contradiction():
             return "drifted"
-        if self.judging.fails_too_often or self.in_doubt or self.judging.builds_up(self.judged[-1]):
+        if self.judging.fails_too_often or self._refuted:
             return "unproven"
         return "at-least" if high is None or void else "found"
 
@@ -348,6 +349,11 @@ class Search:
     def in_doubt(self) -> bool:
         """Whether a confirmation was far off, and the one after it kept the bounds on time, but not surely."""
         return self.judging.failed_confirmation and not all(each.surely_kept for each in self.judged[-1].on_times)
+
+    @property
+    def _refuted(self) -> bool:
+        """Whether the last confirmation shows that the target is not like the model of the posterior."""
+        return self.in_doubt or self.judging.builds_up(self.judged[-1]) is not None
 
     @property
     def budget_needed_s(self) -> float:

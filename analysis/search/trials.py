@@ -226,7 +226,8 @@ class Answer:
         high: lowest rate that does not, or that could not be sent; None if there is none.
         high_void: `high` could not be sent.
         capacity: the likeliest highest rate that keeps the bounds; None where no rate failed.
-        between: the rates between which it lies with a probability of 90 %; None where no rate failed.
+        between: the rates between which it lies with a probability of 90 %; None where no rate failed, or where a
+            confirmation shows that the target is not like the queues that the probability comes from.
         confirmations: fresh trials made after the bracket was closed, that are the proof of `low`.
         proof: the trial on which `low` rests: at this rate, or a little above it; None if there is none.
         requests: judged in it.

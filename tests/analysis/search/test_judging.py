@@ -67,3 +67,20 @@ def test_response_times_that_rise_throughout_a_confirmation_are_a_trend_and_a_wa
     assert seen(np.linspace(0.02, 0.05, 60))
     assert seen(0.02 + 0.01 * np.sin(np.arange(60) / 5)) is None
     assert seen(np.linspace(0.02, 0.021, 60)) is None
+
+
+def test_after_a_confirmation_that_failed_half_of_a_trend_is_enough() -> None:
+    """A leak of 80 s passed the shorter confirmation that followed: 6 of 40 searches promised 22 to 33 % too much."""
+    judging = Judging(GOAL)
+    judge(judging, 100, "confirm", 40)
+    (judged,) = judging.judged
+    tenths = np.repeat([25, 21, 28, 24, 33, 27, 29, 35, 31, 43], 4) / 1e3
+    rising = replace(judged.outcome.evidence, response_s=judged.outcome.evidence.counts * tenths)
+    later = replace(judged, outcome=replace(judged.outcome, evidence=rising))
+    assert judging.builds_up(later)
+    tenths = np.repeat([25, 21, 31, 28, 24, 33, 27, 35, 38, 29], 4) / 1e3
+    rising = replace(judged.outcome.evidence, response_s=judged.outcome.evidence.counts * tenths)
+    later = replace(judged, outcome=replace(judged.outcome, evidence=rising))
+    assert judging.builds_up(later) is None
+    assert judge(judging, 120, "confirm", 60, late=0.05) == "fail"
+    assert judging.builds_up(later)
