@@ -6,7 +6,7 @@ Those that send have the parameters of the table of options.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, Unpack
 
 from logreplay.calling.audience import Telling
 from logreplay.calling.busy import only_run, used_by_thread
@@ -33,6 +33,15 @@ if TYPE_CHECKING:
 
 _LAST_PORT: Final = 65_535
 R = TypeVar("R", bound=Result)
+
+
+class Ended(Protocol):
+    """A result that says why it ended early."""
+
+    stopped: str
+
+
+E = TypeVar("E", bound=Ended)
 
 
 @described
@@ -112,7 +121,7 @@ def sweep(
     def once(free: Path) -> SweepResult:
         return sweep_once(replace(call, output=output if call.resume else free), listener)
 
-    return _whole(_answered("sweep", once, listener, place, "sweep"))
+    return uninterrupted(_answered("sweep", once, listener, place, "sweep"))
 
 
 @described
@@ -285,7 +294,7 @@ def _judged(
     with reported(function, junit, history) as report:
         result = report(_answered(function, once, listener, output, name))
     remember(function, result.summary, history)
-    return _whole(result)
+    return uninterrupted(result)
 
 
 def _answered(
@@ -330,7 +339,7 @@ def _answered(
     return result
 
 
-def _whole(result: R) -> R:
+def uninterrupted(result: E) -> E:
     """The result of a call that Ctrl-C did not end.
 
     Raises:

@@ -1,12 +1,12 @@
 """The result of `plan`: the number of machines, the tables behind it, and its page."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from logreplay.analysis.planning import wording
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 FILES = ("plan.json", "plan.html")
 MANIFESTS = ("hpa.yaml", "keda.yaml")
+_STATES: "Final[Mapping[bool | None, Literal['passed', 'failed', 'unjudged']]]" = {
+    True: "passed", False: "failed", None: "unjudged"
+}  # fmt: skip
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -39,6 +42,7 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         refusal: why it was; empty if it was not.
         proofs: replays of the busiest minute, the planned number of machines first.
         search: the search that was made; None: one made before was read.
+        stopped: why the search or a proof ended before its plan did; empty if none did.
         notes: sentences that were told meanwhile.
         scratch: the temporary folder of the files; None: the caller chose their place, or there are none.
     """
@@ -48,13 +52,9 @@ class PlanResult(HoldsScratch, CheckedAnswer):
     refusal: str = ""
     proofs: "tuple[Proof, ...]" = ()
     search: "FindResult | None" = None
+    stopped: str = ""
     notes: Sequence[str] = ()
     scratch: Scratch | None = None
-
-    @property
-    def stopped(self) -> str:
-        """Why the search ended before it had an answer; empty if it did not."""
-        return self.search.stopped if self.search else ""
 
     @property
     def verdict(self) -> str:
@@ -73,10 +73,9 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         if not self.plan:
             return (Check("the machines are known", "failed" if missed else "unjudged", self.refusal),)
         found = [Check("the machines are known", text=self.sentence)]
-        if self.proofs:
-            planned = self.proofs[0]
-            state = {True: "passed", False: "failed", None: "unjudged"}[planned.kept]
-            found.append(Check("the busiest minute keeps the bounds", state, planned.sentence))  # type: ignore[arg-type]
+        of_pods = [("the steepest hour keeps the bounds", each) for each in self.proofs if not each.machines]
+        for name, proof in [*(("the busiest minute keeps the bounds", each) for each in self.proofs[:1]), *of_pods]:
+            found.append(Check(name, _STATES[proof.kept], proof.sentence))
         return tuple(found)
 
     @property

@@ -1,13 +1,16 @@
 """Plans: the demand of a log beside the supply of a target that is searched now, or was before."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
+import numpy as np
+
 from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.analysis.planning import proof as proving
+from logreplay.analysis.planning.autoscaling import pods_over
 from logreplay.analysis.planning.forecast import Forecast, read_forecast
 from logreplay.analysis.planning.plan import DemandGrowth, check_mix, check_timed
 from logreplay.analysis.planning.plan import plan as join
@@ -22,7 +25,7 @@ from logreplay.core.errors import Interrupted
 from logreplay.core.files import scratch_folder, unwritable
 from logreplay.core.record import to_csv
 from logreplay.core.rows import scan
-from logreplay.functions import read_call
+from logreplay.functions import read_call, uninterrupted
 from logreplay.inputs.targets import TargetChoice
 from logreplay.log_inspection import inspect_once
 from logreplay.options.keywords import value_of
@@ -42,12 +45,17 @@ if TYPE_CHECKING:
     from logreplay.analysis.demand.log_profile import LogProfile
     from logreplay.analysis.planning.plan import MachinePlan
     from logreplay.analysis.planning.proof import Proof
+    from logreplay.analysis.statistics.quantiles import Floats
     from logreplay.calling.events import CallListener
     from logreplay.folder_results import FindResult
     from logreplay.options.parameters import PlanOptions
     from logreplay.parsers.conversion.ingest import Progress
+    from logreplay.results import RunResult
 
 _CONVERTED: Final = "log.csv"
+_PART: Final = "proof-of"
+_AFTER_S: Final = 300
+"""Seconds of the steepest hour after its rise."""
 
 
 @described
@@ -98,7 +106,7 @@ def plan(
             raise Interrupted from None
         stack.pop_all()  # the folder goes with the result
     result.notes, result.scratch = tuple(listener.notes), scratch
-    return result
+    return uninterrupted(result)
 
 
 def plan_call(logs: tuple[str, ...], reading: dict[str, Any], values: dict[str, Any], **of_find: Any) -> PlanCall:
@@ -161,6 +169,7 @@ def _plan(
     if call.results is None:
         result.search = search = _search(call, profile, folder, listener)
         if search.unfinished or not search.summary.get("slo", {}).get("found"):
+            result.stopped = search.stopped
             raise NoAnswer(search.unfinished or search.summary.get("answer", ""))
         supply = supply_of(search.files[0], limits)
     else:
@@ -168,7 +177,7 @@ def _plan(
     growth = DemandGrowth(share=call.growth or 0.0, front_ends=call.per_machine_of or 1, forecast=forecast)
     result.plan = join(profile, supply, growth, call.reserve, call.reaction)
     if call.prove:
-        result.proofs = _proofs(call, result.plan, folder, listener)
+        _prove(call, result, result.plan, folder, listener)
 
 
 def _search(call: PlanCall, profile: "LogProfile", folder: Path, listener: "CallListener") -> "FindResult":
@@ -192,56 +201,90 @@ def _search(call: PlanCall, profile: "LogProfile", folder: Path, listener: "Call
     return find_once(replace(call.find, log=log), listener)
 
 
-def _proofs(call: PlanCall, made: "MachinePlan", folder: Path, listener: "CallListener") -> "tuple[Proof, ...]":
-    """Replay the busiest minute for the planned machines, and for one fewer."""
+def _prove(call: PlanCall, result: PlanResult, made: "MachinePlan", folder: Path, listener: "CallListener") -> None:
+    """Replay the parts of the log that the plan is made for, until one is interrupted."""
     if "minute" not in made.demand:
         listener.note("--prove: the log is shorter than a minute, and nothing is replayed")
-        return ()
-    at = made.profile.peaks["minute"].at
-    begin = at - proving.LEAD_S
-    rows = proving.between(scan(folder / _CONVERTED), begin, at + MINUTE)
-    methods = list(call.find.sender_rules.methods)
-    rows = rows.filter(rows["op"].is_in(methods))
+        return
+    for part in _parts(call, made):
+        drawn = _drawn(call, part, folder)
+        ran = _replayed(call, part, drawn, folder, listener)
+        result.stopped = ran.stopped
+        result.proofs += (_proof(call, made, part, ran, proving.seconds_into(drawn, part.begin)),)
+        if ran.stopped.startswith("interrupted"):
+            return
+
+
+def _parts(call: PlanCall, made: "MachinePlan") -> "Iterator[_Part]":
+    """The busiest minute for the planned machines and for one fewer; the steepest hour for an autoscaler."""
+    lead, minute = proving.LEAD_S, made.profile.peaks["minute"]
     carrying = made.machines["minute"].number - made.reserve.survive
-    return tuple(
-        _proof(call, made, rows, begin, machines, folder, listener)
-        for machines in (carrying, carrying - 1)
-        if machines > 0
-    )
+    for machines in filter(None, (carrying, carrying - 1)):
+        shares = np.full(lead + MINUTE, made.factor / machines)
+        times = proving.passes(minute.requests, made.factor / machines, call.bounds(made.supply.limits))
+        yield _Part(machines, minute.at - lead, shares, times)
+    if made.scaling and made.scaling.at is not None:
+        begin = max(made.scaling.at + _AFTER_S - HOUR, made.profile.first)
+        length = min(HOUR, made.profile.last + 1 - begin)
+        seconds, counts = made.profile.seconds["second"].to_numpy(), made.profile.seconds["requests"].to_numpy()
+        pods = pods_over(seconds, counts, made.scaling, made.factor, begin, length)
+        yield _Part(0, begin, made.factor / pods, 1)
 
 
-def _proof(
-    call: PlanCall,
-    made: "MachinePlan",
-    rows: "pl.DataFrame",
-    begin: int,
-    machines: int,
-    folder: Path,
-    listener: "CallListener",
-) -> "Proof":
-    from logreplay.analysis.analyze import rows as result_rows
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of the log as one machine gets it.
 
-    share, bounds = made.factor / machines, call.bounds(made.supply.limits)
-    times = proving.passes(made.profile.peaks["minute"].requests, share, bounds)
-    seed = call.find.request_rules.seed
-    drawn = proving.share_of(rows, begin, share, times, seed)
-    log = _written(drawn, folder / f"minute-{machines}.csv")
-    listener.note(
-        f"proof: replaying one machine's share of the busiest minute, of {machines}: {drawn.height:,} requests in "
-        f"{times * (proving.LEAD_S + MINUTE)} s"
-    )
-    find = call.find
-    output = (find.output or folder) / f"proof-{machines}.csv"
+    Attributes:
+        machines: as of `logreplay.analysis.planning.proof.Proof`.
+        begin: its first second.
+        shares: of the requests of each second.
+        times: that it is sent.
+    """
+
+    machines: int
+    begin: int
+    shares: "Floats"
+    times: int
+
+    @property
+    def name(self) -> str:
+        """Its name in words."""
+        if not self.machines:
+            return "one pod's share of the steepest hour"
+        return f"one machine's share of the busiest minute, of {self.machines}"
+
+
+def _drawn(call: PlanCall, part: _Part, folder: Path) -> "pl.DataFrame":
+    """The requests of a part that one machine gets."""
+    rows = proving.between(scan(folder / _CONVERTED), part.begin, part.begin + len(part.shares))
+    rows = rows.filter(rows["op"].is_in(list(call.find.sender_rules.methods)))
+    return proving.share_of(rows, part.begin, part.shares, part.times, call.find.request_rules.seed)
+
+
+def _replayed(
+    call: PlanCall, part: _Part, drawn: "pl.DataFrame", folder: Path, listener: "CallListener"
+) -> "RunResult":
+    """Send the requests of a part."""
+    find, length = call.find, len(part.shares)
+    log = _written(drawn, folder / f"{_PART}-{part.machines}.csv")
+    listener.note(f"proof: replaying {part.name}: {drawn.height:,} requests in {part.times * length} s")
     run = RunCall(
         log=log, of=find.of, choice=find.choice, load=Load(speed=1.0), request_rules=find.request_rules,
         sender_rules=find.sender_rules, telling=find.telling, stop_at=find.stop_at, stop_asked=find.stop_asked,
-        output=output, force=True,
+        output=(find.output or folder) / f"proof-{part.machines or 'autoscaler'}.csv", force=True,
     )  # fmt: skip
-    result = run_once(run, listener)
-    if not result.valid:
-        return proving.Proof(machines=machines, rate=0.0, requests=0, kept=None, text=result.sentence)
-    first = proving.seconds_into(drawn, begin)
-    return proving.judged(result_rows(result.files[0]), bounds, machines=machines, first=first)
+    return run_once(run, listener)
+
+
+def _proof(call: PlanCall, made: "MachinePlan", part: _Part, ran: "RunResult", first: float) -> "Proof":
+    """Judge the replay of a part, whose first request is due so many seconds into it."""
+    from logreplay.analysis.analyze import rows
+
+    if ran.stopped or not ran.valid:
+        return proving.Proof(machines=part.machines, rate=0.0, requests=0, kept=None, text=ran.stopped or ran.sentence)
+    found, bounds = rows(ran.files[0]), call.bounds(made.supply.limits)
+    return proving.judged(found, bounds, machines=part.machines, first=first, length=len(part.shares))
 
 
 def _written(rows: "pl.DataFrame", path: Path) -> Path:

@@ -87,6 +87,26 @@ def scaling_target(
     )
 
 
+def pods_over(seconds: Ints, counts: Ints, target: ScalingTarget, factor: float, begin: int, length: int) -> Ints:
+    """The pods that serve in each second of a part of the log, (length,): those that were asked for a reaction before.
+
+    Args:
+        seconds, counts: requests in each second with a request.
+        target: the settings.
+        factor: of growth.
+        begin: first second of the part, since 1970.
+        length: seconds of it.
+    """
+    load = _load(seconds, counts) * factor
+    seen = _most_of_last(load, STABILIZATION_S // SYNC_S)
+    asked = np.clip(np.ceil(seen / target.rate - 1e-9), target.least, target.most).astype(np.int64)
+    at = (
+        begin + np.arange(length) - int(seconds[0]) - WINDOW_S - math.ceil(target.reaction / SYNC_S) * SYNC_S
+    ) // SYNC_S
+    served = asked[np.clip(at, 0, len(asked) - 1)]
+    return np.asarray(np.where(at < 0, asked[0], served))
+
+
 def _load(seconds: Ints, counts: Ints) -> Floats:
     """Requests/s of the last window, each period of the controller."""
     bins = np.bincount((seconds - seconds[0]) // SYNC_S, counts)

@@ -12,6 +12,7 @@ import polars as pl
 from logreplay.analysis.demand.rates import MINUTE
 from logreplay.analysis.format_time import show, show_rate
 from logreplay.analysis.search.bounds import Bound
+from logreplay.analysis.statistics.quantiles import Floats
 
 LEAD_S: Final = 10
 """Seconds before the minute that are sent, too, so that it does not begin with an idle machine."""
@@ -27,7 +28,7 @@ class Proof:
     """The replay of one machine's share of the busiest minute.
 
     Attributes:
-        machines: that share the minute.
+        machines: that share the minute; 0: as many pods as the autoscaler has in each second of the steepest hour.
         rate: of the judged requests, requests/s.
         requests: judged.
         kept: whether the bounds were kept; None: it cannot be said.
@@ -44,9 +45,12 @@ class Proof:
     def sentence(self) -> str:
         """The proof in words."""
         shared = f"{self.machines} machines share" if self.machines > 1 else "1 machine has"
+        what = (
+            f"{shared} the log's busiest minute" if self.machines else "the autoscaler's pods share the steepest hour"
+        )
         said = {True: "kept", False: "NOT kept", None: "not judged"}[self.kept]
-        each = " each" if self.machines > 1 else ""
-        return f"{shared} the log's busiest minute, {show_rate(self.rate)}/s{each}: bounds {said} ({self.text})"
+        each = " each" if self.machines != 1 else ""
+        return f"{what}, {show_rate(self.rate)}/s{each}: bounds {said} ({self.text})"
 
 
 def passes(requests: int, share: float, bounds: Sequence[Bound]) -> int:
@@ -73,24 +77,25 @@ def between(log: pl.LazyFrame, begin: int, end: int) -> pl.DataFrame:
     return kept.collect().sort("start", maintain_order=True)
 
 
-def share_of(rows: pl.DataFrame, begin: int, share: float, times: int, seed: int) -> pl.DataFrame:
+def share_of(rows: pl.DataFrame, begin: int, shares: Floats, times: int, seed: int) -> pl.DataFrame:
     """The rows that one machine gets, drawn at random, for several passes one after the other.
 
     A share above 1 repeats requests at random instants of their second.
 
     Args:
-        rows: of the lead and the minute, with ``start``.
-        begin: the second in which the lead begins.
-        share: of the requests that one machine gets.
+        rows: of the time, with ``start``.
+        begin: its first second.
+        shares: (seconds,) of the requests that one machine gets in each second of the time.
         times: passes.
         seed: of the draw.
     """
     rng = np.random.default_rng(seed)
     origin = pl.from_epoch(pl.lit(begin), "s")
     micros = rows.select((pl.col("start") - origin).dt.total_microseconds()).to_series().to_numpy()
-    parts, length = [], (LEAD_S + MINUTE) * 1_000_000
+    parts, length = [], len(shares) * 1_000_000
+    share = shares[micros // 1_000_000]
     for number in range(times):
-        copies = math.floor(share) + (rng.random(len(micros)) < share % 1)
+        copies = np.floor(share).astype(np.int64) + (rng.random(len(micros)) < share % 1)
         at = np.repeat(np.arange(len(micros)), copies)
         due = micros[at]
         again = np.flatnonzero(np.diff(at, prepend=-1) == 0)
@@ -108,22 +113,24 @@ def seconds_into(rows: pl.DataFrame, begin: int) -> float:
     return float(first.replace(tzinfo=UTC).timestamp()) - begin
 
 
-def judged(rows: pl.DataFrame, bounds: Sequence[Bound], *, machines: int, first: float) -> Proof:
-    """Judge the replay of a share of the minute.
+def judged(
+    rows: pl.DataFrame, bounds: Sequence[Bound], *, machines: int, first: float, length: int = LEAD_S + MINUTE
+) -> Proof:
+    """Judge the replay of a share of the busiest minute, or of a longer time.
 
     Args:
         rows: ``scheduled``, ``response`` (seconds), ``good``.
         bounds: on the response time, and on failures.
         machines: that share the minute.
         first: seconds from the start of the lead to the first row.
+        length: seconds of a pass, with its lead.
     """
-    length = LEAD_S + MINUTE
     due = rows["scheduled"].to_numpy() + first
     inside = rows.filter(pl.Series(due % length >= LEAD_S))
     made = max(math.ceil(due.max(initial=0.0) / length), 1)
-    rate, least = inside.height / (MINUTE * made), needed(bounds)
+    rate, least = inside.height / ((length - LEAD_S) * made), needed(bounds)
     if inside.height < least:
-        text = f"{inside.height:,} requests in {made} minutes, and {least:,} are needed"
+        text = f"{inside.height:,} requests, and {least:,} are needed"
         return Proof(machines=machines, rate=rate, requests=inside.height, kept=None, text=text)
     response, failed = inside["response"].fill_null(math.inf).to_numpy(), ~inside["good"].to_numpy()
     kept, seen = True, []

@@ -118,13 +118,14 @@ def _if_worse(found: Machines, wanted: DemandRange, plan: MachinePlan) -> str:
 
 def _proved(proofs: Sequence[Proof]) -> str:
     """Words for the replays of the planned number of machines, and of one fewer."""
-    kept = [each.kept for each in proofs]
-    if not kept or kept[0] is None:
+    if not proofs or proofs[0].kept is None:
         return ""
-    if not kept[0]:
+    if not proofs[0].kept:
         return "; a replay of it did NOT keep the bounds"
-    fewer = {True: "; one machine fewer kept the bounds, too", False: ", and one machine fewer did not keep the bounds"}
-    return "; proved by a replay of it" + (fewer.get(kept[1], "") if len(kept) > 1 and kept[1] is not None else "")
+    fewer = {each.kept for each in proofs if each.machines and each.machines < proofs[0].machines}
+    text = "; proved by a replay of it"
+    text += "; one machine fewer kept the bounds, too" * (True in fewer)
+    return text + ", and one machine fewer did not keep the bounds" * (False in fewer)
 
 
 def _week(plan: MachinePlan) -> Iterator[tuple[str, str]]:
@@ -181,7 +182,7 @@ def _grown(plan: MachinePlan) -> str:
     if growth.forecast:
         parts.append(f"the forecast, {plan.factor:.3g} times the log")
     elif growth.share:
-        parts.append(f"growth of {100 * growth.share:.3g} %")
+        parts.append(f"growth of {_percent(growth.share)}")
     if growth.front_ends > 1 and not growth.forecast:
         parts.append(f"the log of one of {growth.front_ends} front ends")
     return f"; with {' and '.join(parts)}" if parts else ""
@@ -189,9 +190,13 @@ def _grown(plan: MachinePlan) -> str:
 
 def _reserve(plan: MachinePlan) -> Iterator[str]:
     if plan.reserve.headroom:
-        yield f"{100 * plan.reserve.headroom:.3g} % of each kept free"
+        yield f"{_percent(plan.reserve.headroom)} of each kept free"
     if plan.reserve.survive:
         yield f"{plan.reserve.survive} of them lost"
+
+
+def _percent(share: float) -> str:
+    return f"{round(100 * share, 1):,g} %" if share < 10 else f"{100 * share:,.0f} %"
 
 
 def _ranged(wanted: DemandRange) -> str:

@@ -65,7 +65,9 @@ def plan(words: tuple[str, ...], **given: Any) -> int:
         _tell(result, quiet=options.quiet)
     if output and not options.quiet:
         say(f"{output / 'plan.html' if result.plan else output}")
-    return of_checks(result.checks) if result.plan else max(of_checks(result.checks), Exit.INVALID)
+    if result.stopped.startswith("interrupted"):
+        return Exit.INTERRUPTED
+    return of_checks(result.checks)
 
 
 def _tell(result: "PlanResult", *, quiet: bool) -> None:

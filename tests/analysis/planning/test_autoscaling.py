@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.analysis.planning.autoscaling import SYNC_S, TOLERANCE, WINDOW_S, scaling_target
+from logreplay.analysis.planning.autoscaling import (
+    SYNC_S,
+    TOLERANCE,
+    WINDOW_S,
+    ScalingTarget,
+    pods_over,
+    scaling_target,
+)
 from logreplay.analysis.statistics.quantiles import Ints
 
 
@@ -75,3 +82,14 @@ def test_growth_needs_more_pods() -> None:
 def test_a_log_shorter_than_the_reaction_has_no_answer() -> None:
     seconds, counts = counted(np.full(100, 5.0))
     assert scaling_target(seconds, counts, factor=1, carries=10, mean=0.1, reaction=90, most=2) is None
+
+
+def test_the_pods_that_serve_are_those_asked_for_a_reaction_before() -> None:
+    rates = np.concatenate([np.full(1200, 9.0), np.full(1200, 29.0)])
+    seconds, counts = counted(rates)
+    target = ScalingTarget(rate=10, concurrency=None, least=1, most=9, mean=2, rise=1, at=1200, reaction=60)
+    pods = pods_over(seconds, counts, target, 1.0, 0, 2400)
+    assert pods[1000] == 1
+    assert pods[1200 + 59] == 1  # the load rises, and nobody serves it yet
+    assert pods[1200 + WINDOW_S + 60 + SYNC_S] == 3
+    assert set(pods.tolist()) <= {1, 2, 3}
