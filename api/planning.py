@@ -202,7 +202,7 @@ def _search(call: PlanCall, profile: "LogProfile", folder: Path, listener: "Call
 
 
 def _prove(call: PlanCall, result: PlanResult, made: "MachinePlan", folder: Path, listener: "CallListener") -> None:
-    """Replay the parts of the log that the plan is made for, until one is interrupted."""
+    """Replay the parts of the log that the plan is made for; none after one that says nothing of the target."""
     if "minute" not in made.demand:
         listener.note("--prove: the log is shorter than a minute, and nothing is replayed")
         return
@@ -211,7 +211,7 @@ def _prove(call: PlanCall, result: PlanResult, made: "MachinePlan", folder: Path
         ran = _replayed(call, part, drawn, folder, listener)
         result.stopped = ran.stopped
         result.proofs += (_proof(call, made, part, ran, proving.seconds_into(drawn, part.begin)),)
-        if ran.stopped.startswith("interrupted"):
+        if ran.stopped.startswith("interrupted") or result.proofs[0].kept is None:
             return
 
 

@@ -12,7 +12,10 @@ import pytest
 import yaml
 
 import logreplay as library
+from logreplay import planning
 from logreplay.analysis.planning.proof import Proof
+from logreplay.calls.find_call import FindCall
+from logreplay.calls.plan_call import PlanCall
 from logreplay.cli.main import run
 
 Ended = tuple[int, str, str]
@@ -271,12 +274,29 @@ def test_the_library_gives_the_same_plan(log: Path, tmp_path: Path) -> None:
         refused.html()
 
 
+def test_a_proof_sends_the_minute_for_the_planned_machines_and_one_fewer_then_the_steepest_hour(tmp_path: Path) -> None:
+    starts = [at for at in range(100) for _ in range(100 if at < 40 else min(100 + 10 * (at - 40), 400))]
+    log = tmp_path / "rise.log"
+    clock = [f"12:{at // 60:02}:{at % 60:02}" for at in starts]
+    log.write_text("".join(LINE.format(client="a", day=5, clock=at, method="GET", url="/search?q=1") for at in clock))
+    result = library.plan(log, results=searched(tmp_path / "s", rate=230), reaction=15)
+    assert result.plan
+    find = FindCall(log=None, bounds={"p99": 0.3})
+    parts = list(planning._parts(PlanCall(logs=(str(log),), reading={}, find=find, prove=True), result.plan))
+    assert [part.machines for part in parts] == [2, 1, 0]
+    assert [part.shares[0] for part in parts[:2]] == [0.5, 1]
+    assert (len(parts[0].shares), len(parts[2].shares)) == (70, 100)
+    assert 1 in parts[2].shares
+    assert 0.5 in parts[2].shares
+
+
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_target_is_planned_proved_and_one_machine_fewer_shown_to_fail(tmp_path: Path) -> None:
     """The built-in target carries 4 / 16 ms = 250 requests/s."""
     log = access_log(tmp_path / "access.log", days=1, peak=20_000)
     with library.serve(log) as server:
-        result = library.plan(log, server.url, p90="300ms", budget="60s", start=60, prove=True, output=tmp_path / "p")
+        result = library.plan(log, server.url, p90="300ms", budget="40s", start=60, prove=True, output=tmp_path / "p")
         assert result.plan, result.sentence
         assert result.machines == 2
         kept = [(each.machines, each.kept) for each in result.proofs]
