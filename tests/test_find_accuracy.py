@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from accuracy import find_failures
 from accuracy.find import score, searched, table
 from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.search.report import sentence, weaknesses
@@ -47,6 +48,16 @@ def test_the_table_of_the_page_is_made() -> None:
     made = table(1, 2000)
     assert "| **all plain** |" in made
     assert "| with `--budget 10m` |" in made
+
+
+def test_the_table_of_searches_with_failures_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find_failures, "_FEW", (5,))
+    monkeypatch.setattr(find_failures, "_MANY", (100,))
+    made = find_failures.table(5, 2000)
+    assert "| 1.0% | 5 | 5 | " in made
+    assert "| 1.0% | 100 | 1 | " in made
+    assert made.count("\n| 3.0% | ") == 2
+    assert "% of 5 searches promise no rate" in made
 
 
 @pytest.mark.parametrize("burst", [1, 5])
