@@ -140,6 +140,15 @@ def failed(error: _Values, status: _Values, expected: _Values) -> _Values:
     return found
 
 
+def is_text(value: str) -> bool:
+    """Whether UTF-8 can hold a value: JSON may hold half of a surrogate pair."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def start_time() -> pl.Expr:
     """``date`` and ``time`` as one instant: ``Datetime[us]``, UTC, null where they are not valid."""
     date = pl.when(~pl.col("date").str.contains(_NO_YEAR)).then("date")

@@ -44,18 +44,19 @@ def plant(folder: Path, *names: str, victim: Path) -> None:
         (folder / name).symlink_to(victim)
 
 
-@pytest.mark.parametrize("dangling", [True, False])
 @pytest.mark.parametrize(
-    ("words", "links", "refused"),
+    ("words", "links", "refused", "dangling"),
     [
-        (CONVERT, ("other.csv", f"{PART}.sorted", f"{PART}.sorted.spill", f"{PART}.sorted.bodies"), False),
-        (CONVERT, (PART,), True),
-        (RUN, REMOVED, False),
-        (RUN, ("one.summary.json",), False),
-        (RUN, (".one.logreplay.lock",), True),
-        (RUN, ("one.csv.running.csv",), True),
-        (SWEEP, ("sweep/results.csv",), False),
-        (SWEEP, ("sweep/running",), True),
+        (CONVERT, ("other.csv", f"{PART}.sorted", f"{PART}.sorted.spill", f"{PART}.sorted.bodies"), False, True),
+        (CONVERT, ("other.csv", f"{PART}.sorted", f"{PART}.sorted.spill", f"{PART}.sorted.bodies"), False, False),
+        (CONVERT, (PART,), True, False),
+        (RUN, REMOVED, False, True),
+        (RUN, REMOVED, False, False),
+        (RUN, ("one.summary.json",), False, True),
+        (RUN, (".one.logreplay.lock",), True, False),
+        (RUN, ("one.csv.running.csv",), True, True),
+        (SWEEP, ("sweep/results.csv",), False, False),
+        (SWEEP, ("sweep/running",), True, True),
     ],
 )
 def test_a_link_that_was_planted_leads_no_result_elsewhere(

@@ -220,13 +220,13 @@ def _check(where: str, request: Request) -> None:
         if not isinstance(value := getattr(request, name), kind):
             raise LogError(f"{where}: {name}={value!r}: expected {getattr(kind, '__name__', kind)}")
     for name in ("url", "op", "client", "body"):
-        if isinstance(text := getattr(request, name), str) and not _is_text(text):
+        if isinstance(text := getattr(request, name), str) and not record.is_text(text):
             raise LogError(f"{where}: {name}={text[:80]!r}: {_HALF}")
     _check_once(where, request.headers)
     for header, value in request.headers.items():
         if not (isinstance(header, str) and isinstance(value, str)):
             raise LogError(f"{where}: header {header!r}: {value!r}: {_TEXT}")
-        if not _is_text(value):
+        if not record.is_text(value):
             raise LogError(f"{where}: header {header!r}: {_HALF}")
         try:
             check_header(header, value)
@@ -244,14 +244,6 @@ def _check_once(where: str, headers: Iterable[object]) -> None:
     for header in headers:
         if (known := seen.setdefault(str(header).lower(), header)) is not header:
             raise LogError(f"{where}: {known} and {header} are one header; leave one of them out")
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _checked(name: str, table: pl.DataFrame) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from logreplay.core.errors import LogreplayError
-from logreplay.core.record import CORE_COLUMNS
+from logreplay.core.record import CORE_COLUMNS, is_text
 from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, check_header, header_column
 from logreplay.replay.sessions.client_key import ClientKey
 
@@ -245,15 +245,6 @@ def _json_rows(file: Iterator[str]) -> Iterator[tuple[int, object]]:
                 yield number, None
 
 
-def _is_text(value: str) -> bool:
-    """Whether UTF-8 can hold a value: JSON may hold half of a surrogate pair."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _request(row: object) -> LoginRequest:
     """A row as a request.
 
@@ -262,7 +253,7 @@ def _request(row: object) -> LoginRequest:
     """
     if not isinstance(row, dict):
         raise ValueError('expected an object such as {"client": "10.0.0.7", "op": "POST", "url": "/login"}')
-    if not all(_is_text(value) for value in row.values() if isinstance(value, str)):
+    if not all(is_text(value) for value in row.values() if isinstance(value, str)):
         raise ValueError("half of a surrogate pair (\\ud800) stands for no character")
     client, op, url = (str(row.get(name) or "") for name in _COLUMNS[:3])
     body = row.get("body")

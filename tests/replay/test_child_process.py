@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import os, signal, threading
 from logreplay.replay.child_process import ENDING, start_child
@@ -32,13 +34,20 @@ def test_signals_to_the_whole_group_are_left_to_the_parent_from_the_first_instan
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "0 True\n", "")
 
 
-def test_workers_start_from_a_script_without_a_guard_and_run_no_file_of_its_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        (["script.py"], None),
+        pytest.param(["-c", WORKERS], None, marks=pytest.mark.slow),
+        pytest.param(["-"], WORKERS, marks=pytest.mark.slow),
+    ],
+    ids=["script", "-c", "stdin"],
+)
+def test_workers_start_from_a_script_without_a_guard_and_run_no_file_of_its_folder(
+    words: list[str], given: str | None, tmp_path: Path
+) -> None:
     (tmp_path / "script.py").write_text(WORKERS)
     (tmp_path / "aiofiles.py").write_text("raise SystemExit(9)")
-    for command, given in (
-        ([sys.executable, "script.py"], None),
-        ([sys.executable, "-c", WORKERS], None),
-        ([sys.executable, "-"], WORKERS),
-    ):
-        ended = subprocess.run(command, cwd=tmp_path, input=given, capture_output=True, text=True, timeout=120)
-        assert (ended.returncode, ended.stdout, ended.stderr) == (0, RAN, "")
+    command = [sys.executable, *words]
+    ended = subprocess.run(command, cwd=tmp_path, input=given, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, RAN, "")

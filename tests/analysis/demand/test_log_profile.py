@@ -14,7 +14,14 @@ from logreplay.core.errors import LogreplayError
 
 ROOT = Path(__file__).parents[3]
 SAMPLE_LOGS, SHARED = ROOT / "sample_logs", ROOT.parent / "shared" / "logs"
-LOGS = [*sorted(SAMPLE_LOGS.glob("*.log")), *sorted(path for path in SHARED.rglob("*") if "log" in path.name)]
+LOGS = [
+    *sorted(SAMPLE_LOGS.glob("*.log")),
+    *(
+        pytest.param(path, marks=[pytest.mark.slow] if number % 6 else [])
+        for number, path in enumerate(sorted(path for path in SHARED.rglob("*") if "log" in path.name))
+    ),
+]
+"""Of the logs beside the repository every sixth is read in the fast tests."""
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda path: path.name)

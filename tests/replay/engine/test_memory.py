@@ -70,7 +70,7 @@ async def fail_often(sender: Kind, url: str, path: str, count: int, watch: Calla
 @pytest.mark.parametrize("failure", FAILURES)
 def test_an_error_leaves_no_cycle_behind(tmp_path: Path, sender: Kind, failure: str) -> None:
     """The collector is off during a run: what only it can free stays until the end."""
-    errors, kept = 300, []
+    errors, kept = 100, []
 
     async def main() -> None:
         async with failing(failure, tmp_path) as (url, path):
