@@ -16,8 +16,9 @@ import polars as pl
 
 from crossings.pairs import Case
 from crossings.running import Ran, other_targets
+from crossings.table import READING
 from crossings.target import Got
-from crossings.world import AGENTS, CLIENTS, FOLDERS, LINES, OLD, World, output_of, summary_of
+from crossings.world import AGENTS, CLIENTS, FOLDERS, LINES, MADE, OLD, World, old_file, output_of, summary_of
 from logreplay.core.record import RESPONSE_PARTS
 from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
@@ -44,6 +45,7 @@ _TAKEN_AS_GIVEN: Final = {
     "__pycache__",
     "tmp",
     "home",
+    MADE,
 }
 _REPORTS: Final = {"history": "runs.csv", "junit": "checks.xml"}
 _FAILED: Final = re.compile("Error: |nothing was sent|no judged request was sent")
@@ -81,7 +83,8 @@ def findings(case: Case, ran: Ran, world: World) -> list[Finding]:
         return found
     found += [*_exit(case, ran), *_files(case, ran, world)]
     try:
-        found += [*(_converted if case.command == "convert" else _replayed)(case, ran, world)]
+        judge = {"convert": _converted, "inspect": _read, "plan": _read}.get(case.command, _replayed)
+        found += [*judge(case, ran, world)]
     except (OSError, ValueError, KeyError, pl.exceptions.PolarsError, zstd.ZstdError) as error:
         found.append(Finding("files", f"a result cannot be read: {error!r}"))
     return found
@@ -129,10 +132,13 @@ def _codes(case: Case, ran: Ran) -> set[int]:
         codes |= {1}  # what was printed could not be read
     if choice["force"] == "exists" and output_of(case) and choice.get("dry-run") != "yes":
         return codes | {1}
-    if case.command == "convert":
-        strict = choice["input"] == "bad lines" and (choice["strict"] == "yes" or choice["max-rejects"] == "few")
-        filtered = any(choice[name] != "-" for name in _FILTERS_OF_CONVERT)  # may leave nothing
-        return codes | ({4} if strict else {0}) | ({1} if filtered else set())
+    if case.command in READING:
+        strict = choice["input"] == "bad lines" and (
+            choice.get("strict") == "yes" or choice.get("max-rejects") == "few"
+        )
+        filtered = any(choice.get(name, "-") != "-" for name in _FILTERS_OF_CONVERT)  # may leave nothing
+        refused = {3} if case.command == "plan" else set()
+        return codes | refused | ({4} if strict else {0}) | ({1} if filtered else set())
     if choice.get("dry-run") == "yes":
         return codes | {0} | ({1} if _may_be_empty(case) else set())
     if "refusing" in (choice["target"], choice.get("candidate")):
@@ -179,8 +185,8 @@ def _files(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
     for path in world.folder.glob(".*.lock"):
         if _is_locked(path):
             yield Finding("files", f"{path.name} is still locked")
-    kept = world.folder / output_of(case) / "results.csv"
-    if case.choice["force"] == "exists" and kept.exists() and kept.read_bytes() != OLD:
+    kept = world.folder / old_file(case)
+    if output_of(case) and case.choice["force"] == "exists" and kept.is_file() and kept.read_bytes() != OLD:
         yield Finding("files", "an existing result was overwritten without --force")
 
 
@@ -192,7 +198,8 @@ def _allowed(case: Case, ran: Ran) -> str:
         default = r"(access|bad|urls)(\.log)?(\.csv|\.parquet|\.txt|\.pias)+"
         return rf"({re.escape(name) or default}|{rejects})"
     if case.command in FOLDERS:
-        return re.escape(name) if name else rf"{case.command}-\d{{8}}-\d{{6}}(-\d+)?"
+        default = "(?!)" if case.command in READING else rf"{case.command}-\d{{8}}-\d{{6}}(-\d+)?"
+        return re.escape(name) or default
     stem = r"out" if name else r"run-\d{8}-\d{6}(-\d+)?"
     growing = r"|\.\w+(\.\w+)?\.running(\.csv|\.csv\.gz|\.csv\.zst|\.watch\.csv)" if _ended_hard(case, ran) else ""
     left = r"|\..*\.logreplay\.(lock|part).*" if _killed(case, ran) else ""
@@ -638,6 +645,29 @@ def _keys(rows: pl.DataFrame) -> Counter[tuple[str, str]]:
 
 def _few(keys: Counter[tuple[str, str]]) -> str:
     return f"{sum(keys.values())}: {keys.most_common(4)}"
+
+
+def _read(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
+    """The parts of a log are the log, and machines are between the ends of their range."""
+    piped = case.choice["json"] == "yes" and case.choice["terminal"] in ("-", "blocked")
+    if not piped or case.refused or ran.code not in (0, 3):
+        return
+    told: dict[str, Any] = json.loads(ran.out)
+    if case.command == "inspect":
+        parts = sum(told[name] for name in ("converted", "unreplayable", "rejected", "blank", "filtered"))
+        if told["lines"] != parts or told["requests"] != told["converted"]:
+            yield Finding("identities", f"lines = converted + …: {told}")
+    elif (told["verdict"] == "VALID") != (ran.code == 0):
+        yield Finding("verdict", f"exit code {ran.code} beside the verdict {told['verdict']}")
+    elif ran.code == 0:
+        machines = told["machines"]
+        low, high = machines["range"]
+        if not 1 <= low <= machines[machines["window"]] <= high:
+            yield Finding("identities", f"machines are not in their range: {machines}")
+    name = {"inspect": "summary.json", "plan": "plan.json"}[case.command]
+    kept = world.folder / output_of(case) / name
+    if output_of(case) and json.loads(kept.read_text()) != told:
+        yield Finding("identities", f"--json printed another {name} than it wrote")
 
 
 def _converted(case: Case, ran: Ran, world: World) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from crossings.pairs import Case
-from crossings.table import COMMANDS
+from crossings.table import COMMANDS, READING
 from crossings.target import Got, targets
 from crossings.world import World, log_line
 from support.background_server import beside
@@ -74,7 +74,7 @@ def words_of(case: Case, urls: Mapping[str, str]) -> list[str]:
     given = {name: factors[name][value].format(**urls) for name, value in case.choice.items()}
     log, to = given.pop("input"), given.pop("target", "")
     first = [log, to, *([given.pop("candidate")] if case.command == "duet" else [])]
-    if case.command == "convert":
+    if case.command in READING:
         first = shlex.split(log)
     elif not to:
         first = [log]

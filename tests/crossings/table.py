@@ -209,7 +209,7 @@ _DUET: Final[Factors] = {
     "fail-above": _option("fail-above", some="50%"),
     "fail-different": _option("fail-different", some="1%"),
 }
-_CONVERT: Final[Factors] = {
+_READING: Final[Factors] = {
     "input": {
         "access.log": "access.log",
         "gz": "access.log.gz",
@@ -220,10 +220,7 @@ _CONVERT: Final[Factors] = {
         "pipe": "pipe.log",
         "stdin": "-",
     },
-    "output": {"-": "-o out.csv", "gz": "-o out.csv.gz", "zst": "-o out.csv.zst", "parquet": "-o out.parquet"}
-    | {"named": "", "stdout": "--output -"},
     "format": {"-": "", "auto": "--format auto", "combined": "-f combined"},
-    "to": _option("to", csv="csv", parquet="parquet", pias="pias"),
     "timezone": _option("timezone", Berlin="Europe/Berlin"),
     "time-unit": _option("time-unit", ms="ms"),
     "stamped": _option("stamped", start="start", end="end"),
@@ -234,19 +231,37 @@ _CONVERT: Final[Factors] = {
     "status": _option("status", some="200,404"),
     "method": _option("method", some="GET,HEAD"),
     "client": _option("client", some="192.0.2.0/30"),
+    "force": _FOLDER["force"],
+    "share": _FOLDER["share"],
+    "json": _flag("json"),
+    "quiet": _FOLDER["quiet"],
+    **{name: _OUTSIDE[name] for name in ("terminal", "stdin", "signal", "settings")},
+}
+_CONVERT: Final[Factors] = {
+    **_READING,
+    "output": {"-": "-o out.csv", "gz": "-o out.csv.gz", "zst": "-o out.csv.zst", "parquet": "-o out.parquet"}
+    | {"named": "", "stdout": "--output -"},
+    "to": _option("to", csv="csv", parquet="parquet", pias="pias"),
     "redact": _flag("redact"),
     "rejects": _option("rejects", named="kept.txt"),
     "strict": _flag("strict"),
     "max-rejects": _option("max-rejects", few="1", share="50%"),
     "cluster": _option("cluster", local="local:2"),
-    "force": _FOLDER["force"],
-    "share": _FOLDER["share"],
-    "json": _flag("json"),
-    "quiet": _FOLDER["quiet"],
-    "terminal": _OUTSIDE["terminal"],
-    "stdin": _OUTSIDE["stdin"],
-    "signal": _OUTSIDE["signal"],
-    "settings": _OUTSIDE["settings"],
+}
+_INSPECT: Final[Factors] = {**_READING, "output": _FOLDER["output"]}
+_PLAN: Final[Factors] = {
+    **{name: values for name, values in _READING.items() if name != "method"},
+    "results": {"-": "--from made"},
+    "bound": _option("p99", same="300ms"),
+    "output": _FOLDER["output"],
+    "growth": _option("growth", some="30%"),
+    "forecast": _option("forecast", some="december.csv"),
+    "per-machine-of": _option("per-machine-of", some="3"),
+    "headroom": _option("headroom", some="20%"),
+    "survive": _option("survive", one="1"),
+    "price": _option("price", some="0.12"),
+    "reaction": _option("reaction", short="5s", long="5m"),
+    "no-plots": _flag("no-plots"),
 }
 
 _SENT_TO: Final[Factors] = {
@@ -260,9 +275,18 @@ COMMANDS: Final[Mapping[str, Factors]] = {
     "find": {**_FIND, **_TELLING, **_SHAPING, **_SENDING, **_SENT_TO},
     "duet": {**_DUET, **_TELLING, **_SHAPING, **_SENDING, **_SENT_TO, "target": dict.fromkeys(_TARGETS, "{url}")},
     "convert": _CONVERT,
+    "inspect": _INSPECT,
+    "plan": _PLAN,
 }
-OUTSIDE_THE_TABLE: Final = {"sweep": {"--resume"}}
-"""Options that need the result of an earlier command; `test_sweep_resume` crosses them."""
+READING: Final = ("convert", "inspect", "plan")
+"""Commands that read logs and send nothing; plan has a search that was made before."""
+OUTSIDE_THE_TABLE: Final = {
+    "sweep": {"--resume"},
+    "plan": {word for values in COMMANDS["find"].values() for each in values.values() for word in each.split()}
+    | {"--prove"},
+}
+"""Options that need the result of an earlier command (`test_sweep_resume` crosses them), and those of the search that
+plan makes, as `find` does; `test_plan` proves a plan."""
 
 
 @dataclass(frozen=True)
@@ -300,15 +324,26 @@ def _rules(command: str) -> list[Rule]:
         words = str(value).split("/")
         return frozenset(factors[name]) - {w[1:] for w in words} if words[0].startswith("!") else frozenset(words)
 
+    reading = (
+        [
+            rule(why="standard input is the log", input="stdin", stdin="closed"),
+            rule(why="another format", input="urls.txt", format="combined"),
+        ]
+        if command in READING
+        else []
+    )
+    if command == "inspect":
+        return reading
+    if command == "plan":
+        return [*reading, *_of_rows(command)]
     if command == "convert":
         return [
+            *reading,
             rule("--json", "-o", json="yes", output="stdout"),
-            rule(why="standard input is the log", input="stdin", stdin="closed"),
             rule(why="a default name needs a file to be named after", input="stdin/pipe", output="named"),
             rule("--to", "-o", to="parquet", output="-/gz/zst"),
             rule("--to", "-o", to="csv", output="parquet"),
             rule("--to", "-o", to="pias", output="-/gz/zst/parquet"),
-            rule(why="another format", input="urls.txt", format="combined"),
             rule(why="both limit the same", strict="yes", max_rejects=...),
         ]
     both = [

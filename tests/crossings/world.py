@@ -1,6 +1,7 @@
 """The folder in which a crossing runs: its inputs, what is in the way, its settings."""
 
 import gzip
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from typing import Final
 import polars as pl
 
 from crossings.pairs import Case
-from crossings.table import COMMANDS
+from crossings.table import COMMANDS, READING
+from logreplay.core.record import CORE_COLUMNS
 from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 
@@ -31,8 +33,12 @@ def fails(request):
     return request
 """
 _SETTINGS: Final = 'timeout = "2s"\nmatch = ["/"]\n'
-FOLDERS: Final = ("sweep", "find", "duet")
+FOLDERS: Final = ("sweep", "find", "duet", "inspect", "plan")
 """Commands whose result is a folder."""
+_FIRST: Final = {"inspect": "report.html", "plan": "plan.json"}
+"""A file of the result of a command that has no result log."""
+MADE: Final = "made"
+"""The folder of a search that was made before."""
 OLD: Final = b"an older result\n"
 
 
@@ -100,10 +106,13 @@ def make_world(case: Case, folder: Path, authority: bytes, client: Mapping[str, 
     os.mkfifo(folder / "pipe.log")
     env = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "verysecretkey"}
     if case.choice["settings"] == "file":
-        (folder / "logreplay.toml").write_text('[convert]\nmatch = "/"\n' if case.command == "convert" else _SETTINGS)
+        settings = f'[{case.command}]\nmatch = "/"\n' if case.command in READING else _SETTINGS
+        (folder / "logreplay.toml").write_text(settings)
     elif case.choice["settings"] == "variables":
         env |= {f"LOGREPLAY_{case.command.upper()}_EXCLUDE": "nothing like it"}
     _old_result(case, folder)
+    if case.command == "plan":
+        _made_before(folder)
     for name in ("tmp", "home"):
         (folder / name).mkdir()
     inputs = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
@@ -114,6 +123,26 @@ def output_of(case: Case) -> str:
     """The name of the result; empty where none is said, or it is standard output."""
     words = COMMANDS[case.command]["output"][case.choice["output"]].split()
     return words[-1] if words and words[-1] != "-" else ""
+
+
+def old_file(case: Case) -> str:
+    """A file that a folder as result has, by its path in the folder of the crossing."""
+    return f"{output_of(case)}/{_FIRST.get(case.command, 'results.csv')}"
+
+
+def _made_before(folder: Path) -> None:
+    """Write the folder of a search, as far as a plan reads it, and a forecast."""
+    made = folder / MADE
+    made.mkdir()
+    bounds = [{"statistic": "p99", "limit": 0.3}, {"statistic": "errors", "limit": 0.01}]
+    slo = {"found": True, "rate": 3.0, "range": [2.5, 3.5], "high": 4.0, "unit": "requests/s", "held_s": 50.0}
+    summary = {"verdict": "VALID", "slo": {**slo, "sentence": "", "bounds": bounds}}
+    (made / "summary.json").write_text(json.dumps(summary | {"options": {"methods": ["GET", "HEAD", "POST"]}}))
+    (made / "results.csv").write_text(",".join(CORE_COLUMNS) + "\n")
+    (made / "routes.csv").write_text("rate,route,requests\n3,/page/{}?n={},70\n3,/caf%C3%A9/{}?a={}&c={},10\n")
+    (made / "steps.csv").write_text("rate,mean\n3,0.02\n")
+    rates = "".join(f"2026-12-01T00:00:{second:02},{second % 7}\n" for second in range(60))
+    (folder / "december.csv").write_text(f"time,rate\n{rates}")
 
 
 def summary_of(case: Case) -> str:
@@ -127,7 +156,7 @@ def _old_result(case: Case, folder: Path) -> None:
         return
     if case.command in FOLDERS:
         (folder / name).mkdir()
-        (folder / name / "results.csv").write_bytes(OLD)
+        (folder / old_file(case)).write_bytes(OLD)
     else:
         (folder / name).write_bytes(OLD)
     if summary := summary_of(case):
