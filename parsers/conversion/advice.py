@@ -14,6 +14,8 @@ _BETTER_STAMPS = {
 
 SCRAMBLED = 0.01
 """Share of rows going back in time above which the user is told."""
+_OFFSETS = 6
+"""Offsets that are named."""
 
 
 def notes(
@@ -55,6 +57,11 @@ def notes(
         found.append(
             f"{number_of(intake.naive, 'time stamp has no zone and is', 'time stamps have no zone and are')} read as "
             "UTC; give the zone with --timezone"
+        )
+    if intake.report.converted and len(intake.offsets) > 1:
+        found.append(
+            f"the times have several offsets from UTC, {', '.join([*intake.offsets][:_OFFSETS])}: the clock of the "
+            "server was changed, or the log is of several zones"
         )
     if intake.report.converted and intake.http3:
         found.append(

@@ -5,6 +5,7 @@ opened when its time is reached, so any number of rotated files needs the memory
 """
 
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -26,12 +27,28 @@ from logreplay.parsers.formats.format import Format
 from logreplay.parsers.lines import clean_lines
 from logreplay.parsers.lines.csv_lines import Lines, rendered
 
+_OFFSET: Final = re.compile(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})? ?([+-]\d\d:?\d\d)(?!\d)")
 Progress = Callable[[int, int, int], None]
 """Called with bytes read, bytes in all (0: not known) and lines read."""
 
 Keep = Callable[[str, int, str, bytes, bool], None]
 """Called with file, line number, reason and the bytes of a line that became no row, and whether these are all bytes. If
 not, it is called again with the next ones, without a reason."""
+
+
+def offsets_in(data: bytes, stamps: int) -> list[str]:
+    """The offsets from UTC in a block of lines, as they are written: ``+0100``, ``+02:00``; few lines have others.
+
+    Args:
+        data: the lines.
+        stamps: in them; so many with the first offset need no second look.
+    """
+    first = _OFFSET.search(data)
+    if not first:
+        return []
+    if data.count(first[1]) >= stamps:
+        return [first[1].decode()]
+    return [text.decode() for text in dict.fromkeys(_OFFSET.findall(data))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +112,7 @@ class LogReader:
         fine: finest resolution of the stamps seen, seconds.
         naive: stamps that carried no zone.
         http3: times that HTTP/3 was named.
+        offsets: offsets of the stamps from UTC, as the log writes them.
         backwards: rows that stand more than the longest duration before an earlier one of their file.
         columns: of the CSV, behind date and time; empty: `rows` are wanted, not `lines`.
         unsure: logs whose first stamp is in an hour that the clock ran through twice, and may be of either pass.
@@ -111,6 +129,7 @@ class LogReader:
     fine: float = 1.0
     naive: int = 0
     http3: int = 0
+    offsets: dict[str, None] = field(default_factory=dict)
     backwards: int = 0
     columns: Sequence[str] = ()
     unsure: list[str] = field(default_factory=list)
@@ -170,6 +189,7 @@ class LogReader:
         report.converted += parsed.rows.height
         self.naive += parsed.naive
         self.http3 += block.data.count(b"HTTP/3")
+        self.offsets |= dict.fromkeys(offsets_in(block.data, parsed.rows.height))
         if block.part:
             self._account_part(source, block)
         elif parsed.refusals:

@@ -242,3 +242,14 @@ def test_a_log_that_cannot_be_read_leaves_no_folder(
     Path("access.log").write_text("a line\n")
     assert run(["inspect", *words, "-o", "out/deep"]) == 1
     assert [each.name for each in tmp_path.iterdir()] == ["access.log"]
+
+
+def test_a_clock_that_was_changed_within_the_log_is_told(logreplay: Logreplay, tmp_path: Path) -> None:
+    lines = [
+        f'192.0.2.1 - - [29/Mar/2026:{hour:02}:30:00 {offset}] "GET /{hour} HTTP/1.1" 200 1 "-" "curl"\n'
+        for hour, offset in ((0, "+0100"), (1, "+0100"), (3, "+0200"), (4, "+0200"))
+    ]
+    (tmp_path / "access.log").write_text("".join(lines))
+    done = logreplay("inspect", tmp_path / "access.log", "--timezone", "Europe/Berlin")
+    assert "note           the times have several offsets from UTC, +0100, +0200" in done.stdout
+    assert "2026-03-29 00:30:00 to 2026-03-29 04:30:00 Europe/Berlin" in done.stdout

@@ -6,7 +6,7 @@ from typing import Any
 
 from logreplay.parsers.conversion.advice import notes
 from logreplay.parsers.conversion.detect import Detection
-from logreplay.parsers.conversion.ingest import LogReader
+from logreplay.parsers.conversion.ingest import LogReader, offsets_in
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.formats.builtin import FORMATS
@@ -47,6 +47,23 @@ def test_the_note_of_a_format_is_given_once_and_not_where_the_user_said_the_unit
 def test_lines_of_http3_are_counted_with_what_is_sent_instead() -> None:
     assert "1,234 lines name HTTP/3, which logreplay does not speak: their requests are sent as" in said(http3=1234)
     assert "HTTP/3" not in said()
+
+
+def test_several_offsets_of_the_stamps_are_named() -> None:
+    assert "several offsets from UTC, +0100, +0200: the clock of the server was changed" in said(
+        offsets={"+0100": None, "+0200": None}
+    )
+    assert "offsets" not in said(offsets={"+0100": None})
+
+
+def test_offsets_are_found_in_any_notation_and_in_every_line_of_a_block() -> None:
+    clf = b'a - - [05/Jan/2026:12:00:0%d %s] "GET /?t=12:00:00+0900 HTTP/1.1" 200 1\n'
+    same = b"".join(clf % (at, b"+0100") for at in range(9))
+    assert offsets_in(same, 9) == ["+0100"]
+    assert offsets_in(same + clf % (9, b"-0530"), 10)[:1] == ["+0100"]
+    assert "-0530" in offsets_in(same + clf % (9, b"-0530"), 10)
+    assert offsets_in(b'{"time":"2026-01-05T12:00:00.123456+02:00"}\n', 1) == ["+02:00"]
+    assert offsets_in(b"2026-01-05 12:00:00 GET /\n", 1) == []
 
 
 def test_stamps_without_a_zone_are_counted_unless_the_user_said_the_zone() -> None:
