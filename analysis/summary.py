@@ -123,8 +123,9 @@ def last_stable(steps: pl.DataFrame) -> int | None:
 def step_names(steps: pl.DataFrame, summary: Mapping[str, Any]) -> dict[int, str]:
     """Return the name of each step by its label, in order of rate: ``250/s``, ``250/s, trial 2``, ``8 users``.
 
-    Steps that are stretches of a recorded log are called windows.
+    Steps that are stretches of a recorded log are called windows. The trials of a search have their own numbers.
     """
+    searched = isinstance(summary.get("slo"), Mapping)
     again = "window" if "windows" in (finding["code"] for finding in summary["findings"]) else "trial"
     users = {row["step"]: row["users"] for row in summary.get("users", {}).get("steps", []) if "step" in row}
     labels: dict[str, list[int]] = {}
@@ -134,7 +135,7 @@ def step_names(steps: pl.DataFrame, summary: Mapping[str, Any]) -> dict[int, str
         name = f"{rate:.4g}/s" if count is None else number_of(count, "user")
         labels.setdefault(name, []).append(label)
     return {
-        label: name if len(trials) == 1 else f"{name}, {again} {number}"
+        label: f"{name}, trial {label + 1}" if searched else name if len(trials) == 1 else f"{name}, {again} {number}"
         for name, trials in labels.items()
         for number, label in enumerate(trials, 1)
     }

@@ -252,4 +252,4 @@ def _doubt(ran: "Ran") -> str:
     vitals = ran.evidence.vitals
     if vitals.waited <= _BUSY * vitals.seconds:
         return ""
-    return f"this machine waited {vitals.waited / vitals.seconds:.0%} of the time for a CPU that others used"
+    return f"this machine waited {100 * vitals.waited / vitals.seconds:.0f} % of the time for a CPU that others used"

@@ -54,5 +54,5 @@ async def cpu_contention(seconds: float = 1.0) -> str:
         return ""
     if share <= TOO_BUSY:
         return ""
-    seen = f"others used {share:.0%} of this machine's processors while nothing was sent"
+    seen = f"others used {100 * share:.0f} % of this machine's processors while nothing was sent"
     return f"{seen}: they slow a target that runs here"

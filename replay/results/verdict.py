@@ -284,7 +284,7 @@ def _why_late(seen: RunEvidence) -> str:
         return f"it did not run for {vitals.longest_pause:.2g} s"
     if vitals.loop_share > _BUSY:
         return (
-            f"it used {vitals.loop_share:.0%} of its core; lower the rate, "
+            f"it used {100 * vitals.loop_share:.0f} % of its core; lower the rate, "
             "or use more processes with --workers; logreplay calibrate measures the rate that this machine can send"
         )
     if read_late:

@@ -54,7 +54,8 @@ def test_the_report_of_a_search_has_its_trials_after_its_answer_and_before_its_p
     page = html.html(analyse(write_results(tmp_path, (100, 200, 400), 4), About(more=searched())))
     places = [page.index(text) for text in ("<h1>", "<h2>Trials</h2>", '<section class="pictures">')]
     assert places == sorted(places)
-    assert "void: the machine was busy" in page
+    assert '<span class="void">void</span>: the machine was busy</td>' in page
+    assert ">100/s, trial 1<" in page  # the steps have the same numbers
 
 
 def test_the_trials_of_a_search_for_users_have_numbers_of_users(tmp_path: Path) -> None:

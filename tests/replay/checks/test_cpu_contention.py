@@ -32,4 +32,4 @@ def test_processes_that_never_rest_are_noticed() -> None:
             busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
             stack.callback(busy.kill)
         said = asyncio.run(cpu_contention(0.5))
-    assert re.match(r"others used \d+% of this machine's processors while nothing was sent: ", said)
+    assert re.match(r"others used \d+ % of this machine's processors while nothing was sent: ", said)

@@ -170,7 +170,7 @@ def test_a_finding_says_what_was_seen_and_what_helps() -> None:
     busy = evidence(lag_p95=0.2, lag_p99=0.3, vitals=ProcessLoad(seconds=10, loop=9.5, process=9.9))
     (finding,) = judge(busy).findings
     assert finding.text == (
-        "requests were started late: lag p95 201 ms, p99 300 ms; it used 95% of its core; lower the rate, "
+        "requests were started late: lag p95 201 ms, p99 300 ms; it used 95 % of its core; lower the rate, "
         "or use more processes with --workers; logreplay calibrate measures the rate that this machine can send"
     )
     (missed,) = judge(evidence(seconds=11)).findings
