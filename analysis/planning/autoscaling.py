@@ -107,6 +107,11 @@ def pods_over(seconds: Ints, counts: Ints, target: ScalingTarget, factor: float,
     return np.asarray(np.where(at < 0, asked[0], served))
 
 
+def shortest(reaction: float) -> int:
+    """Seconds of the shortest log that has a target, for a reaction time in seconds."""
+    return SYNC_S * (math.ceil(reaction / SYNC_S) + _BINS) + 1
+
+
 def _load(seconds: Ints, counts: Ints) -> Floats:
     """Requests/s of the last window, each period of the controller."""
     bins = np.bincount((seconds - seconds[0]) // SYNC_S, counts)

@@ -10,7 +10,7 @@ from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.rates import HOUR
 from logreplay.analysis.demand.wording import span
 from logreplay.analysis.planning import demand_range
-from logreplay.analysis.planning.autoscaling import ScalingTarget, scaling_target
+from logreplay.analysis.planning.autoscaling import ScalingTarget, scaling_target, shortest
 from logreplay.analysis.planning.demand_range import DemandRange
 from logreplay.analysis.planning.forecast import Forecast, minute_over
 from logreplay.analysis.planning.machines import Machines, Reserve, machines, of_week
@@ -55,7 +55,8 @@ class MachinePlan:
             hours of the week that the log covers; empty: see ``no_week``.
         no_week: why there is no plan by the hour; empty if there is one.
         mix: the difference between the peak's requests and those that were sent; None: it cannot be known.
-        scaling: the target of an autoscaler; None: not asked for, or the log is too short.
+        scaling: the target of an autoscaler; None: not asked for, or see ``no_scaling``.
+        no_scaling: why there is no target; empty if there is one, or none was asked for.
     """
 
     profile: LogProfile
@@ -69,6 +70,7 @@ class MachinePlan:
     no_week: str = ""
     mix: MixChange | None = None
     scaling: ScalingTarget | None = None
+    no_scaling: str = ""
 
     @property
     def window(self) -> str:
@@ -106,7 +108,7 @@ def plan(
     wanted = demand_range.demand(profile, factor)
     found = {name: machines(each, supply, reserve) for name, each in wanted.items()}
     hours, why = _hours(profile, growth, factor)
-    target = None
+    target, no_target = None, ""
     if reaction is not None:
         seconds = profile.seconds
         target = scaling_target(
@@ -118,9 +120,15 @@ def plan(
             reaction=reaction,
             most=found["minute" if "minute" in found else "second"].high,
         )
+        if target is None:
+            no_target = (
+                f"the log is {span(profile.span)} long; a target for a reaction within {reaction:g} s needs "
+                f"{shortest(reaction):,} s at least"
+            )
     return MachinePlan(
         profile=profile, growth=growth, factor=factor, demand=wanted, supply=supply, reserve=reserve, machines=found,
         week=of_week(hours, supply, reserve), no_week=why, mix=mix, scaling=target,
+        no_scaling=no_target,
     )  # fmt: skip
 
 

@@ -46,6 +46,8 @@ def sentences(plan: MachinePlan) -> Iterator[tuple[str, str]]:
     yield from _week(plan)
     if plan.scaling:
         yield "autoscaling", scaling_sentence(plan.scaling, plan)
+    elif plan.no_scaling:
+        yield "autoscaling", f"no target: {plan.no_scaling}"
     yield "not covered", "; ".join(_not_covered(plan))
 
 
@@ -53,11 +55,11 @@ def scaling_sentence(target: ScalingTarget, plan: MachinePlan) -> str:
     """The settings of an autoscaler in words."""
     in_flight = f", or {target.concurrency:.3g} requests in flight per pod" if target.concurrency else ""
     text = (
-        f"target {show_rate(target.rate)}/s per pod{in_flight}, {target.least} to {target.most} pods, "
+        f"target {show_rate(target.rate)}/s per pod{in_flight}, {target.least} to {number_of(target.most, 'pod')}, "
         f"{target.mean:.3g} on average"
     )
     if target.at is None:
-        return f"{text}: {number_of(target.least, 'pod')} carry the whole log"
+        return f"{text}: {number_of(target.least, 'pod carries', 'pods carry')} the whole log"
     return (
         f"{text}: the load rises to {target.rise:.3g} times within {target.reaction:g} s, at "
         f"{when(target.at, plan.profile.zone)}, and an autoscaler acts only when the mean of {WINDOW_S} s is "
@@ -99,6 +101,7 @@ def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
             "mean": scaling.mean, "rise": scaling.rise, "reaction_s": scaling.reaction,
             "at": None if scaling.at is None else _iso(scaling.at),
         },
+        "no_autoscaling": plan.no_scaling or None,
         "proofs": [proof_dict(each) for each in proofs],
         "not_covered": list(_not_covered(plan)),
     }  # fmt: skip
@@ -192,7 +195,7 @@ def _reserve(plan: MachinePlan) -> Iterator[str]:
     if plan.reserve.headroom:
         yield f"{_percent(plan.reserve.headroom)} of each kept free"
     if plan.reserve.survive:
-        yield f"{plan.reserve.survive} of them lost"
+        yield f"{plan.reserve.survive} of which may be lost"
 
 
 def _percent(share: float) -> str:

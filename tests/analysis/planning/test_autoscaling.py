@@ -14,6 +14,7 @@ from logreplay.analysis.planning.autoscaling import (
     ScalingTarget,
     pods_over,
     scaling_target,
+    shortest,
 )
 from logreplay.analysis.statistics.quantiles import Ints
 
@@ -93,3 +94,15 @@ def test_the_pods_that_serve_are_those_asked_for_a_reaction_before() -> None:
     assert pods[1200 + 59] == 1  # the load rises, and nobody serves it yet
     assert pods[1200 + WINDOW_S + 60 + SYNC_S] == 3
     assert set(pods.tolist()) <= {1, 2, 3}
+
+
+@pytest.mark.parametrize("reaction", [1.0, 15.0, 90.0, 100.0])
+def test_the_shortest_log_with_a_target_is_known(reaction: float) -> None:
+    def has_target(span: int) -> bool:
+        seconds = np.arange(span)
+        counts = np.full(span, 5)
+        found = scaling_target(seconds, counts, factor=1.0, carries=3.0, mean=None, reaction=reaction, most=4)
+        return found is not None
+
+    assert has_target(shortest(reaction))
+    assert not has_target(shortest(reaction) - 1)

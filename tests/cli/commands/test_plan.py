@@ -191,6 +191,16 @@ def test_a_log_shorter_than_a_day_has_a_cost(logreplay: Logreplay, tmp_path: Pat
     assert "cost              252.00 a week for 3 machines\n" in out
 
 
+def test_a_log_too_short_for_an_autoscaler_has_no_target_and_says_why(logreplay: Logreplay, tmp_path: Path) -> None:
+    log = access_log(tmp_path / "short.log", days=0)
+    found = searched(tmp_path / "s")
+    _, out, _ = logreplay("plan", log, "--from", found, "--reaction", "90s")
+    assert "no target: the log is 60 s long; a target for a reaction within 90 s needs 151 s at least" in out
+    told = json.loads(logreplay("plan", log, "--from", found, "--reaction", "90s", "--json")[1])
+    assert told["autoscaling"] is None
+    assert "60 s" in told["no_autoscaling"]
+
+
 def test_the_page_on_files_names_each_key_of_its_json(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "files.md").read_text()
     named = {*re.findall(r"`(\w+)`", page.partition("\n## plan --json\n")[2].partition("\n## ")[0])}
