@@ -144,8 +144,9 @@ def lacking(
     count = 0
     for frame in source.batches(("op", *columns)):
         sent = frame.filter(pl.col("op").is_in(methods))
-        own = [name for name in frame.columns if (header_name(name) or name).lower() == rendered.lower()]
-        values = sent.select(*{*own, *columns}) if value is None else sent.select(*own, value.alias("value"))
+        brought = {name for name in frame.columns if (header_name(name) or name).lower() == rendered.lower()}
+        made = columns if value is None else (value.alias("value"),)
+        values = sent.select(*(brought - {*columns}), *made)
         if any(column.is_not_null().any() for column in values):
             return 0
         count += sent.height
