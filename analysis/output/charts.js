@@ -98,7 +98,8 @@
       u.ctx.font = `${12 * devicePixelRatio}px system-ui`;
       const before = middle > x0 + width / 2;  // on the side that has more room
       const named = `${name} ~${figure(at < 20 ? at : Math.round(at))}${unit}`;
-      const ranged = `${named} (${figure(low)}–${figure(high)})`;
+      const end = (value) => value.toLocaleString("en", value < 999.5 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 });
+      const ranged = `${named} (${end(low)}–${end(high)})`;  // as in the sentence above
       const gap = 5 * devicePixelRatio;
       const room = (before ? middle - x0 : x0 + width - middle) - 2 * gap;
       const text = u.ctx.measureText(ranged).width < room ? ranged : named;

@@ -210,7 +210,7 @@ def capacity(
     seen = _seen(valid, found, percentile, unmeasured)
     if found.likely > room:
         seen += f"; {near}, of which {100 * NEAR:g} % are kept free"
-        seen += " (both are estimates: the range reaches above it)" * ((found.high or 0.0) > (limit or math.inf))
+        seen += " (both are estimates: the range ends there or above)" * ((found.high or 0.0) > (limit or math.inf))
     return replace(answer, sentence=_numbers(answer, f"{tps:g}/s with {bound}{spare}") + seen + unjudged + remarks)
 
 

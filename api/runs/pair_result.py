@@ -167,5 +167,6 @@ class EndedDuet:
         ]
         title = f"{call.baseline} and {call.candidate}"
         times = pair_answers.time_rows(found)
-        sentences = [each for each in (found.sentence, *found.notes, found.not_covered) if each]
+        answer = "; ".join(each for each in (self.health.sentence, found.sentence) if each)
+        sentences = [each for each in (answer, *found.notes, found.not_covered) if each]
         pair_answers.write(folder, title, sentences, times, differences, facts)

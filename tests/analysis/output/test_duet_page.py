@@ -35,6 +35,13 @@ def test_nothing_of_a_target_is_markup_and_no_secret_is_shown(tmp_path: Path) ->
         assert "othersecret" not in text
 
 
+def test_the_answer_stands_above_the_facts_and_the_notes_below() -> None:
+    page = html("a and b", ["slower by 5.0%", "p99 is not compared"], [], None, [("log", "access.csv")])
+    places = [page.index(text) for text in ("<h1>", "slower by 5.0%", "access.csv", "p99 is not compared")]
+    assert places == sorted(places)
+    assert page.count("slower by 5.0%") == 1
+
+
 def test_example_pairs_stand_side_by_side(tmp_path: Path) -> None:
     page = html("a and b", [], [], differences())
     assert page.count("<details") == 2

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 import simulate
 from logreplay.analysis.analyze import Analysis, analyse
+from logreplay.analysis.format_time import show_range
 from logreplay.analysis.output import pictures
 from logreplay.analysis.output.plots import hockey_stick, single_run
 from simulate import SimulatedQueue
@@ -64,7 +65,7 @@ def test_the_legend_has_saturation_and_onset_with_their_ranges_in_two_colours(sw
     ax = pictures.draw(axes(), sweep, "hockeystick")
     marks = {str(line.get_label()).split()[0]: line for line in ax.get_lines() if "~" in str(line.get_label())}
     for name, bend in (("saturation", sweep.verdict.saturation), ("onset", sweep.verdict.onset)):
-        assert f"({bend.low:.4g}–{bend.high:.4g}/s)" in str(marks[name].get_label())
+        assert f"({show_range(bend.low, bend.high)}/s)" in str(marks[name].get_label())
     assert marks["saturation"].get_color() != marks["onset"].get_color()
     assert marks["saturation"].get_linestyle() != marks["onset"].get_linestyle()
 
