@@ -1,0 +1,94 @@
+"""A plan counts every hour once where clocks change, and says what it may of short, broken and partial logs."""
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+import pytest
+
+from logreplay.analysis.demand.rates import HOUR, MINUTE
+from logreplay.analysis.planning import demand_range
+from logreplay.analysis.planning.machines import Machines, Reserve
+from logreplay.analysis.planning.plan import DemandGrowth, MachinePlan, plan
+from logreplay.analysis.planning.supply import NoAnswer
+from logreplay.analysis.statistics.quantiles import Ints
+
+from .test_demand_range import DAY, MONDAY, WEEK, profile
+from .test_machines import supply
+
+
+def planned(starts: Ints, zone: str = "UTC") -> MachinePlan:
+    """The plan of a log, for machines that carry 10 requests/s each."""
+    return plan(profile(starts, zone), supply(10.0, 10.0, 10.0), DemandGrowth(), Reserve())
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize("begins", [datetime(2026, 3, 23, tzinfo=BERLIN), datetime(2026, 10, 19, tzinfo=BERLIN)])
+def test_no_hour_is_lost_or_doubled_where_the_clock_changes(begins: datetime) -> None:
+    """The first of the two weeks ends with the change, on Sunday at 02:00 or 03:00."""
+    first = int(begins.timestamp())
+    clock = [datetime.fromtimestamp(first + hour * HOUR, UTC).astimezone(BERLIN) for hour in range(14 * 24)]
+    rates = [60 if each.hour == 12 else 20 for each in clock]
+    hours = [first + hour * HOUR + np.arange(0, HOUR, MINUTE).repeat(rate) for hour, rate in enumerate(rates)]
+    table = planned(np.concatenate(hours), "Europe/Berlin").week
+    assert table.select("day", "hour").is_unique().all()
+    assert table.height == 7 * 24
+    assert table.filter(pl.col("rate") == 1)["hour"].to_list() == [12] * 7
+    assert table["rate"].n_unique() == 2
+
+
+def test_the_forecast_of_an_hour_that_comes_twice_or_not_at_all_is_that_of_its_weeks() -> None:
+    first = int(datetime(2026, 10, 5, tzinfo=BERLIN).timestamp())
+    table = demand_range.by_hour(profile(np.arange(first, first + 4 * WEEK + HOUR + 1, MINUTE), "Europe/Berlin"))
+    assert table.height == 7 * 24
+    assert table["rate"].unique().to_list() == [1 / MINUTE]
+
+
+def test_a_part_of_an_hour_at_either_end_takes_nothing_from_the_whole_hours() -> None:
+    starts = np.arange(MONDAY + 10 * HOUR - 10, MONDAY + DAY + 12 * HOUR + 10)
+    week = planned(starts).week
+    partial = week.filter((pl.col("day") == 0) & (pl.col("hour") == 9))
+    assert partial["rate"].item() == pytest.approx(10 / MINUTE)
+    assert week.filter(pl.col("rate") == 1).height == week.height - 2
+
+
+def test_a_gap_is_no_demand_and_no_chance() -> None:
+    whole = np.arange(MONDAY, MONDAY + 2 * DAY)
+    broken = whole[(whole < MONDAY + 5 * HOUR) | (whole >= MONDAY + 9 * HOUR)]
+    one, two = (demand_range.demand(profile(each))["minute"] for each in (whole, broken))
+    assert two == one
+    assert planned(broken).week.filter(pl.col("rate") == 0)["hour"].to_list() == [5, 6, 7, 8]
+
+
+def test_a_log_that_ends_in_its_peak_is_planned_for_the_peak_so_far() -> None:
+    starts = np.concatenate(
+        [np.arange(MONDAY, MONDAY + DAY), np.repeat(np.arange(MONDAY + DAY, MONDAY + DAY + 90), 35)]
+    )
+    found = planned(starts)
+    assert found.demand["minute"].rate == 35
+    assert found.number.number == 4
+
+
+def test_a_log_of_ten_lines_has_a_wide_range() -> None:
+    found = planned(MONDAY + 30 * np.arange(10))
+    wanted = found.demand["minute"]
+    assert wanted.low == 0 < wanted.rate < 1.5 * wanted.rate < wanted.high
+    assert found.number == Machines(1, 1, 1)
+    assert "needs a day at least" in found.no_week
+
+
+def test_a_log_of_a_day_has_its_own_hours_only() -> None:
+    assert planned(np.arange(MONDAY, MONDAY + DAY)).week["day"].unique().to_list() == [0]
+    shorter = planned(np.arange(MONDAY, MONDAY + DAY - 1))
+    assert shorter.week.is_empty()
+    assert "needs a day at least" in shorter.no_week
+
+
+def test_requests_of_one_minute_are_planned_by_the_second_or_minute() -> None:
+    assert planned(np.repeat(MONDAY + np.arange(60), 25)).number.number == 3
+    assert planned(np.repeat(MONDAY + np.arange(30), 25)).window == "second"
+    with pytest.raises(NoAnswer, match="all 50 requests of the log are in one second"):
+        planned(np.full(50, MONDAY))
