@@ -159,7 +159,10 @@ def _hour_by(plan: MachinePlan) -> str:
     if plan.growth.forecast and plan.growth.forecast.hourly:
         return " by the forecast"
     if weeks(plan.profile) >= WEEKS:
-        return f" in its busiest minute of the clock (median of the last {WEEKS} weeks)"
+        return (
+            f" in its busiest minute of the clock (median of the last {WEEKS} weeks; the range from the "
+            f"least to the most of them holds the next week in about {WEEKS - 1} of {WEEKS + 1})"
+        )
     return " in its busiest minute of the clock"
 
 
@@ -167,6 +170,8 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
     supply = plan.supply
     if weeks(plan.profile) < _WEEKS_FOR_RANGE:
         yield "how weeks differ: the log has not two whole weeks, and the range of demand is that of chance only"
+    else:
+        yield "events that the log does not show, such as a sale"
     if supply.held_s:
         yield f"what a machine does after more than {supply.held_s:.0f} s at its rate"
     yield "anything that the machines share, such as a database: measure two machines once"

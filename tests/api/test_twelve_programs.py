@@ -1,4 +1,4 @@
-"""The programs of the page on Python, each in a script, a thread, a running loop and a notebook.
+"""The programs of the page on Python, each in a script, in a running loop of another thread, and in a notebook.
 
 That of a Dask client of the program is in `test_programs`: Dask itself wants a script with a guard.
 """
@@ -110,10 +110,8 @@ async def in_a_loop():
         if (waiting := run(source)) is not None:
             await waiting
 
-if sys.argv[1] == "loop":
-    asyncio.run(in_a_loop())
-elif sys.argv[1] == "thread":
-    thread = threading.Thread(target=one_after_the_other)
+if sys.argv[1] == "thread":
+    thread = threading.Thread(target=lambda: asyncio.run(in_a_loop()))
     thread.start()
     thread.join()
 else:
@@ -132,7 +130,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", ["script", "thread", "loop"])
+@pytest.mark.parametrize("setting", ["script", "thread"])
 def test_the_programs_run_in_a(setting: str, folder: Path) -> None:
     (folder / "programs.json").write_text(json.dumps([PREPARED, *PROGRAMS.values()]))
     (folder / "driver.py").write_text(DRIVER)
