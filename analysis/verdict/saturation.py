@@ -315,15 +315,15 @@ def _one_percent_errors(usable: pl.DataFrame, first: int) -> float:
     """The rate at which 1 % fail: at most what the first failing step answered, if more than was carried before.
 
     Between the last good step and that one the share is taken to grow exponentially, as that of a queue with a limit.
-    Where the failing step answered less than the last good one, the target collapsed at a rate that nothing shows.
+    Where the failing step answered less than the last good one, the target collapsed: then it is half-way between both.
     """
     ends = usable[first - 1 : first + 1]
     shares = np.maximum(ends["errors"].to_numpy(), 0.5) / ends["scheduled"].to_numpy()
     rates = ends["rate"].to_numpy()
+    if (answered := float(_good(ends)[1])) < rates[0]:
+        return float(rates.mean())
     limit = ERROR_SHARE + usable["error_base"][first]
-    rate = float(np.interp(math.log(limit), np.log(np.maximum.accumulate(shares)), rates))
-    answered = _good(ends)[1]
-    return min(rate, answered) if answered >= rates[0] else rate
+    return min(float(np.interp(math.log(limit), np.log(np.maximum.accumulate(shares)), rates)), answered)
 
 
 def _capacities(usable: pl.DataFrame, first: int) -> list[float]:
