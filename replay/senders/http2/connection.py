@@ -58,10 +58,8 @@ class Http2Connection(asyncio.Protocol):
         state = self.state
         if state.retired:
             return 0
-        limit, waiting = state.limit, len(self.waiting)
-        room = (limit if limit < most else most) - len(state.streams) - waiting
-        left = state.most - state.began - waiting
-        return room if room < left else left
+        limit = state.limit
+        return (limit if limit < most else most) - len(state.streams) - len(self.waiting)
 
     @property
     def unused(self) -> bool:
@@ -172,3 +170,12 @@ class Http2Connection(asyncio.Protocol):
         """Close the connection."""
         if self._transport and not self._transport.is_closing():
             self._transport.abort() if self.state.dead and not self.state.out else self._transport.close()
+
+
+class BudgetedConnection(Http2Connection):
+    """A connection that carries a limited number of streams in all."""
+
+    __slots__ = ()
+
+    def room(self, most: float) -> float:
+        return min(super().room(most), self.state.most - self.state.began - len(self.waiting))
