@@ -21,8 +21,8 @@ WEEK_S: Final = 7 * 24 * HOUR
 WEEKS: Final = 4
 """The last so many weeks are the forecast of each hour of the week: the median of them, from the least to the most."""
 _CONFIDENCE: Final = 0.9
-_CHOSEN: Final = 2.5
-"""Standard deviations by which the busiest of some hundred equal windows is above their mean, by chance."""
+_CHOSEN: Final = 4.0
+"""Standard deviations by which the busiest of some ten thousand equal windows is above their mean, by chance."""
 _NEXT: Final = 1.0
 """Standard deviations by which the busiest of as many other windows may be above it."""
 _LEAST_WINDOWS: Final = 10
@@ -65,7 +65,7 @@ def demand(profile: LogProfile, factor: float = 1.0) -> Mapping[str, DemandRange
         chance = math.sqrt(peak.requests * burstiness(seconds, counts, min(length, MINUTE))) / length
         change = spread(weekly_peaks(seconds, counts, length))
         low = min(max(peak.rate - _CHOSEN * chance, 0.0), peak.rate / change)
-        found[name] = DemandRange(peak.rate, low, max(peak.rate + _NEXT * chance, peak.rate * change)).times(factor)
+        found[name] = DemandRange(peak.rate, low, peak.rate * change + _NEXT * chance).times(factor)
     return found
 
 
@@ -74,10 +74,20 @@ def burstiness(seconds: Ints, counts: Ints, unit: int) -> float:
 
     It is the index of dispersion, without the course of the hour, by which busy minutes differ far more than by chance.
     """
-    inside = np.bincount((seconds - seconds[0]) // unit, counts)[: (seconds[-1] - seconds[0] + 1) // unit]
-    if len(inside) < _LEAST_WINDOWS:
+    whole = int(seconds[-1] - seconds[0] + 1) // unit
+    if whole < _LEAST_WINDOWS:
         return 1.0
-    return max(float(np.square(np.diff(inside)).mean() / 2 / inside.mean()), 1.0)
+    at = (seconds - seconds[0]) // unit
+    at, counts = at[at < whole], counts[at < whole]
+    begins = np.flatnonzero(np.diff(at, prepend=-1))
+    inside, near = np.add.reduceat(counts, begins).astype(np.float64), np.diff(at[begins]) == 1
+    apart = ~near  # a window beside empty ones differs from these by all of it
+    squares = (
+        np.square(np.diff(inside))[near].sum()
+        + np.square(inside[:-1])[apart].sum()
+        + np.square(inside[1:])[apart].sum()
+    )
+    return max(float(squares / 2 / inside.sum()), 1.0)
 
 
 def weeks(profile: LogProfile) -> int:

@@ -130,3 +130,18 @@ def test_bursts_are_chance(index: int) -> None:
 
 def test_a_few_windows_are_taken_for_poisson() -> None:
     assert demand_range.burstiness(MONDAY + np.arange(300), np.arange(300) ** 2, MINUTE) == 1.0
+
+
+@given(st.integers(0, 1000), st.sampled_from([0.02, 0.5, 5.0]), st.sampled_from([1, MINUTE]))
+def test_the_chance_of_a_sparse_log_counts_its_empty_windows(seed: int, rate: float, unit: int) -> None:
+    counts = np.random.default_rng(seed).poisson(rate, 3000)
+    counts[[0, -1]] += 1
+    seconds = np.flatnonzero(counts)
+    inside = np.add.reduceat(counts, np.arange(0, 3000, unit))
+    expected = max(np.square(np.diff(inside)).sum() / 2 / inside.sum(), 1.0)
+    assert demand_range.burstiness(MONDAY + seconds, counts[seconds], unit) == pytest.approx(expected)
+
+
+def test_one_line_of_1970_takes_no_memory_for_the_years_after_it() -> None:
+    seconds = np.concatenate([[0], MONDAY + np.arange(1000)])
+    assert demand_range.burstiness(seconds, np.ones(1001, np.int64), 1) == 1.0
