@@ -7,6 +7,8 @@ from typing import Final
 
 import polars as pl
 
+from logreplay.analysis.input.routes import OTHER
+
 LIMIT: Final = 0.1
 """Share of the peak's requests, beyond chance, that may be others than those sent; a plan is refused above it."""
 NAMED: Final = 0.03
@@ -45,6 +47,7 @@ def mix_change(peak: pl.DataFrame, sent: pl.DataFrame, methods: Collection[str])
     left_out = peak.filter(~pl.col("method").is_in(list(methods)))
     by_method = left_out.group_by("method").agg(pl.col("requests").sum()).sort("requests", "method", descending=True)
     wanted = peak.filter(pl.col("method").is_in(list(methods))).group_by("route").agg(pl.col("requests").sum())
+    wanted, sent = _as_named_by(sent, wanted), _as_named_by(wanted, sent)
     both = wanted.join(sent, on="route", how="full", coalesce=True, suffix="_sent").fill_null(0)
     of_peak, of_sent = max(int(both["requests"].sum()), 1), max(int(both["requests_sent"].sum()), 1)
     mean = (pl.col("requests") + pl.col("requests_sent")) / (of_peak + of_sent)
@@ -62,6 +65,14 @@ def mix_change(peak: pl.DataFrame, sent: pl.DataFrame, methods: Collection[str])
             for row in apart.head(_ROUTES).iter_rows(named=True)
         ),
     )
+
+
+def _as_named_by(other: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+    """Count the routes that another table does not name as its rest, if it has one: it told only so many apart."""
+    if OTHER not in other["route"]:
+        return table
+    named = pl.when(pl.col("route").is_in(other["route"].to_list())).then("route").otherwise(pl.lit(OTHER))
+    return table.group_by(named.alias("route")).agg(pl.col("requests").sum())
 
 
 def _percent(share: float) -> str:

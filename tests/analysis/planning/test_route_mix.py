@@ -47,3 +47,14 @@ def test_methods_that_were_not_sent_are_counted_apart() -> None:
 
 def test_nothing_sent_is_another_mix() -> None:
     assert mix_change(peak(a=500), sent(b=500), ("GET",)).share > 0.8
+
+
+def test_rare_routes_that_one_side_counts_together_are_no_other_mix() -> None:
+    """A log of thousands of routes names the first thousand; a short sweep of it meets fewer, and names them all."""
+    rest = pl.DataFrame({"method": "GET", "route": "(other)", "requests": [3000]})
+    log = pl.concat([peak(a=7000), rest])
+    sweep = sent(a=700, **{f"rare{at}": 3 for at in range(100)})
+    assert mix_change(log, sweep, ("GET",)).share == 0
+    turned = mix_change(peak(a=700, **{f"rare{at}": 3 for at in range(100)}), log.drop("method"), ("GET",))
+    assert turned.share == 0
+    assert mix_change(log, sent(a=700), ("GET",)).share == pytest.approx(0.25, abs=0.03)
