@@ -49,7 +49,7 @@ class _Sender(WireSender):
         assert queued == 0
         self.ends.append((seq, start, *rest))
 
-    def dial(self, seq: int, request: bytes, start: int) -> None:
+    def dial(self, seq: int, request: bytes, start: int, client: str | None = None) -> None:
         self.busy[seq] = Connection(self, seq, request, start)
 
 

@@ -65,6 +65,8 @@ def test_the_legend_has_saturation_and_onset_with_their_ranges_in_two_colours(sw
     ax = pictures.draw(axes(), sweep, "hockeystick")
     marks = {str(line.get_label()).split()[0]: line for line in ax.get_lines() if "~" in str(line.get_label())}
     for name, bend in (("saturation", sweep.verdict.saturation), ("onset", sweep.verdict.onset)):
+        assert bend.low is not None
+        assert bend.high is not None
         assert f"({show_range(bend.low, bend.high)}/s)" in str(marks[name].get_label())
     assert marks["saturation"].get_color() != marks["onset"].get_color()
     assert marks["saturation"].get_linestyle() != marks["onset"].get_linestyle()

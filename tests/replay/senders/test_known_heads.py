@@ -65,7 +65,7 @@ class Sender(WireSender):
     def _done(self, *record: int) -> None:
         self.ends.append(record)
 
-    def dial(self, seq: int, request: bytes, start: int) -> None:
+    def dial(self, seq: int, request: bytes, start: int, client: str | None = None) -> None:
         self.busy[seq] = self.kind(self, seq, request, start)
         self.busy[seq].connection_made(Nowhere())
 
