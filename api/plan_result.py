@@ -100,12 +100,16 @@ class PlanResult(HoldsScratch, CheckedAnswer):
             return ()
         proofs = [("proof", each.sentence) for each in self.proofs]
         facts = [*wording.sentences(self.plan)]
-        return (*facts[:-1], *proofs, facts[-1])
+        notes = [("note", text) for text in self.log.report.notes if "offset" in text or "zone" in text]
+        return (("log", self.log.report.sentence()), *notes, *facts[:-1], *proofs, facts[-1])
 
     @property
     def summary(self) -> dict[str, Any]:
         """The plan as ``plan --json`` prints it; see the page on files."""
-        told = {"verdict": self.verdict, "answer": self.sentence, "log": list(self.log.logs)}
+        counts = self.log.report.summary()
+        lines = {name: counts[name] for name in ("lines", "converted", "unreplayable", "rejected", "blank", "filtered")}
+        told = {"verdict": self.verdict, "answer": self.sentence, "log": list(self.log.logs), **lines}
+        told["notes"] = counts["notes"]
         return told | wording.as_dict(self.plan, self.proofs) if self.plan else told
 
     @cached_property
@@ -141,6 +145,9 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         check_place(place, force=force)
         texts = {"plan.json": json.dumps(self.summary, indent=2) + "\n", **self.manifests}
         texts |= {"plan.html": self.html()} if self.plan else {}
+        for name in (*FILES, *MANIFESTS) if force else ():
+            if name not in texts:
+                (place / name).unlink(missing_ok=True)  # of an earlier plan
         for name, text in texts.items():
             write_atomically(place / name, text, force=force)
 

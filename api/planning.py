@@ -12,7 +12,7 @@ from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.analysis.planning import proof as proving
 from logreplay.analysis.planning.autoscaling import pods_over
 from logreplay.analysis.planning.forecast import Forecast, read_forecast
-from logreplay.analysis.planning.plan import DemandGrowth, check_mix, check_timed
+from logreplay.analysis.planning.plan import DemandGrowth, check_account, check_mix, check_timed
 from logreplay.analysis.planning.plan import plan as join
 from logreplay.analysis.planning.route_mix import LIMIT, mix_change
 from logreplay.analysis.planning.supply import NoAnswer, supply_of
@@ -20,9 +20,10 @@ from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calls.find_call import FindCall, seed_of, taken_bounds
 from logreplay.calls.plan_call import PlanCall
 from logreplay.calls.run_call import RunCall
-from logreplay.conversion import reading_options
-from logreplay.core.errors import Interrupted
-from logreplay.core.files import scratch_folder, unwritable
+from logreplay.conversion import reading_options, why_nothing
+from logreplay.core.errors import Interrupted, LogreplayError, UsageError
+from logreplay.core.files import TakenError, scratch_folder, unwritable
+from logreplay.core.masking import masked
 from logreplay.core.record import to_csv
 from logreplay.core.rows import scan
 from logreplay.functions import read_call, uninterrupted
@@ -48,12 +49,16 @@ if TYPE_CHECKING:
     from logreplay.analysis.statistics.quantiles import Floats
     from logreplay.calling.events import CallListener
     from logreplay.folder_results import FindResult
+    from logreplay.inspect_result import InspectResult
     from logreplay.options.parameters import PlanOptions
     from logreplay.parsers.conversion.ingest import Progress
     from logreplay.results import RunResult
 
 _CONVERTED: Final = "log.csv"
 _PART: Final = "proof-of"
+_FAILING: Final = "TARGET_FAILING"
+_LEAST_PEAK: Final = 5000
+"""Requests of a busiest hour from which on a search sends them alone: fewer would be asked for too often."""
 _AFTER_S: Final = 300
 """Seconds of the steepest hour after its rise."""
 
@@ -82,10 +87,14 @@ def plan(
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
         Interrupted: Ctrl-C ended the search; ``result`` is the result until then.
     """
+    asked = frozenset(options)
     options["seed"] = seed_of(options.get("seed"))
     values, listener, output = read_call("plan", options, READING)
-    logs = [log] if isinstance(log, str | PathLike) else list(log)
+    logs = [log] if isinstance(log, str | PathLike) else list(log) if isinstance(log, list | tuple) else []
+    if not all(isinstance(each, str | PathLike) for each in logs or [None]):
+        raise UsageError(f"log={type(log).__name__}: expected the path of a log, or a list of paths", ("log",))
     reading = {name: values.pop(name) for name in READING}
+    plots = values.pop("plots") and output is not None
     named = None if target is None else value_of("target", TEXT, target)
     choice = TargetChoice(named, values.pop("demo_target"))
     with only_run("plan"), used_by_thread() as stack:
@@ -95,10 +104,10 @@ def plan(
         call = plan_call(
             tuple(fspath(each) for each in logs),
             reading,
-            values,
+            values | {"asked": asked},
             choice=choice,
             output=scratch.path / "plan" if scratch else output,
-            plots=values.pop("plots") and output is not None,
+            plots=plots,
         )
         try:
             result = plan_once(call, listener)
@@ -136,23 +145,37 @@ def plan_once(call: PlanCall, listener: "CallListener", progress: "Progress | No
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
     """
     call = call.checked()
-    zone = call.reading["timezone"] or "UTC"
     reading_options(**call.reading)  # refuses wrong values before a file is read
-    forecast = read_forecast(call.forecast, zone) if call.forecast else None
+    forecast = read_forecast(call.forecast, call.reading["timezone"] or "UTC") if call.forecast else None
     place, force = call.find.output, call.find.force
-    if call.results is not None and place:
+    if place and call.results is not None:
         check_place(place, force=force)
-    log = inspect_once(call.logs, dict(call.reading), progress)
+    elif place and not force and place.is_dir() and any(place.iterdir()):
+        raise TakenError(
+            f"{place}: exists already, and is not empty; choose another with -o, or replace it with --force"
+        )
     with scratch_folder() as folder:
-        result = PlanResult(log=log)
+        result = PlanResult(log=_described(call, folder, progress))
         try:
-            check_timed(log.profile)
             _plan(call, result, forecast, folder, listener)
         except NoAnswer as error:
             result.refusal = str(error)
-    if place and (call.results is not None or place.exists()):
+    if place and (call.results is not None or result.search):
         result.save(place, force=force or call.results is None)
     return result
+
+
+def _described(call: PlanCall, folder: Path, progress: "Progress | None") -> "InspectResult":
+    """The contents of the logs, which are read once: for a call that sends they become one normalized CSV."""
+    if not call.sends:
+        return inspect_once(call.logs, dict(call.reading), progress)
+    options = reading_options(**call.reading)
+    report = convert(call.logs, folder / _CONVERTED, options, progress)
+    names = tuple(map(masked, call.logs))
+    if not report.converted:
+        raise LogreplayError(f"{', '.join(names)}: {why_nothing(report, options.filter)}: {report.sentence()}")
+    plain: dict[str, Any] = {**dict.fromkeys(call.reading), "format": "auto", "timezone": call.reading["timezone"]}
+    return replace(inspect_once([str(folder / _CONVERTED)], plain), logs=names, report=report)
 
 
 def _plan(
@@ -163,9 +186,11 @@ def _plan(
     Raises:
         NoAnswer: the measurements do not support a plan.
     """
-    profile, limits = result.log.profile, call.find.bounds
-    if call.results is None or call.prove:
-        convert(call.logs, folder / _CONVERTED, reading_options(**call.reading))
+    profile, limits, report = result.log.profile, call.find.bounds, result.log.report
+    check_timed(profile)
+    check_account(report.lines - report.blank, report.rejected + report.unreplayable, report.sentence())
+    growth = DemandGrowth(share=call.growth or 0.0, front_ends=call.per_machine_of or 1, forecast=forecast)
+    growth.factor(profile)  # refuses a forecast with longer steps than the log
     if call.results is None:
         result.search = search = _search(call, profile, folder, listener)
         if search.unfinished or not search.summary.get("slo", {}).get("found"):
@@ -174,14 +199,16 @@ def _plan(
         supply = supply_of(search.files[0], limits)
     else:
         supply = supply_of(call.results, limits)
-    growth = DemandGrowth(share=call.growth or 0.0, front_ends=call.per_machine_of or 1, forecast=forecast)
     result.plan = join(profile, supply, growth, call.reserve, call.reaction)
     if call.prove:
-        _prove(call, result, result.plan, folder, listener)
+        try:
+            _prove(call, result, result.plan, folder, listener)
+        except LogreplayError as error:  # the plan stands without its proof
+            result.proofs += (proving.Proof(machines=1, rate=0.0, requests=0, kept=None, text=str(error)),)
 
 
 def _search(call: PlanCall, profile: "LogProfile", folder: Path, listener: "CallListener") -> "FindResult":
-    """Search with the requests of the log; with those of its busiest hour where their mix is another.
+    """Search with the requests of the busiest hour; with the whole log where that hour has few, of the same mix.
 
     Raises:
         NoAnswer: methods of the busiest hour would not be sent.
@@ -191,13 +218,11 @@ def _search(call: PlanCall, profile: "LogProfile", folder: Path, listener: "Call
     change = mix_change(profile.peak_routes, sent.group_by("route").agg(_requests()), methods)
     check_mix(replace(change, share=0.0), "a search without them")
     log = folder / _CONVERTED
-    if change.share > LIMIT:
+    peak = int(profile.peak_routes["requests"].sum())
+    if peak < profile.requests and (change.share > LIMIT or peak >= _LEAST_PEAK):
         rows = proving.between(scan(log), profile.peak_hour, profile.peak_hour + HOUR)
         log = _written(rows.drop("start"), folder / "peak.csv")
-        listener.note(
-            f"the search sends the {rows.height:,} requests of the busiest hour, whose routes are others than those of "
-            f"the whole log: {change.routes}"
-        )
+        listener.note(f"the search sends the {rows.height:,} requests of the busiest hour, one after the other")
     return find_once(replace(call.find, log=log), listener)
 
 
@@ -207,7 +232,10 @@ def _prove(call: PlanCall, result: PlanResult, made: "MachinePlan", folder: Path
         listener.note("--prove: the log is shorter than a minute, and nothing is replayed")
         return
     for part in _parts(call, made):
-        drawn = _drawn(call, part, folder)
+        drawn, lacking = _drawn(call, part, folder)
+        if lacking:
+            result.proofs += (proving.Proof(machines=part.machines, rate=0.0, requests=0, kept=None, text=lacking),)
+            return
         ran = _replayed(call, part, drawn, folder, listener)
         result.stopped = ran.stopped
         result.proofs += (_proof(call, made, part, ran, proving.seconds_into(drawn, part.begin)),)
@@ -221,7 +249,7 @@ def _parts(call: PlanCall, made: "MachinePlan") -> "Iterator[_Part]":
     carrying = made.machines["minute"].number - made.reserve.survive
     for machines in filter(None, (carrying, carrying - 1)):
         shares = np.full(lead + MINUTE, made.factor / machines)
-        times = proving.passes(minute.requests, made.factor / machines, call.bounds(made.supply.limits))
+        times = proving.passes(minute.requests, made.factor / machines, call.bounds(made.supply))
         yield _Part(machines, minute.at - lead, shares, times)
     if made.scaling and made.scaling.at is not None:
         begin = max(made.scaling.at + _AFTER_S - HOUR, made.profile.first)
@@ -255,11 +283,15 @@ class _Part:
         return f"one machine's share of the busiest minute, of {self.machines}"
 
 
-def _drawn(call: PlanCall, part: _Part, folder: Path) -> "pl.DataFrame":
-    """The requests of a part that one machine gets."""
+def _drawn(call: PlanCall, part: _Part, folder: Path) -> "tuple[pl.DataFrame, str]":
+    """The requests of a part that one machine gets; and why they are not enough of them, in words."""
     rows = proving.between(scan(folder / _CONVERTED), part.begin, part.begin + len(part.shares))
-    rows = rows.filter(rows["op"].is_in(list(call.find.sender_rules.methods)))
-    return proving.share_of(rows, part.begin, part.shares, part.times, call.find.request_rules.seed)
+    sent = rows.filter(rows["op"].is_in(list(call.find.sender_rules.methods)))
+    drawn = proving.share_of(sent, part.begin, part.shares, part.times, call.find.request_rules.seed)
+    unsent = 1 - sent.height / max(rows.height, 1)
+    if unsent > LIMIT:
+        return drawn, f"{100 * unsent:.0f} % of its requests have methods that are not sent; send them with --methods"
+    return drawn, "" if drawn.height else "none of its requests falls to one machine"
 
 
 def _replayed(
@@ -282,8 +314,10 @@ def _proof(call: PlanCall, made: "MachinePlan", part: _Part, ran: "RunResult", f
     from logreplay.analysis.analyze import rows
 
     if ran.stopped or not ran.valid:
-        return proving.Proof(machines=part.machines, rate=0.0, requests=0, kept=None, text=ran.stopped or ran.sentence)
-    found, bounds = rows(ran.files[0]), call.bounds(made.supply.limits)
+        broke = not ran.stopped and ran.verdict == _FAILING
+        text = ran.stopped or ran.sentence
+        return proving.Proof(machines=part.machines, rate=0.0, requests=0, kept=False if broke else None, text=text)
+    found, bounds = rows(ran.files[0]), call.bounds(made.supply)
     return proving.judged(found, bounds, machines=part.machines, first=first, length=len(part.shares))
 
 

@@ -1,5 +1,6 @@
 """Folders of results: each has one writer, and an earlier result stays until the new one is whole."""
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
@@ -18,6 +19,8 @@ Place = TypeVar("Place")
 Named = Sequence[tuple[str, Path]]
 """Files, each after the argument or option that names it."""
 _RUNNING: Final = "running"
+_PROOF: Final = re.compile(r"proof-(\d+|autoscaler)\.(csv|summary\.json|hlog|hgrm|watch\.csv|logins\.csv)")
+"""What a plan writes beside its search."""
 _IN_A_SECOND: Final = 100
 """Names that are tried for results without ``-o`` within one second."""
 
@@ -184,5 +187,6 @@ def _names() -> Sequence[str]:
 
 def _clear(folder: Path) -> None:
     """Remove the files of a sweep, a search or a duet, and nothing else."""
-    for path in (*(folder / name for name in _names()), *folder.glob(FILES)):
+    proofs = (path for path in folder.glob("proof-*") if _PROOF.fullmatch(path.name))
+    for path in (*(folder / name for name in _names()), *folder.glob(FILES), *proofs):
         path.unlink(missing_ok=True)

@@ -105,11 +105,12 @@ class LogProfiler:
             .sort("requests", "client", descending=[True, False])
         )
         named_counts = {"routes": self._by_route, "times of routes": self._times, "clients": self._clients}
+        named_counts |= {"routes of the busiest hour": self._by_hour}
         named_counts |= {"agents": self._tallies["agent"], "methods": self._tallies["op"]}
         cut = tuple(name for name, counts in named_counts.items() if counts.others)
         total = int(seconds["requests"].sum())
         by_hour = self._by_hour.table()
-        peak_hour = _busiest(by_hour)
+        peak_hour = _busiest(seconds)
         routes = named(self._by_route.table()).with_columns(
             share=pl.col("requests") / total, bytes=pl.col("bytes") / pl.col("requests")
         )
@@ -255,10 +256,10 @@ def profile_of(parts: Iterable[pl.DataFrame], zone: str = "UTC") -> LogProfile |
     return profiler.profile()
 
 
-def _busiest(by_hour: pl.DataFrame) -> int:
-    """The hour with the most requests, the first of them."""
-    totals = by_hour.group_by("hour").agg(pl.col("requests").sum()).sort("requests", "hour", descending=[True, False])
-    return int(totals["hour"][0])
+def _busiest(seconds: pl.DataFrame) -> int:
+    """The hour of UTC with the most requests, the first of them."""
+    totals = seconds.group_by(hour=pl.col("second") // rates.HOUR).agg(pl.col("requests").sum())
+    return int(totals.sort("requests", "hour", descending=[True, False])["hour"][0])
 
 
 def _three_digits(micros: pl.Expr) -> pl.Expr:

@@ -10,6 +10,7 @@ import polars as pl
 
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.rates import HOUR, MINUTE
+from logreplay.analysis.format_time import show_rate
 from logreplay.core.plural import number_of
 
 _DAY_S: Final = 86_400
@@ -24,8 +25,8 @@ def rate(value: float) -> str:
     """A rate with its unit: ``35.9/s``, ``3/min``, ``2.5/h``, ``1.2/day``."""
     for length, unit in ((1, "s"), (MINUTE, "min"), (HOUR, "h")):
         if value * length >= 0.1 or not value:
-            return f"{value * length:.3g}/{unit}"
-    return f"{value * _DAY_S:.3g}/day"
+            return f"{show_rate(value * length)}/{unit}"
+    return f"{show_rate(value * _DAY_S)}/day"
 
 
 def sentences(profile: LogProfile) -> Iterator[tuple[str, str]]:

@@ -22,6 +22,9 @@ STABILIZATION_S: Final = 300
 WINDOW_S: Final = 60
 """The window of the metric."""
 _BINS: Final = WINDOW_S // SYNC_S
+_LONGEST_S: Final = 366 * 86_400
+_CHANCE: Final = 2.5
+"""Standard deviations of the number of requests in a period that may be chance."""
 _MOST_LEAST: Final = 200
 """Least numbers of pods that are tried."""
 
@@ -63,17 +66,18 @@ def scaling_target(
         reaction: seconds from a rise until new pods serve.
         most: pods that carry the busiest minute.
     """
+    seconds, counts = _newest(seconds, counts)
     load = _load(seconds, counts) * factor
-    ahead = math.ceil(reaction / SYNC_S)
+    ahead = math.ceil(reaction / SYNC_S) + 1  # the controller decides up to a period after the metric
     if len(load) <= ahead + 1:
         return None
-    now, then = load[:-ahead], load[ahead:]
+    carried = _carried(seconds, counts) * factor
+    now, then = load[:-ahead], np.maximum(carried[ahead:], carried[ahead - 1 : -1])
     seen = _most_of_last(now, STABILIZATION_S // SYNC_S)
-    found = [
-        each
-        for least in range(1, min(most, _MOST_LEAST) + 1)
-        if (each := _with_least(seen, then, carries, least, most))
-    ]
+    tried = np.unique(np.linspace(1, most, min(most, _MOST_LEAST)).astype(np.int64)).tolist()  # the most carry all
+    found = [each for least in tried if (each := _with_least(seen, then, carries, least, most))]
+    if not found:
+        return None
     target, least, pods, at = min(found, key=lambda each: (each[2], each[1]))
     return ScalingTarget(
         rate=target,
@@ -97,6 +101,7 @@ def pods_over(seconds: Ints, counts: Ints, target: ScalingTarget, factor: float,
         begin: first second of the part, since 1970.
         length: seconds of it.
     """
+    seconds, counts = _newest(seconds, counts)
     load = _load(seconds, counts) * factor
     seen = _most_of_last(load, STABILIZATION_S // SYNC_S)
     asked = np.clip(np.ceil(seen / target.rate - 1e-9), target.least, target.most).astype(np.int64)
@@ -109,7 +114,13 @@ def pods_over(seconds: Ints, counts: Ints, target: ScalingTarget, factor: float,
 
 def shortest(reaction: float) -> int:
     """Seconds of the shortest log that has a target, for a reaction time in seconds."""
-    return SYNC_S * (math.ceil(reaction / SYNC_S) + _BINS) + 1
+    return SYNC_S * (math.ceil(reaction / SYNC_S) + 1 + _BINS) + 1
+
+
+def _newest(seconds: Ints, counts: Ints) -> tuple[Ints, Ints]:
+    """The last year of a log; what is older needs memory, and says nothing of the next rise."""
+    kept = seconds > seconds[-1] - _LONGEST_S
+    return seconds[kept], counts[kept]
 
 
 def _load(seconds: Ints, counts: Ints) -> Floats:
@@ -118,6 +129,15 @@ def _load(seconds: Ints, counts: Ints) -> Floats:
     if len(bins) < _BINS:
         return np.zeros(0)
     return np.asarray(np.convolve(bins, np.ones(_BINS), "valid") / WINDOW_S)
+
+
+def _carried(seconds: Ints, counts: Ints) -> Floats:
+    """Requests/s that pods carry at the end of each window: its mean, or that of its last period where it rises.
+
+    Of the last period counts what is beyond chance.
+    """
+    bins = np.bincount((seconds - seconds[0]) // SYNC_S, counts)[_BINS - 1 :]
+    return np.maximum(_load(seconds, counts), (bins - _CHANCE * np.sqrt(bins)) / SYNC_S)
 
 
 def _most_of_last(load: Floats, periods: int) -> Floats:

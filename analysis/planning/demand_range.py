@@ -20,6 +20,7 @@ WINDOWS: Final = {"second": 1, "minute": MINUTE, "hour": HOUR}
 WEEK_S: Final = 7 * 24 * HOUR
 WEEKS: Final = 4
 """The last so many weeks are the forecast of each hour of the week: the median of them, from the least to the most."""
+_DAY_HOURS: Final = 24
 _CONFIDENCE: Final = 0.9
 _CHOSEN: Final = 4.0
 """Standard deviations by which the busiest of some ten thousand equal windows is above their mean, by chance."""
@@ -91,8 +92,9 @@ def burstiness(seconds: Ints, counts: Ints, unit: int) -> float:
 
 
 def weeks(profile: LogProfile) -> int:
-    """Whole weeks in a log."""
-    return profile.span // WEEK_S
+    """Whole weeks in a log that have a request."""
+    seconds, counts = profile.seconds["second"].to_numpy(), profile.seconds["requests"].to_numpy()
+    return int(np.count_nonzero(weekly_peaks(seconds, counts, 1)))
 
 
 def weekly_peaks(seconds: Ints, counts: Ints, window: int) -> Ints:
@@ -105,32 +107,46 @@ def weekly_peaks(seconds: Ints, counts: Ints, window: int) -> Ints:
 
 def spread(peaks: Ints) -> float:
     """The factor by which the busiest of some other weeks may differ from the busiest of these; 1: unknown."""
-    if len(peaks) < 2 or not peaks.all():
+    peaks = peaks[peaks > 0]  # a week without a request is one that the log lacks
+    if len(peaks) < 2:
         return 1.0
     return math.exp(student(_CONFIDENCE, len(peaks) - 1) * float(np.log(peaks).std(ddof=1)))
+
+
+def _covered(hours: pl.DataFrame) -> pl.DataFrame:
+    """The hours without those of a day or longer in which the log has no request: it lacks them."""
+    empty = pl.col("requests") == 0
+    run = empty.rle_id()
+    return hours.filter(~(empty & (pl.len().over(run) >= _DAY_HOURS)))
+
+
+def lacking(profile: LogProfile) -> int:
+    """Hours, within a day or longer without a request, that the log lacks."""
+    return profile.hours.height - _covered(profile.hours).height
 
 
 def by_hour(profile: LogProfile, factor: float = 1.0) -> pl.DataFrame:
     """The demand of each hour of the week that the log covers, by the busiest minute of the clock.
 
-    From four whole weeks on the seasonal-naive forecast: the median of the last four same hours, from the least to the
-    most of them. With fewer weeks the most of all, with the chance of a count as its range.
+    From four same hours on the seasonal-naive forecast: the median of the last four same hours, from the least to the
+    most of them. With fewer the most of all, with the chance of a count as its range.
 
     Returns:
         ``day`` (0: Monday), ``hour``, ``rate``, ``low``, ``high`` (requests/s).
     """
-    table = profile.hours.with_columns(
+    table = _covered(profile.hours).with_columns(
         day=pl.col("hour").dt.weekday() - 1, clock=pl.col("hour").dt.hour(), whole=pl.col("covered") >= HOUR
     )
     table = table.filter(pl.col("whole") | ~pl.col("whole").any().over("day", "clock"))
     past = pl.col("busiest_minute").sort_by("hour")
-    if weeks(profile) >= WEEKS:
-        last = past.tail(WEEKS)
-        found = {"rate": last.median(), "low": last.min(), "high": last.max()}
-    else:
-        seconds, counts = profile.seconds["second"].to_numpy(), profile.seconds["requests"].to_numpy()
-        chance = (burstiness(seconds, counts, MINUTE) * past.max() / MINUTE).sqrt()
-        low, high = past.max() - _CHOSEN * chance, past.max() + _NEXT * chance
-        found = {"rate": past.max(), "low": low.clip(0), "high": high}
+    last = past.tail(WEEKS)
+    seconds, counts = profile.seconds["second"].to_numpy(), profile.seconds["requests"].to_numpy()
+    chance = (burstiness(seconds, counts, MINUTE) * past.max() / MINUTE).sqrt()
+    enough = pl.len() >= WEEKS
+    found = {
+        "rate": pl.when(enough).then(last.median()).otherwise(past.max()),
+        "low": pl.when(enough).then(last.min()).otherwise((past.max() - _CHOSEN * chance).clip(0)),
+        "high": pl.when(enough).then(last.max()).otherwise(past.max() + _NEXT * chance),
+    }
     grouped = table.group_by("day", "clock").agg(**found).sort("day", "clock").rename({"clock": "hour"})
     return grouped.with_columns(pl.col("rate", "low", "high") * factor)

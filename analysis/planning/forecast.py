@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -79,6 +80,8 @@ def read_forecast(path: Path, zone: str) -> Forecast:
     Raises:
         LogreplayError: it cannot be read; names the line.
     """
+    if path.is_dir():
+        raise LogreplayError(f"--forecast {path}: is a folder; name a CSV of time,rate")
     try:
         table = pl.read_csv(path, infer_schema=False, n_rows=_MOST + 1)
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -88,14 +91,16 @@ def read_forecast(path: Path, zone: str) -> Forecast:
     if not 2 <= table.height <= _MOST:
         raise LogreplayError(f"--forecast {path}: has {table.height:,} rates; expected 2 to {_MOST:,}")
     rows = [_row(path, line, *values) for line, values in enumerate(table.select(_COLUMNS).iter_rows(), start=2)]
-    at = np.array([_second(path, line, text, zone) for line, text, _ in rows], np.int64)
-    steps = np.diff(at)
+    times = [_time(path, line, text) for line, text, _ in rows]
+    clock = np.array([int(time.replace(tzinfo=time.tzinfo or UTC).timestamp()) for time in times], np.int64)
+    steps = np.diff(clock)  # of the wall clock, where the times have no offset: it may be changed between them
     if len(wrong := np.flatnonzero((steps != steps[0]) | (steps <= 0))):
         line = int(wrong[0]) + 3
         raise LogreplayError(
-            f"--forecast {path}, line {line}: {rows[line - 2][1]} does not follow its predecessor by "
-            f"{int(steps[0]):,} s, as the second time does the first: times must rise in equal steps"
+            f"--forecast {path}, line {line}: {rows[line - 2][1]} is {int(steps[line - 3]):,} s after the line before, "
+            f"and the second time {int(steps[0]):,} s after the first: times must rise in equal steps"
         )
+    at = np.array([int((t if t.tzinfo else t.replace(tzinfo=ZoneInfo(zone))).timestamp()) for t in times], np.int64)
     found = np.array([rate for *_, rate in rows])
     if not found.any():
         raise LogreplayError(f"--forecast {path}: all rates are 0")
@@ -112,16 +117,13 @@ def _row(path: Path, line: int, time: str | None, rate: str | None) -> tuple[int
     return line, time or "", value
 
 
-def _second(path: Path, line: int, text: str, zone: str) -> int:
-    from datetime import datetime
-
+def _time(path: Path, line: int, text: str) -> datetime:
     try:
-        at = datetime.fromisoformat(text)
+        return datetime.fromisoformat(text)
     except ValueError:
         raise LogreplayError(
             f"--forecast {path}, line {line}: time {text!r}: expected ISO 8601, such as 2026-12-01T18:00:00"
         ) from None
-    return int((at if at.tzinfo else at.replace(tzinfo=ZoneInfo(zone))).timestamp())
 
 
 def minute_over(step: int, peaks: Mapping[str, rates.Peak], profile: LogProfile) -> float:

@@ -1,7 +1,7 @@
 """The plan: the demand of a log beside the supply of one machine; refused where the measurements do not support it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import polars as pl
@@ -54,7 +54,7 @@ class MachinePlan:
         week: ``day``, ``hour``, ``rate``, ``low``, ``high``, ``machines``, ``machines_low``, ``machines_high``: the
             hours of the week that the log covers; empty: see ``no_week``.
         no_week: why there is no plan by the hour; empty if there is one.
-        mix: the difference between the peak's requests and those that were sent; None: it cannot be known.
+        mix: the difference between the peak's requests and those that were sent.
         scaling: the target of an autoscaler; None: not asked for, or see ``no_scaling``.
         no_scaling: why there is no target; empty if there is one, or none was asked for.
     """
@@ -67,8 +67,8 @@ class MachinePlan:
     reserve: Reserve
     machines: Mapping[str, Machines]
     week: pl.DataFrame
+    mix: MixChange
     no_week: str = ""
-    mix: MixChange | None = None
     scaling: ScalingTarget | None = None
     no_scaling: str = ""
 
@@ -100,10 +100,10 @@ def plan(
         UsageError: the log is shorter than a step of the forecast.
     """
     check_timed(profile)
-    mix = None
-    if not supply.changed:
-        mix = mix_change(profile.peak_routes, supply.sent, supply.methods)
-        check_mix(mix, f"the {supply.source}")
+    mix = mix_change(profile.peak_routes, supply.sent, supply.methods)
+    if supply.changed:  # the routes that were sent have other names than those of the log
+        mix = replace(mix, share=0.0, routes="")
+    check_mix(mix, f"the {supply.source}")
     factor = growth.factor(profile)
     wanted = demand_range.demand(profile, factor)
     found = {name: machines(each, supply, reserve) for name, each in wanted.items()}
@@ -142,6 +142,24 @@ def check_timed(profile: LogProfile) -> None:
         raise NoAnswer(
             f"all {profile.requests:,} requests of the log are in one second: their rate is unknown, and so is the "
             "demand; use a log with times"
+        )
+
+
+def check_account(lines: int, lost: int, account: str) -> None:
+    """Refuse a log of which too many lines became no request: they are demand, too.
+
+    Args:
+        lines: of the log, without blank ones.
+        lost: those that became no request.
+        account: the outcome of all lines, as a sentence.
+
+    Raises:
+        NoAnswer: more than `LIMIT` of the lines became no request.
+    """
+    if lost > LIMIT * lines:
+        raise NoAnswer(
+            f"{100 * lost / lines:.0f} % of the lines of the log became no request, and the demand would be too low by "
+            f"as much: {account}; see logreplay inspect"
         )
 
 

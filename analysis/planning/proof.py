@@ -108,7 +108,9 @@ def share_of(rows: pl.DataFrame, begin: int, shares: Floats, times: int, seed: i
 
 
 def seconds_into(rows: pl.DataFrame, begin: int) -> float:
-    """Seconds from the begin of the lead to the first of the drawn rows."""
+    """Seconds from the begin of the lead to the first of the drawn rows; 0 without rows."""
+    if rows.is_empty():
+        return 0.0
     first = rows.select(pl.concat_str(*_INSTANT, separator=" ").head(1).str.strptime(pl.Datetime("us"), _READ)).item()
     return float(first.replace(tzinfo=UTC).timestamp()) - begin
 

@@ -32,7 +32,8 @@ class Supply:
         rate: to plan with: the promise of a search, the likely rate of a sweep.
         low, high: ends of its range; ``high`` is None if every rate was carried.
         bounds: that it keeps, in words: ``p99 within 300 ms``.
-        limits: the bounds as values, by statistic.
+        limits: the bounds on the response time as values, by statistic.
+        max_errors: share of the requests that might fail; None: not bounded.
         held_s: the longest time for which it was sent in one piece; None: unknown.
         mean: mean response time near it; None: unknown.
         methods: that were sent.
@@ -51,6 +52,7 @@ class Supply:
     methods: tuple[str, ...]
     sent: pl.DataFrame
     changed: tuple[str, ...] = ()
+    max_errors: float | None = None
 
     @property
     def sentence(self) -> str:
@@ -77,7 +79,15 @@ def supply_of(results: Path, limits: Mapping[str, float]) -> Supply:
         raise LogreplayError(f"{results}: no result log is in it; name the folder of a search or a sweep")
     summary = summary_of(rows)
     if "slo" in summary:
-        return _of_search(results, rows, summary, limits)
+        try:
+            return _of_search(results, rows, summary, limits)
+        except LogreplayError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise LogreplayError(
+                f"{results}: its summary is not that of a search of this version ({type(error).__name__}: {error}); "
+                "search again"
+            ) from None
     return _of_sweep(results, rows, summary, limits)
 
 
@@ -87,13 +97,16 @@ def _of_search(results: Path, rows: Path, summary: Mapping[str, Any], limits: Ma
         raise NoAnswer(f"{results}: it searched a number of users; search a rate, without --vusers")
     if not slo["found"] or not slo["rate"]:
         raise NoAnswer(f"{results}: the search has no answer to plan with: {slo['sentence']}")
-    held = {each["statistic"]: each["limit"] for each in slo["bounds"] if each["statistic"] != "errors"}
+    held = {each["statistic"]: each["limit"] for each in slo["bounds"]}
+    errors = held.pop("errors", None)
     if limits and limits != held:
         raise UsageError(
             f"{_words(limits)} was asked for, and {results} is a search for {_words(held)}: leave the bound out, or "
             "search again"
         )
     rate = float(slo["rate"])
+    if not 1e-6 <= rate <= 1e9:
+        raise TypeError(f"a rate of {rate:g}/s")
     low, high = slo["range"] or (rate, slo["high"])
     steps = _table(rows, "steps")
     return Supply(
@@ -103,6 +116,7 @@ def _of_search(results: Path, rows: Path, summary: Mapping[str, Any], limits: Ma
         high=max(high, rate) if high else None,
         bounds=_words(held),
         limits=held,
+        max_errors=errors,
         held_s=slo["held_s"],
         mean=_mean_at(steps, rate),
         methods=_methods(summary),
@@ -167,8 +181,10 @@ def _sent(rows: Path) -> pl.DataFrame:
 
 def _mean_at(steps: pl.DataFrame, rate: float) -> float | None:
     """The mean response time of the highest rate up to one; None without it."""
-    below = steps.filter((pl.col("rate") <= rate * 1.001) & pl.col("mean").is_not_null()).sort("rate")
-    return float(below["mean"][-1]) if below.height else None
+    stable = pl.col("verdict") == "stable" if "verdict" in steps.columns else pl.lit(True)
+    below = steps.filter((pl.col("rate") <= rate * 1.001) & pl.col("mean").is_not_null() & stable)
+    nearest = below.filter(pl.col("rate") == pl.col("rate").max())
+    return float(nearest["mean"].median()) if nearest.height else None  # type: ignore[arg-type]
 
 
 def _changed(summary: Mapping[str, Any]) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ def sentences(plan: MachinePlan) -> Iterator[tuple[str, str]]:
         note = (
             f", if the busiest {name} lasted for {plan.supply.held_s:.0f} s" if lasting and name != plan.window else ""
         )
-        yield f"machines, {name}", f"{found.number} ({_range(found)}){note}"
+        yield f"machines, {name}", f"{found.number:,} ({_range(found)}){note}"
     yield from _week(plan)
     if plan.scaling:
         yield "autoscaling", scaling_sentence(plan.scaling, plan)
@@ -79,7 +79,8 @@ def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
             **demand,
             "ranges": ranges,
             "at": {name: _iso(peak.at) for name, peak in plan.profile.peaks.items()},
-            "growth": plan.factor - 1,
+            "growth": None if plan.growth.forecast else plan.growth.share,
+            "factor": plan.factor,
             "weeks": weeks(plan.profile),
         },
         "supply": {
@@ -111,11 +112,11 @@ def _if_worse(found: Machines, wanted: DemandRange, plan: MachinePlan) -> str:
     parts = []
     if found.high > found.number:
         parts.append(
-            f"{found.high} if the upper end of demand, {rate(wanted.high)}, meets the lower end of supply, "
+            f"{found.high:,} if the upper end of demand, {rate(wanted.high)}, meets the lower end of supply, "
             f"{show_rate(plan.supply.low)}/s"
         )
     if found.low < found.number:
-        parts.append(f"{found.low} if demand and supply are at their better ends")
+        parts.append(f"{found.low:,} if demand and supply are at their better ends")
     return f"; {', '.join(parts)}" if parts else ""
 
 
@@ -169,7 +170,7 @@ def _hour_by(plan: MachinePlan) -> str:
 def _not_covered(plan: MachinePlan) -> Iterator[str]:
     supply = plan.supply
     if weeks(plan.profile) < _WEEKS_FOR_RANGE:
-        yield "how weeks differ: the log has not two whole weeks, and the range of demand is that of chance only"
+        yield "how weeks differ: the log is shorter than two weeks, and the range of demand is that of chance only"
     else:
         yield "events that the log does not show, such as a sale"
     if supply.held_s:
@@ -177,9 +178,9 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
     yield "anything that the machines share, such as a database: measure two machines once"
     if supply.high is None:
         yield "the highest rate of a machine: it kept the bound at every rate of the sweep"
-    if plan.mix is None:
+    if supply.changed:
         yield f"the mix of routes: {', '.join(f'--{name}' for name in supply.changed)} changed those that were sent"
-    elif plan.mix.share + plan.mix.unsent > NAMED:
+    if plan.mix.share + plan.mix.unsent > NAMED:
         other = [f"{100 * plan.mix.unsent:.2g} % {','.join(plan.mix.methods)}, not sent"] * (plan.mix.unsent > 0)
         yield f"another mix at the peak: {', '.join([*other, *filter(None, [plan.mix.routes])])}"
 
@@ -212,7 +213,7 @@ def _ranged(wanted: DemandRange) -> str:
 
 
 def _range(found: Machines) -> str:
-    return f"{found.low}–{found.high}" if found.low < found.high else "at both ends"
+    return f"{found.low:,}–{found.high:,}" if found.low < found.high else "also at both ends of the ranges"
 
 
 def _iso(second: int) -> str:

@@ -3,12 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from logreplay.analysis.planning.machines import Reserve
+from logreplay.analysis.planning.supply import Supply
 from logreplay.analysis.search.bounds import Bound
-from logreplay.calls.find_call import FindCall
+from logreplay.calls.find_call import BOUNDS, FindCall
 from logreplay.core.errors import UsageError
+from logreplay.options.plan_options import OF_SEARCH, PLAN, WRITING
+from logreplay.options.table import options_of
+
+_OWN: Final = {option.name for _, among in PLAN for option in among}
+OF_SENDING: Final = frozenset(option.name for option in options_of("plan")) - _OWN - WRITING - {*BOUNDS}
+"""Options of a plan that say what is sent, and how."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +33,7 @@ class PlanCall:
         headroom, survive, price: see `logreplay.analysis.planning.machines.Reserve`.
         reaction: seconds until new pods of an autoscaler serve; None: no autoscaler.
         prove: replay the busiest minute.
+        asked: options that the caller gave, by name.
     """
 
     logs: tuple[str, ...]
@@ -40,6 +48,7 @@ class PlanCall:
     price: float | None = None
     reaction: float | None = None
     prove: bool = False
+    asked: frozenset[str] = frozenset()
 
     def checked(self) -> Self:
         """Return the same, with the checked search where one is made.
@@ -49,9 +58,8 @@ class PlanCall:
         """
         if not self.logs:
             raise UsageError("LOG is missing: name the log whose demand is planned for")
-        sends = self.results is None or self.prove
         target = self.find.choice.named or self.find.choice.demo
-        if sends and not target:
+        if self.sends and not target:
             what = (
                 "--prove needs TARGET, to which it sends" if self.results else "TARGET is missing: name the server to"
             )
@@ -61,6 +69,8 @@ class PlanCall:
                 f"--from {self.results} and TARGET exclude each other: the search was made; leave out TARGET, or add "
                 "--prove"
             )
+        if self.results is not None:
+            self._check_used()
         if self.find.output:
             inside = self.find.output.absolute()
             named = [Path(log) for log in self.logs if "://" not in log and log != "-"]
@@ -69,11 +79,29 @@ class PlanCall:
                     raise UsageError(f"{path} lies in -o {self.find.output}: choose another folder")
         return replace(self, find=self.find.checked()) if self.results is None else self
 
+    def _check_used(self) -> None:
+        """Refuse options of a search that is not made.
+
+        Raises:
+            UsageError: one was given.
+        """
+        unused = OF_SEARCH if self.prove else OF_SEARCH | OF_SENDING
+        for name in sorted(self.asked & unused):
+            what = "no search is made" if self.prove else "nothing is sent"
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"--from {self.results} and {option} exclude each other: {what}; leave out one of them")
+
     @property
     def reserve(self) -> Reserve:
         """The machines to spare, and their price."""
         return Reserve(headroom=self.headroom, survive=self.survive, price=self.price)
 
-    def bounds(self, limits: Mapping[str, float]) -> list[Bound]:
-        """The bounds that a proof judges: those on times, and that on failures."""
-        return [*(Bound(name, limit) for name, limit in limits.items()), Bound("errors", self.find.max_errors)]
+    @property
+    def sends(self) -> bool:
+        """Whether requests are sent."""
+        return self.results is None or self.prove
+
+    def bounds(self, supply: Supply) -> list[Bound]:
+        """The bounds that a proof judges: those of the supply; that on failures by the call, if the supply has none."""
+        errors = self.find.max_errors if supply.max_errors is None else supply.max_errors
+        return [*(Bound(name, limit) for name, limit in supply.limits.items()), Bound("errors", errors)]

@@ -30,8 +30,8 @@ PLAN: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option("plan", "per_machine_of", whole(1, 1_000_000), "LOG is that of one of N front ends.  [default: 1]", "N"),
         Option("plan", "headroom", percent(most=0.99), "Share of each machine to keep free: 20% or 0.2.", "P%",
                default="0%"),
-        Option("plan", "survive", whole(0), "Machines that may be lost while the others carry the load.", "N",
-               default="0"),
+        Option("plan", "survive", whole(0, 1_000_000), "Machines that may be lost while the others carry the load.",
+               "N", default="0"),
         Option("plan", "price", k.RATE, "Price of a machine for an hour: print the cost of a week.", "PRICE"),
         Option("plan", "reaction", k.DURATION,
                "Give the target of an autoscaler whose new pods serve D after a rise of the load.", "D"),
@@ -57,6 +57,10 @@ PLAN: Final[Sequence[tuple[str, Sequence[Option]]]] = (
 )
 # fmt: on
 """The options by the title of their group."""
+OF_SEARCH: Final = frozenset({"max_errors", "start", "max_tps", "precision", "trial", "trials", "budget", "arrivals"})
+"""Options that only a search uses."""
+WRITING: Final = frozenset({"output", "force", "share", "as_json", "quiet", "plots", "show_secrets", "demo_target"})
+"""Options of `find` that do not say what is sent."""
 READING: Final = (
     "format",
     "timezone",

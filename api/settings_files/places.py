@@ -19,6 +19,7 @@ NEEDS_TYPED_DESTINATION: Final = ("methods", "auth", "cert", "candidate-cert")
 _SENDS: Final = "allow_target"
 """The parameter that each command that sends to a destination has."""
 _FILES: Final = (
+    "forecast",
     "output",
     "junit",
     "history",
@@ -39,7 +40,7 @@ _FILES: Final = (
     "format",
 )
 _LISTENS: Final = ("live", "metrics")
-_READS: Final = ("log", "logs", "results", "baseline", "candidate", "more")
+_READS: Final = ("log", "logs", "results", "from", "baseline", "candidate", "more")
 _LOOPBACK: Final = r"(?:127(?:\.[0-9]{1,3}){3}|localhost|\[::1\])"
 _PORT: Final = re.compile(rf"auto|(?:{_LOOPBACK}:)?[0-9]+")
 _WATCHED: Final = re.compile(rf"[^=]*=https?://{_LOOPBACK}(?::[0-9]+)?(?:[/?#].*)?")

@@ -1,10 +1,12 @@
 """``logreplay plan``: how many machines the demand of a log needs."""
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from logreplay.cli.display.progress_bar import Bar
 from logreplay.cli.display.terminal import on_terminal, say
@@ -13,6 +15,7 @@ from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.replay import ReplayOptions, parts
 from logreplay.cli.signals import SIGNALS
+from logreplay.core.files import TakenError
 from logreplay.core.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
@@ -20,9 +23,10 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=GroupedCommand)
-@click.argument("words", nargs=-1, metavar="LOG... [TARGET]")
+@click.argument("logs", nargs=-1, metavar="LOG...")
+@click.argument("target", required=False)
 @options
-def plan(words: tuple[str, ...], **given: Any) -> int:
+def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
     """Say how many machines the demand of LOG needs: at its busiest second, minute and hour, and by hour of the week.
 
     LOG is whatever convert reads; several logs are one. TARGET, http://HOST:PORT, is one machine: it is searched for
@@ -37,27 +41,29 @@ def plan(words: tuple[str, ...], **given: Any) -> int:
       logreplay plan access.log.* http://127.0.0.1:8080 --p99 300ms --growth 30% --survive 1 -o december
       logreplay plan access.log.* --from december --growth 50% --price 0.12
     """
-    from datetime import datetime
-
     from logreplay.calls.find_call import seed_of
     from logreplay.cli.display.rates import show_find
     from logreplay.inputs.targets import TargetChoice
     from logreplay.options.plan_options import READING
     from logreplay.planning import plan_call, plan_once
+    from logreplay.result_folder import place_for
 
-    target = words[-1] if words and words[-1].startswith(("http://", "https://", "unix:")) else None
-    logs = words[:-1] if target else words
+    sends = given["results"] is None or given["prove"]
+    context = click.get_current_context()
+    places = r"https?://.*|unix:.*" if sends else r"https?://[^/]+/?|unix:.*"  # https://HOST/PATH is a log of a store
+    if target is not None and not re.fullmatch(places, target):
+        logs, target = (*logs, target), None  # the last word is a log, too
+    asked = frozenset(name for name in given if context.get_parameter_source(name) is ParameterSource.COMMANDLINE)
     reading = {name: given.pop(name) for name in READING}
     values = parts({**given, "seed": seed_of(given["seed"]), "target": target})
     options = ReplayOptions.taken_from(values)
-    sends = values["results"] is None
-    output = options.output or (Path(f"plan-{datetime.now():%Y%m%d-%H%M%S}") if sends else None)
+    output = options.output or (place_for(None, _free, "plan") if values["results"] is None else None)
     of_find = {**options.of_call(), "choice": TargetChoice(target, options.demo_target), "output": output}
-    call = plan_call(logs, reading, values, **of_find)
+    call = plan_call(logs, reading, values | {"asked": asked}, **of_find)
     bounds = call.find.bounds
     with SIGNALS.hearing(), Bar("reading", shown=not options.quiet and on_terminal()) as bar:
         result = plan_once(call, options.terminal(min(bounds.values(), default=None)), bar.update)
-    if result.search and result.search.unfinished:
+    if result.search and result.search.unfinished and not options.as_json:
         return show_find(result.search, as_json=options.as_json, quiet=options.quiet)
     if options.as_json:
         click.echo(json.dumps(result.summary, indent=2))
@@ -68,6 +74,17 @@ def plan(words: tuple[str, ...], **given: Any) -> int:
     if result.stopped.startswith("interrupted"):
         return Exit.INTERRUPTED
     return of_checks(result.checks)
+
+
+def _free(folder: Path) -> Path:
+    """Return a folder that is not there.
+
+    Raises:
+        TakenError: it is.
+    """
+    if folder.exists():
+        raise TakenError(f"{folder}: exists already")
+    return folder
 
 
 def _tell(result: "PlanResult", *, quiet: bool) -> None:

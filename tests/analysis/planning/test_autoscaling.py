@@ -106,3 +106,18 @@ def test_the_shortest_log_with_a_target_is_known(reaction: float) -> None:
 
     assert has_target(shortest(reaction))
     assert not has_target(shortest(reaction) - 1)
+
+
+def test_a_load_that_begins_from_nothing_needs_all_pods_all_the_time() -> None:
+    seconds, counts = counted(np.concatenate([np.full(600, 1.0), np.zeros(3000), np.full(600, 30_000.0)]))
+    found = scaling_target(seconds, counts, factor=1, carries=100, mean=0.1, reaction=90, most=330)
+    assert found
+    assert found.least >= 300
+
+
+def test_what_is_older_than_a_year_does_not_count() -> None:
+    seconds, counts = counted(np.full(3600, 50.0))
+    old = np.concatenate([[0], seconds + 1_767_571_200]), np.concatenate([[1], counts])
+    found = scaling_target(*old, factor=1, carries=10, mean=None, reaction=90, most=6)
+    assert found
+    assert found.rate == pytest.approx(10 / (1 + TOLERANCE))

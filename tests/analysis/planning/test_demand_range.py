@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from logreplay.analysis.demand.log_profile import LogProfile, profile_of
 from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.analysis.planning import demand_range
+from logreplay.analysis.statistics.quantiles import Ints
 
 MONDAY = 1_767_571_200
 """2026-01-05, 00:00 UTC."""
@@ -63,7 +64,7 @@ def test_the_peaks_of_whole_weeks_are_counted_from_the_end_of_the_log() -> None:
     assert demand_range.weekly_peaks(seconds, counts, 1).tolist() == [7, 9]
 
 
-@pytest.mark.parametrize(("peaks", "factor"), [([100], 1.0), ([100, 100], 1.0), ([0, 5], 1.0)])
+@pytest.mark.parametrize(("peaks", "factor"), [([100], 1.0), ([100, 100], 1.0), ([0, 5], 1.0), ([0, 0], 1.0)])
 def test_one_week_or_equal_weeks_say_nothing_of_change(peaks: list[int], factor: float) -> None:
     assert demand_range.spread(np.array(peaks)) == factor
 
@@ -145,3 +146,29 @@ def test_the_chance_of_a_sparse_log_counts_its_empty_windows(seed: int, rate: fl
 def test_one_line_of_1970_takes_no_memory_for_the_years_after_it() -> None:
     seconds = np.concatenate([[0], MONDAY + np.arange(1000)])
     assert demand_range.burstiness(seconds, np.ones(1001, np.int64), 1) == 1.0
+
+
+def test_a_stray_line_of_another_year_is_no_week_and_no_hour() -> None:
+    two_days = MONDAY + np.arange(2 * DAY)
+    alone, stray = profile(two_days), profile(np.concatenate([[0], two_days]))  # a stamp of 1970
+    assert demand_range.weeks(stray) == 1
+    whole = demand_range.by_hour(alone).filter(pl.col("day") < 2)
+    found = demand_range.by_hour(stray).join(whole.select("day", "hour"), on=["day", "hour"])
+    assert found["rate"].min() == 1.0
+    assert demand_range.lacking(stray) > 400_000
+    assert demand_range.lacking(alone) == 0
+    assert demand_range.demand(stray)["minute"].rate == demand_range.demand(alone)["minute"].rate
+
+
+def test_weeks_that_a_log_lacks_are_not_counted_as_quiet() -> None:
+    rates = [1.0] * 7 * 24
+    starts = regular(rates, weeks=5)
+    week = (starts - MONDAY) // WEEK
+    lacks = profile(starts[(week != 2) & (week != 3)])
+    assert demand_range.weeks(lacks) == 3
+    assert demand_range.by_hour(lacks)["rate"].to_list() == [1.0] * 168
+    assert demand_range.spread(demand_range.weekly_peaks(*_counts(lacks), MINUTE)) == 1.0
+
+
+def _counts(found: LogProfile) -> tuple[Ints, Ints]:
+    return found.seconds["second"].to_numpy(), found.seconds["requests"].to_numpy()

@@ -55,7 +55,7 @@ def test_a_minute_is_as_much_busier_than_an_hour_as_in_the_log() -> None:
         (("2026-12-01T01:00:00Z,1", "2026-12-01T00:00:00Z,1"), "line 3: .* must rise in equal steps"),
         (
             ("2026-12-01T00:00:00Z,1", "2026-12-01T01:00:00Z,1", "2026-12-01T03:00:00Z,1"),
-            "line 4: 2026-12-01T03:00:00Z does not follow its predecessor by 3,600 s",
+            "line 4: 2026-12-01T03:00:00Z is 7,200 s after the line before, and the second time 3,600 s after",
         ),
         (("2026-12-01T00:00:00Z,0", "2026-12-01T01:00:00Z,0"), "all rates are 0"),
     ],
@@ -77,3 +77,16 @@ def test_a_log_shorter_than_a_step_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "2026-12-01T00:00:00Z,1", "2026-12-02T00:00:00Z,1")
     with pytest.raises(UsageError, match="has a rate for each 86,400 s, and the log is 7,200 s long"):
         read_forecast(path, "UTC").growth(profile(MONDAY + np.arange(2 * HOUR)))
+
+
+@pytest.mark.parametrize("night", ["2026-10-25", "2026-03-29"])
+def test_local_times_may_pass_a_change_of_the_clock(tmp_path: Path, night: str) -> None:
+    path = written(tmp_path, *(f"{night}T{hour:02}:00:00,{hour + 1}" for hour in range(6)))
+    found = read_forecast(path, "Europe/Berlin")
+    assert found.step == HOUR
+    assert found.by_hour("Europe/Berlin", 1.0)["rate"].max() == 6
+
+
+def test_a_folder_is_no_forecast(tmp_path: Path) -> None:
+    with pytest.raises(LogreplayError, match="is a folder; name a CSV"):
+        read_forecast(tmp_path, "UTC")
