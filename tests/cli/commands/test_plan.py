@@ -195,7 +195,7 @@ def test_a_log_too_short_for_an_autoscaler_has_no_target_and_says_why(logreplay:
     log = access_log(tmp_path / "short.log", days=0)
     found = searched(tmp_path / "s")
     _, out, _ = logreplay("plan", log, "--from", found, "--reaction", "90s")
-    assert "no target: the log is 60 s long; a target for a reaction within 90 s needs 151 s at least" in out
+    assert "no target: the log is 60 s long; a target for a reaction within 90 s needs 166 s at least" in out
     told = json.loads(logreplay("plan", log, "--from", found, "--reaction", "90s", "--json")[1])
     assert told["autoscaling"] is None
     assert "60 s" in told["no_autoscaling"]
