@@ -118,7 +118,7 @@ def shortest(reaction: float) -> int:
 
 
 def _newest(seconds: Ints, counts: Ints) -> tuple[Ints, Ints]:
-    """The last year of a log; what is older needs memory, and says nothing of the next rise."""
+    """The last year of a log: older requests need memory, and tell nothing of the next rise."""
     kept = seconds > seconds[-1] - _LONGEST_S
     return seconds[kept], counts[kept]
 
