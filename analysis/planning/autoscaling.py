@@ -134,7 +134,7 @@ def _load(seconds: Ints, counts: Ints) -> Floats:
 def _carried(seconds: Ints, counts: Ints) -> Floats:
     """Requests/s that pods carry at the end of each window: its mean, or that of its last period where it rises.
 
-    Of the last period counts what is beyond chance.
+    The requests of the last period that may be chance do not count.
     """
     bins = np.bincount((seconds - seconds[0]) // SYNC_S, counts)[_BINS - 1 :]
     return np.maximum(_load(seconds, counts), (bins - _CHANCE * np.sqrt(bins)) / SYNC_S)
