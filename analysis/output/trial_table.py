@@ -25,7 +25,7 @@ def trial_rows(summary: Mapping[str, Any], steps: pl.DataFrame) -> list[dict[str
     try:
         bounds, users = slo["bounds"], slo["unit"] == "users"  # type: ignore[index]
         return [_row(trial, bounds, by_label.get(trial["number"] - 1), users=users) for trial in slo["trials"]]  # type: ignore[index]
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, ValueError):
         return []  # no search, or edited by hand
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import interval, show_length
+from logreplay.analysis.format_time import WIDEST, interval, show_length
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.downcast import FIRST_ERROR
 from logreplay.analysis.input.sources import Source
@@ -397,11 +397,12 @@ def _not_covered(found: Sequence[PairOfRuns], judged: _Judged, of: str) -> str:
     routes = pl.concat([each.sides[0].select("route") for each in found])["route"].n_unique()
     mix = "requests to other routes" if routes == 1 else f"another mix of the {routes:,} routes"
     rows = {of.removeprefix(" in ").removeprefix(" at "): judged.change, **judged.quantiles, **judged.routes}
-    name, widest = max(rows.items(), key=lambda row: row[1].high / max(row[1].low, 1e-300))
+    known = {name: each for name, each in rows.items() if each.high <= WIDEST * each.low}
+    name = max(known, key=lambda name: known[name].high / known[name].low, default="")
+    range_of = f"that of {terminal_safe(masked(name))} ({interval(known[name].low, known[name].high)})" if name else ""
     return (
         f"both were compared over {held}: the verdict does not cover what takes longer, such as leaks and slow "
-        f"scaling, another load, or {mix}; the widest interval is that of {terminal_safe(masked(name))} "
-        f"({interval(widest.low, widest.high)})"
+        f"scaling, another load, or {mix}" + f"; the widest interval is {range_of}" * bool(range_of)
     )
 
 

@@ -343,7 +343,8 @@ def _comparable(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The rows of both runs; of sweeps only the settled part of the steps that both runs carried."""
     void = [void_trials(summary_of(path)) if (path := _path(source)) else frozenset[int]() for source in runs]
-    old, new = (run.filter(~pl.col("step").is_in(list(each))) for run, each in zip(whole, void, strict=True))
+    counts = (~pl.col("step").is_in(list(each)).fill_null(False) for each in void)
+    old, new = (run.filter(each) for run, each in zip(whole, counts, strict=True))
     notes += _void(zip(runs, void, strict=True))
     if all(run["step"].n_unique() <= 1 for run in whole):
         return old, new

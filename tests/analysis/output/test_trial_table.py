@@ -63,7 +63,16 @@ def test_the_trials_of_a_search_for_users_have_numbers_of_users(tmp_path: Path) 
     assert [row["rate"] for row in trial_rows(found.summary, found.steps)] == ["100", "200", "400"]
 
 
-@pytest.mark.parametrize("slo", [None, 7, {"trials": [{}]}, {"trials": [{}], "bounds": [], "unit": "users"}])
+@pytest.mark.parametrize(
+    "slo",
+    [
+        None,
+        7,
+        {"trials": [trial(1, 100, "pass", requests="12")], "bounds": [], "unit": "users"},
+        {"trials": [{}]},
+        {"trials": [{}], "bounds": [], "unit": "users"},
+    ],
+)
 def test_what_is_no_search_has_no_table_of_trials(tmp_path: Path, slo: object) -> None:
     found = analyse(write_results(tmp_path, (100, 200, 400), 4), About(more={"slo": slo}))
     assert trial_rows(found.summary, found.steps) == []
