@@ -1,6 +1,6 @@
 """Makes the pictures of the README from real runs: a terminal as SVG; the report, the live page and a plan as PNG.
 
-Run it with ``tox -e pictures``; it takes about eight minutes and needs Chromium. The target is the tutorial's: ten
+Run it with ``tox -e pictures``; it takes about five minutes and needs Chromium. The target is the tutorial's: ten
 workers of 220 ms; that of the plan has two of 40 ms. The terminal's lines appear as they did, with pauses cut to a
 second; where animation is off, all of them are shown at once.
 """
@@ -39,7 +39,7 @@ COMMANDS: Final = (
     "capacity sweep --tps 200 --within 500ms",
 )
 PLANNED: Final = ServerCapacity(workers=2, service_s=0.04)
-PLAN: Final = f"plan access.log {ADDRESS} --p99 500ms --growth 100% --prove -o december"
+PLAN: Final = f"plan access.log {ADDRESS} --p99 500ms --growth 100% -o december"
 COLUMNS: Final = 118
 LONGEST_PAUSE_S: Final = 1.0
 FIRST_ROWS: Final = 24
