@@ -14,10 +14,9 @@ from logreplay.analysis import analyze
 from logreplay.analysis.analyze import analysed, timed
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.pooled_sweeps import pooled, steps_of, unmeasured
+from logreplay.analysis.pooled_sweeps import capacity_of, pooled
 from logreplay.analysis.verdict import comparison
 from logreplay.analysis.verdict.capacity import Capacity
-from logreplay.analysis.verdict.capacity import capacity as machines_needed
 from logreplay.analysis.verdict.compare_log import Fidelity
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.judged_runs import compare_judged
@@ -187,20 +186,8 @@ def capacity(
     """
     runs: Sequence[Results] = results if isinstance(results, list | tuple) else [results]  # type: ignore[list-item]
     named = [_named(run) for run in runs]
-    found = pooled(named)
-    users = found[0].users.verdict if found[0].users else None
-    return machines_needed(
-        steps_of(found),
-        tps=tps,
-        within=within,
-        percentile=percentile,
-        headroom=headroom,
-        survive=survive,
-        saturation=[each.verdict.saturation.rate for each in found if each.verdict.saturation.rate],
-        users=users,
-        runs=len(found),
-        lacks="" if any(each.verdict.answered for each in found) else min(each.verdict.lacks for each in found),
-        unmeasured=unmeasured(named, found),
+    return capacity_of(
+        named, pooled(named), tps=tps, within=within, percentile=percentile, headroom=headroom, survive=survive
     )
 
 

@@ -10,6 +10,7 @@ from logreplay.analysis.analyze import Analysis, timed
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.run_metadata import asked_rates, summary_of
 from logreplay.analysis.input.sources import Source
+from logreplay.analysis.verdict.capacity import Capacity, capacity
 from logreplay.analysis.verdict.stability import CUT
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import check_named_once
@@ -84,3 +85,27 @@ def unmeasured(runs: Sequence[Source], found: Sequence[Analysis]) -> set[float]:
 def steps_of(found: Sequence[Analysis]) -> pl.DataFrame:
     """The steps of all runs, one below the other."""
     return pl.concat([each.steps for each in found], how="diagonal_relaxed")
+
+
+def capacity_of(runs: Sequence[Source], found: Sequence[Analysis], **asked: Any) -> Capacity:
+    """The capacity of one machine, from the analyses of runs of one sweep.
+
+    Args:
+        runs: by name.
+        found: their analyses, of `pooled`.
+        asked: the load and the bound, as of `logreplay.analysis.verdict.capacity.capacity`.
+    """
+    return capacity(
+        steps_of(found),
+        saturation=[each.verdict.saturation.rate for each in found if each.verdict.saturation.rate],
+        users=found[0].users.verdict if found[0].users else None,
+        runs=len(found),
+        lacks=lacking(found),
+        unmeasured=unmeasured(runs, found),
+        **asked,
+    )
+
+
+def lacking(found: Sequence[Analysis]) -> str:
+    """What runs of a sweep lack for a saturation, in words; empty if they lack nothing."""
+    return "" if any(each.verdict.answered for each in found) else min(each.verdict.lacks for each in found)

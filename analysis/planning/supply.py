@@ -10,8 +10,8 @@ import polars as pl
 from logreplay.analysis.format_time import show, show_range, show_rate, spoken
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.run_metadata import summary_of
-from logreplay.analysis.pooled_sweeps import pooled, steps_of
-from logreplay.analysis.verdict.capacity import FIGURES, capacity
+from logreplay.analysis.pooled_sweeps import capacity_of, lacking, pooled, steps_of
+from logreplay.analysis.verdict.capacity import FIGURES
 from logreplay.core.errors import LogreplayError, UsageError
 
 _GET_HEAD: Final = ("GET", "HEAD")
@@ -38,6 +38,7 @@ class Supply:
         mean: mean response time near it; None: unknown.
         methods: that were sent.
         sent: ``route``, ``requests``: the requests that were sent.
+        lacks: what a sweep lacks for a saturation, in words; empty if it lacks nothing.
         changed: options that gave them other URLs than those of the log.
     """
 
@@ -53,6 +54,7 @@ class Supply:
     sent: pl.DataFrame
     changed: tuple[str, ...] = ()
     max_errors: float | None = None
+    lacks: str = ""
 
     @property
     def sentence(self) -> str:
@@ -135,9 +137,7 @@ def _of_sweep(results: Path, rows: Path, summary: Mapping[str, Any], limits: Map
     found = pooled([rows])
     if found[0].users:
         raise NoAnswer(f"{results}: it is a sweep over users, whose rate follows the target: sweep rates")
-    steps = steps_of(found)
-    saturation = [each.verdict.saturation.rate for each in found if each.verdict.saturation.rate]
-    answer = capacity(steps, tps=1.0, within=within, percentile=figure, saturation=saturation)
+    steps, answer = steps_of(found), capacity_of([rows], found, tps=1.0, within=within, percentile=figure)
     if answer.likely is None or answer.low is None:
         raise NoAnswer(f"{results}: the sweep has no answer to plan with: {answer.sentence}")
     longest = steps.filter(pl.col("rate") <= answer.likely)["duration"].max()
@@ -153,6 +153,7 @@ def _of_sweep(results: Path, rows: Path, summary: Mapping[str, Any], limits: Map
         methods=_methods(summary),
         sent=_sent(rows),
         changed=_changed(summary),
+        lacks=lacking(found),
     )
 
 

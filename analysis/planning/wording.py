@@ -176,6 +176,8 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
     if supply.held_s:
         yield f"what a machine does after more than {supply.held_s:.0f} s at its rate"
     yield "anything that the machines share, such as a database: measure two machines once"
+    if supply.lacks:
+        yield f"the saturation of a machine: {supply.lacks}"
     if supply.high is None:
         yield "the highest rate of a machine: it kept the bound at every rate of the sweep"
     if supply.changed:

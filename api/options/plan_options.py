@@ -36,7 +36,8 @@ PLAN: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option("plan", "reaction", k.DURATION,
                "Give the target of an autoscaler whose new pods serve D after a rise of the load.", "D"),
         Option("plan", "prove", k.SWITCH,
-               "Replay the log's busiest minute: the share of one of these machines, and of one fewer."),
+               "Replay the log's busiest minute: the share of one of these machines, and of one fewer; "
+               "with --reaction the steepest hour, too."),
     )),
     ("Demand", (
         _reading("format", "Format of LOG: a name (convert --help lists them), a log_format or LogFormat string, or "
