@@ -174,7 +174,7 @@ def _crowded(rules: RequestRules, source: "RequestSource", methods: frozenset[st
     )
 
 
-_LOOKED_AT: Final = 500_000
+_LOOKED_AT: Final = 50_000
 """Rows that are searched for a client with most of the requests."""
 _FEWEST: Final = 20
 """Requests of which a share means something."""

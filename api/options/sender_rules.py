@@ -250,10 +250,12 @@ class SenderRules:
             LogreplayError: the certificates cannot be read.
         """
         from logreplay.replay.senders.digests import Digests
+        from logreplay.replay.senders.endpoint import turned
         from logreplay.replay.senders.request_budget import RequestBudget
         from logreplay.replay.senders.tls import tls_context
 
         mine = plan and plan.part(*part)
+        endpoint = turned(endpoint, part[0])
 
         def made(http: str) -> "Sender":
             tls = None

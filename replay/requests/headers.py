@@ -232,6 +232,7 @@ def parse_header(text: str) -> FixedHeader | HeaderFromLog | LoggedHeaders:
     header = FixedHeader.parse(text)
     name, lower = header.name, header.name.lower()
     word, colon, column = header.value.partition(":")
+    column = column.strip()
     if word != "log":
         return header
     if colon and not column:

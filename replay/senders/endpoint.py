@@ -162,6 +162,16 @@ async def resolve(target: Target) -> Endpoint:
     return Endpoint(target, tuple(dict.fromkeys(str(info[4][0]) for info in found)))
 
 
+def turned(endpoint: Endpoint, turns: int) -> Endpoint:
+    """The same endpoint, whose addresses begin some places later: workers share them from the first connection on."""
+
+    def from_there(addresses: tuple[str, ...]) -> tuple[str, ...]:
+        first = turns % max(len(addresses), 1)
+        return addresses[first:] + addresses[:first]
+
+    return replace(endpoint, addresses=from_there(endpoint.addresses), sources=from_there(endpoint.sources))
+
+
 def with_sources(endpoint: Endpoint, sources: tuple[str, ...]) -> Endpoint:
     """The same endpoint, to which connections are opened from some addresses of this machine.
 

@@ -93,7 +93,7 @@ class Sources:
     ) -> tuple[Any, Any]:
         """Open a connection in the running loop, with the protocol that ``made`` returns."""
         loop, family = asyncio.get_running_loop(), _family(address)
-        some = self._of_family[family]
+        some = sorted(self._of_family[family])  # the same for a client, wherever the turns begin
         source = next(self._turns[family]) if client is None else some[crc32(client.encode()) % len(some)]
         opened = socket.socket(family)
         try:

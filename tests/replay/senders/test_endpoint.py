@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,15 @@ from logreplay.replay.engine.engine import Limits, replay
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
-from logreplay.replay.senders.endpoint import Endpoint, are_one, check_permission, is_loopback, parse_target, resolve
+from logreplay.replay.senders.endpoint import (
+    Endpoint,
+    are_one,
+    check_permission,
+    is_loopback,
+    parse_target,
+    resolve,
+    turned,
+)
 from support.raw_server import RawServer, raw_server
 
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00.000000,0,0,0,0,/ok,200,GET\n"
@@ -255,3 +264,10 @@ def test_which_targets_are_one(one: str, other: str, same: bool) -> None:
 def test_two_names_of_one_address_may_be_two_targets() -> None:
     """A server tells virtual hosts apart by their names."""
     assert not are_one(*(Endpoint(parse_target(f"http://{name}.test"), ("10.0.0.1",)) for name in "ab"))
+
+
+def test_workers_begin_with_different_addresses() -> None:
+    endpoint = Endpoint(parse_target("http://a"), ("192.0.2.1", "192.0.2.2"), ("127.0.0.2", "127.0.0.3", "127.0.0.4"))
+    assert [turned(endpoint, worker).addresses[0][-1] for worker in range(4)] == ["1", "2", "1", "2"]
+    assert [turned(endpoint, worker).sources[0][-1] for worker in range(4)] == ["2", "3", "4", "2"]
+    assert turned(replace(endpoint, addresses=(), sources=()), 3).sources == ()
