@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from logreplay.analysis.planning import wording
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import check_absent, make_folder, unwritable, write_atomically
+from logreplay.core.files import check_absent, removed_if_empty, write_atomically
 from logreplay.results import frame_of
 from logreplay.scratch import HoldsScratch, Scratch
 
@@ -145,11 +145,12 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         check_place(place, force=force)
         texts = {"plan.json": json.dumps(self.summary, indent=2) + "\n", **self.manifests}
         texts |= {"plan.html": self.html()} if self.plan else {}
-        for name in (*FILES, *MANIFESTS) if force else ():
-            if name not in texts:
-                (place / name).unlink(missing_ok=True)  # of an earlier plan
-        for name, text in texts.items():
-            write_atomically(place / name, text, force=force)
+        with removed_if_empty(place):
+            for name in (*FILES, *MANIFESTS) if force else ():
+                if name not in texts:
+                    (place / name).unlink(missing_ok=True)  # of an earlier plan
+            for name, text in texts.items():
+                write_atomically(place / name, text, force=force)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure | Axes":
         """Draw demand beside supply: on ``ax``, which is returned, or as a figure of its own.
@@ -177,14 +178,10 @@ class PlanResult(HoldsScratch, CheckedAnswer):
 
 
 def check_place(folder: Path, *, force: bool) -> None:
-    """Make a folder for `PlanResult.save`.
+    """Check a folder for `PlanResult.save`.
 
     Raises:
-        LogreplayError: it cannot be made, or a file exists in it and ``force`` is not given.
+        LogreplayError: a file exists in it, and ``force`` is not given.
     """
     for name in () if force else (*FILES, *MANIFESTS):
         check_absent(folder / name)
-    try:
-        make_folder(folder)
-    except OSError as error:
-        raise unwritable(folder, error) from None

@@ -1,6 +1,7 @@
 """Plans: the demand of a log beside the supply of a target that is searched now, or was before."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -22,7 +23,7 @@ from logreplay.calls.plan_call import PlanCall
 from logreplay.calls.run_call import RunCall
 from logreplay.conversion import reading_options, why_nothing
 from logreplay.core.errors import Interrupted, LogreplayError, UsageError
-from logreplay.core.files import TakenError, scratch_folder, unwritable
+from logreplay.core.files import TakenError, removed_if_empty, scratch_folder, unwritable
 from logreplay.core.masking import masked
 from logreplay.core.record import to_csv
 from logreplay.core.rows import scan
@@ -154,14 +155,15 @@ def plan_once(call: PlanCall, listener: "CallListener", progress: "Progress | No
         raise TakenError(
             f"{place}: exists already, and is not empty; choose another with -o, or replace it with --force"
         )
-    with scratch_folder() as folder:
+    kept = removed_if_empty(place) if place and call.results is not None else nullcontext()  # before hours of reading
+    with kept, scratch_folder() as folder:
         result = PlanResult(log=_described(call, folder, progress))
         try:
             _plan(call, result, forecast, folder, listener)
         except NoAnswer as error:
             result.refusal = str(error)
-    if place and (call.results is not None or result.search):
-        result.save(place, force=force or call.results is None)
+        if place and (call.results is not None or result.search):
+            result.save(place, force=force or call.results is None)
     return result
 
 

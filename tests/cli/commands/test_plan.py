@@ -417,3 +417,12 @@ def test_large_rates_are_written_out(logreplay: Logreplay, log: Path, tmp_path: 
     )
     assert "e+" not in out
     assert "machines for the busiest minute, 1003333/s" in out
+
+
+def test_a_plan_of_an_unreadable_log_leaves_no_folder(logreplay: Logreplay, tmp_path: Path) -> None:
+    code, _, err = logreplay(
+        "plan", tmp_path / "none.log", "--from", searched(tmp_path / "s"), "-o", tmp_path / "a" / "b"
+    )
+    assert code == 1
+    assert "none.log" in err
+    assert not (tmp_path / "a").exists()
