@@ -480,7 +480,8 @@ def test_clients_of_a_log_that_names_none_are_said_to_share_a_connection(
     text = "none of 50 requests has a value in column client; all of them share one connection"
     assert f"warning: --by-client: {text}" in capsys.readouterr().err
     named = tmp_path / "named.csv"
-    pl.read_csv(log).with_columns(client=pl.lit("192.0.2.1")).write_csv(named)
+    clients = pl.format("192.0.2.{}", pl.int_range(pl.len()) % 10)
+    pl.read_csv(log).with_columns(client=clients).write_csv(named)
     assert logreplay("run", named, *options) == 1
     assert "--by-client" not in capsys.readouterr().err
 
