@@ -4,6 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from logreplay.analysis.demand.rates import DAYS
 from logreplay.analysis.output.plots.hockey_stick import BLUE, ORANGE
@@ -30,6 +31,7 @@ def demand_and_supply(ax: "Axes", plan: MachinePlan) -> "Axes":
     ax.axhspan(low, high, color=BLUE, alpha=0.13, lw=0)
     ax.axhline(serving * one, color=BLUE, lw=1.2, label=f"{number_of(serving, 'machine')}, and the range of supply")
     scale = ax.secondary_yaxis("right", functions=(partial(np.multiply, 1 / one), partial(np.multiply, one)))
+    scale.yaxis.set_major_locator(MaxNLocator(integer=True))
     scale.set_ylabel("machines" + (f", besides {reserve.survive} that may be lost" if reserve.survive else ""))
     ax.set_xticks(range(len(plan.demand)), [f"busiest {name}" for name in plan.demand])
     ax.set_xlim(-0.5, len(plan.demand) - 0.5)
@@ -54,5 +56,5 @@ def week(ax: "Axes", plan: MachinePlan) -> "Axes":
     ax.set_xticks(range(0, 24, 3))
     ax.set_xlabel(f"hour of the day, {plan.profile.zone}")
     if ax.figure is not None:
-        ax.figure.colorbar(drawn, ax=ax, label="machines")
+        ax.figure.colorbar(drawn, ax=ax, label="machines", ticks=MaxNLocator(integer=True))
     return ax
