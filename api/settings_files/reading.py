@@ -19,7 +19,7 @@ _ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     **{"run": ("log", "target"), "sweep": ("rates", "log", "target"), "find": ("log", "target")},
     **{"duet": ("log", "baseline", "candidate"), "compare": ("baseline", "candidate"), "serve": ("log",)},
     **{"capacity": ("results",), "analyze": ("results",), "convert": ("logs",), "inspect": ("logs",)},
-    "plan": ("log", "target"),
+    "plan": ("logs", "target"),
 }
 """The parameters of a function that stand before its keywords."""
 _SWITCHES: Final = (kinds.SWITCH, kinds.OFF, kinds.EITHER)

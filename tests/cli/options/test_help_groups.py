@@ -8,7 +8,7 @@ from logreplay.cli.main import cli
 from logreplay.cli.options.help_groups import sections
 
 COMMANDS = ("run", "sweep", "find", "duet")
-TWO_SCREENS = 120
+TWO_SCREENS = 140
 
 
 def context(name: str) -> click.Context:
