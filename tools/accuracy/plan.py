@@ -30,7 +30,7 @@ from logreplay.analysis.statistics.quantiles import Floats
 from search_servers import HARD, PLAIN, Server
 from traffic import Traffic
 
-RUNS: Final = 24
+RUNS: Final = 100
 NEXT: Final = 4
 """Weeks to come."""
 MOST_MACHINES: Final = 12
