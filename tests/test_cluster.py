@@ -465,3 +465,24 @@ def test_a_signal_while_a_local_cluster_starts_ends_a_conversion_in_good_order(
         _, said = process.communicate(timeout=60)
     assert (process.returncode, said.decode().strip()) == (130, "")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_cluster_that_is_ended_while_it_starts_leaves_no_temporary_file(tmp_path: Path) -> None:
+    (scratch := tmp_path / "tmp").mkdir()
+    command = [
+        sys.executable,
+        "-m",
+        "logreplay.cli.main",
+        "convert",
+        str(SAMPLE),
+        "--cluster",
+        "local:2",
+        "-o",
+        "out.csv",
+    ]
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+    wait_until(lambda: any(scratch.rglob("worker-*")))
+    process.send_signal(signal.SIGTERM)
+    process.wait(60)
+    wait_until(lambda: not any(scratch.iterdir()))  # workers that were killed end by themselves

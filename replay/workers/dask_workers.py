@@ -23,6 +23,7 @@ from uuid import uuid4
 
 from logreplay.core import installation
 from logreplay.core.errors import ClusterError
+from logreplay.core.files import scratch_folder
 from logreplay.core.plural import number_of
 from logreplay.replay.child_process import start_child
 from logreplay.replay.clock import monotonic
@@ -226,26 +227,29 @@ def _local_cluster(count: int) -> "Iterator[tuple[str, Security]]":
     Raises:
         ClusterError: it did not start.
     """
-    process, connection = start_child("logreplay.replay.workers.local_cluster", in_group=True)
-    patience = 0.0  # what has not started needs no end in good order
-    try:
+    with scratch_folder() as folder:  # workers that are killed leave files in it
+        process, connection = start_child("logreplay.replay.workers.local_cluster", in_group=True)
+        patience = 0.0  # what has not started needs no end in good order
         try:
-            connection.send(count)
-            answer: tuple[str, Security] | ClusterError = connection.recv()
-        except (EOFError, OSError):
-            answer = ClusterError(f"--cluster local:{count}: the process of the cluster was killed; repeat the command")
-        if isinstance(answer, ClusterError):
-            raise answer
-        patience = _CLOSING_S
-        yield answer
-    finally:
-        connection.close()
-        try:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(patience)
+            try:
+                connection.send((count, str(folder)))
+                answer: tuple[str, Security] | ClusterError = connection.recv()
+            except (EOFError, OSError):
+                answer = ClusterError(
+                    f"--cluster local:{count}: the process of the cluster was killed; repeat the command"
+                )
+            if isinstance(answer, ClusterError):
+                raise answer
+            patience = _CLOSING_S
+            yield answer
         finally:
-            process.kill()  # its workers notice and end
-            process.wait()
+            connection.close()
+            try:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(patience)
+            finally:
+                process.kill()  # its workers notice and end
+                process.wait()
 
 
 def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:

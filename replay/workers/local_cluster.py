@@ -23,8 +23,8 @@ _NO_PAGES: Final[dict[str, list[str]]] = {"distributed.scheduler.http.routes": [
 """Dask serves pages about a cluster to everybody, also without its dashboard."""
 
 
-def _started(count: int) -> LocalCluster:
-    """Start a cluster.
+def _started(count: int, folder: str) -> LocalCluster:
+    """Start a cluster, which writes its files into a folder.
 
     Raises:
         ClusterError: a worker does not start, or the package that makes certificates is not installed.
@@ -34,7 +34,7 @@ def _started(count: int) -> LocalCluster:
     except ImportError:
         raise ClusterError(f"--cluster local:N {installation.needs_extra('cluster')}") from None
     try:
-        with config.set(_NO_PAGES):
+        with config.set({**_NO_PAGES, "temporary-directory": folder}):
             return LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
@@ -56,7 +56,7 @@ if __name__ == "__main__":
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     with suppress(EOFError, ConnectionError), speechless():
         try:
-            cluster = _started(parent.recv())
+            cluster = _started(*parent.recv())
         except ClusterError as error:
             parent.send(error)
         else:
