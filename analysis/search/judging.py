@@ -3,8 +3,8 @@
 Failures have a budget of their own. A trial misses it if more requests surely fail than may; or if more fail than may,
 and surely more than in the base, the trials at up to half of its rate. Where a trial surely fails too often, and the
 base fails as often, no lower rate would help. A trial in which the replaying machine was the bottleneck does not
-measure the target: it has neither passed nor failed. But no target keeps a rate above what it completed while requests
-piled up, so such a rate fails even there.
+measure the target, so it neither passes nor fails. There is one exception: if requests piled up at the target in an
+earlier trial, a rate above the one that it completed there fails, whatever the replaying machine did.
 """
 
 import math

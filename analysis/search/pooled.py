@@ -125,7 +125,7 @@ def _failures(judging: Judging) -> list[tuple[Bound, list[Seen], Carried | None]
 
 
 def hard(judging: Judging) -> Literal["work", "bunches", ""]:
-    """Why the next minutes may differ from those of the trials; empty if there is no sign of it."""
+    """What in the trials shows that later minutes may be slower: ``work`` or ``bunches``; empty if nothing does."""
     work = light(judging)
     if work.variability > _HARD_WORK:
         return "work"

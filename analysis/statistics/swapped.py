@@ -2,9 +2,10 @@
 
 Theory of operation. In the turns of one pair the logarithm of the ratio is the change plus the difference of the
 machines; in the turns of the other pair it is the change minus that difference. Two turns, one of each pair, belong
-together; which comes first was drawn by chance. So the mean of both is the change, plus or minus half of what the
-difference of the machines moved between them, with a random sign. Whatever a machine does (wander, drift, pause), such
-means are independent and symmetric about the change: Student's t of them needs no assumption on how a machine wanders.
+together; a random draw decides which comes first. If the difference of the machines moved by d between the two turns,
+the mean of both is the change plus or minus d/2, and the draw decides the sign. So whatever a machine does (wander,
+drift, pause), these means are independent and symmetric about the change, and Student's t applies to them without an
+assumption on how a machine wanders.
 
 First, blocks of half a second far from the median of their 21 neighbours of the same pair are clipped towards it: a
 pause is not typical, and would widen the interval. They are not replaced by their neighbours: this would make the turns

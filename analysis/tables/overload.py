@@ -20,7 +20,7 @@ MOST: Final = 200_000
 def completed_falling_behind(requests: RequestArrays, step: int, usual: float) -> float:
     """Return the answers/s from the last instant with a short queue until the backlog has grown; NaN without either.
 
-    If a server slows down once it is overloaded, only this span shows what it carried before.
+    Some servers complete fewer requests once they are overloaded. This span shows the rate that they completed before.
 
     Args:
         requests: the run.

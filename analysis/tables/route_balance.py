@@ -77,7 +77,7 @@ def route_balance(requests: RequestArrays) -> pl.DataFrame:
 
 
 def _sampled(requests: RequestArrays) -> RequestArrays:
-    """About `SAMPLE` of the requests: one from each stretch, drawn by chance to avoid patterns of the log."""
+    """Take about `SAMPLE` requests: a random one of each block of rows, as a log may have a period."""
     stride = len(requests) // SAMPLE
     if stride < 2:
         return requests

@@ -66,7 +66,7 @@ class Capacity(CheckedAnswer):
         not_counted: rates of which a step is left out, and why.
         survive: number of machines that may be lost.
         runs: number of runs of the sweep that were pooled.
-        not_covered: what the answer says nothing about, in words; empty without an answer.
+        not_covered: the sentence that names untested conditions; empty without an answer.
     """
 
     sentence: str
