@@ -68,6 +68,11 @@ def show_range(low: float, high: float) -> str:
     return f"{show_rate(low)}–{show_rate(high)}"
 
 
+def show_share(share: float) -> str:
+    """Write a share with two digits, or with all before the point: ``0.049 %``, ``100 %``."""
+    return f"{share * 100:.2g} %" if share < 0.0995 else f"{share * 100:.0f} %"
+
+
 def rounded_up(seconds: float) -> str:
     """Write a time of a second or longer with two digits, rounded up: ``160 s``."""
     digit = 10 ** max(math.floor(math.log10(seconds)) - 1, 0)

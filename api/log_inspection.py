@@ -18,6 +18,7 @@ from logreplay.parsers.conversion.report import ConvertReport
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from logreplay.parsers.conversion.filters import Filter
     from logreplay.parsers.conversion.ingest import Progress
 
 
@@ -35,17 +36,20 @@ def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progre
     """
     options, report = reading_options(**given), ConvertReport()
     profile = profile_of(log_rows(logs, options, report, progress), options.timezone or "UTC")
-    names = tuple(map(masked, logs))
     if profile is None:
-        name, number, reason = next(iter(report.first_bad), ("", 0, ""))
-        first = f"; {name}, line {number}: {reason}" if reason else ""
-        why = why_nothing(report, options.filter)
-        raise LogreplayError(f"{', '.join(names)}: {why}: {report.sentence()}{first}")
+        raise no_request(logs, report, options.filter)
     zoned = [note for note in report.notes if note.startswith("--timezone")]  # each time has a zone of its own
     if zoned or (report.format == NORMALIZED and not (given["since"] or given["until"])):
         report.notes = [note for note in report.notes if note not in zoned]
         given = {**given, "timezone": None}
-    return InspectResult(logs=names, report=report, profile=profile, reading=_words(given))
+    return InspectResult(logs=tuple(map(masked, logs)), report=report, profile=profile, reading=_words(given))
+
+
+def no_request(logs: "Sequence[str]", report: ConvertReport, kept: "Filter") -> LogreplayError:
+    """The error to raise where no line of logs became a row: why, the account of the lines, and the first bad one."""
+    name, number, reason = next(iter(report.first_bad), ("", 0, ""))
+    first = f"; {name}, line {number}: {reason}" if reason else ""
+    return LogreplayError(f"{', '.join(map(masked, logs))}: {why_nothing(report, kept)}: {report.sentence()}{first}")
 
 
 def _words(given: "Mapping[str, Any]") -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import numpy as np
+import polars as pl
 
 from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.analysis.planning import proof as proving
@@ -21,15 +22,15 @@ from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calls.find_call import FindCall, seed_of, taken_bounds
 from logreplay.calls.plan_call import PlanCall
 from logreplay.calls.run_call import RunCall
-from logreplay.conversion import reading_options, why_nothing
+from logreplay.conversion import reading_options
 from logreplay.core.errors import Interrupted, LogreplayError, UsageError
-from logreplay.core.files import TakenError, removed_if_empty, scratch_folder, unwritable
+from logreplay.core.files import removed_if_empty, scratch_folder, unwritable
 from logreplay.core.masking import masked
 from logreplay.core.record import to_csv
 from logreplay.core.rows import scan
 from logreplay.functions import read_call, uninterrupted
 from logreplay.inputs.targets import TargetChoice
-from logreplay.log_inspection import inspect_once
+from logreplay.log_inspection import inspect_once, no_request
 from logreplay.options.keywords import value_of
 from logreplay.options.kinds import TEXT
 from logreplay.options.load import Load
@@ -37,13 +38,12 @@ from logreplay.options.plan_options import READING
 from logreplay.options.signatures import described
 from logreplay.parsers.conversion.job import convert
 from logreplay.plan_result import PlanResult, check_place
+from logreplay.result_folder import free_folder
 from logreplay.runs.rate_search import find_once
 from logreplay.runs.single import run_once
 from logreplay.scratch import Scratch
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from logreplay.analysis.demand.log_profile import LogProfile
     from logreplay.analysis.planning.plan import MachinePlan
     from logreplay.analysis.planning.proof import Proof
@@ -151,10 +151,8 @@ def plan_once(call: PlanCall, listener: "CallListener", progress: "Progress | No
     place, force = call.find.output, call.find.force
     if place and call.results is not None:
         check_place(place, force=force)
-    elif place and not force and place.is_dir() and any(place.iterdir()):
-        raise TakenError(
-            f"{place}: exists already, and is not empty; choose another with -o, or replace it with --force"
-        )
+    elif place and not force:
+        free_folder(place)
     kept = removed_if_empty(place) if place and call.results is not None else nullcontext()  # before hours of reading
     with kept, scratch_folder() as folder:
         result = PlanResult(log=_described(call, folder, progress))
@@ -173,11 +171,10 @@ def _described(call: PlanCall, folder: Path, progress: "Progress | None") -> "In
         return inspect_once(call.logs, dict(call.reading), progress)
     options = reading_options(**call.reading)
     report = convert(call.logs, folder / _CONVERTED, options, progress)
-    names = tuple(map(masked, call.logs))
     if not report.converted:
-        raise LogreplayError(f"{', '.join(names)}: {why_nothing(report, options.filter)}: {report.sentence()}")
+        raise no_request(call.logs, report, options.filter)
     plain: dict[str, Any] = {**dict.fromkeys(call.reading), "format": "auto", "timezone": call.reading["timezone"]}
-    return replace(inspect_once([str(folder / _CONVERTED)], plain), logs=names, report=report)
+    return replace(inspect_once([str(folder / _CONVERTED)], plain), logs=tuple(map(masked, call.logs)), report=report)
 
 
 def _plan(
@@ -203,10 +200,7 @@ def _plan(
         supply = supply_of(call.results, limits)
     result.plan = join(profile, supply, growth, call.reserve, call.reaction)
     if call.prove:
-        try:
-            _prove(call, result, result.plan, folder, listener)
-        except LogreplayError as error:  # the plan stands without its proof
-            result.proofs += (proving.Proof(machines=1, rate=0.0, requests=0, kept=None, text=str(error)),)
+        _prove(call, result, result.plan, folder, listener)
 
 
 def _search(call: PlanCall, profile: "LogProfile", folder: Path, listener: "CallListener") -> "FindResult":
@@ -217,7 +211,7 @@ def _search(call: PlanCall, profile: "LogProfile", folder: Path, listener: "Call
     """
     methods = call.find.sender_rules.methods
     sent = profile.routes.filter(profile.routes["method"].is_in(list(methods)))
-    change = mix_change(profile.peak_routes, sent.group_by("route").agg(_requests()), methods)
+    change = mix_change(profile.peak_routes, sent.group_by("route").agg(pl.col("requests").sum()), methods)
     check_mix(replace(change, share=0.0), "a search without them")
     log = folder / _CONVERTED
     peak = int(profile.peak_routes["requests"].sum())
@@ -235,10 +229,13 @@ def _prove(call: PlanCall, result: PlanResult, made: "MachinePlan", folder: Path
         return
     for part in _parts(call, made):
         drawn, lacking = _drawn(call, part, folder)
-        if lacking:
-            result.proofs += (proving.Proof(machines=part.machines, rate=0.0, requests=0, kept=None, text=lacking),)
+        try:
+            if lacking:
+                raise LogreplayError(lacking)
+            ran = _replayed(call, part, drawn, folder, listener)
+        except LogreplayError as error:  # the plan stands without its proof
+            result.proofs += (proving.unjudged(part.machines, str(error)),)
             return
-        ran = _replayed(call, part, drawn, folder, listener)
         result.stopped = ran.stopped
         result.proofs += (_proof(call, made, part, ran, proving.seconds_into(drawn, part.begin)),)
         if ran.stopped.startswith("interrupted") or result.proofs[0].kept is None:
@@ -256,8 +253,7 @@ def _parts(call: PlanCall, made: "MachinePlan") -> "Iterator[_Part]":
     if made.scaling and made.scaling.at is not None:
         begin = max(made.scaling.at + _AFTER_S - HOUR, made.profile.first)
         length = min(HOUR, made.profile.last + 1 - begin)
-        seconds, counts = made.profile.seconds["second"].to_numpy(), made.profile.seconds["requests"].to_numpy()
-        pods = pods_over(seconds, counts, made.scaling, made.factor, begin, length)
+        pods = pods_over(*made.profile.per_second, made.scaling, made.factor, begin, length)
         yield _Part(0, begin, made.factor / pods, 1)
 
 
@@ -285,7 +281,7 @@ class _Part:
         return f"one machine's share of the busiest minute, of {self.machines}"
 
 
-def _drawn(call: PlanCall, part: _Part, folder: Path) -> "tuple[pl.DataFrame, str]":
+def _drawn(call: PlanCall, part: _Part, folder: Path) -> tuple[pl.DataFrame, str]:
     """The requests of a part that one machine gets; and why they are not enough of them, in words."""
     rows = proving.between(scan(folder / _CONVERTED), part.begin, part.begin + len(part.shares))
     sent = rows.filter(rows["op"].is_in(list(call.find.sender_rules.methods)))
@@ -296,9 +292,7 @@ def _drawn(call: PlanCall, part: _Part, folder: Path) -> "tuple[pl.DataFrame, st
     return drawn, "" if drawn.height else "none of its requests falls to one machine"
 
 
-def _replayed(
-    call: PlanCall, part: _Part, drawn: "pl.DataFrame", folder: Path, listener: "CallListener"
-) -> "RunResult":
+def _replayed(call: PlanCall, part: _Part, drawn: pl.DataFrame, folder: Path, listener: "CallListener") -> "RunResult":
     """Send the requests of a part."""
     find, length = call.find, len(part.shares)
     log = _written(drawn, folder / f"{_PART}-{part.machines}.csv")
@@ -316,23 +310,16 @@ def _proof(call: PlanCall, made: "MachinePlan", part: _Part, ran: "RunResult", f
     from logreplay.analysis.analyze import rows
 
     if ran.stopped or not ran.valid:
-        broke = not ran.stopped and ran.verdict == _FAILING
-        text = ran.stopped or ran.sentence
-        return proving.Proof(machines=part.machines, rate=0.0, requests=0, kept=False if broke else None, text=text)
+        nothing = proving.unjudged(part.machines, ran.stopped or ran.sentence)
+        return replace(nothing, kept=False) if not ran.stopped and ran.verdict == _FAILING else nothing
     found, bounds = rows(ran.files[0]), call.bounds(made.supply)
     return proving.judged(found, bounds, machines=part.machines, first=first, length=len(part.shares))
 
 
-def _written(rows: "pl.DataFrame", path: Path) -> Path:
+def _written(rows: pl.DataFrame, path: Path) -> Path:
     """Write rows as a normalized CSV."""
     try:
         path.write_bytes(to_csv(rows, header=True))
     except OSError as error:
         raise unwritable(path, error) from None
     return path
-
-
-def _requests() -> "pl.Expr":
-    import polars as pl
-
-    return pl.col("requests").sum()

@@ -47,6 +47,18 @@ def place_for(named: Path | None, take: Callable[[Path], Place], stem: str, endi
     return take(Path(f"{name}-{_IN_A_SECOND}{ending}"))
 
 
+def free_folder(folder: Path) -> Path:
+    """Return a folder that is empty or not there.
+
+    Raises:
+        TakenError: it holds something.
+    """
+    if folder.is_dir() and any(folder.iterdir()):
+        advice = "choose another with -o, or replace it with --force"
+        raise TakenError(f"{folder}: exists already, and is not empty; {advice}")
+    return folder
+
+
 class ResultFolder:
     """A folder of results, locked until `close`. Where it replaces a result, it grows as ``FOLDER/running``.
 
@@ -83,8 +95,7 @@ class ResultFolder:
                 path = folder
                 if any(folder.iterdir()):
                     if not force:
-                        advice = "choose another with -o, or replace it with --force"
-                        raise TakenError(f"{folder}: exists already, and is not empty; {advice}")
+                        free_folder(folder)
                     path = folder / _RUNNING
                     if path.is_symlink():
                         raise LogreplayError(f"{folder}: cannot be written: {path} is a link; remove it")

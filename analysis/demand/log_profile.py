@@ -21,7 +21,6 @@ _BOT: Final = (
     r"^(?:curl|wget|python|go-http-client|java|okhttp|libwww|lwp|ruby|php|perl|apache-httpclient|node|axios|check_http)\b"
 )
 """Agents that name themselves as programs. Those that pass for browsers are counted as such."""
-_WINDOWS: Final = {"second": 1, "minute": rates.MINUTE, "hour": rates.HOUR}
 _MOST_TIMES: Final = 8_000_000
 """Some thousand different times for each of a thousand routes."""
 _SHARED: Final = 10
@@ -172,17 +171,17 @@ class LogProfile:
     @property
     def requests(self) -> int:
         """All of them."""
-        return int(self._counts.sum())
+        return int(self.per_second[1].sum())
 
     @property
     def first(self) -> int:
         """The second of the first request."""
-        return int(self._at[0])
+        return int(self.per_second[0][0])
 
     @property
     def last(self) -> int:
         """The second of the last request."""
-        return int(self._at[-1])
+        return int(self.per_second[0][-1])
 
     @property
     def span(self) -> int:
@@ -197,28 +196,28 @@ class LogProfile:
     @cached_property
     def peaks(self) -> Mapping[str, rates.Peak]:
         """The busiest ``second``, ``minute`` and ``hour``; those that are longer than the log are left out."""
-        found = {name: rates.busiest(self._at, self._counts, window) for name, window in _WINDOWS.items()}
+        found = {name: rates.busiest(*self.per_second, window) for name, window in rates.WINDOWS.items()}
         return {name: peak for name, peak in found.items() if peak and self.timed}
 
     @cached_property
     def rise(self) -> rates.Rise | None:
         """The steepest rise between two neighbouring minutes; None without one beyond chance."""
-        return rates.steepest(self._at, self._counts, rates.MINUTE) if self.timed else None
+        return rates.steepest(*self.per_second, rates.MINUTE) if self.timed else None
 
     @cached_property
     def dispersion(self) -> Mapping[str, float]:
         """The index of dispersion of the requests in a ``second`` and in a ``minute``; NaN for a shorter log."""
-        return {name: rates.dispersion(self._at, self._counts, _WINDOWS[name]) for name in ("second", "minute")}
+        return {name: rates.dispersion(*self.per_second, rates.WINDOWS[name]) for name in ("second", "minute")}
 
     @cached_property
     def gaps(self) -> tuple[rates.Gap, ...]:
         """Times without a request in which the hours around them expect many."""
-        return rates.gaps(self._at, self._counts)
+        return rates.gaps(*self.per_second)
 
     @cached_property
     def hours(self) -> pl.DataFrame:
         """See `rates.hours`."""
-        return rates.hours(self._at, self._counts, self.zone)
+        return rates.hours(*self.per_second, self.zone)
 
     @cached_property
     def week(self) -> pl.DataFrame:
@@ -240,12 +239,9 @@ class LogProfile:
         return int(self.clients["requests"].head(number).sum()) / self.requests
 
     @cached_property
-    def _at(self) -> Ints:
-        return self.seconds["second"].to_numpy()
-
-    @cached_property
-    def _counts(self) -> Ints:
-        return self.seconds["requests"].to_numpy()
+    def per_second(self) -> tuple[Ints, Ints]:
+        """The columns of ``seconds``: each second with a request, ascending, and its requests, (n,)."""
+        return self.seconds["second"].to_numpy(), self.seconds["requests"].to_numpy()
 
 
 def profile_of(parts: Iterable[pl.DataFrame], zone: str = "UTC") -> LogProfile | None:

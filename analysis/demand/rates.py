@@ -14,6 +14,8 @@ from logreplay.analysis.statistics.quantiles import Ints
 
 MINUTE: Final = 60
 HOUR: Final = 3600
+WINDOWS: Final = {"second": 1, "minute": MINUTE, "hour": HOUR}
+"""The windows whose busiest one is looked for, by name: seconds."""
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _GAPS: Final = 5
 _LEAST_GAP_S: Final = 60

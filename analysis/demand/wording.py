@@ -57,20 +57,20 @@ def as_dict(profile: LogProfile) -> dict[str, Any]:
     rise = profile.rise
     return {
         "requests": profile.requests,
-        "first": _iso(profile.first),
-        "last": _iso(profile.last),
+        "first": iso(profile.first),
+        "last": iso(profile.last),
         "span_s": profile.span,
         "zone": profile.zone,
         "rates": {
             "mean": profile.requests / profile.span if profile.timed else None,
             **dict.fromkeys(("second", "minute", "hour")),
-            **{name: {"rate": peak.rate, "at": _iso(peak.at)} for name, peak in profile.peaks.items()},
+            **{name: {"rate": peak.rate, "at": iso(peak.at)} for name, peak in profile.peaks.items()},
         },
         "dispersion": {name: _number(value) for name, value in profile.dispersion.items()},
-        "rise": {"at": _iso(rise.at), "before": rise.before, "after": rise.after, "window_s": rise.seconds}
+        "rise": {"at": iso(rise.at), "before": rise.before, "after": rise.after, "window_s": rise.seconds}
         if rise
         else None,
-        "gaps": [{"at": _iso(gap.at), "seconds": gap.seconds, "expected": gap.expected} for gap in profile.gaps],
+        "gaps": [{"at": iso(gap.at), "seconds": gap.seconds, "expected": gap.expected} for gap in profile.gaps],
         "methods": dict(profile.methods.select("method", "requests").iter_rows()),
         "statuses": {str(status): count for status, count in profile.statuses.iter_rows()},
         "protocols": dict(profile.protocols.iter_rows()),
@@ -134,7 +134,8 @@ def span(seconds: int) -> str:
     return f"{seconds} s"
 
 
-def _iso(second: int) -> str:
+def iso(second: int) -> str:
+    """An instant, seconds since 1970, in ISO 8601, UTC: ``2026-11-21T08:31:53Z``."""
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -9,7 +9,6 @@ from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.output.html import shown, svg
 from logreplay.analysis.output.plots import planning
 from logreplay.analysis.output.template import rendered
-from logreplay.analysis.planning.machines import cost
 from logreplay.analysis.planning.plan import MachinePlan
 from logreplay.analysis.planning.proof import Proof
 
@@ -37,7 +36,6 @@ def html(title: str, plan: MachinePlan, answer: str, facts: Iterable[tuple[str, 
         pictures=_pictures(plan),
         week=list(plan.week.iter_rows(named=True)),
         days=DAYS,
-        cost=cost(plan.number.number, plan.week, plan.reserve),
         proofs=proofs,
     )
     return page.encode("utf-8", "replace").decode()

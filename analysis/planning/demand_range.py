@@ -11,19 +11,17 @@ import polars as pl
 
 from logreplay.analysis.demand import rates
 from logreplay.analysis.demand.log_profile import LogProfile
-from logreplay.analysis.demand.rates import HOUR, MINUTE
+from logreplay.analysis.demand.rates import HOUR, MINUTE, WINDOWS
 from logreplay.analysis.statistics.estimates import student
 from logreplay.analysis.statistics.quantiles import Ints
 
-WINDOWS: Final = {"second": 1, "minute": MINUTE, "hour": HOUR}
-"""The windows whose busiest one is planned for, by name: seconds."""
 WEEK_S: Final = 7 * 24 * HOUR
 WEEKS: Final = 4
 """The last so many weeks are the forecast of each hour of the week: the median of them, from the least to the most."""
 _DAY_HOURS: Final = 24
 _CONFIDENCE: Final = 0.9
 _CHOSEN: Final = 4.0
-"""Standard deviations by which the busiest of some ten thousand equal windows is above their mean, by chance."""
+"""Standard deviations from the mean of ten thousand equal windows to the busiest of them."""
 _NEXT: Final = 1.0
 """Standard deviations by which the busiest of as many other windows may be above it."""
 _LEAST_WINDOWS: Final = 10
@@ -59,7 +57,7 @@ def demand(profile: LogProfile, factor: float = 1.0) -> Mapping[str, DemandRange
         profile: the contents of the log.
         factor: of growth, and of front ends whose logs are not at hand.
     """
-    seconds, counts = profile.seconds["second"].to_numpy(), profile.seconds["requests"].to_numpy()
+    seconds, counts = profile.per_second
     found = {}
     for name, peak in profile.peaks.items():
         length = WINDOWS[name]
@@ -73,7 +71,7 @@ def demand(profile: LogProfile, factor: float = 1.0) -> Mapping[str, DemandRange
 def burstiness(seconds: Ints, counts: Ints, unit: int) -> float:
     """Half the mean square of the difference of neighbouring windows, over the mean of a window; 1 at least.
 
-    It is the index of dispersion, without the course of the hour, by which busy minutes differ far more than by chance.
+    An index of dispersion: neighbours differ by chance, distant windows also by the course of the day.
     """
     whole = int(seconds[-1] - seconds[0] + 1) // unit
     if whole < _LEAST_WINDOWS:
@@ -93,8 +91,7 @@ def burstiness(seconds: Ints, counts: Ints, unit: int) -> float:
 
 def weeks(profile: LogProfile) -> int:
     """Whole weeks in a log that have a request."""
-    seconds, counts = profile.seconds["second"].to_numpy(), profile.seconds["requests"].to_numpy()
-    return int(np.count_nonzero(weekly_peaks(seconds, counts, 1)))
+    return int(np.count_nonzero(weekly_peaks(*profile.per_second, 1)))
 
 
 def weekly_peaks(seconds: Ints, counts: Ints, window: int) -> Ints:
@@ -140,8 +137,7 @@ def by_hour(profile: LogProfile, factor: float = 1.0) -> pl.DataFrame:
     table = table.filter(pl.col("whole") | ~pl.col("whole").any().over("day", "clock"))
     past = pl.col("busiest_minute").sort_by("hour")
     last = past.tail(WEEKS)
-    seconds, counts = profile.seconds["second"].to_numpy(), profile.seconds["requests"].to_numpy()
-    chance = (burstiness(seconds, counts, MINUTE) * past.max() / MINUTE).sqrt()
+    chance = (burstiness(*profile.per_second, MINUTE) * past.max() / MINUTE).sqrt()
     enough = pl.len() >= WEEKS
     found = {
         "rate": pl.when(enough).then(last.median()).otherwise(past.max()),

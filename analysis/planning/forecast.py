@@ -40,7 +40,7 @@ class Forecast:
         Raises:
             UsageError: the log is shorter than a step of the forecast.
         """
-        seconds, counts = profile.seconds["second"].to_numpy(), profile.seconds["requests"].to_numpy()
+        seconds, counts = profile.per_second
         peak = rates.busiest(seconds, counts, self.step)
         if peak is None:
             raise UsageError(
@@ -128,6 +128,6 @@ def _time(path: Path, line: int, text: str) -> datetime:
 
 def minute_over(step: int, peaks: Mapping[str, rates.Peak], profile: LogProfile) -> float:
     """The rate of the log's busiest minute over that of its busiest window of so many seconds, at least 1."""
-    seconds, counts = profile.seconds["second"].to_numpy(), profile.seconds["requests"].to_numpy()
+    seconds, counts = profile.per_second
     whole, minute = rates.busiest(seconds, counts, max(step, MINUTE)), peaks.get("minute")
     return max(minute.rate / whole.rate, 1.0) if whole and minute else 1.0

@@ -22,7 +22,7 @@ _DAY_S: Final = 24 * HOUR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemandGrowth:
-    """What becomes of the log's demand.
+    """The growth of the log's demand.
 
     Attributes:
         share: by which it grows; 0.3 is 30 %.
@@ -35,7 +35,7 @@ class DemandGrowth:
     forecast: Forecast | None = None
 
     def factor(self, profile: LogProfile) -> float:
-        """All of it as one factor."""
+        """The demand to come over that of the log."""
         own = self.forecast.growth(profile) if self.forecast else 1 + self.share
         return own * (1 if self.forecast else self.front_ends)
 
@@ -75,7 +75,7 @@ class MachinePlan:
     @property
     def window(self) -> str:
         """The window that the machines are ordered for: the minute; the second of a shorter log."""
-        return "minute" if "minute" in self.machines else "second"
+        return _window(self.machines)
 
     @property
     def number(self) -> Machines:
@@ -110,15 +110,13 @@ def plan(
     hours, why = _hours(profile, growth, factor)
     target, no_target = None, ""
     if reaction is not None:
-        seconds = profile.seconds
         target = scaling_target(
-            seconds["second"].to_numpy(),
-            seconds["requests"].to_numpy(),
+            *profile.per_second,
             factor=factor,
             carries=supply.rate * (1 - reserve.headroom),
             mean=supply.mean,
             reaction=reaction,
-            most=found["minute" if "minute" in found else "second"].high,
+            most=found[_window(found)].high,
         )
         if target is None:
             no_target = (
@@ -130,6 +128,10 @@ def plan(
         week=of_week(hours, supply, reserve), no_week=why, mix=mix, scaling=target,
         no_scaling=no_target,
     )  # fmt: skip
+
+
+def _window(among: Mapping[str, Machines]) -> str:
+    return "minute" if "minute" in among else "second"
 
 
 def check_timed(profile: LogProfile) -> None:
@@ -177,7 +179,7 @@ def check_mix(mix: MixChange, sent: str) -> None:
         methods = ",".join(mix.methods)
         raise NoAnswer(
             f"{100 * mix.unsent:.0f} % of the requests of the busiest hour are {methods}, which {sent} leaves out: "
-            f"what they cost is unknown; search with --methods GET,HEAD,{methods}"
+            f"their cost is unknown; search with --methods GET,HEAD,{methods}"
         )
     if mix.share > LIMIT:
         raise NoAnswer(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.demand.rates import MINUTE
-from logreplay.analysis.format_time import show, show_rate
+from logreplay.analysis.format_time import show, show_rate, show_share
 from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.statistics.quantiles import Floats
 
@@ -51,6 +51,11 @@ class Proof:
         said = {True: "kept", False: "NOT kept", None: "not judged"}[self.kept]
         each = " each" if self.machines != 1 else ""
         return f"{what}, {show_rate(self.rate)}/s{each}: bounds {said} ({self.text})"
+
+
+def unjudged(machines: int, text: str) -> Proof:
+    """A replay that says nothing of the bounds."""
+    return Proof(machines=machines, rate=0.0, requests=0, kept=None, text=text)
 
 
 def passes(requests: int, share: float, bounds: Sequence[Bound]) -> int:
@@ -133,7 +138,7 @@ def judged(
     rate, least = inside.height / ((length - LEAD_S) * made), needed(bounds)
     if inside.height < least:
         text = f"{inside.height:,} requests, and {least:,} are needed"
-        return Proof(machines=machines, rate=rate, requests=inside.height, kept=None, text=text)
+        return replace(unjudged(machines, text), rate=rate, requests=inside.height)
     response, failed = inside["response"].fill_null(math.inf).to_numpy(), ~inside["good"].to_numpy()
     kept, seen = True, []
     for bound in bounds:
@@ -149,11 +154,7 @@ def _seen(bound: Bound, mean: float) -> str:
     if bound.statistic == "mean":
         return f"mean {show(mean)}"
     what = "failed" if bound.statistic == "errors" else f"over {show(bound.limit)}"
-    return f"{_percent(mean)} {what}" if math.isfinite(mean) else f"no requests {what}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.0995 or not share else f"{100 * share:.2g} %"
+    return f"{show_share(mean)} {what}" if math.isfinite(mean) else f"no requests {what}"
 
 
 def as_dict(proof: Proof) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from logreplay.analysis.format_time import show_share
 from logreplay.analysis.input.routes import OTHER
 
 LIMIT: Final = 0.1
@@ -61,7 +62,7 @@ def mix_change(peak: pl.DataFrame, sent: pl.DataFrame, methods: Collection[str])
         unsent=int(left_out["requests"].sum()) / max(total, 1),
         methods=tuple(by_method["method"].to_list()),
         routes=", ".join(
-            f"{row['route']} {_percent(row['share'])} of the peak and {_percent(row['share_sent'])} of those sent"
+            f"{row['route']} {show_share(row['share'])} of the peak and {show_share(row['share_sent'])} of those sent"
             for row in apart.head(_ROUTES).iter_rows(named=True)
         ),
     )
@@ -73,7 +74,3 @@ def _as_named_by(other: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
         return table
     named = pl.when(pl.col("route").is_in(other["route"].to_list())).then("route").otherwise(pl.lit(OTHER))
     return table.group_by(named.alias("route")).agg(pl.col("requests").sum())
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.2g} %" if share < 0.0995 else f"{share * 100:.0f} %"

@@ -20,7 +20,7 @@ _CHANGES: Final = ("rewrite", "param", "inject", "hook")
 
 
 class NoAnswer(LogreplayError):
-    """There is no plan, because the measurements do not support one; the text says why."""
+    """The measurements do not support a plan; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

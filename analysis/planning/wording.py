@@ -1,14 +1,13 @@
 """Writes a plan in sentences and as JSON."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
-from logreplay.analysis.demand.rates import DAYS
-from logreplay.analysis.demand.wording import rate, when
+from logreplay.analysis.demand.rates import DAYS, WINDOWS
+from logreplay.analysis.demand.wording import iso, rate, when
 from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.planning.autoscaling import TOLERANCE, WINDOW_S, ScalingTarget
-from logreplay.analysis.planning.demand_range import WEEKS, WINDOWS, DemandRange, weeks
+from logreplay.analysis.planning.demand_range import WEEKS, DemandRange, lacking, weeks
 from logreplay.analysis.planning.machines import Machines, cost
 from logreplay.analysis.planning.plan import MachinePlan
 from logreplay.analysis.planning.proof import Proof
@@ -68,17 +67,16 @@ def scaling_sentence(target: ScalingTarget, plan: MachinePlan) -> str:
 
 
 def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
-    """The plan as JSON: rates in requests/s, instants ISO 8601 UTC, day 0 is Monday."""
+    """The plan but for its answer, as JSON: rates in requests/s, instants ISO 8601 UTC, day 0 is Monday."""
     found, supply, scaling = plan.number, plan.supply, plan.scaling
     demand = {name: plan.demand[name].rate if name in plan.demand else None for name in WINDOWS}
     ranges = {name: [each.low, each.high] for name, each in plan.demand.items()}
     numbers = {name: plan.machines[name].number if name in plan.machines else None for name in WINDOWS}
     return {
-        "answer": answer(plan, proofs),
         "demand": {
             **demand,
             "ranges": ranges,
-            "at": {name: _iso(peak.at) for name, peak in plan.profile.peaks.items()},
+            "at": {name: iso(peak.at) for name, peak in plan.profile.peaks.items()},
             "growth": None if plan.growth.forecast else plan.growth.share,
             "factor": plan.factor,
             "weeks": weeks(plan.profile),
@@ -100,7 +98,7 @@ def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
         "autoscaling": scaling and {
             "rate": scaling.rate, "concurrency": scaling.concurrency, "least": scaling.least, "most": scaling.most,
             "mean": scaling.mean, "rise": scaling.rise, "reaction_s": scaling.reaction,
-            "at": None if scaling.at is None else _iso(scaling.at),
+            "at": None if scaling.at is None else iso(scaling.at),
         },
         "no_autoscaling": plan.no_scaling or None,
         "proofs": [proof_dict(each) for each in proofs],
@@ -173,6 +171,8 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
         yield "how weeks differ: the log is shorter than two weeks, and the range of demand is that of chance only"
     else:
         yield "events that the log does not show, such as a sale"
+    if missing := lacking(plan.profile):
+        yield f"{number_of(missing, 'hour')} in gaps of a day or longer, in which the log has no request"
     if supply.held_s:
         yield f"what a machine does after more than {supply.held_s:.0f} s at its rate"
     yield "anything that the machines share, such as a database: measure two machines once"
@@ -216,7 +216,3 @@ def _ranged(wanted: DemandRange) -> str:
 
 def _range(found: Machines) -> str:
     return f"{found.low:,}–{found.high:,}" if found.low < found.high else "also at both ends of the ranges"
-
-
-def _iso(second: int) -> str:
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

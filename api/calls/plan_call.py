@@ -60,11 +60,12 @@ class PlanCall:
             raise UsageError("LOG is missing: name the log whose demand is planned for")
         target = self.find.choice.named or self.find.choice.demo
         if self.sends and not target:
-            what = (
-                "--prove needs TARGET, to which it sends" if self.results else "TARGET is missing: name the server to"
+            raise UsageError(
+                "--prove needs TARGET, to which it sends"
+                if self.results
+                else "TARGET is missing: name the server to search, or a search made before with --from DIR"
             )
-            raise UsageError(what if self.results else f"{what} search, or a search made before with --from DIR")
-        if self.results is not None and target and not self.prove:
+        if target and not self.sends:
             raise UsageError(
                 f"--from {self.results} and TARGET exclude each other: the search was made; leave out TARGET, or add "
                 "--prove"

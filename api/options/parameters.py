@@ -25,15 +25,10 @@ StopFunction = Callable[["Snapshot"], str | bool | None]
 """Returns why the run is to end, or True; it goes on otherwise."""
 
 
-class RequestOptions(TypedDict, total=False):
-    """Which requests of the log are sent, in what order, and how they are changed."""
+class _SentOptions(TypedDict, total=False):
+    """How requests of the log are sent: in what order, and with what changes."""
 
-    match: str | Sequence[str]
-    exclude: str | Sequence[str]
-    status: int | str | Iterable[int | str] | None
     methods: str | Iterable[str]
-    sample: Share | None
-    since: int | str | None
     shuffle: bool
     random: bool
     rewrite: str | Sequence[str]
@@ -44,9 +39,19 @@ class RequestOptions(TypedDict, total=False):
     referer: str | None
     no_cache: bool
     body: str | None
-    inject: str | Mapping[str, Share] | Sequence[str]
     auth: "str | Scheme | None"
     hook: "str | Hook | None"
+
+
+class RequestOptions(_SentOptions, total=False):
+    """Which requests of the log are sent, in what order, and how they are changed."""
+
+    match: str | Sequence[str]
+    exclude: str | Sequence[str]
+    status: int | str | Iterable[int | str] | None
+    sample: Share | None
+    since: int | str | None
+    inject: str | Mapping[str, Share] | Sequence[str]
 
 
 class SenderOptions(TypedDict, total=False):
@@ -147,8 +152,8 @@ class SweepOptions(_CommonOptions, total=False):
     demo_target: bool
 
 
-class FindOptions(_CommonOptions, total=False):
-    """The parameters of `logreplay.find`."""
+class _BoundOptions(TypedDict, total=False):
+    """Bounds of the response time."""
 
     p50: Seconds | None
     p90: Seconds | None
@@ -159,6 +164,11 @@ class FindOptions(_CommonOptions, total=False):
     p99999: Seconds | None
     mean: Seconds | None
     max: Seconds | None
+
+
+class FindOptions(_BoundOptions, _CommonOptions, total=False):
+    """The parameters of `logreplay.find`."""
+
     tps: float | None
     vusers: bool
     arrivals: Literal["poisson", "even"] | None
@@ -178,7 +188,7 @@ class FindOptions(_CommonOptions, total=False):
     demo_target: bool
 
 
-class PlanOptions(SenderOptions, SessionOptions, ProgressOptions, total=False):
+class PlanOptions(_BoundOptions, _SentOptions, SenderOptions, SessionOptions, ProgressOptions, total=False):
     """The parameters of `logreplay.plan`."""
 
     results: File | None
@@ -200,35 +210,13 @@ class PlanOptions(SenderOptions, SessionOptions, ProgressOptions, total=False):
     exclude: str | None
     status: str | None
     client: str | None
-    p50: Seconds | None
-    p90: Seconds | None
-    p95: Seconds | None
-    p99: Seconds | None
-    p999: Seconds | None
-    p9999: Seconds | None
-    p99999: Seconds | None
-    mean: Seconds | None
-    max: Seconds | None
     arrivals: Literal["poisson", "even"] | None
     max_errors: Share
     start: float
     max_tps: float | None
     precision: Share
     trial: Seconds | None
-    methods: str | Iterable[str]
-    shuffle: bool
-    random: bool
     seed: int | None
-    rewrite: str | Sequence[str]
-    param: str | Mapping[str, str] | Sequence[str]
-    header: str | Mapping[str, str] | Sequence[str]
-    host: str | None
-    agent: str | None
-    referer: str | None
-    no_cache: bool
-    body: str | None
-    auth: "str | Scheme | None"
-    hook: "str | Hook | None"
     stop: str | StopFunction | Sequence[str | StopFunction]
     trials: int
     budget: Seconds

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +14,6 @@ from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.replay import ReplayOptions, parts
 from logreplay.cli.signals import SIGNALS
-from logreplay.core.files import TakenError
 from logreplay.core.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
@@ -46,7 +44,7 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
     from logreplay.inputs.targets import TargetChoice
     from logreplay.options.plan_options import READING
     from logreplay.planning import plan_call, plan_once
-    from logreplay.result_folder import place_for
+    from logreplay.result_folder import free_folder, place_for
 
     sends = given["results"] is None or given["prove"]
     context = click.get_current_context()
@@ -57,7 +55,7 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
     reading = {name: given.pop(name) for name in READING}
     values = parts({**given, "seed": seed_of(given["seed"]), "target": target})
     options = ReplayOptions.taken_from(values)
-    output = options.output or (place_for(None, _free, "plan") if values["results"] is None else None)
+    output = options.output or (place_for(None, free_folder, "plan") if values["results"] is None else None)
     of_find = {**options.of_call(), "choice": TargetChoice(target, options.demo_target), "output": output}
     call = plan_call(logs, reading, values | {"asked": asked}, **of_find)
     bounds = call.find.bounds
@@ -74,17 +72,6 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
     if result.stopped.startswith("interrupted"):
         return Exit.INTERRUPTED
     return of_checks(result.checks)
-
-
-def _free(folder: Path) -> Path:
-    """Return a folder that is not there.
-
-    Raises:
-        TakenError: it is.
-    """
-    if folder.exists():
-        raise TakenError(f"{folder}: exists already")
-    return folder
 
 
 def _tell(result: "PlanResult", *, quiet: bool) -> None:

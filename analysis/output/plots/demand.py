@@ -19,7 +19,7 @@ _DAY_S: Final = 24 * HOUR
 
 def rate_over_time(ax: "Axes", profile: LogProfile) -> "Axes":
     """Draw the mean rate of equal windows, and the busiest second of each; return the Axes."""
-    at, counts = profile.seconds["second"].to_numpy(), profile.seconds["requests"].to_numpy()
+    at, counts = profile.per_second
     width = next(
         each
         for each in (1, 5, 10, 30, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR, profile.span)

@@ -340,6 +340,8 @@ def test_a_stray_line_of_another_year_changes_no_hour(logreplay: Logreplay, log:
     )
     stray = json.loads(logreplay("plan", log, "--from", found, "--json")[1])
     assert stray["machines"] == alone["machines"]
+    assert any("hours in gaps of a day or longer" in each for each in stray["not_covered"])
+    assert not any("gaps" in each for each in alone["not_covered"])
     hours = {(each["day"], each["hour"]): each["machines"] for each in stray["week"]}
     assert all(hours[each["day"], each["hour"]] == each["machines"] for each in alone["week"])
 
