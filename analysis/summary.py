@@ -515,9 +515,8 @@ def _not_covered(requests: RequestArrays, verdict: SaturationVerdict) -> Iterato
     if requests.several_rates and verdict.answered and steps.height:
         held, by = ("number of users", "users") if "users" in steps.columns else ("rate", "rate")
         fewest = int(steps.group_by(by).len()["len"].to_numpy().min())
-        lengths, routes = steps["duration"].to_numpy(), len(requests.routes) - 1
-        seconds, all_count = (float(lengths.min()), float(lengths.max())), steps.height == verdict.steps.height
-        text = sentences.not_covered(held, seconds, fewest, max(routes, 1), all_count=all_count)
+        routes, all_count = max(len(requests.routes) - 1, 1), steps.height == verdict.steps.height
+        text = sentences.not_covered(held, steps["duration"], fewest, routes, all_count=all_count)
         yield {"code": "not_covered", "severity": "note", "text": text}
         yield from _undecided(verdict)
 

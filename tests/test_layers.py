@@ -30,8 +30,8 @@ ORDER = {
         "monitor", "checks", "sweeps", "workers", "__init__",
     ),
     "analysis": (
-        "format_time", "notebook_view", "statistics", "response_diff", "search", "input", "tables", "demand", "verdict",
-        "summary", "analyze", "pooled_sweeps", "planning", "output", "api", "__init__",
+        "format_time", "untested", "notebook_view", "statistics", "response_diff", "search", "input", "tables",
+        "demand", "verdict", "summary", "analyze", "pooled_sweeps", "planning", "output", "api", "__init__",
     ),
     "api": (
         "options", "settings_files", "inputs", "calling", "calls", "scratch", "result_tables", "result_folder",

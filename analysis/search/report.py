@@ -4,12 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from logreplay.analysis.format_time import show, show_length
+from logreplay.analysis.format_time import show
 from logreplay.analysis.search.bounds import BoundFinding
 from logreplay.analysis.search.pooled import hard
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.intervals import share_of
+from logreplay.analysis.untested import OTHER_LOAD, another_mix, not_tested
 from logreplay.core.plural import number_of
 
 LEAST_TRIAL_S: Final = 30.0
@@ -231,16 +232,14 @@ def weaknesses(search: Search) -> list[dict[str, str]]:
 
 
 def not_covered(search: Search) -> str:
-    """Words for what the answer of a search says nothing about; empty without a confirmation."""
+    """The sentence on the conditions that a search did not test; empty if it confirmed no rate."""
     answer, goal = answer_of(search), search.goal
     if not answer.proof:
         return ""
     trial = answer.proof.trial
     were = "were" if goal.users and trial.rate != 1 else "was"
-    return (
-        f"{goal.text(trial.rate)} {were} held once, for {show_length(trial.judged_s)}: the answer does not cover what "
-        "takes longer, such as leaks and slow scaling, another mix of routes, or other load on the same machines"
-    )
+    held = f"{goal.text(trial.rate)} {were} held once, for"
+    return not_tested(held, [trial.judged_s], "answer", another_mix(), OTHER_LOAD)
 
 
 def _constant_errors(search: Search) -> str:

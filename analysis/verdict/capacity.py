@@ -8,10 +8,11 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import show, show_lengths, show_range, show_rate
+from logreplay.analysis.format_time import show, show_range, show_rate
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
+from logreplay.analysis.untested import another_mix, not_tested
 from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.saturation import NEAR
@@ -204,7 +205,9 @@ def capacity(
         high=found.high,
         approximate=short,
         mean=mean if isinstance(mean, float) else None,
-        not_covered=not_covered(valid),
+        not_covered=not_tested(
+            "each rate that counts was held for", valid["duration"], "number", another_mix(), "what the machines share"
+        ),
     )
     spare = _spare(headroom, survive, none=", no headroom")
     seen = _seen(valid, found, percentile, unmeasured)
@@ -226,20 +229,6 @@ def _numbers(answer: Capacity, what: str) -> str:
         text += f"; {answer.machines} at the lower end"
     ends = f"{show_rate(answer.low)}/s at least" if answer.high is None else f"{show_range(answer.low, answer.high)}/s"
     return f"{text}: one carries about {show_rate(answer.likely)}/s ({ends})"
-
-
-def not_covered(steps: pl.DataFrame) -> str:
-    """Words for what a number of machines says nothing about.
-
-    Args:
-        steps: that count, with ``duration`` in seconds.
-    """
-    lengths = steps["duration"].to_numpy()
-    held = show_lengths(float(lengths.min()), float(lengths.max()))
-    return (
-        f"each rate that counts was held for {held}: the number does not cover what takes longer, such as leaks and "
-        "slow scaling, another mix of routes, or what the machines share"
-    )
 
 
 def _seen(steps: pl.DataFrame, found: CarriedRate, figure: str, unmeasured: Collection[float]) -> str:

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import WIDEST, interval, show_length
+from logreplay.analysis.format_time import WIDEST, interval
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.downcast import FIRST_ERROR
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.intervals import share_of
+from logreplay.analysis.untested import another_mix, not_tested
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.ratio_interval import (
     ALL,
@@ -390,20 +391,17 @@ def _comparison(
 
 
 def _not_covered(found: Sequence[PairOfRuns], judged: _Judged, of: str) -> str:
-    """Words for what a verdict says nothing about; empty without one."""
+    """The sentence on the conditions that a verdict does not cover; empty without one."""
     if not judged.change:
         return ""
-    held = show_length(min(each.span for each in found))
     routes = pl.concat([each.sides[0].select("route") for each in found])["route"].n_unique()
-    mix = "requests to other routes" if routes == 1 else f"another mix of the {routes:,} routes"
     rows = {of.removeprefix(" in ").removeprefix(" at "): judged.change, **judged.quantiles, **judged.routes}
     known = {name: each for name, each in rows.items() if each.high <= WIDEST * each.low}
     name = max(known, key=lambda name: known[name].high / known[name].low, default="")
     range_of = f"that of {terminal_safe(masked(name))} ({interval(known[name].low, known[name].high)})" if name else ""
-    return (
-        f"both were compared over {held}: the verdict does not cover what takes longer, such as leaks and slow "
-        f"scaling, another load, or {mix}" + f"; the widest interval is {range_of}" * bool(range_of)
-    )
+    span = min(each.span for each in found)
+    text = not_tested("both were compared over", [span], "verdict", "another load", another_mix(routes))
+    return text + f"; the widest interval is {range_of}" * bool(range_of)
 
 
 def _pairs(runs: Sequence[Source]) -> Iterator[tuple[Source, Source]]:

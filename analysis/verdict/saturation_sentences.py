@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from logreplay.analysis.format_time import show, show_length, show_lengths, show_range
+from logreplay.analysis.format_time import show, show_length, show_range
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.tables.aggregate import SETTLE
+from logreplay.analysis.untested import OTHER_LOAD, another_mix, not_tested
 from logreplay.analysis.verdict.status_changes import CREDENTIALS
 from logreplay.core.plural import number_of
 
@@ -219,22 +220,19 @@ def undecided(rate: float, seconds: float, capacity: float | None) -> str:
     )
 
 
-def not_covered(held: str, seconds: tuple[float, float], trials: int, routes: int, *, all_count: bool = True) -> str:
-    """Words for what the answer of a sweep says nothing about.
+def not_covered(held: str, seconds: Iterable[float], trials: int, routes: int, *, all_count: bool = True) -> str:
+    """The sentence on the conditions that a sweep did not test.
 
     Args:
         held: ``rate``, or ``number of users``.
-        seconds: of the shortest and of the longest step that counts.
+        seconds: lengths of the steps that count.
         trials: steps at the rate that has the fewest.
         routes: of the requests.
         all_count: whether all steps count.
     """
     once = "once" if trials == 1 else "twice" if trials == 2 else f"{trials} times"
-    mix = "requests to other routes" if routes == 1 else f"another mix of the {routes:,} routes"
-    return (
-        f"each {held}{'' if all_count else ' that counts'} was held {once} for {show_lengths(*seconds)}: the answer "
-        f"does not cover what takes longer, such as leaks and slow scaling, {mix}, or other load on the same machines"
-    )
+    each = f"each {held}{'' if all_count else ' that counts'} was held {once} for"
+    return not_tested(each, seconds, "answer", another_mix(routes), OTHER_LOAD)
 
 
 def describe_cut_steps(cut: Iterable[str]) -> str:
