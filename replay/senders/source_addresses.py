@@ -69,9 +69,9 @@ def check_sources(sources: Sequence[str]) -> None:
 
 
 def reached_from(sources: Sequence[str], addresses: Sequence[str]) -> tuple[str, ...]:
-    """The addresses of a target that have the version of IP of a source; all if there is no source."""
+    """The addresses of a target that have the version of IP of a source."""
     families = {_family(source) for source in sources}
-    return tuple(address for address in addresses if not families or _family(address) in families)
+    return tuple(address for address in addresses if _family(address) in families)
 
 
 class Sources:
@@ -82,18 +82,20 @@ class Sources:
     """
 
     def __init__(self, sources: Sequence[str]) -> None:
-        self._of_family = {
+        of_family = {
             family: [source for source in sources if _family(source) == family]
             for family in (socket.AF_INET, socket.AF_INET6)
         }
-        self._turns = {family: cycle(some) for family, some in self._of_family.items()}
+        self._turns = {family: cycle(some) for family, some in of_family.items()}
+        # of a client: the same, wherever the turns begin
+        self._sorted = {family: sorted(some) for family, some in of_family.items()}
 
     async def connect(
         self, made: Callable[[], asyncio.Protocol], address: str, port: int, client: str | None, **tls: Any
     ) -> tuple[Any, Any]:
         """Open a connection in the running loop, with the protocol that ``made`` returns."""
         loop, family = asyncio.get_running_loop(), _family(address)
-        some = sorted(self._of_family[family])  # the same for a client, wherever the turns begin
+        some = self._sorted[family]
         source = next(self._turns[family]) if client is None else some[crc32(client.encode()) % len(some)]
         opened = socket.socket(family)
         try:
