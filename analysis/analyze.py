@@ -86,14 +86,13 @@ def analyse(
         verdict = saturation.judge(per_second.judged_seconds(requests))
         return Analysis(None, requests, verdict, summarise_seconds(requests, verdict, about))
     with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
-        closed, aside = _closed_loop(source, about), _Aside.of(source, requests, about)
-        judging = threads.submit(_judged, requests, about, closed, aside, _asked(source, about))
+        judging = threads.submit(_judged, requests, about, _Told.of(source, requests, about))
         others = [threads.submit(work, requests) for work in meanwhile]
         counting = threads.submit(_seconds, requests)
         verdict, summary, users = judging.result()
         for other in others:
             other.result()
-        seconds = with_watched(counting.result(), _path(source))
+        seconds = with_watched(counting.result(), sources.path_of(source))
         verdict = replace(verdict, steps=by_step(verdict.steps, seconds))
         if "steps" in summary:
             summary["steps"] = verdict.steps.to_dicts()
@@ -117,7 +116,7 @@ def seconds(source: Source) -> pl.DataFrame:
         return requests.with_columns(unknown).select(
             *aggregate.SECONDS, *(name for name in requests.columns if name not in aggregate.SECONDS)
         )
-    return with_watched(_seconds(requests), _path(source))
+    return with_watched(_seconds(requests), sources.path_of(source))
 
 
 def _seconds(requests: RequestArrays) -> pl.DataFrame:
@@ -183,7 +182,7 @@ def _read(source: Source, executor: Executor | None = None) -> RequestArrays | p
         try:
             return arrays.read(source, executor)
         except LogreplayError:
-            path = _path(source)
+            path = sources.path_of(source)
             table = pias.seconds_table(path) if path is not None and path.exists() else None
             if table is None:
                 raise
@@ -192,75 +191,56 @@ def _read(source: Source, executor: Executor | None = None) -> RequestArrays | p
             return table
 
 
-def _path(source: Source) -> Path | None:
-    return sources.locate(source) if isinstance(source, str | Path) else None
-
-
-def _closed_loop(source: Source, about: About | None) -> ClosedLoop | None:
-    """What a sweep over users asked for; None if requests were sent at a rate."""
-    path = _path(source)
-    if about or not path:
-        return about.closed if about else None
-    return recorded(path)
-
-
 @dataclass(frozen=True, slots=True)
-class _Aside:
-    """The labels of steps that do not count, or not fully, as the summary and the manifest of the run say.
+class _Told:
+    """The parts of a run that its rows do not show, by its summary and its manifest. Steps are named by their labels.
 
     Attributes:
-        limited: in which the replaying machine met a limit.
-        cut: that were cut short.
+        closed: settings of a sweep over users; None if requests were sent at a rate.
+        asked: rates of a sweep, also those that it left out.
+        limited: steps in which the replaying machine met a limit.
+        cut: steps that were cut short.
         void: trials of a search that were not valid.
     """
 
+    closed: ClosedLoop | None
+    asked: Collection[float]
     limited: Collection[int]
     cut: Collection[int]
     void: Collection[int]
 
     @classmethod
-    def of(cls, source: Source, requests: RequestArrays, about: About | None) -> "_Aside":
-        path, labels = _path(source), [int(label) for label in requests.labels]
-        summary = {"options": about.options, **about.more} if about else summary_of(path) if path else {}
-        limited = about.limited if about else limited_steps(path) if path else ()
+    def of(cls, source: Source, requests: RequestArrays, about: About | None) -> "_Told":
+        path, labels = sources.path_of(source), [int(label) for label in requests.labels]
+        summary = {"options": about.options, **about.more} if about else summary_of(path)
+        closed, limited = (about.closed, about.limited) if about else (recorded(summary), limited_steps(summary))
         cut: Collection[int] = labels[-1:] if stopped_in_a_step(summary) else ()
         if path and (done := finished_steps(path)) is not None:
             cut = set(labels) - done
-        return cls(limited, cut, void_trials(summary))
-
-
-def _asked(source: Source, about: About | None) -> Collection[float]:
-    """The rates of a sweep, also those that it left out."""
-    path = _path(source)
-    return asked_rates({"options": about.options} if about else summary_of(path) if path else {})
+        return cls(closed, asked_rates(summary), limited, cut, void_trials(summary))
 
 
 def _judged(
-    requests: RequestArrays,
-    about: About | None,
-    closed: ClosedLoop | None,
-    aside: _Aside,
-    asked: Collection[float],
+    requests: RequestArrays, about: About | None, told: _Told
 ) -> tuple[SaturationVerdict, dict[str, Any], UsersSweep | None]:
-    steps = stability.judged_steps(requests, aside.limited, aside.cut, aside.void)
+    closed, cut = told.closed, told.cut
+    steps = stability.judged_steps(requests, told.limited, cut, told.void)
     if not requests.has_times:
         steps = aggregate.without_times(with_intervals(steps, None))
         verdict = saturation.no_verdict(UNTIMED, steps)
         return verdict, summarise(requests, verdict, about), None
     if closed is None or not set(requests.labels) <= set(closed.users):
-        verdict = verdict_on(requests, steps, asked)
+        verdict = verdict_on(requests, steps, told.asked)
         return verdict, summarise(requests, verdict, about), None
-    users = UsersSweep.of(requests, closed, {*aside.limited, *aside.cut})
+    users = UsersSweep.of(requests, closed, {*told.limited, *cut})
     none = RateEstimate(False, "requests were sent by users, who wait for responses, and not at a rate")
     at_a_rate = saturation.judge(steps)
     sentence = at_a_rate.sentence if at_a_rate.target_failing else users.verdict.sentence
     sentence += saturation_sentences.describe_cut_steps(
-        f"with {number_of(closed.users[label], 'user')}" for label in sorted(aside.cut)
+        f"with {number_of(closed.users[label], 'user')}" for label in sorted(cut)
     )
     steps = with_intervals(steps, None, open_loop=False)
-    steps = steps.with_columns(
-        verdict=pl.when(pl.col("step").is_in(list(aside.cut))).then(pl.lit(CUT)).otherwise("verdict")
-    )
+    steps = steps.with_columns(verdict=pl.when(pl.col("step").is_in(list(cut))).then(pl.lit(CUT)).otherwise("verdict"))
     verdict = SaturationVerdict(sentence, none, none, None, users.of_steps(steps), at_a_rate.target_failing)
     return verdict, summarise(requests, verdict, about, users), users
 

@@ -58,10 +58,9 @@ def _check(first: Source, other: Source, told: Sequence[Mapping[str, Any]], foun
 
 def _told(run: Source) -> dict[str, Any]:
     """The options, the target and the log that the summary of a run names."""
-    summary = summary_of(sources.locate(run)) if isinstance(run, str | Path) else {}
+    summary = summary_of(sources.path_of(run))
     options = summary.get("options")
-    told = options if isinstance(options, Mapping) else {}
-    return {**told, "options": told, **{key: summary.get(key) for key in ("target", "log")}}
+    return {**(options if isinstance(options, Mapping) else {}), **{key: summary.get(key) for key in ("target", "log")}}
 
 
 def _one(first: Analysis, other: Analysis) -> bool:
@@ -77,7 +76,7 @@ def _short(value: object) -> str:
 
 def unmeasured(runs: Sequence[Source], found: Sequence[Analysis]) -> set[float]:
     """The rates that the runs were to measure and that no step measured to its end."""
-    asked = {rate for run in runs for rate in asked_rates(_told(run))}
+    asked = {rate for run in runs for rate in asked_rates(summary_of(sources.path_of(run)))}
     whole = pl.col("verdict") != CUT
     return asked - {rate for each in found for rate in each.steps.filter(whole)["rate"].to_list()}
 

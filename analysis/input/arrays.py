@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -249,7 +248,7 @@ def read(source: Source, executor: Executor | None = None) -> RequestArrays:
         LogreplayError: no such file, not a table of requests, or no row of it can be read.
         ValueError: a table without the columns of a result log.
     """
-    cut = stretches(sources.locate(source)) if isinstance(source, str | Path) else []
+    cut = stretches(path) if (path := sources.path_of(source)) else []
     if cut:
         with suppress(NotApart), _helpers(executor) as helpers:
             return _gathered(source, _in_order(helpers, cut), room=cut[-1].end // _SHORTEST_ROW)

@@ -28,9 +28,8 @@ class ClosedLoop:
     step_s: float
 
 
-def recorded(results: Path) -> ClosedLoop | None:
-    """Return what the run of a result log asked for, by its summary; None if that names no users."""
-    summary = summary_of(results)
+def recorded(summary: Mapping[str, Any]) -> ClosedLoop | None:
+    """Return the settings of a sweep over users, by the summary of the run; None if that names no users."""
     users = summary.get("users")
     try:
         if users:
@@ -47,9 +46,9 @@ def recorded(results: Path) -> ClosedLoop | None:
     return None
 
 
-def limited_steps(results: Path) -> frozenset[int]:
-    """Return the labels of the steps in which the replaying machine met a limit, by the summary of a result log."""
-    steps = summary_of(results).get("limited_steps")
+def limited_steps(summary: Mapping[str, Any]) -> frozenset[int]:
+    """Return the labels of the steps in which the replaying machine met a limit, by the summary of the run."""
+    steps = summary.get("limited_steps")
     return frozenset(int(name) for name in steps if name.isdecimal()) if isinstance(steps, dict) else frozenset()
 
 
@@ -99,8 +98,10 @@ def _mean_pause(think: Any) -> float:
     return (think["low"] + think["high"]) / 2 if isinstance(think, dict) else float(think or 0.0)
 
 
-def summary_of(results: Path) -> dict[str, Any]:
-    """Return what the run wrote of a result log in its summary; empty if that is not there."""
+def summary_of(results: Path | None) -> dict[str, Any]:
+    """Return what the run wrote of a result log in its summary; empty if that is not there, or there is no file."""
+    if results is None:
+        return {}
     name = stem(results)
     for path in (name.with_name(f"{name.name}.summary.json"), results.with_name("summary.json")):
         try:

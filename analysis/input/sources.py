@@ -57,6 +57,15 @@ def locate(source: str | Path) -> Path:
     raise LogreplayError(f"{path}: no results.csv in this folder; name the result log itself")
 
 
+def path_of(source: Source) -> Path | None:
+    """The result log of a source; None for a table.
+
+    Raises:
+        LogreplayError: as `locate`.
+    """
+    return locate(source) if isinstance(source, str | Path) else None
+
+
 def name_of(source: Source) -> str:
     """The name of a source for messages."""
     return str(source) if isinstance(source, str | Path) else "results"

@@ -65,7 +65,7 @@ def write_folder(
 
     writers = {"results.hlog": hdr.write_hlog, "routes.csv": _write_routes, "results.hgrm": write_hgrm}
     meanwhile = [partial(_write, folder / name, write) for name, write in writers.items()]
-    located = sources.locate(source) if isinstance(source, str | Path) else None
+    located = sources.path_of(source)
     check_distinct([("-o", folder / name) for name in FIGURES], [("result log", located)] if located else [])
     held = sources.results_in(folder)
     if located and held and held.resolve() != located.resolve():

@@ -342,15 +342,16 @@ def _comparable(
     runs: tuple[Source, Source], whole: tuple[pl.DataFrame, pl.DataFrame], notes: list[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The rows of both runs; of sweeps only the settled part of the steps that both runs carried."""
-    void = [void_trials(summary_of(path)) if (path := _path(source)) else frozenset[int]() for source in runs]
+    told = [summary_of(sources.path_of(source)) for source in runs]
+    void = [void_trials(summary) for summary in told]
     counts = (~pl.col("step").is_in(list(each)).fill_null(False) for each in void)
     old, new = (run.filter(each) for run, each in zip(whole, counts, strict=True))
     notes += _void(zip(runs, void, strict=True))
     if all(run["step"].n_unique() <= 1 for run in whole):
         return old, new
     tables = [
-        stability.judged_steps(arrays.read(source), _limited(source)).filter(~pl.col("step").is_in(list(each)))
-        for source, each in zip(runs, void, strict=True)
+        stability.judged_steps(arrays.read(source), limited_steps(summary)).filter(~pl.col("step").is_in(list(each)))
+        for source, summary, each in zip(runs, told, void, strict=True)
     ]
     stable = (pl.col("verdict") == "stable").all()  # of several trials, all
     carried = [set(table.filter(stable.over("rate"))["rate"].to_list()) for table in tables]
@@ -377,14 +378,6 @@ def _void(trials: Iterable[tuple[Source, Collection[int]]]) -> Iterator[str]:
         if void:
             was = number_of(len(void), "invalid trial is", "invalid trials are")
             yield f"{sources.name_of(source)}: {was} left out"
-
-
-def _path(source: Source) -> Path | None:
-    return sources.locate(source) if isinstance(source, str | Path) else None
-
-
-def _limited(source: Source) -> Collection[int]:
-    return limited_steps(path) if (path := _path(source)) else ()
 
 
 def _settled(run: pl.DataFrame, rates: set[float]) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from logreplay.analysis.input.run_metadata import ClosedLoop, recorded
+from logreplay.analysis.input.run_metadata import ClosedLoop, recorded, summary_of
 
 STEPS = [{"step": 0, "users": 1}, {"step": 1, "users": 8}]
 
@@ -37,5 +37,5 @@ def test_users_are_those_of_the_summary(tmp_path: Path, summary: Any, found: Clo
         path = tmp_path / name
         if summary is not None:
             path.write_text(json.dumps(summary))
-        assert recorded(tmp_path / "run.csv") == found
+        assert recorded(summary_of(tmp_path / "run.csv")) == found
         path.unlink(missing_ok=True)
