@@ -8,11 +8,12 @@ from threading import Event, Thread
 import polars as pl
 import pytest
 
-from conftest import ServerFactory, WebServer, free_port
+from conftest import ServerFactory
 from logreplay.cli.main import run
+from support.logging_nginx import LoggingNginx
 
 CLIENTS = ("192.0.2.1", "2001:db8::7", "198.51.100.3", None)
-SEEN = "$request_uri|$http_x_forwarded_for|$http_forwarded|$http_x_kind|$server_protocol"
+SEEN = ("$http_x_forwarded_for", "$http_forwarded", "$http_x_kind", "$server_protocol")
 
 
 def logreplay(*arguments: object) -> int:
@@ -34,18 +35,8 @@ def log(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(nginx: ServerFactory) -> WebServer:
-    """nginx; ``files`` is the URL at which it speaks HTTP/2."""
-    port = free_port()
-    listens = f"listen 127.0.0.1:{port} http2;"
-    made = nginx(server=f'{listens} location / {{ return 200 "hello"; }}', log_format=SEEN)
-    return WebServer(made.url, made.log, Path(f"127.0.0.1:{port}"), made.pid)
-
-
-def seen(server: WebServer) -> list[list[str]]:
-    """What nginx logged of each request of a run: url, the headers, version of HTTP."""
-    rows = [line.split("|") for line in server.log.read_text().splitlines()]
-    return [row for row in rows if row[0] != "/"]
+def server(nginx: ServerFactory) -> LoggingNginx:
+    return LoggingNginx.of(nginx, *SEEN)
 
 
 @pytest.mark.parametrize(
@@ -53,13 +44,12 @@ def seen(server: WebServer) -> list[list[str]]:
     [(), ("--http", "2"), ("--workers", "2"), ("--by-client",), ("--http", "2", "--by-client", "--workers", "2")],
 )
 def test_the_target_sees_the_client_of_each_request(
-    server: WebServer, log: Path, ways: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    server: LoggingNginx, log: Path, ways: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     headers = ("--header", "X-Forwarded-For: log", "--header", "Forwarded: log", "--header", "X-Kind: log:kind")
-    target = f"http://{server.files}" if "--http" in ways else server.url
-    code = logreplay("run", log, target, "--tps", 200, *headers, *ways, "-o", log.with_name("out.csv"))
+    code = logreplay("run", log, server.url_for(ways), "--tps", 200, *headers, *ways, "-o", log.with_name("out.csv"))
     assert code in (0, 3)  # 3: a busy machine
-    rows = seen(server)
+    rows = server.rows()
     assert len(rows) == 20
     for url, forwarded_for, forwarded, kind, protocol in rows:
         client = CLIENTS[int(url[1])]
@@ -74,13 +64,13 @@ def test_the_target_sees_the_client_of_each_request(
     assert "X-Kind: not sent" not in err
 
 
-def test_both_targets_of_a_duet_see_the_client(server: WebServer, log: Path) -> None:
+def test_both_targets_of_a_duet_see_the_client(server: LoggingNginx, log: Path) -> None:
     words = ("--tps", 100, "--header", "X-Forwarded-For: log", "-o", log.with_name("out"), "-q")
     logreplay("duet", log, server.url, server.url.replace("127.0.0.1", "localhost"), *words)
-    assert Counter(row[1] for row in seen(server)) == {str(client or "-"): 10 for client in CLIENTS}
+    assert Counter(row[1] for row in server.rows()) == {str(client or "-"): 10 for client in CLIENTS}
 
 
-def test_the_client_of_a_followed_log_is_sent(server: WebServer, tmp_path: Path) -> None:
+def test_the_client_of_a_followed_log_is_sent(server: LoggingNginx, tmp_path: Path) -> None:
     followed, ended = tmp_path / "access.log", Event()
     followed.touch()
 
@@ -99,11 +89,11 @@ def test_the_client_of_a_followed_log_is_sent(server: WebServer, tmp_path: Path)
         ended.set()
         writer.join()
     assert code in (0, 3)  # 3: a busy machine
-    assert {(row[0], row[1]) for row in seen(server)} == {("/followed", "192.0.2.9")}
+    assert {(row[0], row[1]) for row in server.rows()} == {("/followed", "192.0.2.9")}
 
 
 def test_a_log_without_the_column_is_told_before_the_run(
-    server: WebServer, log: Path, capsys: pytest.CaptureFixture[str]
+    server: LoggingNginx, log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     headers = ("--header", "X-Forwarded-For: log:clinet", "--header", "X-Kind: log")
     logreplay("run", log, server.url, "--tps", 200, *headers, "-o", log.with_name("out.csv"))

@@ -6,9 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from conftest import ServerFactory, WebServer, free_port
+from conftest import ServerFactory
 from logreplay.cli.main import run
 from logreplay.replay.senders.request_budget import RequestBudget
+from support.logging_nginx import LoggingNginx
 
 
 @pytest.mark.parametrize(("mean", "least", "most"), [(1, 1, 1), (2, 1, 3), (5, 3, 7), (100, 50, 150)])
@@ -20,12 +21,8 @@ def test_numbers_are_drawn_around_the_mean(mean: int, least: int, most: int) -> 
 
 
 @pytest.fixture
-def server(nginx: ServerFactory) -> WebServer:
-    """nginx, which logs the connection of each request; ``files`` names the port of HTTP/2."""
-    port = free_port()
-    answer = f'listen 127.0.0.1:{port} http2; location / {{ return 200 "hello"; }}'
-    made = nginx(server=answer, log_format="$request_uri $connection $status")
-    return WebServer(made.url, made.log, Path(f"127.0.0.1:{port}"), made.pid)
+def server(nginx: ServerFactory) -> LoggingNginx:
+    return LoggingNginx.of(nginx, "$connection", "$status")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +37,7 @@ def server(nginx: ServerFactory) -> WebServer:
     ],
 )
 def test_no_connection_carries_more_and_no_request_is_lost(
-    server: WebServer, tmp_path: Path, ways: tuple[str, ...]
+    server: LoggingNginx, tmp_path: Path, ways: tuple[str, ...]
 ) -> None:
     count = 200
     pl.DataFrame({
@@ -48,10 +45,10 @@ def test_no_connection_carries_more_and_no_request_is_lost(
         "url": [f"/{number}" for number in range(count)], "rc": 200, "op": "GET",
         "client": [f"192.0.2.{number % 2}" for number in range(count)],
     }).write_csv(tmp_path / "log.csv")  # fmt: skip
-    target = f"http://{server.files}" if "--http" in ways else server.url
+    target = server.url_for(ways)
     words = ("run", tmp_path / "log.csv", target, "--tps", 400, "--requests-per-connection", 5, *ways)
     assert run([str(word) for word in (*words, "-o", tmp_path / "out.csv")]) in (0, 3)  # 3: a busy machine
-    rows = [line.split() for line in server.log.read_text().splitlines() if not line.startswith("/ ")]
+    rows = server.rows()
     assert Counter(row[2] for row in rows) == {"200": count}
     carried = Counter(row[1] for row in rows)
     assert max(carried.values()) <= 7

@@ -8,11 +8,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from conftest import ServerFactory, WebServer, free_port
+from conftest import ServerFactory
 from logreplay.cli.main import run
 from logreplay.core.errors import TargetError, UsageError
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, with_sources
 from logreplay.replay.senders.source_addresses import check_sources, parse_sources
+from support.logging_nginx import LoggingNginx
 
 CLIENTS = tuple(f"192.0.2.{number}" for number in range(6))
 
@@ -74,39 +75,35 @@ def log(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(nginx: ServerFactory) -> WebServer:
-    """nginx, which logs the address of each request; ``files`` names the port of HTTP/2."""
-    port = free_port()
-    answer = f'listen 127.0.0.1:{port} http2; location / {{ return 200 "hello"; }}'
-    made = nginx(server=answer, log_format="$request_uri $remote_addr $connection")
-    return WebServer(made.url, made.log, Path(f"127.0.0.1:{port}"), made.pid)
+def server(nginx: ServerFactory) -> LoggingNginx:
+    return LoggingNginx.of(nginx, "$remote_addr")
 
 
-def replayed(server: WebServer, log: Path, *options: object) -> list[list[str]]:
-    """Replay the log; what nginx logged: url, address and connection of each request."""
-    target = f"http://{server.files}" if "--http" in options else server.url
+def replayed(server: LoggingNginx, log: Path, *options: object) -> list[list[str]]:
+    """Replay the log; what nginx logged: url and address of each request."""
+    target = server.url_for(options)
     words = ("run", log, target, "--tps", 200, *options, "-o", log.with_name("out.csv"), "--force")
     assert run([str(word) for word in words]) in (0, 3)  # 3: a busy machine
-    return [line.split() for line in server.log.read_text().splitlines() if not line.startswith("/ ")]
+    return server.rows()
 
 
 @pytest.mark.parametrize("ways", [(), ("--http", "2"), ("--workers", "2")])
-def test_connections_use_the_addresses_in_turn(server: WebServer, log: Path, ways: tuple[str, ...]) -> None:
+def test_connections_use_the_addresses_in_turn(server: LoggingNginx, log: Path, ways: tuple[str, ...]) -> None:
     words = ("--no-keep-alive", "--local-address", "127.0.0.2,127.0.0.4-127.0.0.5", *ways)
-    seen = Counter(address for _, address, _ in replayed(server, log, *words))
+    seen = Counter(address for _, address in replayed(server, log, *words))
     assert seen == {f"127.0.0.{number}": 12 for number in (2, 4, 5)}
 
 
 @pytest.mark.parametrize("ways", [(), ("--http", "2"), ("--workers", "2"), ("--cookies",)])
-def test_each_client_has_one_address(server: WebServer, log: Path, ways: tuple[str, ...]) -> None:
+def test_each_client_has_one_address(server: LoggingNginx, log: Path, ways: tuple[str, ...]) -> None:
     seen = replayed(server, log, "--by-client", "--local-address", "127.0.0.2-127.0.0.4", *ways)
-    of_client = {url: {address for other, address, _ in seen if other == url} for url, _, _ in seen}
+    of_client = {url: {address for other, address in seen if other == url} for url, _ in seen}
     assert len(of_client) == 6
     assert all(len(addresses) == 1 for addresses in of_client.values())
     assert len(set.union(*of_client.values())) > 1
 
 
-def test_both_targets_of_a_duet_see_the_address(log: Path, server: WebServer) -> None:
+def test_both_targets_of_a_duet_see_the_address(log: Path, server: LoggingNginx) -> None:
     words = (
         "duet",
         log,
@@ -119,8 +116,7 @@ def test_both_targets_of_a_duet_see_the_address(log: Path, server: WebServer) ->
         "-q",
     )
     run([str(word) for word in (*words, "-o", log.with_name("duet"))])
-    lines = server.log.read_text().splitlines()
-    assert {line.split()[1] for line in lines if not line.startswith("/ ")} == {"127.0.0.7"}
+    assert {address for _, address in server.rows()} == {"127.0.0.7"}
 
 
 def test_a_port_is_taken_for_one_destination_only() -> None:
