@@ -135,38 +135,59 @@ _Said = Iterator[tuple[str, str]]
 
 
 def _clients(rules: RequestRules, source: "RequestSource", methods: frozenset[str], *, by_client: bool) -> _Said:
-    if by_client and not rules.client_key and (count := _absent(source, methods, ("client",))):
-        text = f"none of {number_of(count, 'request')} has a value in column client; all of them share one connection"
-        yield "warning: --by-client", text
-    if (key := rules.client_key) and key.columns and (count := _absent(source, methods, key.columns, "", key.value)):
-        text = f"none of {number_of(count, 'request')} has a value; clients are told apart by their addresses"
-        yield f"warning: --client-key {key}", text
-    if by_client and (text := _crowded(rules, source, methods)):
-        yield "warning: --by-client", text
-
-
-def _crowded(rules: RequestRules, source: "RequestSource", methods: frozenset[str]) -> str:
-    """The client that has most of the first requests of a log, as behind NAT or a proxy; empty if none has."""
-    import polars as pl
-
-    from logreplay.core.masking import terminal_safe
     from logreplay.replay.requests.follow import Followed
 
     key = rules.client_key
-    if isinstance(source, Followed) or (key and key.columns):
-        return ""
-    counts, read = Counter[str](), 0
+    if key and key.columns:
+        if count := _absent(source, methods, key.columns, "", key.value):
+            text = f"none of {number_of(count, 'request')} has a value; clients are told apart by their addresses"
+            yield f"warning: --client-key {key}", text
+        return
+    if not by_client:
+        return
+    if isinstance(source, Followed):
+        count, crowded = _absent(source, methods, ("client",)), ""
+    else:
+        count, crowded = _addresses(source, methods)
+    if count and not key:
+        text = f"none of {number_of(count, 'request')} has a value in column client; all of them share one connection"
+        yield "warning: --by-client", text
+    if crowded:
+        yield "warning: --by-client", crowded
+
+
+def _addresses(source: "RequestSource", methods: frozenset[str]) -> tuple[int, str]:
+    """Look for clients in the column ``client``.
+
+    Args:
+        source: read up to `_LOOKED_AT` rows and the first client.
+        methods: of the requests that are sent.
+
+    Returns:
+        The number of requests, if none has a client, else 0; and a sentence on the client that has most of the first
+        requests, as behind NAT or a proxy, empty if none has.
+    """
+    import polars as pl
+
+    counts, read, requests, known = Counter[str](), 0, 0, False
     for frame in source.batches(("op", "client")):
-        sent = frame.filter(pl.col("op").is_in(methods))["client"].drop_nulls()
-        counts.update(dict(sent.value_counts().iter_rows()))
-        read += frame.height
-        if read >= _LOOKED_AT:
+        sent = frame.filter(pl.col("op").is_in(methods))["client"]
+        if read < _LOOKED_AT:
+            counts.update(dict(sent.drop_nulls().value_counts().iter_rows()))
+        read, requests, known = read + frame.height, requests + len(sent), known or sent.count() > 0
+        if known and read >= _LOOKED_AT:
             break
+    return 0 if known else requests, _crowded(counts, all_read=read < _LOOKED_AT)
+
+
+def _crowded(counts: Counter[str], *, all_read: bool) -> str:
+    from logreplay.core.masking import terminal_safe
+
     client, most = next(iter(counts.most_common(1)), ("", 0))
     total = counts.total()
     if total < _FEWEST or most < _MOST_OF * total:
         return ""
-    some = f"of the{' first' if read >= _LOOKED_AT else ''} {number_of(total, 'request')}"
+    some = f"of the{'' if all_read else ' first'} {number_of(total, 'request')}"
     return (
         f"{terminal_safe(client[:60])} has {most / total:.0%} {some}, which share one connection, and over HTTP/1.1 "
         "wait for each other; if it is a proxy or NAT, tell the clients behind it apart with --client-key, such as "
