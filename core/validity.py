@@ -5,6 +5,7 @@ response times and the same times without their lag show at each rank what the l
 does no harm to a percentile that slower requests decide, and lifts one below which all others lie.
 """
 
+from collections.abc import Sequence
 from math import floor
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ _RARE: Final = (0.999, 0.99)
 _USUAL: Final = 0.95
 _DOUBT: Final = 0.025
 
+FEW: Final = 0.05
+"""Largest share of failed requests in a step that shows how many fail together without overload."""
 USUAL_CLUSTER: Final = 5.0
 """Hits of one event, such as the failures of one blip: assumed until the data show it."""
 USUAL_S: Final = 10
@@ -135,3 +138,25 @@ def cluster_size(*series: tuple[Ints, Ints]) -> float:
             seconds += len(counts)
     effect = seen / independent if independent else 1.0
     return max(1.0, effect, (USUAL_S * USUAL_CLUSTER + seconds * effect) / (USUAL_S + seconds))
+
+
+def size_at_low_rates(
+    rate: NDArray[np.float64],
+    errors: Ints,
+    requests: Ints,
+    known: NDArray[np.bool_],
+    series: Sequence[tuple[Ints, Ints]],
+) -> float:
+    """Return how many failures come together at the lowest third of the rates, where few fail; 1 where none does.
+
+    Args:
+        rate: (n,) requests/s.
+        errors: (n,) requests that failed.
+        requests: (n,) requests.
+        known: (n,) steps whose rates and failures count.
+        series: of each step, or of the first ones: (s,) requests and (s,) failures of each second.
+    """
+    few = known & (errors > 0) & (errors <= FEW * requests)
+    few &= rate <= (np.quantile(rate[known], 1 / 3) if known.any() else 0.0)
+    chosen = [each for each, of_few in zip(series, few, strict=False) if of_few]
+    return cluster_size(*chosen) if chosen else 1.0

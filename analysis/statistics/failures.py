@@ -14,13 +14,11 @@ import numpy as np
 from logreplay.analysis.statistics.intervals import expected_hits, share_of
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats, Ints
-from logreplay.core.validity import cluster_size, newcombe, wilson
+from logreplay.core.validity import cluster_size, newcombe, size_at_low_rates, wilson
 
 ERROR_SHARE: Final = 0.01
 BEYOND_CHANCE: Final = 5
 """Errors at the lowest rates from which on they are a share, however small, and not chance."""
-FEW: Final = 0.05
-"""Largest share of failed requests in a step that shows how many fail together without overload."""
 FAILING: Final = 0.5
 """Share of failed requests above which a step measured only failures."""
 Series: TypeAlias = tuple[Ints, Ints]
@@ -63,7 +61,7 @@ def more_errors(
     failed = np.bincount(place, errors[known], len(lowest)).astype(np.int64)
     offered = np.bincount(place, scheduled[known], len(lowest)).astype(np.int64)
     most, rates = min(max(2, len(lowest) // 3), len(lowest)), 1
-    size = _size_at_few(rate, errors, scheduled, known, series)
+    size = size_at_low_rates(rate, errors, scheduled, known, series)
     while rates < most and not (
         _difference_low((failed[rates], offered[rates]), (failed[:rates].sum(), offered[:rates].sum()), size)
         > ERROR_SHARE
@@ -76,14 +74,6 @@ def more_errors(
     more_failed = _difference_low((errors, scheduled), (pooled_errors, pooled), size) > ERROR_SHARE
     chance = pooled_errors < BEYOND_CHANCE * size and wilson(base, max(pooled, 1) / size, _Z99)[0] <= ERROR_SHARE / 2
     return more_failed | (errors > FAILING * scheduled), 0.0 if chance else base
-
-
-def _size_at_few(rate: Floats, errors: Ints, scheduled: Ints, known: Flags, series: Sequence[Series]) -> float:
-    """How many failures come together at the lowest third of the rates, where few fail; 1 where none does."""
-    few = known & (errors > 0) & (errors <= FEW * scheduled)
-    few &= rate <= (np.quantile(rate[known], 1 / 3) if known.any() else 0.0)
-    chosen = [each for each, of_few in zip(series, few, strict=False) if of_few]
-    return cluster_size(*chosen) if chosen else 1.0
 
 
 def _goodput_grows(rate: Floats, errors: Ints, scheduled: Ints, size: float) -> bool:

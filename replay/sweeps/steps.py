@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from logreplay.core.validity import cluster_size, newcombe
+from logreplay.core.validity import newcombe, size_at_low_rates
 from logreplay.replay.engine.engine import Replayer
 from logreplay.replay.requests.plan import Plan, RequestStream
 from logreplay.replay.results.counters import Counters
@@ -33,8 +33,6 @@ MIDWAY: Final = 0.6
 """Share of a step after which the requests in flight are counted, to compare them with those at its end."""
 MORE_FAILED: Final = 0.01
 """Share of failures beyond that at lower rates from which on a step is not carried."""
-FEW_FAILED: Final = 0.05
-"""Largest share of failures in a step that shows how many come together."""
 _Z99: Final = 2.5758
 
 WARM_UP: int = -1
@@ -174,10 +172,12 @@ def _failing_together(lower: Sequence[FinishedStep], rate: float) -> float:
         lower: the steps at lower rates that were carried.
         rate: of the step that is judged.
     """
-    lowest = np.quantile([*(each.step.rate for each in lower), rate], 1 / 3)
-    few = [each for each in lower if each.step.rate <= lowest and 0 < each.failed <= FEW_FAILED * each.sent]
-    series = [np.array(each.by_second).T for each in few if each.by_second]
-    return cluster_size(*((ended, failed) for ended, failed in series)) if series else 1.0
+    rates = np.array([*(each.step.rate for each in lower), rate], np.float64)
+    failed = np.array([*(each.failed * bool(each.by_second) for each in lower), 0])
+    sent = np.array([*(each.sent for each in lower), 0])
+    seconds = (np.array(each.by_second, np.int64).reshape(-1, 2) for each in lower)
+    series = [(each[:, 0], each[:, 1]) for each in seconds]
+    return size_at_low_rates(rates, failed, sent, np.full(len(rates), True), series)
 
 
 class _Seconds:
