@@ -159,19 +159,26 @@ class SenderRules:
         if self.sender == "h2":
             text = "--sender h2 is --sender wire, which has the only implementation of HTTP/2; leave it out"
             findings.append(Finding("sender", Severity.INFO, text))
-        endpoint, silent = await preflight.reachable(endpoint)
-        findings += silent
-        for version in ("1.1", "2") if self.http == "log" else (self.http,):
-            sender = replace(self, http=version).sender_to(endpoint)
-            findings += await preflight.answers(sender, endpoint, http=version, cacert=self.cacert)
-        return partial(self.sender_to, endpoint, plan=plan), findings
+        endpoint, answers = await self._answering(endpoint)
+        return partial(self.sender_to, endpoint, plan=plan), findings + answers
 
     async def first_answer(self, target: str) -> "list[Finding]":
         """See whether a target answers, as before a run; arguments and errors as for `endpoint`."""
+        return (await self._answering(await self.endpoint(target)))[1]
+
+    async def _answering(self, endpoint: "Endpoint") -> "tuple[Endpoint, list[Finding]]":
+        """See whether a target answers, in each version of HTTP; return it with the addresses that accept connections.
+
+        Raises:
+            LogreplayError: it does not.
+        """
         from logreplay.replay.checks import preflight
 
-        endpoint, findings = await preflight.reachable(await self.endpoint(target))
-        return findings + await preflight.answers(self.sender_to(endpoint), endpoint, cacert=self.cacert)
+        endpoint, findings = await preflight.reachable(endpoint)
+        for version in ("1.1", "2") if self.http == "log" else (self.http,):
+            sender = replace(self, http=version).sender_to(endpoint)
+            findings += await preflight.answers(sender, endpoint, http=version, cacert=self.cacert)
+        return endpoint, findings
 
     @property
     def session_headers(self) -> frozenset[str]:
