@@ -115,7 +115,7 @@ class Comparison(CheckedAnswer):
         failed_more: difference of these shares, candidate minus baseline, with its 95 % interval.
         notes: omissions, and why.
         checks: the validity of the runs, and the limits that were asked for.
-        not_covered: what the verdict says nothing about, in words; empty where the times are not compared.
+        not_covered: the sentence that names untested conditions; empty where the times are not compared.
     """
 
     sentence: str
