@@ -221,20 +221,8 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
 # fmt: on
 """The options by the title of their group in the help; each group in its order."""
 GROUPS: Final = (
-    *(
-        "Most used",
-        "Plan",
-        "Demand",
-        "Bounds",
-        "Load",
-        "Requests",
-        "Connection",
-        "Sessions",
-        "Stop conditions",
-        "Comparison",
-        "Output",
-    ),
-    *("Live", "Several machines"),
+    *("Most used", "Plan", "Demand", "Bounds", "Load", "Requests", "Connection", "Sessions", "Stop conditions"),
+    *("Comparison", "Output", "Live", "Several machines"),
 )
 """The titles, in the order of the help."""
 MOST_USED: Final[Mapping[str, Sequence[str]]] = {

@@ -23,9 +23,8 @@ from logreplay.replay.requests.header_columns import (
 )
 
 _VERSION: Final = r"(?i)^(?:HTTP/|h)([12])(?:\.[0-9])?c?$"
-_IPV4: Final = r"^[0-9]{1,3}(\.[0-9]{1,3}){3}$"
-_IPV4_AND_PORT: Final = r"^[0-9]{1,3}(\.[0-9]{1,3}){3}:[0-9]{1,5}$"
-_IPV6: Final = r"^(\[[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*\]|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$"
+_IPV4: Final = r"[0-9]{1,3}(\.[0-9]{1,3}){3}"
+_IPV6: Final = "[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*"
 _AUTHORITY: Final = r"^([A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$"
 
 
@@ -124,11 +123,11 @@ def _forwarded(value: pl.Expr) -> pl.Expr:
     """Addresses with commas between as a ``Forwarded`` header (RFC 7239, 4 and 6); such a header unchanged."""
     address = pl.element().str.strip_chars(" ")
     node = (
-        pl.when(address.str.contains(_IPV4))
+        pl.when(address.str.contains(f"^{_IPV4}$"))
         .then(pl.lit("for=") + address)
-        .when(address.str.contains(_IPV4_AND_PORT))
+        .when(address.str.contains(f"^{_IPV4}:[0-9]{{1,5}}$"))
         .then(pl.lit('for="') + address + '"')
-        .when(address.str.contains(_IPV6))
+        .when(address.str.contains(rf"^(\[{_IPV6}\]|{_IPV6})$"))
         .then(pl.lit('for="[') + address.str.strip_chars("[]") + ']"')
     )
     nodes = value.str.split(",").list.eval(node).list.join(", ", ignore_nulls=False)
