@@ -160,9 +160,8 @@ def differences(folder: str | PathLike[str]) -> "pd.DataFrame":
 
 def _sides(folder: str | PathLike[str]) -> tuple[Path, Path]:
     """The result logs of the baseline and the candidate."""
-    baseline, candidate = (sources.results_in(Path(folder), name) for name in ("baseline", "candidate"))
-    if baseline and candidate:
-        return baseline, candidate
+    if pair := sources.duet_in(Path(folder)):
+        return pair
     raise LogreplayError(f"{folder}: no baseline.csv and candidate.csv in it; name the folder of a duet")
 
 

@@ -209,10 +209,9 @@ def seconds_once(results: Path, output: Path | None, *, force: bool, as_json: bo
 
 def holds_duet(folder: Path) -> bool:
     """Whether a folder holds the result logs of a duet, and none besides."""
-    from logreplay.analysis.input.sources import results_in
+    from logreplay.analysis.input.sources import duet_in, results_in
 
-    names = ("baseline", "candidate")
-    return folder.is_dir() and not results_in(folder) and all(results_in(folder, name) for name in names)
+    return folder.is_dir() and not results_in(folder) and duet_in(folder) is not None
 
 
 def result_log(results: str | PathLike[str]) -> Path:

@@ -31,7 +31,6 @@ COLUMNS: Final = (
 )
 """The columns needed of each request."""
 
-_OF_A_DUET: Final = ("baseline", "candidate")
 _BATCH: Final = 1 << 16
 _HEAD: Final = 100
 
@@ -49,10 +48,10 @@ def locate(source: str | Path) -> Path:
         return path
     if held := results_in(path):
         return held
-    if len(pair := [str(held) for name in _OF_A_DUET if (held := results_in(path, name))]) == 2:
+    if pair := duet_in(path):
         raise LogreplayError(
             f"{path}: is the folder of a duet; name one of its two result logs, or compare both: "
-            f"logreplay compare {shlex.join(pair)}"
+            f"logreplay compare {shlex.join(map(str, pair))}"
         )
     raise LogreplayError(f"{path}: no results.csv in this folder; name the result log itself")
 
@@ -75,6 +74,12 @@ def results_in(folder: Path, name: str = "results") -> Path | None:
     """Return the result log of a name in a folder; None if there is none."""
     paths = (folder / f"{name}.{ending}" for ending in ("csv", "csv.gz", "csv.zst", "parquet"))
     return next((path for path in paths if path.exists()), None)
+
+
+def duet_in(folder: Path) -> tuple[Path, Path] | None:
+    """Return the result logs of the baseline and the candidate in a folder; None if it does not hold both."""
+    baseline, candidate = results_in(folder, "baseline"), results_in(folder, "candidate")
+    return (baseline, candidate) if baseline and candidate else None
 
 
 def reading(source: Source) -> AbstractContextManager[None]:
