@@ -62,16 +62,5 @@ OF_SEARCH: Final = frozenset({"max_errors", "start", "max_tps", "precision", "tr
 """Options that only a search uses."""
 WRITING: Final = frozenset({"output", "force", "share", "as_json", "quiet", "plots", "show_secrets", "demo_target"})
 """Options of `find` that do not say what is sent."""
-READING: Final = (
-    "format",
-    "timezone",
-    "time_unit",
-    "stamped",
-    "since",
-    "until",
-    "match",
-    "exclude",
-    "status",
-    "client",
-)
+READING: Final = tuple(option.name for option in dict(PLAN)["Demand"])
 """The options that say how the log is read, and which of its requests are counted."""
