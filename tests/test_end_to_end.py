@@ -132,7 +132,8 @@ def test_every_line_of_the_sample_logs_is_accounted_for(tmp_path: Path) -> None:
         assert scan(tmp_path / f"{log.stem}.csv").select(pl.len()).collect().item() == account["converted"]
 
 
-@pytest.mark.alone
+@pytest.mark.slow
+@pytest.mark.few
 def test_the_demo_finds_the_saturation_of_its_target_within_5_percent(tmp_path: Path) -> None:
     done = undisturbed("demo", "-o", "demo", "--force", cwd=tmp_path)
     summary = json.loads((tmp_path / "demo" / "summary.json").read_text())

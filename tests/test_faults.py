@@ -132,7 +132,8 @@ def killed_somewhere(words: Sequence[object], watched: Path, moment: float) -> f
     return killed
 
 
-@pytest.mark.alone  # rows are on disk a second later only where the process has a processor
+@pytest.mark.slow
+@pytest.mark.few
 def test_killed_at_any_moment_every_file_is_readable(tmp_path: Path, log: Path, raw: Path, target: str) -> None:
     """Five times each: convert, sweep and find, and run ten times, each at moments of its own."""
     chance = random.Random(9)

@@ -355,7 +355,8 @@ def test_a_signal_while_the_rows_are_evaluated_says_that_they_are_kept(
     assert (out / "results.csv").exists()
 
 
-@pytest.mark.alone
+@pytest.mark.slow
+@pytest.mark.few
 def test_find_writes_a_folder_with_the_answer_and_all_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
     arguments = ["--p99", "400ms", "--start", "80", "--max-tps", "120", "--trial", "1s", "--tps", "1000"]

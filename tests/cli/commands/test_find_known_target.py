@@ -36,7 +36,8 @@ def late(rate: float) -> float:
     return float(np.mean(responses(MDK, rate, 4000, np.random.default_rng(1))[1] > MDK.bound.limit))
 
 
-@pytest.mark.alone
+@pytest.mark.slow
+@pytest.mark.few
 def test_the_bracket_holds_what_queueing_theory_says_of_the_target(log: Path, tmp_path: Path) -> None:
     assert late(0.98 * MDK.truth) < 0.01 < late(1.02 * MDK.truth)
     arguments = ("--p99", "120ms", "--start", "95", "--max-tps", "220", "--budget", "40s", "--precision", "10%")
@@ -59,7 +60,8 @@ def test_the_bracket_holds_what_queueing_theory_says_of_the_target(log: Path, tm
     assert slo["seconds"] <= 60
 
 
-@pytest.mark.alone
+@pytest.mark.slow
+@pytest.mark.few
 def test_the_most_users_a_target_keeps_in_time_are_found(log: Path, tmp_path: Path) -> None:
     """4 workers of 50 ms: of 12 users each waits 150 ms; of 13, one in four waits 200 ms."""
     arguments = ("--vusers", "--p90", "170ms", "--start", "11", "--max-tps", "13", "--trial", "1s")
@@ -72,7 +74,8 @@ def test_the_most_users_a_target_keeps_in_time_are_found(log: Path, tmp_path: Pa
     assert (slo["low"], slo["high"], slo["unit"]) == (12, 13, "users")
 
 
-@pytest.mark.alone
+@pytest.mark.slow
+@pytest.mark.few
 def test_a_bound_that_does_not_hold_even_at_the_lowest_rate_is_said_with_exit_code_4(log: Path, tmp_path: Path) -> None:
     with spawned(log, ServerCapacity(workers=4, service_s=0.050)) as url:
         done = find(log, url, tmp_path / "find", "--p99", "20ms", "--start", "20", "--trial", "3s")

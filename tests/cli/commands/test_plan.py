@@ -301,7 +301,8 @@ def test_a_proof_sends_the_minute_for_the_planned_machines_and_one_fewer_then_th
 
 
 @pytest.mark.slow
-@pytest.mark.alone
+@pytest.mark.few
+@pytest.mark.timeout(900)  # of those that begin first
 def test_a_target_is_planned_proved_and_one_machine_fewer_shown_to_fail(tmp_path: Path) -> None:
     """The built-in target carries 4 / 16 ms = 250 requests/s."""
     log = access_log(tmp_path / "access.log", days=1, peak=20_000)

@@ -469,7 +469,8 @@ def test_a_target_without_a_log_is_not_taken_for_one(
     assert "a target stands where LOG is expected; name LOG first" in capsys.readouterr().err
 
 
-@pytest.mark.alone
+@pytest.mark.slow
+@pytest.mark.few
 def test_a_sweep_of_users_says_where_the_plateau_begins(log: Path, tmp_path: Path) -> None:
     from logreplay.replay.servers.known_capacity import ServerCapacity
     from logreplay.replay.servers.target_process import spawned

@@ -7,7 +7,8 @@ import pytest
 from benchmarks.soak import Watched, soak
 
 
-@pytest.mark.alone
+@pytest.mark.slow
+@pytest.mark.few
 @pytest.mark.parametrize(("sender", "rate"), [("wire", 1000), ("aiohttp", 500)])
 def test_nothing_grows_and_nothing_is_lost_while_the_target_fails(tmp_path: Path, sender: str, rate: float) -> None:
     done = soak(rate, 15, 300, tmp_path, sender)
