@@ -13,7 +13,7 @@ import pytest
 from logreplay.analysis.output.history import append, of_duet
 
 OTAVA = shutil.which("otava")
-PAGE = Path(__file__).parents[1] / "docs" / "howto" / "duet.md"
+PAGE = Path(__file__).parents[1] / "docs" / "howto" / "ci.md"
 
 
 @pytest.mark.slow
