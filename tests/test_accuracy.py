@@ -1,4 +1,4 @@
-"""The page of measured accuracy is made by its command."""
+"""The page of measured accuracy has the results of its tables, which its command makes."""
 
 import re
 from importlib import import_module
@@ -8,12 +8,13 @@ from pkgutil import iter_modules
 import pytest
 
 import accuracy
-from accuracy.__main__ import PAGE, replaced
+from accuracy import _tables
+from accuracy.__main__ import PAGE, replaced, result
 
 PARTS = sorted(each.name for each in iter_modules(accuracy.__path__) if not each.name.startswith("_"))
 
 
-def test_the_page_has_a_table_of_each_part() -> None:
+def test_the_page_has_a_row_of_each_part() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert sorted(re.findall(r"<!-- end of (\w+) -->", text)) == PARTS
 
@@ -23,9 +24,27 @@ def test_each_part_says_how_many_simulations_it_makes(part: str) -> None:
     assert import_module(f"accuracy.{part}").RUNS > 0
 
 
-def test_a_table_replaces_that_of_its_part_only() -> None:
-    page = "a\n<!-- x -->\nold\n<!-- end of x -->\nb\n<!-- y -->\nkept\n<!-- end of y -->\n"
-    assert replaced(page, "x", "new\n") == page.replace("old", "new")
+@pytest.mark.parametrize("part", PARTS)
+def test_the_result_on_the_page_is_that_of_its_tables(part: str) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert replaced(text, part, result(part)) == text
+    assert [path for path in _tables.files(part) if f"(data/{path.name})" not in text] == []
+
+
+def test_each_file_of_tables_belongs_to_a_part() -> None:
+    assert sorted(path for part in PARTS for path in _tables.files(part)) == sorted(_tables.DATA.iterdir())
+
+
+def test_tables_are_read_from_text_and_anything_else_is_refused() -> None:
+    text = "| a | b |\n|---|--:|\n| **x** | 5% |\n\n| c |\n|---|\n| `y` |\n"
+    assert _tables.tables_of(text) == [[{"a": "x", "b": "5 %"}], [{"c": "y"}]]
+    with pytest.raises(ValueError, match="not a row of a table"):
+        _tables.tables_of("a sentence")
+
+
+def test_a_result_replaces_that_of_its_part_only() -> None:
+    page = "| a | <!-- x -->old<!-- end of x --> |\n| b | <!-- y -->kept<!-- end of y --> |\n"
+    assert replaced(page, "x", "new") == page.replace("old", "new")
     with pytest.raises(ValueError, match=r"accuracy\.md: no <!-- z -->"):
         replaced(page, "z", "new")
 

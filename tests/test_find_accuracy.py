@@ -57,7 +57,7 @@ def test_the_table_of_searches_with_failures_is_made(monkeypatch: pytest.MonkeyP
     assert "| 1.0% | 5 | 5 | " in made
     assert "| 1.0% | 100 | 1 | " in made
     assert made.count("\n| 3.0% | ") == 2
-    assert "% of 5 searches promise no rate" in made
+    assert "% promise no rate at which they do | 5 |" in made
 
 
 @pytest.mark.parametrize("burst", [1, 5])

@@ -5,13 +5,14 @@ bound is known (Erlang 1917).
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 import polars as pl
 
 import simulate
+from accuracy._tables import Table, numbers, span
 from accuracy.intervals import FIGURES, figure
 from logreplay.analysis.input import arrays
 from logreplay.analysis.tables.step_intervals import with_intervals
@@ -69,3 +70,12 @@ def table(runs: int, seed: int) -> str:
             f"{np.median(off):+.0f} % | {np.quantile(off, 0.05):+.0f} … {np.quantile(off, 0.95):+.0f} % |"
         )
     return "\n".join(lines)
+
+
+def result(tables: Sequence[Table]) -> str:
+    """How often the lower end promises too much, and how often the bracket holds."""
+    (sweeps,) = tables
+    return (
+        f"The lower end is more than 5 % too high in {span(numbers(sweeps, 'lower end over by > 5 %'))} of the sweeps; "
+        f"the bracket holds in {span(numbers(sweeps, 'bracket holds'))}"
+    )

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from accuracy._tables import Table, numbers, span, where
 from accuracy._two_machines import BATCH, WORKERS, TwoMachines, any_differs, held
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.analysis.statistics.typical_value import TypicalValue
@@ -39,6 +40,8 @@ _SLOW: Final = "14"
 """The route that becomes slower: 7 % of the requests, where others have 1 to 9 %."""
 _SLOWER: Final = (1.0, 1.05, 1.1)
 _DOUBT: Final = 0.05
+_SLOW_WANDER: Final = 7
+"""A wander that lasts longer than one of so many parts of the run is too slow to be seen in it."""
 _SHARES: Final = np.linspace(1, 13, ROUTES) / np.linspace(1, 13, ROUTES).sum()
 
 
@@ -217,3 +220,18 @@ def _holds(found: Estimated, truth: float) -> bool:
 
 def _share(values: Sequence[bool]) -> str:
     return f"{np.mean(values):.1%}"
+
+
+def result(tables: Sequence[Table]) -> str:
+    """How often equal versions are called different, with and without a slow wander."""
+    (machines,) = tables
+    plain = [cell for cell in CELLS if not cell.noise and not cell.pairs]
+    slow = [cell.name for cell in plain if cell.apart[0] and cell.apart[1] > cell.seconds / _SLOW_WANDER]
+    quick = where(machines, "machine", *(cell.name for cell in plain if cell.name not in slow))
+    still = where(machines, "machine", *(cell.name for cell in plain if not cell.apart[0]))
+    equal = "equal called different"
+    return (
+        f"Equal versions are called different in {span(numbers(quick, equal))} of the duets, in "
+        f"{max(numbers(where(machines, 'machine', *slow), equal)):g} % where a machine wanders too slowly. 10 % are "
+        f"found in {span(numbers(still, '10 % found'))} where the machines do not wander apart"
+    )

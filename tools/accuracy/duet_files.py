@@ -5,6 +5,7 @@ those of two runs, one a day after the other.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -13,6 +14,7 @@ import numpy as np
 import polars as pl
 from click.testing import CliRunner
 
+from accuracy._tables import Table, totals
 from accuracy.duet import ROUTES, Cell, runs_of
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.analysis.verdict.ratio_interval import DIFFERENT
@@ -66,3 +68,11 @@ def table(runs: int, seed: int) -> str:
             )
             lines.append(f"| {cell.name} | {files} | {' | '.join(f'{each} of {runs}' for each in figures)} |")
     return "\n".join(lines)
+
+
+def result(tables: Sequence[Table]) -> str:
+    """How often the command calls equal versions different."""
+    (machines,) = tables
+    different, number = totals(machines, "equal called different")
+    found, _ = totals(machines, "10 % found")
+    return f"Equal versions are called different in {different} of {number}; 10 % are found in {found} of {number}"

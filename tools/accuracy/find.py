@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from accuracy._tables import Table, where
 from logreplay.analysis.search.bounds import Bound, BoundEvidence, observe
 from logreplay.analysis.search.report import answer_of
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial, TrialOutcome
@@ -156,3 +157,14 @@ def searched(server: Server, seed: int, start: float = 50.0, highest: float | No
     goal = Goal((server.bound, ERRORS), start=start, highest=highest, budget_s=120.0)
     search = find(server, goal, np.random.default_rng([seed, 3]))
     return search, answer_of(search)
+
+
+def result(tables: Sequence[Table]) -> str:
+    """How good the promises of plain and of hard servers are."""
+    servers = tables[0]
+    plain, hard = (where(servers, "server", f"all {kind}")[0] for kind in ("plain", "hard"))
+    return (
+        f"On plain servers, {plain['over by > 5 %']} of the promises are more than 5 % too high, the median is "
+        f"{plain['promise, median']} off, {plain['no promise']} of the searches end without a promise; on hard servers "
+        f"{hard['over by > 5 %']}, {hard['promise, median']} and {hard['no promise']}"
+    )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from accuracy._tables import Table, numbers, where
 from accuracy.find import searched
 from search_servers import MM4
 
@@ -73,6 +74,20 @@ def _noticed(many: Sequence[int]) -> str:
     most = 0.82 * MM4.truth
     held = [ended(0.01, 1, seed, load_fails=0.05).low <= most for seed in many]
     return (
-        "Where 5 % more fail above 80 % of the rate, beside 1 % at any rate, "
-        f"{sum(held) / len(held):.1%} of {len(held)} searches promise no rate at which they do."
+        "| 5 % more fail above 80 % of the rate, next to 1 % at any rate | searches |\n|---|--:|\n"
+        f"| {sum(held) / len(held):.1%} promise no rate at which they do | {len(held)} |"
+    )
+
+
+def result(tables: Sequence[Table]) -> str:
+    """How often failures within a bound stop a search, and failures above it do not."""
+    within, above, _ = tables
+    few = where(within, "in bursts of", *map(str, _FEW))
+    single = where(above, "in bursts of", *map(str, _FEW))
+    return (
+        f"Up to 1 % of failures, singly or in bursts of {_FEW[-1]}, stop {max(numbers(few, 'stopped by failures')):g} "
+        f"% of the searches. With 2 or 3 % of failures, a rate is promised in {sum(numbers(single, 'promise')):.0f} of "
+        f"{sum(numbers(single, 'searches')):.0f}, in bursts of {_MANY[0]} and more in "
+        f"{sum(numbers(above, 'promise')) - sum(numbers(single, 'promise')):.0f} of "
+        f"{sum(numbers(above, 'searches')) - sum(numbers(single, 'searches')):.0f}"
     )

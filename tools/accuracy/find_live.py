@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from accuracy._tables import Table
 from accuracy.swap_live import written
 from search_servers import MM4
 
@@ -68,3 +69,12 @@ def row(found: Sequence[dict[str, Any]]) -> str:
     holds = sum(low <= MM4.truth <= high for low, high in ranges)
     longest = max(each["seconds"] for each in found)
     return f"| {len(found)} | {len(promised)} | {near} | {over} | {ends} | {holds} of {len(ranges)} | {longest:.0f} |"
+
+
+def result(tables: Sequence[Table]) -> str:
+    """How many searches promise, and how many too much."""
+    (found,) = tables[0]
+    return (
+        f"{found['promise']} of {found['searches']} searches promise a rate, {found['over by > 5 %']} of them more "
+        f"than 5 % too high; the range holds in {found['range holds']}"
+    )

@@ -6,12 +6,13 @@ mean are known (Erlang 1917).
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
 import simulate
+from accuracy._tables import Table, pairs
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.verdict import saturation, saturation_sentences
 from simulate import SimulatedQueue
@@ -129,3 +130,16 @@ def table(runs: int, seed: int) -> str:
         those = [each for which, each in held_by if which == name]
         lines.append(f"| {name} | {len(those)} of {runs} | {f'{np.mean(those):.0%}' if those else '–'} |")
     return "\n".join(lines)
+
+
+def result(tables: Sequence[Table]) -> str:
+    """How many printed intervals and ranges hold."""
+    steps, sweeps = tables
+    found = [pair for column in list(steps[0])[1:] for pair in pairs(steps, column)]
+    printed = sum(number for number, _ in found)
+    held = sum(number * share for number, share in found) / printed
+    onset, saturation_ = (row["holds the truth"] + " of " + row["printed"].split()[0] for row in sweeps)
+    return (
+        f"{held:.0f} % of {printed:,.0f} printed intervals hold; the range of the onset in {onset} sweeps, that of "
+        f"saturation in {saturation_}"
+    )

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 import traffic
+from accuracy._tables import Table, numbers, span
 from accuracy.capacity import brackets
 from accuracy.find import searched
 from logreplay.analysis.demand import rates
@@ -268,3 +269,18 @@ def _pods(seeds: Sequence[int]) -> str:
         share, pods = found.T
         lines.append(f"| {name} | {share.mean():.2%} | {share.max():.2%} | {pods.mean():.1f} |")
     return "\n".join(lines)
+
+
+def result(tables: Sequence[Table]) -> str:
+    """How often the range of machines holds, and how often the number is right."""
+    months = tables[0]
+    long = [row for row in months if not row["month"].startswith(("1 week", "events"))]
+    held = "holds the machines of the busiest minute"
+    events, short = (
+        [row for row in months if row["month"].startswith(name)] for name in ("events", "1 week, weeks differ")
+    )
+    return (
+        f"The range holds in {span(numbers(long, held))} of the plans from two weeks of log or more, in "
+        f"{span(numbers(events, held))} with events that multiply the rate, in {span(numbers(short, held))} from one "
+        f"week where weeks differ by 20 %; the number is right in {span(numbers(long, 'number right'))}"
+    )

@@ -1,11 +1,12 @@
 """The part ``saturation`` of the page: verdicts on sweeps of simulated systems, routes and constant failures."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
+from accuracy._tables import Table, numbers, totals
 from logreplay.analysis.analyze import verdict_on
 from logreplay.analysis.input import arrays
 from logreplay.analysis.verdict.saturation import SaturationVerdict
@@ -111,3 +112,19 @@ def truth(capacity: Known) -> str:
     if capacity is None:
         return "none in the sweep"
     return f"{capacity[0]:g}–{capacity[1]:g}" if isinstance(capacity, tuple) else f"{capacity:.4g}"
+
+
+def result(tables: Sequence[Table]) -> str:
+    """How many verdicts are right, and how many invented."""
+    systems, routes, failures, _ = tables
+    right, verdicts, invented = (sum(numbers(systems, name)) for name in ("right", "verdicts", "invented"))
+    held, ranges = totals(systems, "ranges that hold the capacity")
+    own, shared = routes[:-1], routes[-1:]
+    constant = failures[:-1]
+    return (
+        f"{right:.0f} of {verdicts:.0f} verdicts are right, {invented:.0f} invented; {held} of {ranges} ranges hold "
+        f"the capacity. A route with its own pool is named in {sum(numbers(own, 'named')):.0f} of "
+        f"{sum(numbers(own, 'sweeps')):.0f} sweeps, a wrong one in {sum(numbers(shared, 'named')):.0f} of "
+        f"{sum(numbers(shared, 'sweeps')):.0f}. Constant failures are called a limit in "
+        f"{sum(numbers(constant, 'called a limit')):.0f} of {sum(numbers(constant, 'sweeps')):.0f}"
+    )

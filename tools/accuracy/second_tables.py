@@ -6,6 +6,7 @@ one too low, a client that gives up.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from accuracy import _tables
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict import per_second, saturation
 from logreplay.analysis.verdict.saturation import SaturationVerdict
@@ -161,3 +163,11 @@ def table(runs: int, seed: int) -> str:
                 count["held"] += found.low <= made.capacity <= found.high
         rows.append(f"| {kind} | {count['right']} of {runs} | {count['held']} | {count['found']} |")
     return "\n".join(rows)
+
+
+def result(tables: Sequence[_tables.Table]) -> str:
+    """How many verdicts are right."""
+    (kinds,) = tables
+    right, number = _tables.totals(kinds, "right")
+    below = _tables.where(kinds, "tables", "below")
+    return f"{right} of {number} verdicts are right; a limit is invented in {below[0]['found']} tables"

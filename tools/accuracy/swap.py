@@ -6,13 +6,14 @@ pauses, drifts, or becomes slower half-way. Beside stands what a duet without tu
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import polars as pl
 
+from accuracy._tables import Table, numbers, span
 from accuracy._two_machines import BATCH, WORKERS, TwoMachines, any_differs, held
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.ratio_interval import (
@@ -142,3 +143,13 @@ def line(cell: Cell, runs: int, seed: int) -> str:
         [found[0].low <= truth <= found[0].high for found in ten],
     ]
     return f"| {cell.name} | {' | '.join(f'{np.mean(each):.1%}' for each in figures)} |"
+
+
+def result(tables: Sequence[Table]) -> str:
+    """How often equal versions are called different, with turns and without."""
+    (machines,) = tables
+    return (
+        f"Equal versions are called different in {span(numbers(machines, 'equal, with turns: called different'))} of "
+        f"the duets (without turns: up to {max(numbers(machines, 'equal, without turns: called different')):g} %); "
+        f"10 % are found in {span(numbers(machines, '10 % found'))}"
+    )

@@ -7,13 +7,14 @@ minute, and stops for 150 ms every 7 s on average. The duets are made one after 
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import logreplay
+from accuracy._tables import Table
 from logreplay.analysis.verdict.ratio_interval import DIFFERENT
 from logreplay.duet_result import DuetResult
 
@@ -60,3 +61,12 @@ def table(runs: int, seed: int) -> str:
             ratios = sorted(each.change.ratio - 1 for each in found if each and each.change)
             lines.append(f"| {name} | {runs} | {len(ratios)} | {different} | {ratios[0]:+.1%} to {ratios[-1]:+.1%} |")
     return "\n".join(lines)
+
+
+def result(tables: Sequence[Table]) -> str:
+    """How many duets call each pair of versions different."""
+    equal, slower = tables[0]
+    return (
+        f"Equal versions are called different in {equal['called different']} of {equal['judged']} duets, versions that "
+        f"differ by 10 % in {slower['called different']} of {slower['judged']}"
+    )
