@@ -141,6 +141,21 @@ def positive_rate(text: str) -> float:
     return rate
 
 
+def price_of(text: str) -> float:
+    """Read a price, in whatever currency.
+
+    Raises:
+        ValueError: not a number above 0 and at most a billion.
+    """
+    try:
+        price = float(text)
+    except ValueError:
+        price = 0.0
+    if not 0 < price <= 1_000_000_000:
+        raise ValueError(f"{text!r}: expected a price above 0, such as 0.12")
+    return price
+
+
 def parse_rates(text: str) -> tuple[float, ...]:
     """Read the rates of a sweep: a range in equal steps (about eight where no step is said), or a list.
 

@@ -1,5 +1,6 @@
 """A plan as its caller asked for it: one frozen value."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -60,11 +61,14 @@ class PlanCall:
             raise UsageError("LOG is missing: name the log whose demand is planned for")
         target = self.find.choice.named or self.find.choice.demo
         if self.sends and not target:
-            raise UsageError(
+            lacking = (
                 "--prove needs TARGET, to which it sends"
                 if self.results
                 else "TARGET is missing: name the server to search, or a search made before with --from DIR"
             )
+            if re.fullmatch(r"[\w.-]+:\d+(/.*)?", self.logs[-1]) and not Path(self.logs[-1]).exists():
+                lacking += f"; if {self.logs[-1]} is the server, write http://{self.logs[-1]}"
+            raise UsageError(lacking)
         if target and not self.sends:
             raise UsageError(
                 f"--from {self.results} and TARGET exclude each other: the search was made; leave out TARGET, or add "

@@ -22,6 +22,7 @@ from logreplay.core.quantities import (
     percentage_of,
     picture,
     positive_rate,
+    price_of,
     seconds_of,
 )
 from logreplay.options import load, request_rules, sender_rules
@@ -236,6 +237,8 @@ PAUSE: Final = Kind("Seconds", pause_of, (Real, timedelta))
 """As `DURATION`, or 0 for none."""
 RATE: Final = Kind("float", positive_rate, (Real,))
 """Requests per second, above 0."""
+PRICE: Final = Kind("float", price_of, (Real,))
+"""Above 0, in whatever currency."""
 SPEED: Final = Kind("float | str", load.speed_of, (Real,))
 RATES: Final = Kind("float | str | Sequence[float]", parse_rates, (Real,), (",",))
 RAMP: Final = Kind("str | tuple[float, float]", load.ramp_of, (Real,), ("..",))

@@ -32,7 +32,7 @@ PLAN: Final[Sequence[tuple[str, Sequence[Option]]]] = (
                default="0%"),
         Option("plan", "survive", whole(0, 1_000_000), "Machines that may be lost while the others carry the load.",
                "N", default="0"),
-        Option("plan", "price", k.RATE, "Price of a machine for an hour: print the cost of a week.", "PRICE"),
+        Option("plan", "price", k.PRICE, "Price of a machine for an hour: print the cost of a week.", "PRICE"),
         Option("plan", "reaction", k.DURATION,
                "Give the target of an autoscaler whose new pods serve D after a rise of the load.", "D"),
         Option("plan", "prove", k.SWITCH,
