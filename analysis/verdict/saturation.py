@@ -342,7 +342,7 @@ def _capacities(usable: pl.DataFrame, first: int) -> list[float]:
 def widened(rates: Floats, first_bad: int) -> tuple[float, float]:
     """Return the bracket [last good, first bad], one step wider on each side.
 
-    docs/analysis.md says in how many simulated sweeps it holds saturation.
+    docs/accuracy.md says in how many simulated sweeps it holds saturation.
     Where steps are small, it is wider by `NEAR` at least: close to saturation a step is good or bad by chance.
     """
     good, bad = float(rates[first_bad - 1]), float(rates[first_bad])

@@ -53,7 +53,7 @@ class RateEstimate:
         found: whether there is one.
         why: what it rests on, or why there is none.
         rate: requests/s.
-        low: lower end of the range that holds it, in how many runs docs/analysis.md says.
+        low: lower end of the range; docs/accuracy.md says how often it holds the rate.
         high: upper end.
     """
 

@@ -19,6 +19,10 @@ from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.write_lag import WriteLag
 
 SENT_ENOUGH: Final = 0.98
+"""Smallest share of the schedule that a valid run sent in its time."""
+LATE_S: Final = 0.05
+LATE: Final = 0.2
+"""Share of the median response time: a run with a larger p95 of the lag, above `LATE_S`, is invalid."""
 MANY_RETRIED: Final = 0.01
 """Share of requests that were sent twice above which that is told."""
 HELD_BACK: Final = ("in_flight_limit", "streams_limit", "by_client", "retries", "enhance_your_calm", "dropped")
@@ -227,7 +231,7 @@ def _generator(seen: RunEvidence) -> list[Finding]:
     findings = [Finding("shard_lost", Severity.VOID, seen.lost)] if seen.lost else []
     p50 = seen.counters.response.quantile(0.5) or 0.0
     p95, p99 = (seen.counters.lag.quantile(share) or 0.0 for share in (0.95, 0.99))
-    late, valid = p95 > max(0.05, 0.2 * p50), seen.counters.valid_up_to
+    late, valid = p95 > max(LATE_S, LATE * p50), seen.counters.valid_up_to
     if late or valid < deepest(seen.counters.sent):
         severity = Severity.VOID if late else Severity.WARNING
         text = f"requests were started late: lag p95 {_ms(p95)}, p99 {_ms(p99)}"

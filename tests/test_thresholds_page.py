@@ -1,0 +1,57 @@
+"""docs/analysis.md has the thresholds of the code, and no other page has them."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from logreplay.analysis.statistics import failures, trends
+from logreplay.analysis.tables import slow_routes, warmup
+from logreplay.analysis.verdict import carried_rate, outages, saturation, stability
+from logreplay.core import validity
+from logreplay.replay.results import verdict
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = " ".join((DOCS / "analysis.md").read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize(
+    ("sentence", "values"),
+    [
+        (r"lag p95 above (\S+) ms and above (\S+) % of the median \*resp", (1e3 * verdict.LATE_S, 100 * verdict.LATE)),
+        (r"less than (\S+) % of the schedule was sent", (100 * verdict.SENT_ENOUGH,)),
+        (r"more than (\S+) % of the requests failed: invalid", (100 * verdict.FAILING,)),
+        (r"lag adds more than (\S+) ms and more than (\S+) %", (validity.LAG_US / 1e3, 100 * validity.LAG_SHARE)),
+        (
+            r"lag p95 above (\S+) ms and above (\S+) % of the median \*serv",
+            (1e3 * stability.LATE_S, 100 * stability.LATE),
+        ),
+        (r"less than (\S+) % of the rate was sent", (100 * stability.SENT_ENOUGH,)),
+        (r"at least (\S+) % of the requests failed \((\d+) at least", (100 * outages.DEAD, outages.FEWEST)),
+        (r"grow by more than (\S+) % of the arrivals", (100 * stability.GROWTH,)),
+        (r"z above (\S+)\) by more than (\S+) % in all", (trends.TREND_Z, 100 * trends.DRIFT)),
+        (r"\*means\* grow by more than (\S+) %, z is above (\S+),", (100 * stability.SLOW_GROWTH, stability.CLEAR_Z)),
+        (r"exceeds that at the lowest rates by more than (\S+) %", (100 * failures.ERROR_SHARE,)),
+        (r"two estimates within (\S+) % of the bracket", (100 * saturation.NEAR,)),
+        (r"at most (\S+) % from the rate", (100 * saturation.WITHIN,)),
+        (r"estimate gave it \((\S+) % if errors", (100 * saturation.WITHIN_ERRORS,)),
+        (r"goodput stays below (\S+) % of this", (100 * saturation.SHORT,)),
+        (r"level within (\S+) %,", (100 * (saturation.PLATEAU - 1),)),
+        (r"overloaded rates is (\S+) % below", (100 * (saturation.FALLS - 1),)),
+        (r"backlog grows by more than (\S+) % of its requests", (100 * slow_routes.GROWTH,)),
+        (r"In (\d+) curves .* and by (\S+) % of the", (carried_rate.CURVES, 100 * carried_rate.SATURATION_ERROR)),
+        (r"changed its mean by more than (\S+) %", (100 * warmup.BIAS,)),
+    ],
+)
+def test_a_threshold_on_the_page_is_that_of_the_code(sentence: str, values: Sequence[float]) -> None:
+    found = re.search(sentence, PAGE)
+    assert found, sentence
+    assert [float(each) for each in found.groups()] == pytest.approx(values)
+
+
+@pytest.mark.parametrize("page", ["verdicts.md", "theory.md", "engine.md", "reference/files.md"])
+def test_another_page_links_to_the_thresholds(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert not re.search(r"lag p95 above|Mann-Kendall z|at least 7\.5 %", text)
+    assert "analysis.md#" in text
