@@ -53,7 +53,7 @@ class InOrder(click.Group):
 @click.version_option(package_name=DISTRIBUTION, prog_name="logreplay")
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Replay production access logs at the rates you choose, and find the rate at which your system saturates.
+    """Replay your access log; find the highest rate your server sustains.
 
     \b
     Example:

@@ -3,42 +3,20 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 _QUOTES: Final = (
-    ("README.md", "In a closed loop on one core it sends [{share} % of what wrk sends]"),
-    (
-        "docs/faq.md",
-        "On one core, about {open} requests/s in an open loop and {closed} in a closed one, {share} % of wrk's rate, "
-        "at {cpu} µs of processor time for each request.",
-    ),
+    ("README.md", "In a closed loop on one core logreplay sends [{share} % of what wrk sends]"),
     (
         "docs/comparison.md",
         "In a closed loop on one core, logreplay sends {share} % of what wrk sends "
         "({closed} and {wrk} requests/s, [measured](peers.md))",
     ),
-    (
-        "docs/howto/http2.md",
-        "In an open loop on one core, logreplay held {open2} requests/s in cleartext and {opentls} over TLS, "
-        "vegeta {vegeta} in cleartext, k6 {k6} over TLS, and h2load {h2load} and {h2loadtls}. "
-        "A request took {open2_cpu} and {opentls_cpu} µs of processor time with logreplay, {vegeta_cpu} with vegeta, "
-        "{k6_cpu} with k6, {h2load_cpu} and {h2loadtls_cpu} with h2load.",
-    ),
 )
 """File, and a sentence that stands in it once."""
-_CLOSED, _CPU, _OPEN, _OPEN_CPU = 1, 2, 3, 4
-"""Columns of the table."""
-_HTTP2: Final = {
-    "open2": "logreplay, HTTP/2",
-    "opentls": "logreplay, HTTP/2 over TLS",
-    "vegeta": "vegeta, HTTP/2",
-    "k6": "k6, HTTP/2 over TLS",
-    "h2load": "h2load, HTTP/2",
-    "h2loadtls": "h2load, HTTP/2 over TLS",
-}
-"""Names of figures in an open loop, and the rows they are in."""
+_CLOSED: Final = 1
+"""Column of the table."""
 
 
 def figures(page: str) -> dict[str, str]:
@@ -49,21 +27,14 @@ def figures(page: str) -> dict[str, str]:
     def number(tool: str, column: int) -> float:
         return float(found[tool][column].replace(",", ""))
 
-    def rate(tool: str, column: int = _OPEN) -> str:
-        value = number(tool, column)
+    def rate(tool: str) -> str:
+        value = number(tool, _CLOSED)
         return f"{round(value, -3 if value >= 10_000 else -2):,.0f}"
-
-    def cpu(tool: str, column: int = _OPEN_CPU) -> str:
-        return f"{number(tool, column):.0f}"
 
     wanted: dict[str, Callable[[], str]] = {
         "share": lambda: f"{100 * number('logreplay', _CLOSED) / number('wrk', _CLOSED):.0f}",
-        "closed": lambda: rate("logreplay", _CLOSED),
-        "wrk": lambda: rate("wrk", _CLOSED),
-        "open": lambda: rate("logreplay"),
-        "cpu": lambda: cpu("logreplay", _CPU),
-        **{name: partial(rate, tool) for name, tool in _HTTP2.items()},
-        **{f"{name}_cpu": partial(cpu, tool) for name, tool in _HTTP2.items()},
+        "closed": lambda: rate("logreplay"),
+        "wrk": lambda: rate("wrk"),
     }
     values = {}
     for name, figure in wanted.items():
