@@ -1,5 +1,6 @@
 """Each built-in format carries its specification, fits its sample lines, and is found by them."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,5 +67,5 @@ def test_names_are_unique() -> None:
 def test_the_documentation_names_each_format_and_its_specification() -> None:
     text = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
     for format in FORMATS:
-        assert f"| `{format.name}` | {format.server} |" in text
+        assert re.search(rf"^\|.*`{re.escape(format.name)}`.*\|$", text, re.MULTILINE), format.name
         assert format.source in text
