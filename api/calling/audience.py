@@ -112,7 +112,7 @@ class Telling:
         Raises:
             UsageError: names them.
         """
-        names = [probe.name for probe in self.watch]
+        names = [name for probe in self.watch for name in probe.names]
         for name in sorted({name for name in names if names.count(name) > 1}):
             raise UsageError(f"--watch: {name} is given twice; give each figure its own name")
 
@@ -157,8 +157,8 @@ class Telling:
             if isinstance(message, StopAsked):
                 listener.note(f"stopped from the live page, by {message.who}", always=True)
                 audience.stop()
-            else:
-                readings.hear(message)
+            elif readings.hear(message):
+                listener.note(f"watch {message.name}: {message.problem}")
 
         sidecar = Sidecar(config, hear)
         if self.live:

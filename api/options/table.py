@@ -177,8 +177,10 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
                default="auto", only="terminal"),
         Option(_SENDING, "progress", k.PROGRESS,
                "Show the state of the run in a line; or give it to a function about once a second.", only="python"),
-        Option(_SENDING, "watch", k.WATCH, "Record a figure of URL or COMMAND each second. Repeatable.",
-               "NAME[/s]=URL|!COMMAND", repeated="many"),
+        Option(_SENDING, "watch", k.WATCH,
+               "Record each second a figure of URL or COMMAND, or those of PRESET (pid:1234, cgroup:NAME, nginx:URL, "
+               "node:URL, prometheus:URL#METRIC, postgres:DSN). Repeatable.", "NAME[/s][:MAX]=URL|!COMMAND|PRESET",
+               repeated="many"),
     )),
     ("Several machines", (
         Option(_SENDING, "workers", whole(1, 1000), "Send from N processes.  [default: as many as needed]", "N"),

@@ -43,7 +43,11 @@ _LISTENS: Final = ("live", "metrics")
 _READS: Final = ("log", "logs", "results", "from", "baseline", "candidate", "more")
 _LOOPBACK: Final = r"(?:127(?:\.[0-9]{1,3}){3}|localhost|\[::1\])"
 _PORT: Final = re.compile(rf"auto|(?:{_LOOPBACK}:)?[0-9]+")
-_WATCHED: Final = re.compile(rf"[^=]*=https?://{_LOOPBACK}(?::[0-9]+)?(?:[/?#].*)?")
+_WATCHED: Final = re.compile(
+    rf"(?:[A-Za-z_]\w*(?:/s)?(?::[\d.]+)?=)?(?:(?:nginx:|prometheus:|node:)?https?://{_LOOPBACK}(?::[0-9]+)?(?:[/?#].*)?|(?:pid|cgroup):[^=]*)",
+    re.ASCII,
+)
+"""What `--watch` may read: pages of this machine, its processes and groups; not a database, which has credentials."""
 
 
 def check_places(file: str, taken: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Writes the readings of the probes beside the result log: ``second,name,value``, a line for each successful reading.
+"""Writes the readings of the probes beside the result log, a line for each successful reading: `HEADER`.
 
 Seconds are those of the run, as in its per-second table; table and picture show the figures. The file is created by
 the first reading of the run.
@@ -6,6 +6,7 @@ the first reading of the run.
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -13,7 +14,9 @@ from logreplay.core.files import not_through_a_link, unwritable
 from logreplay.replay.monitor.probes import ProbeReading
 from logreplay.replay.results.verdict import Finding, Severity
 
-HEADER: Final = "second,name,value\n"
+HEADER: Final = "second,name,value,maximum\n"
+_WITHOUT_MAXIMUM: Final = "second,name,value\n"
+"""Of earlier versions, whose run goes on."""
 
 
 class ProbeLog:
@@ -35,9 +38,10 @@ class ProbeLog:
         self._read: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
         self._problems: dict[str, str] = {}
+        self._told: set[str] = set()
         self._lock = threading.Lock()
         self._file: TextIO | None = None
-        self._closed = False
+        self._closed, self._maxima = False, True
 
     def begin(self, at: float) -> None:
         """Set the beginning of the run, seconds of the monotonic clock; earlier readings are ignored."""
@@ -47,19 +51,25 @@ class ProbeLog:
                 for reading in self._early:
                     self._add(reading)
 
-    def hear(self, reading: ProbeReading) -> None:
-        """Take a reading."""
+    def hear(self, reading: ProbeReading) -> bool:
+        """Take a reading; return whether its problem is the first of this figure and of this kind."""
         with self._lock:
+            new = bool(reading.problem) and not {reading.name, reading.problem} & self._told
+            self._told |= {reading.name, reading.problem} if reading.problem else set()
             self.latest[reading.name] = reading.value
             if self._began is None:
                 self._early.append(reading)
             else:
                 self._add(reading)
+            return new
 
     def findings(self) -> list[Finding]:
-        """One for each probe that failed."""
+        """One for each problem: the figures with as many failed readings for the same reason are named together."""
         with self._lock:
-            return [self._finding(name) for name in self._failed]
+            alike: dict[tuple[int, int, str], list[str]] = {}
+            for name, failed in self._failed.items():
+                alike.setdefault((failed, self._read[name], self._problems[name]), []).append(name)
+            return [self._finding(names, *failures) for failures, names in alike.items()]
 
     def close(self) -> None:
         """Finish the file."""
@@ -74,7 +84,8 @@ class ProbeLog:
         if second < 0 or self._closed:
             return
         self._read[reading.name] += 1
-        line = f"{second + self._first},{reading.name},{reading.value!r}\n"
+        most = "" if reading.maximum is None else repr(reading.maximum)
+        line = f"{second + self._first},{reading.name},{reading.value!r},{most}\n"
         if problem := reading.problem if reading.value is None else self._write(line):
             self._failed[reading.name] += 1
             self._problems.setdefault(reading.name, problem)
@@ -88,15 +99,15 @@ class ProbeLog:
                 )
                 if not self._file.tell():
                     self._file.write(HEADER)
-            self._file.write(line)
+                else:
+                    with self._path.open(encoding="ascii", errors="replace") as earlier:
+                        self._maxima = earlier.readline() != _WITHOUT_MAXIMUM
+            self._file.write(line if self._maxima else f"{line.rpartition(',')[0]}\n")
             self._file.flush()
         except OSError as error:
             return str(unwritable(self._path, error))
         return ""
 
-    def _finding(self, name: str) -> Finding:
-        text = (
-            f"watch {name}: {self._failed[name]} of {self._read[name]} readings failed and left gaps: "
-            f"{self._problems[name]}"
-        )
+    def _finding(self, names: Sequence[str], failed: int, read: int, problem: str) -> Finding:
+        text = f"watch {', '.join(names)}: {failed} of {read} readings failed and left gaps: {problem}"
         return Finding("watch", Severity.WARNING, text)

@@ -1,8 +1,8 @@
 """Reads figures of other systems once a second while a run goes on.
 
-A source is a url that answers with a number or with the JSON of a Prometheus query, or a command that prints a
-number. Reading never stops a run: a failure leaves a gap and its reason. Runs in another process than the
-one that sends.
+A source is a url that answers with a number or with the JSON of a Prometheus query, a command that prints a number,
+or one of `logreplay.replay.monitor.presets`. Reading never stops a run: a failure leaves a gap and its reason. Runs in
+another process than the one that sends.
 """
 
 import asyncio
@@ -12,12 +12,17 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from logreplay.core.masking import terminal_safe
+from logreplay.replay.monitor.presets.cgroup import ControlGroup
+from logreplay.replay.monitor.presets.figures import LARGEST, Figure, Growth, Source, fetched, text_of
+from logreplay.replay.monitor.presets.pages import NodeExporter, PrometheusPage, StubStatus
+from logreplay.replay.monitor.presets.postgres import Postgres
+from logreplay.replay.monitor.presets.process import ProcessTree
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -25,68 +30,151 @@ if TYPE_CHECKING:
 TIMEOUT_S: Final = 5.0
 _KILLED_S: Final = 1.0
 """How long a command may take to end after it was killed."""
-_LARGEST: Final = 1 << 20
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAMED: Final = re.compile(
+    r"(?P<name>[A-Za-z_]\w*)(?P<counter>/s)?(?::(?P<most>\d+(?:\.\d+)?))?=(?P<source>.*)", re.ASCII | re.S
+)
+_PRESET: Final = re.compile(r"(?P<kind>[a-z]+):(?P<rest>.*)", re.S)
 
 
-class _Readable(Protocol):
-    async def read(self, n: int = -1, /) -> bytes: ...
+class _Url:
+    """A page that begins with a number, or the answer to a Prometheus query."""
+
+    figures: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, text: str) -> None:
+        self._url = text
+
+    async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
+        """See `logreplay.replay.monitor.presets.figures.Source`."""
+        return {"": Figure(number_in(await fetched(self._url, session)))}
+
+    async def close(self) -> None:
+        """Nothing was started."""
+
+
+class _Command:
+    """A command that prints a number."""
+
+    figures: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, text: str) -> None:
+        self._command = text
+
+    async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
+        """See `logreplay.replay.monitor.presets.figures.Source`."""
+        return {"": Figure(number_in(await _printed(self._command)))}
+
+    async def close(self) -> None:
+        """It has ended."""
+
+
+PRESETS: Final[Mapping[str, type[Source]]] = {
+    "pid": ProcessTree,
+    "cgroup": ControlGroup,
+    "nginx": StubStatus,
+    "postgres": Postgres,
+    "prometheus": PrometheusPage,
+    "node": NodeExporter,
+}
+_SOURCES: Final[Mapping[str, type[Source]]] = {"url": _Url, "command": _Command, **PRESETS}
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A figure to read.
+    """What to read, as the user wrote it.
 
     Attributes:
-        name: letters, digits and ``_``; the column is ``watch_NAME``.
-        source: http(s) url; or a command for the shell.
-        command: the source is a command.
+        name: letters, digits and ``_``; the column is ``watch_NAME``, of a preset ``watch_NAME_FIGURE``.
+        source: http(s) url; a command for the shell; or what a preset reads.
+        kind: ``url``, ``command``, or a key of `PRESETS`.
         counter: the source only grows; a reading is its growth per second since the one before.
+        maximum: that the figure cannot exceed; None: not known, or the preset knows it.
     """
 
     name: str
     source: str
-    command: bool = False
+    kind: str = "url"
     counter: bool = False
+    maximum: float | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its figures."""
+        return tuple(f"{self.name}_{figure}" for figure in _SOURCES[self.kind].figures) or (self.name,)
+
+    def opened(self) -> Source:
+        """Begin to read.
+
+        Raises:
+            ValueError: there is no such process, group or program.
+        """
+        return _SOURCES[self.kind](self.source)
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeReading:
-    """One reading.
+    """One reading of one figure.
 
     Attributes:
-        name: of the probe.
+        name: of the figure.
         at: when it was asked for, seconds of the monotonic clock, which all processes of a machine share.
         value: None if it failed; problem: why, in words.
+        maximum: that the value cannot exceed; None if it is not known.
     """
 
     name: str
     at: float
     value: float | None
     problem: str = ""
+    maximum: float | None = None
 
 
 def parse_probe(text: str) -> Probe:
-    """Read ``NAME=URL`` or ``NAME=!COMMAND``; ``NAME/s=`` is a counter, its figure ``NAME_per_s``.
+    """Read ``NAME=URL``, ``NAME=!COMMAND``, ``NAME=PRESET`` or ``PRESET``, such as ``pid:1234``.
+
+    ``NAME/s=`` is a counter, its figure ``NAME_per_s``; ``NAME:MAX=`` gives the maximum of the figure. The maximum
+    stands beside the name since a command or a URL may end in a colon and a number.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: it is neither, or what a preset reads is not there.
     """
-    name, equals, source = text.partition("=")
-    counter = name.endswith("/s")
-    name = name.removesuffix("/s")
-    if not equals or not _NAME.fullmatch(name):
+    named = _NAMED.fullmatch(text)
+    source = named["source"] if named else text
+    preset = _PRESET.fullmatch(source)
+    kind, rest = (preset["kind"], preset["rest"]) if preset and preset["kind"] in PRESETS else ("", "")
+    if not (named or kind):
         raise ValueError(
-            f"{text!r}: expected NAME=URL or NAME=!COMMAND, NAME of letters, digits and _, "
-            "NAME/s for the growth of a counter"
+            f"{text!r}: expected NAME=URL, NAME=!COMMAND or a preset such as pid:1234, NAME of letters, digits and _, "
+            "NAME/s for the growth of a counter, NAME:MAX with the maximum"
         )
-    if counter:
-        name = f"{name}_per_s"
+    counter, most = bool(named and named["counter"]), named["most"] if named else None
+    name = (named["name"] if named else kind) + "_per_s" * counter
+    probe = Probe(name, source, "url", counter, float(most) if most and float(most) > 0 else None)
+    if kind:
+        return _checked(text, replace(probe, source=rest, kind=kind), alone=not named)
     if source.startswith("!") and source[1:].strip():
-        return Probe(name, source[1:].strip(), command=True, counter=counter)
+        return replace(probe, source=source[1:].strip(), kind="command")
     if not re.match(r"https?://[^/\s]", source):
-        raise ValueError(f"{text!r}: {source!r} is neither a url (http://…) nor a command (!cat /proc/loadavg)")
-    return Probe(name, source, counter=counter)
+        raise ValueError(
+            f"{text!r}: {source!r} is neither a url (http://…) nor a command (!cat /proc/loadavg) nor a preset "
+            f"({', '.join(f'{each}:…' for each in PRESETS)})"
+        )
+    return probe
+
+
+def _checked(text: str, probe: Probe, *, alone: bool) -> Probe:
+    """A preset, if all that was given beside it has a meaning.
+
+    Raises:
+        ValueError: it has not, or what the preset reads is not there.
+    """
+    probe.opened()
+    several = probe.names != (probe.name,)
+    if several and (probe.counter or probe.maximum is not None):
+        raise ValueError(f"{text!r}: {probe.kind}: has several figures and knows their maxima; give its name alone")
+    if alone and not several:
+        raise ValueError(f"{text!r}: name the figure: NAME={probe.kind}:…")
+    return probe
 
 
 def number_in(text: str) -> float:
@@ -127,30 +215,6 @@ def _finite(value: float) -> float:
     return value
 
 
-class Growth:
-    """Turns readings of a counter into its growth per second."""
-
-    def __init__(self) -> None:
-        self._last: tuple[float, float] | None = None
-
-    def since(self, at: float, count: float) -> float | None:
-        """Return the growth since the reading before; None for the first.
-
-        Args:
-            at: seconds.
-            count: what the counter has.
-
-        Raises:
-            ValueError: it fell: the counter was reset.
-        """
-        last, self._last = self._last, (at, count)
-        if last is None:
-            return None
-        if count < last[1]:
-            raise ValueError(f"the counter fell from {last[1]:g} to {count:g}: its server was restarted")
-        return (count - last[1]) / (at - last[0])
-
-
 async def keep_reading(probes: Sequence[Probe], tell: Callable[[ProbeReading], object]) -> None:
     """Read every probe once a second, until cancelled; the first time at once.
 
@@ -164,28 +228,35 @@ async def keep_reading(probes: Sequence[Probe], tell: Callable[[ProbeReading], o
 
 
 async def _keep_reading(probe: Probe, session: "ClientSession", tell: Callable[[ProbeReading], object]) -> None:
-    first = time.monotonic()
-    growth = Growth()
-    while True:
-        at = time.monotonic()
-        try:
-            text = await (_printed(probe.source) if probe.command else _fetched(probe.source, session))
-            figure = growth.since(at, number_in(text)) if probe.counter else number_in(text)
-            if figure is not None:
-                tell(ProbeReading(probe.name, at, figure))
-        except TimeoutError:
-            tell(ProbeReading(probe.name, at, None, f"no answer within {TIMEOUT_S:g} s"))
-        except Exception as error:  # whatever a library finds wrong with a foreign source
-            tell(ProbeReading(probe.name, at, None, terminal_safe(str(error), " ") or type(error).__name__))
-        now = time.monotonic()
-        await asyncio.sleep(first + math.floor(now - first) + 1 - now)
+    first, growth = time.monotonic(), Growth()
+    source: Source | None = None
+    try:
+        while True:
+            at = time.monotonic()
+            try:
+                source = source or probe.opened()
+                async with asyncio.timeout(TIMEOUT_S):
+                    figures = await source.read(session, at)
+                if probe.counter:
+                    figures = {"": Figure(growth.since(at, figures[""].value or 0.0))}
+            except TimeoutError:
+                figures = _failed(probe, f"no answer within {TIMEOUT_S:g} s")
+            except Exception as error:  # whatever a library finds wrong with a foreign source
+                figures = _failed(probe, terminal_safe(str(error), " ") or type(error).__name__)
+            for figure, found in figures.items():
+                if found.value is not None or found.problem:
+                    name = f"{probe.name}_{figure}" if figure else probe.name
+                    most = probe.maximum if found.maximum is None else found.maximum
+                    tell(ProbeReading(name, at, found.value, found.problem, most))
+            now = time.monotonic()
+            await asyncio.sleep(first + math.floor(now - first) + 1 - now)
+    finally:
+        if source:
+            await source.close()
 
 
-async def _fetched(url: str, session: "ClientSession") -> str:
-    async with session.get(url, allow_redirects=False) as response:
-        if response.status != 200:
-            raise ValueError(f"status {response.status}")
-        return await _text(response.content)
+def _failed(probe: Probe, why: str) -> Mapping[str, Figure]:
+    return {figure: Figure(None, problem=why) for figure in _SOURCES[probe.kind].figures or ("",)}
 
 
 async def _printed(command: str) -> str:
@@ -198,28 +269,17 @@ async def _printed(command: str) -> str:
     )
     assert process.stdout
     try:
-        async with asyncio.timeout(TIMEOUT_S):
-            text = await _text(process.stdout)
-            await process.wait()
+        text = await text_of(process.stdout)
+        await process.wait()
     finally:
         if process.returncode is None:  # it, and what it has started
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             with suppress(TimeoutError):  # a process that left the session may keep the pipe open
                 async with asyncio.timeout(_KILLED_S):
-                    while await process.stdout.read(_LARGEST):  # asyncio waits for the end of a pipe that nobody reads
+                    while await process.stdout.read(LARGEST):  # asyncio waits for the end of a pipe that nobody reads
                         pass
                     await process.wait()
     if process.returncode:
         raise ValueError(f"exit code {process.returncode}: {text.strip()[:200]}")
     return text
-
-
-async def _text(stream: "_Readable") -> str:
-    """The body of an answer, up to the size that a figure can need."""
-    data = b""
-    while part := await stream.read(_LARGEST):
-        data += part
-        if len(data) > _LARGEST:
-            raise ValueError(f"more than {_LARGEST} bytes")
-    return data.decode(errors="replace")

@@ -115,7 +115,7 @@ _TELLING: Final[Factors] = {
     "live": _option("live", any="0"),
     "metrics": _option("metrics", any="0"),
     "progress": _option("progress", auto="auto", json="json", none="none"),
-    "watch": _option("watch", command="'one=!echo 1'"),
+    "watch": _option("watch", command="'one=!echo 1'", most="'one:2=!echo 1'", process="pid:1"),
 }
 _FOLDER: Final[Factors] = {
     "output": {"-": "-o out", "named": ""},

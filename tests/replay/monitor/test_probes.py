@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from logreplay.analysis.input.external_metrics import watch_beside, with_watched
 from logreplay.replay.monitor.probe_log import ProbeLog
-from logreplay.replay.monitor.probes import Growth, Probe, ProbeReading, keep_reading, number_in, parse_probe
+from logreplay.replay.monitor.probes import Probe, ProbeReading, keep_reading, number_in, parse_probe
 
 
 def prometheus(*results: object, kind: str = "vector") -> str:
@@ -25,9 +25,15 @@ def prometheus(*results: object, kind: str = "vector") -> str:
     ("text", "probe"),
     [
         ("cpu=http://p:9090/api/v1/query?query=a=b", Probe("cpu", "http://p:9090/api/v1/query?query=a=b")),
-        ("load=!cat /proc/loadavg", Probe("load", "cat /proc/loadavg", command=True)),
+        ("load=!cat /proc/loadavg", Probe("load", "cat /proc/loadavg", "command")),
         ("served/s=http://p/count", Probe("served_per_s", "http://p/count", counter=True)),
-        ("forks/s=!cat n", Probe("forks_per_s", "cat n", command=True, counter=True)),
+        ("cpu:2=!echo 1:2", Probe("cpu", "echo 1:2", "command", maximum=2.0)),
+        ("served/s:0.5=http://p:80", Probe("served_per_s", "http://p:80", counter=True, maximum=0.5)),
+        ("pid:2=!echo 1", Probe("pid", "echo 1", "command", maximum=2.0)),
+        ("pid:1", Probe("pid", "1", "pid")),
+        ("web=nginx:http://h/?a=b", Probe("web", "http://h/?a=b", "nginx")),
+        ('q=prometheus:http://h/m#sum(a{b="c"})', Probe("q", 'http://h/m#sum(a{b="c"})', "prometheus")),
+        ("forks/s=!cat n", Probe("forks_per_s", "cat n", "command", counter=True)),
     ],
 )
 def test_a_probe_is_read(text: str, probe: Probe) -> None:
@@ -89,9 +95,9 @@ def test_sources_are_read_and_what_fails_is_told() -> None:
         probes = (
             Probe("url", f"{url}/n"),
             Probe("moved", f"{url}/elsewhere"),
-            Probe("command", "echo 1.5", command=True),
-            Probe("wrong", "printf 'oh\\033[2J'; exit 3", command=True),
-            Probe("flood", "yes", command=True),
+            Probe("command", "echo 1.5", "command"),
+            Probe("wrong", "printf 'oh\\033[2J'; exit 3", "command"),
+            Probe("flood", "yes", "command"),
         )
         told: dict[str, ProbeReading] = {}
         complete = asyncio.Event()
@@ -112,7 +118,7 @@ def test_sources_are_read_and_what_fails_is_told() -> None:
     assert (told["url"].value, told["command"].value) == (42, 1.5)
     assert told["moved"].problem == "status 302"
     assert told["wrong"].problem == "exit code 3: oh [2J"
-    assert told["flood"].problem == "more than 1048576 bytes"
+    assert told["flood"].problem == "more than 4194304 bytes"
 
 
 def test_readings_become_columns_of_the_seconds_they_were_asked_for_in(tmp_path: Path) -> None:
@@ -150,9 +156,9 @@ def test_a_run_that_goes_on_keeps_its_readings(tmp_path: Path) -> None:
     for first, at in ((0, 0.5), (10, 1.5)):
         log = ProbeLog(tmp_path / "r.watch.csv", first)
         log.begin(0.0)
-        log.hear(ProbeReading("cpu", at, 1.0))
+        log.hear(ProbeReading("cpu", at, 1.0, maximum=2.0))
         log.close()
-    assert (tmp_path / "r.watch.csv").read_text() == "second,name,value\n0,cpu,1.0\n11,cpu,1.0\n"
+    assert (tmp_path / "r.watch.csv").read_text() == "second,name,value,maximum\n0,cpu,1.0,2.0\n11,cpu,1.0,2.0\n"
 
 
 def test_a_result_log_without_readings_stays_as_it_is(tmp_path: Path) -> None:
@@ -161,11 +167,28 @@ def test_a_result_log_without_readings_stays_as_it_is(tmp_path: Path) -> None:
     assert with_watched(table, None) is table
 
 
-def test_a_counter_is_read_as_its_growth_per_second_and_a_fall_is_told() -> None:
-    growth = Growth()
-    assert growth.since(10.0, 500) is None
-    assert growth.since(11.0, 700) == 200
-    assert growth.since(13.0, 800) == 50
-    with pytest.raises(ValueError, match="the counter fell from 800 to 3: its server was restarted"):
-        growth.since(14.0, 3)
-    assert growth.since(15.0, 10) == 7
+def test_figures_that_fail_together_are_named_together_and_the_first_problem_is_told_at_once(tmp_path: Path) -> None:
+    log = ProbeLog(tmp_path / "r.watch.csv")
+    log.begin(0.0)
+    new = [
+        log.hear(ProbeReading(name, at, None, "process 7 has ended") if at != 2 else ProbeReading(name, at, 1.0))
+        for at in (1.0, 2.0, 3.0)
+        for name in ("app_cpu", "app_threads")
+    ]
+    log.close()
+    assert new == [True, False, False, False, False, False]
+    assert [finding.text for finding in log.findings()] == [
+        "watch app_cpu, app_threads: 2 of 3 readings failed and left gaps: process 7 has ended"
+    ]
+    assert (tmp_path / "r.watch.csv").read_text().count("\n") == 3
+
+
+def test_a_run_of_an_earlier_version_goes_on_without_maxima(tmp_path: Path) -> None:
+    path = tmp_path / "r.watch.csv"
+    path.write_text("second,name,value\n0,cpu,1.0\n")
+    log = ProbeLog(path, 5)
+    log.begin(0.0)
+    log.hear(ProbeReading("cpu", 0.5, 2.0, maximum=2.0))
+    log.close()
+    assert path.read_text() == "second,name,value\n0,cpu,1.0\n5,cpu,2.0\n"
+    assert with_watched(pl.DataFrame({"second": [0, 5]}), tmp_path / "r.csv")["watch_cpu"].to_list() == [1.0, 2.0]

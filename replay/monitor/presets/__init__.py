@@ -1,0 +1,1 @@
+"""Sources of `--watch` that know their figures and maxima: processes, control groups, pages, databases."""

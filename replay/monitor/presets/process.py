@@ -1,0 +1,188 @@
+"""Reads a process and all that it started, such as the master of gunicorn with its workers, from ``/proc``.
+
+Processor time is counted for the whole tree, for its busiest process and for its busiest thread: an interpreter lock
+holds a process at one core while the host idles. Source: https://man7.org/linux/man-pages/man5/proc.5.html.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from logreplay.replay.monitor.presets.cgroup import quota_of
+from logreplay.replay.monitor.presets.figures import Figure
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+_PROC: Final = Path("/proc")
+_NS: Final = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class _Status:
+    """Of one process: when it started, in ticks; seconds of processor time, and with that of its ended children."""
+
+    started: int
+    own_s: float
+    all_s: float
+    threads: int
+
+    @classmethod
+    def of(cls, pid: int) -> "_Status":
+        """Read it.
+
+        Raises:
+            ProcessLookupError: it has ended.
+        """
+        try:
+            text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            raise ProcessLookupError from None
+        words = text.rpartition(")")[2].split()
+        if words[0] in "ZX":
+            raise ProcessLookupError
+        user, system, children, of_children = (int(word) / os.sysconf("SC_CLK_TCK") for word in words[11:15])
+        return cls(int(words[19]), user + system, user + system + children + of_children, int(words[17]))
+
+
+@dataclass(slots=True)
+class _Tree:
+    """A process with all that it started, at one instant.
+
+    Attributes:
+        at: seconds.
+        of: the state of each process.
+        threads: seconds that each thread ran.
+        waited: seconds that all threads waited for a processor.
+    """
+
+    at: float
+    of: dict[int, _Status] = field(default_factory=dict)
+    threads: dict[int, float] = field(default_factory=dict)
+    waited: float = 0.0
+
+    @classmethod
+    def under(cls, pid: int, at: float) -> "_Tree":
+        """Read it.
+
+        Raises:
+            ProcessLookupError: the process has ended.
+        """
+        tree = cls(at, {pid: _Status.of(pid)})
+        rest = tree._take(pid)
+        while rest:
+            child = rest.pop()
+            try:
+                tree.of[child] = _Status.of(child)
+            except ProcessLookupError:
+                continue
+            rest += tree._take(child)
+        return tree
+
+    def _take(self, pid: int) -> list[int]:
+        """Read the threads of a process; return the processes that they started."""
+        started: list[int] = []
+        try:
+            threads = list((_PROC / str(pid) / "task").iterdir())
+        except FileNotFoundError:
+            return []
+        for thread in threads:
+            try:
+                ran, waited, _ = (thread / "schedstat").read_text(encoding="ascii").split()
+                started += map(int, (thread / "children").read_text(encoding="ascii").split())
+            except (FileNotFoundError, ProcessLookupError):  # it has ended
+                continue
+            self.threads[int(thread.name)] = int(ran) / _NS
+            self.waited += int(waited) / _NS
+        return started
+
+
+class ProcessTree:
+    """The figures of a process and its descendants, together.
+
+    Args:
+        text: the number of the process.
+
+    Raises:
+        ValueError: there is none.
+    """
+
+    figures: ClassVar[tuple[str, ...]] = ("cpu", "process", "thread", "waiting", "descriptors", "threads")
+
+    def __init__(self, text: str) -> None:
+        if not _PROC.joinpath("self", "stat").exists():
+            raise ValueError(f"pid:{text}: this system has no /proc; watch a command instead")
+        if not re.fullmatch(r"[1-9]\d{0,9}", text):
+            raise ValueError(f"pid:{text}: expected the number of a process, such as pid:1234")
+        self._pid = int(text)
+        try:
+            self._started = _Status.of(self._pid).started
+        except ProcessLookupError:
+            raise ValueError(f"pid:{text}: no such process on this machine") from None
+        self._last: _Tree | None = None
+
+    async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
+        """See `logreplay.replay.monitor.presets.figures.Source`."""
+        try:
+            now = _Tree.under(self._pid, at)
+        except ProcessLookupError:
+            now = _Tree(at)
+        if not now.of or now.of[self._pid].started != self._started:
+            raise ValueError(f"process {self._pid} has ended")
+        last, self._last = self._last, now
+        found = {"descriptors": _descriptors(now), "threads": Figure(sum(each.threads for each in now.of.values()))}
+        if last:
+            found |= _growth(last, now)
+        return found
+
+    async def close(self) -> None:
+        """Nothing was started."""
+
+
+def _growth(last: _Tree, now: _Tree) -> dict[str, Figure]:
+    """What the tree did between two instants, per second."""
+    seconds = now.at - last.at
+    before = {(pid, status.started): status.own_s for pid, status in last.of.items()}
+    single = max(status.own_s - before.get((pid, status.started), 0.0) for pid, status in now.of.items())
+    thread = max(ran - last.threads.get(number, 0.0) for number, ran in now.threads.items())
+    used = sum(status.all_s for status in now.of.values()) - sum(status.all_s for status in last.of.values())
+    left = "" if used >= 0 else "processes left the tree"
+    return {
+        "cpu": Figure(None if left else used / seconds, _cores(now, next(iter(now.of))), left),
+        "process": Figure(max(single, 0.0) / seconds, 1.0),
+        "thread": Figure(max(thread, 0.0) / seconds, 1.0),
+        "waiting": Figure(max(now.waited - last.waited, 0.0) / seconds),
+    }
+
+
+def _cores(tree: _Tree, pid: int) -> float:
+    """The processors that its processes may use: those they are bound to, and the limit of their control group."""
+    cores: set[int] = set()
+    for each in tree.of:
+        with suppress(OSError):
+            cores |= os.sched_getaffinity(each)
+    own = float(len(cores) or os.cpu_count() or 1)
+    return min(own, quota_of(pid) or own)
+
+
+def _descriptors(tree: _Tree) -> Figure:
+    """Open descriptors of the process that is nearest to its limit."""
+    import resource
+
+    found = []
+    for pid in tree.of:
+        try:
+            limit, _ = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            found.append((len(os.listdir(_PROC / str(pid) / "fd")), limit))
+        except PermissionError:
+            return Figure(None, problem="the open descriptors of another user's process cannot be read")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    if not found:
+        return Figure(None, problem="the process has ended")
+    count, limit = max(found, key=lambda each: each[0] / each[1] if each[1] > 0 else 0)
+    return Figure(float(count), float(limit) if limit > 0 else None)
