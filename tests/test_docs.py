@@ -229,19 +229,6 @@ def test_the_commands_of_a_page_run_as_they_stand(page: Path, workshop: Workshop
         assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
 
 
-def test_each_fault_that_is_said_to_be_survived_has_its_test() -> None:
-    """docs/faults.md names a test in each row, and each of them is there."""
-    rows = [row for row in (ROOT / "docs" / "faults.md").read_text("utf-8").splitlines() if row.startswith("| ")]
-    faults = [row for row in rows if not row.startswith("| fault |")]
-    named = [re.findall(r"`(test_\w+)`", row.rsplit("|", 2)[1]) for row in faults]
-    written = set()
-    for path in (ROOT / "tests").rglob("test_*.py"):
-        written |= set(re.findall(r"^def (test_\w+)\(", path.read_text("utf-8"), re.M))
-    assert len(faults) > 40
-    assert all(named)
-    assert {name for names in named for name in names} <= written
-
-
 def test_each_finding_is_on_the_page_of_verdicts() -> None:
     """The codes in the sources; those of errno (emfile, …) are made from its names."""
     texts = [path.read_text("utf-8") for room in ("replay", "analysis") for path in (ROOT / room).rglob("*.py")]
