@@ -81,6 +81,8 @@ TARGET: Final = "target"
 SWAP_TURN: Final = "swap_turn"
 """Further columns of the result logs of a duet with ``--swap``: the URL that got the request; the turn in which it was
 due, from 0. Each pair of targets has one of turns 0 and 1, one of turns 2 and 3, and so on."""
+TRACE_ID: Final = "trace_id"
+"""Last column of the result log of a run with ``--trace``: the W3C trace id of the request, 32 hexadecimal digits."""
 
 RESPONSE_PARTS: Final = ("lag", "queued", "connect", "latency", "xfertime")
 """The columns whose sum is the response time."""
@@ -110,7 +112,7 @@ _Values = TypeVar("_Values", pl.Expr, "NDArray[Any]")
 SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     **dict.fromkeys(("date", "time", "url", "op", "error"), pl.String),
     **dict.fromkeys(("client", "host", "referer", "agent", "protocol", "scheme"), pl.String),
-    **dict.fromkeys(("headers", "body", "body_ref", "digest", TARGET), pl.String),
+    **dict.fromkeys(("headers", "body", "body_ref", "digest", TARGET, TRACE_ID), pl.String),
     **dict.fromkeys(("bytes", "rc", "seq", "row", "step", "connection", SWAP_TURN), pl.Int64),
     **dict.fromkeys(("request_bytes", "expected_rc", "expected_bytes"), pl.Int64),
     **dict.fromkeys(("latency", "xfertime", "thinktime", "offered", "scheduled"), pl.Float64),

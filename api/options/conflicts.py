@@ -46,7 +46,7 @@ def reconciled(
         *_alone(sender_rules, "--follow" if load and load.follow else ""),
         *_alone(sender_rules, "--hook" if request_rules.hook else made_here),
         *_numbered(sender_rules, numbered),
-        *_headers(request_rules),
+        *_headers(request_rules, traced=sender_rules.trace is not None),
         *_sessions(sender_rules, request_rules),
         *_sharing(sender_rules, users),
         *_signed(request_rules, users),
@@ -61,6 +61,8 @@ def reconciled(
         sender_rules = replace(
             sender_rules, login=replace(sender_rules.login, key=request_rules.client_key, headers=fixed)
         )
+    if "seed" in sender_rules.asked:
+        sender_rules = replace(sender_rules, trace_seed=request_rules.seed)
     return replace(sender_rules, workers=1) if alone else sender_rules
 
 
@@ -106,7 +108,7 @@ def _signed(request_rules: RequestRules, users: Mapping[str, int]) -> Iterator[s
         )
 
 
-def _headers(request_rules: RequestRules) -> Iterator[str]:
+def _headers(request_rules: RequestRules, *, traced: bool) -> Iterator[str]:
     """Of headers that may stand once only, those that are given twice."""
     from logreplay.replay.requests.header_columns import HEADER
     from logreplay.replay.requests.headers import HeaderFromLog
@@ -114,6 +116,7 @@ def _headers(request_rules: RequestRules) -> Iterator[str]:
     options = {"host": request_rules.host, "user-agent": request_rules.agent, "referer": request_rules.referer}
     said = {header: f"--{header.rpartition('-')[2]}" for header, value in options.items() if value is not None}
     said |= dict.fromkeys(request_rules.auth.written if request_rules.auth else (), f"--auth {request_rules.auth}")
+    said |= {"traceparent": "--trace"} if traced else {}
     once = HEADER.single | {header.name.lower() for header in request_rules.header if isinstance(header, HeaderFromLog)}
     for header in request_rules.header:
         name, option = header.name.lower(), f"--header '{header.name}: ...'"

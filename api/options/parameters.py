@@ -37,6 +37,7 @@ class _SentOptions(TypedDict, total=False):
     host: str | None
     agent: str | None
     referer: str | None
+    trace: Share | None
     no_cache: bool
     body: str | None
     auth: "str | Scheme | None"

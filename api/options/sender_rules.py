@@ -13,6 +13,7 @@ from logreplay.core.quantities import seconds_of
 
 if TYPE_CHECKING:
     from logreplay.replay.engine.engine import Limits
+    from logreplay.replay.engine.trace_ids import TraceIds
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.connect_to import ConnectTo
     from logreplay.replay.senders.contract import Sender
@@ -75,6 +76,10 @@ class SenderRules:
     login: "LoginFile | None" = None
     extract: "tuple[Extraction, ...]" = ()
     use: "tuple[Insertion, ...]" = ()
+    trace: float | None = None
+    trace_url: str | None = None
+    trace_seed: int | None = None
+    """Of the trace ids; None: no other run has the same."""
     asked: frozenset[str] = frozenset()
     """Parameters that the caller gave, and no settings: what these give is not remarked on."""
 
@@ -91,6 +96,8 @@ class SenderRules:
         given |= {name: _said(getattr(self, name)) for name in KEPT if getattr(self, name)}
         if self.connect_to:
             given["connect_to"] = [*map(str, self.connect_to)]
+        if self.trace_url:
+            given["trace_url"] = self.trace_url
         if self.local_address:
             given["local_address"] = number_of(len(self.local_address), "address", "addresses")
         if self.methods != _NONE.methods:
@@ -197,6 +204,23 @@ class SenderRules:
         from logreplay.replay.sessions.client_sessions import SessionPlan
 
         return SessionPlan(self.cookies, self.login.read() if self.login else None, self.extract, self.use)
+
+    def trace_ids(self, first: int) -> "TraceIds | None":
+        """The trace contexts of the requests from this number on; None: they have none."""
+        if self.trace is None:
+            return None
+        from logreplay.replay.engine.trace_ids import TraceIds
+
+        return TraceIds.of(self.trace, self.trace_seed, first)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the result log that only these rules add."""
+        if self.trace is None:
+            return ()
+        from logreplay.core.record import TRACE_ID
+
+        return (TRACE_ID,)
 
     @property
     def client_certificate(self) -> "ClientCertificate | None":
@@ -330,6 +354,6 @@ _USUAL_STREAMS = 100
 """Requests at once on a connection of HTTP/2 that servers usually allow."""
 _MEASURED = (
     *("keep_alive", "by_client", "requests_per_connection", "max_in_flight", "late", "workers", "cluster"),
-    *("http", "connections", "streams", "digest", "tls_name"),
+    *("http", "connections", "streams", "digest", "tls_name", "trace"),
 )
 """Options that change the measurement."""

@@ -92,6 +92,9 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
                "Send a header, those in FILE (a line each), or those of LOG; 'X-Forwarded-For: log' has "
                "the client in LOG, 'K: log:COLUMN' another value. Repeatable.", "'K: V'|@FILE|log",
                "-H --header", repeated="lines"),
+        Option(_SENDING, "trace", percent(),
+               "Give each request a W3C trace of its own, P% of them sampled: header traceparent, column trace_id.",
+               "P%"),
         Option(_SENDING, "host", k.TEXT, "Host header: as logged, or NAME.  [default: the target's]", "log|NAME"),
         Option(_SENDING, "agent", k.TEXT, "User-Agent header: as logged, or TEXT.  [default: logreplay]", "log|TEXT"),
         Option(_SENDING, "referer", k.TEXT, "Referer header: as logged, or TEXT.", "log|TEXT"),

@@ -62,6 +62,7 @@ async def replayer(
     logins: "LoginLog",
     rate: float,
     closed: bool = False,
+    first: int = 0,
 ) -> "AsyncIterator[Replayer]":
     """What runs plans as the options ask for, until the block ends.
 
@@ -73,16 +74,27 @@ async def replayer(
         logins: takes the logins of clients.
         rate: requests/s, the highest of the run.
         closed: plans are closed loops.
+        first: number of the first request, where a result log is continued.
 
     Raises:
         LogreplayError: a process or the cluster cannot be had.
     """
     processes = sender_rules.processes(rate)
+    if ids := sender_rules.trace_ids(first):
+        from logreplay.replay.engine.trace_ids import WithTraceIds
+
+        results = WithTraceIds(results, ids)
     if processes == 1 and not sender_rules.cluster:
         from logreplay.replay.engine.engine import Engine
 
-        trace = watch.see if watch and watch.needed else None
-        async with Engine(sender(), results, limits=sender_rules.limits, trace=trace, closed=closed) as engine:
+        async with Engine(
+            sender(),
+            results,
+            limits=sender_rules.limits,
+            trace=watch.see if watch and watch.needed else None,
+            closed=closed,
+            trace_headers=ids.parents if ids else None,
+        ) as engine:
             if watch:
                 watch.stop = engine.stop
             async with logins.following(lambda: engine.logins):
@@ -101,6 +113,7 @@ async def replayer(
             by_client=sender_rules.by_client,
             connections=sender_rules.connections,
             in_parts=sender_rules.login is not None,
+            trace_ids=ids,
         ) as coordinator:
             if watch:
                 watch.stop = coordinator.stop

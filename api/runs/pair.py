@@ -194,7 +194,7 @@ class _OneDuet:
                 make, found = await unless_stopped(stop, ready)
                 makers.append(make)
                 findings |= {finding.text: finding for finding in found}
-            more = (TARGET, SWAP_TURN) if call.swap else ()
+            more = (*((TARGET, SWAP_TURN) if call.swap else ()), *sender_rules.columns)
             logs = [ResultLog(path, force=True, companion_files=companion_files, more=more) for path in paths]
             for made, name in zip(logs if levels else (), call.targets, strict=False):
                 write_unfinished(made.growing, About(str(call.log), call.urls_of(name), call.as_summary()))

@@ -188,7 +188,7 @@ class _RateSearch:
             return *made, rules.is_here(endpoint)
 
         sender, findings, here = await unless_stopped(stop, ready())
-        log, logins = ResultLog(path), LoginLog(logins_beside(path))
+        log, logins = ResultLog(path, more=rules.columns), LoginLog(logins_beside(path))
         responses = RecentRequests(log)
         write_unfinished(path, self._about([], {}))
         rate = goal.start if goal.users else goal.highest or goal.start

@@ -156,7 +156,7 @@ class _OneRun:
         endpoint = await unless_stopped(stop, sender_rules.endpoint(self.url))
         ready = sender_rules.ready(endpoint, path, rate=peak, duration=schedule.duration)
         sender, findings = await unless_stopped(stop, ready)
-        log = ResultLog(path, force=call.force, companion_files=companion_files)
+        log = ResultLog(path, force=call.force, companion_files=companion_files, more=sender_rules.columns)
         self.logs.append(log)
         results = InSteps(log, call.load.steps) if call.load.steps else log
         if call.load.steps:

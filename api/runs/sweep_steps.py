@@ -90,13 +90,21 @@ class _Steps:
         endpoint = await unless_stopped(stop, rules.endpoint(self.target))
         ready = rules.ready(endpoint, folder / JUDGED, rate=rate, duration=length)
         sender, findings = await unless_stopped(stop, ready)
-        results = StepLog(folder, self.manifest.mark)
+        results = StepLog(folder, self.manifest.mark, rules.columns)
         remove_unfinished(folder / JUDGED)
         self.manifest.write()
         spare, logins = _SpareDescriptors(), LoginLog(logins_beside(folder / JUDGED))
         async with (
             summarising_part([results], self._about, self.mailbox),
-            replayer(rules, sender, results, logins=logins, rate=0 if closed else rate, closed=closed) as engine,
+            replayer(
+                rules,
+                sender,
+                results,
+                logins=logins,
+                rate=0 if closed else rate,
+                closed=closed,
+                first=results.next_seq,
+            ) as engine,
             stopped_by(stop, engine),
         ):
             with self.audience.may_set(stop):

@@ -35,6 +35,7 @@ from logreplay.replay.engine.prefetch import Prefetcher
 from logreplay.replay.engine.priorities import quick_switching
 from logreplay.replay.engine.recorder import MOST_WAITING, InFlightChunk, Recorder
 from logreplay.replay.engine.run_clock import RunClock, Start
+from logreplay.replay.engine.trace_ids import TraceHeaders
 from logreplay.replay.requests.auth.stream import stale
 from logreplay.replay.requests.follow import truncated
 from logreplay.replay.requests.hook import hooked
@@ -100,6 +101,7 @@ class Engine:
         clock: nanoseconds; another than the default is for runs in virtual time.
         threaded: prepare and write in other threads; False for runs in virtual time.
         closed: plans with `logreplay.replay.schedules.users.Users` are run.
+        trace_headers: gives each request a trace context of its own; None: it has none.
     """
 
     def __init__(
@@ -112,8 +114,9 @@ class Engine:
         clock: Clock = monotonic,
         threaded: bool = True,
         closed: bool = False,
+        trace_headers: TraceHeaders | None = None,
     ) -> None:
-        self._results, self._trace = results, trace
+        self._results, self._trace, self._trace_headers = results, trace, trace_headers
         self._limits, self._closed = limits or Limits(), closed
         self._sender: BlockSender
         if isinstance(sender, BlockSender):
@@ -222,7 +225,14 @@ class Engine:
                 "--vusers and a --hook that is marked as signing exclude each other: the due time of a user's "
                 "next request is unknown; give a rate with --tps, or remove the mark"
             )
-        reader = Prefetcher(plan, self._sender, self._clock, threaded=self._threaded)
+        reader = Prefetcher(
+            plan,
+            self._sender,
+            self._clock,
+            threaded=self._threaded,
+            first=self._sender.taken_up,
+            trace_headers=self._trace_headers,
+        )
         feed = self._feed = Feed(
             plan,
             reader,

@@ -18,6 +18,7 @@ import numpy as np
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.clock import Clock
 from logreplay.replay.engine.priorities import lower_priority
+from logreplay.replay.engine.trace_ids import TraceHeaders, traced
 from logreplay.replay.requests.bodies import with_bodies
 from logreplay.replay.requests.header_columns import is_sent
 from logreplay.replay.requests.plan import Chunk, signer
@@ -69,16 +70,26 @@ class Prefetcher:
         sender: prepares them.
         clock: nanoseconds.
         threaded: False: prepare when asked, in the caller's thread.
+        first: number of the plan's first request in this process.
+        trace_headers: gives each request a trace context; None: it has none.
     """
 
     def __init__(
-        self, plan: Iterable[Chunk], sender: Sender | BlockSender, clock: Clock, *, threaded: bool = True
+        self,
+        plan: Iterable[Chunk],
+        sender: Sender | BlockSender,
+        clock: Clock,
+        *,
+        threaded: bool = True,
+        first: int = 0,
+        trace_headers: TraceHeaders | None = None,
     ) -> None:
         self._signer, self._clock = signer(plan), clock
         self._base: int | None = None
         chunks = with_bodies(iter(plan))
         self._chunks: Iterator[Chunk | Opening | None] = self._signed(chunks) if self._signer else chunks
         self._sender = sender
+        self._number, self._trace_headers = first, trace_headers
         self._closed = False
         self._room = threading.Semaphore(_AHEAD)
         self._queue: queue.SimpleQueue[ReadyChunk | Opening | EndOfPlan] = queue.SimpleQueue()
@@ -144,7 +155,7 @@ class Prefetcher:
                 elif isinstance(chunk, Opening):
                     return chunk
                 elif len(chunk.due):  # none, as long as a log that is followed does not grow
-                    return ReadyChunk(_recorded(chunk), self._sender.prepare(chunk.frame))
+                    return self._made_ready(chunk)
             except StopIteration:
                 break
             except _LEAVING as error:  # asyncio would take these for its own
@@ -152,6 +163,13 @@ class Prefetcher:
             except BaseException as error:  # told to the loop, which raises it; a panic of Polars is no Exception
                 return EndOfPlan(error)
         return EndOfPlan()
+
+    def _made_ready(self, chunk: Chunk) -> ReadyChunk:
+        first, frame = self._number, chunk.frame
+        self._number += len(chunk.due)
+        if self._trace_headers:
+            frame = traced(frame, first, self._trace_headers)
+        return ReadyChunk(_recorded(chunk), self._sender.prepare(frame))
 
     def _signed(self, chunks: Iterator[Chunk]) -> Iterator[Chunk | Opening | None]:
         """Yield the requests of a plan in small pieces, each signed shortly before it is due; None until then."""

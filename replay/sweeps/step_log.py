@@ -5,6 +5,7 @@ step.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -45,13 +46,13 @@ class StepLog:
         position: requests of the log that the steps so far have used up; kept by the sweep.
     """
 
-    def __init__(self, folder: Path, mark: Mark | None = None) -> None:
-        """Begin new files, or continue them at their mark.
+    def __init__(self, folder: Path, mark: Mark | None = None, more: Sequence[str] = ()) -> None:
+        """Begin new files, or continue them at their mark; ``more``: columns behind `RESULT_COLUMNS`.
 
         Raises:
             LogreplayError: they cannot be written, or were packed or taken away meanwhile.
         """
-        self._folder, self._from = folder, mark or Mark()
+        self._folder, self._from, self._more = folder, mark or Mark(), more
         if self._from.judged and not (folder / JUDGED).exists():
             raise LogreplayError(_gone(folder))
         self._judged = self._begin(JUDGED, self._from.judged)
@@ -65,7 +66,7 @@ class StepLog:
         path = self._folder / name
         if not keep:
             path.unlink(missing_ok=True)
-        return ResultLog(path, keep=keep)
+        return ResultLog(path, keep=keep, more=self._more)
 
     def set_aside(self, requests: int) -> None:
         """From now on, the next so many requests are not judged."""

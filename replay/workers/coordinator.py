@@ -25,6 +25,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Limits
+from logreplay.replay.engine.trace_ids import TraceIds
 from logreplay.replay.requests.plan import Plan
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
@@ -128,6 +129,7 @@ class Coordinator:
         connections: at most so many of all workers together; ``sender`` takes a worker's part as ``connections``.
             None: no limit.
         in_parts: ``sender`` takes the index of its worker and the number of workers as ``part``.
+        trace_ids: of the requests; None: they have none.
 
     Raises:
         ValueError: no process was given.
@@ -146,6 +148,7 @@ class Coordinator:
         by_client: bool = False,
         connections: int | None = None,
         in_parts: bool = False,
+        trace_ids: TraceIds | None = None,
     ) -> None:
         limits = limits or Limits()
         if not processes:
@@ -160,7 +163,7 @@ class Coordinator:
                 f"at most {number_of(connections, 'connection')} cannot be shared by {len(processes)} workers; "
                 "raise --connections, or lower --workers"
             )
-        self._connections, self._in_parts = connections, in_parts
+        self._connections, self._in_parts, self._trace_ids = connections, in_parts, trace_ids
         self._logins: list[LoginRow] = []
         self._processes, self._sender, self._results, self._limits = processes, sender, results, limits
         self._exchanges, self._closed, self._by_client = watch or Watch(), closed, by_client
@@ -342,6 +345,7 @@ class Coordinator:
                 closed=self._closed,
                 failures=self._exchanges.crash,
                 exchanges=self._exchanges.show is not None,
+                trace_ids=self._trace_ids,
             )
             name = f"worker {index + 1} of {count} ({process.name})"
             worker = _RemoteWorker(index, name, process, process.start(packed(config)))

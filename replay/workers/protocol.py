@@ -12,6 +12,7 @@ import polars as pl
 
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.engine.engine import Limits
+from logreplay.replay.engine.trace_ids import TraceIds
 from logreplay.replay.requests.plan import RequestStream
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome
@@ -97,6 +98,7 @@ class WorkerConfig:
         closed: plans are closed loops.
         failures: stop and report the first exchange that failed.
         exchanges: report every exchange.
+        trace_ids: of the requests of the whole run; None: they have none.
     """
 
     sender: Callable[[], Sender]
@@ -104,6 +106,7 @@ class WorkerConfig:
     closed: bool = False
     failures: bool = False
     exchanges: bool = False
+    trace_ids: TraceIds | None = None
 
 
 @dataclass(frozen=True, slots=True)

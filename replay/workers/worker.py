@@ -19,7 +19,9 @@ from functools import partial
 from typing import Any, Final, TypeVar
 from uuid import uuid4
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.clock import monotonic
@@ -150,7 +152,12 @@ class _Worker:
         config = self._config
         try:
             async with Engine(
-                config.sender(), self._relay, limits=config.limits, trace=trace, closed=config.closed
+                config.sender(),
+                self._relay,
+                limits=config.limits,
+                trace=trace,
+                closed=config.closed,
+                trace_headers=self._trace_headers if config.trace_ids else None,
             ) as engine:
                 self._engine = engine
                 self._watch.stop = engine.stop
@@ -167,6 +174,11 @@ class _Worker:
                 self._report(counters, counters.sent + counters.dropped, monotonic(), last=True)
         if self._fault:
             raise self._fault
+
+    def _trace_headers(self, own: NDArray[np.int64]) -> pl.Series:
+        """The trace contexts of requests, by their numbers here."""
+        assert self._config.trace_ids
+        return self._config.trace_ids.parents(self._relay.number(own))
 
     async def _next(self, kind: type[Order]) -> Order | None:
         """The next order of this kind; None where there will be none."""

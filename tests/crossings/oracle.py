@@ -59,6 +59,7 @@ _DASK: Final = "dask-scratch-space"
 _FILTERS_OF_CONVERT: Final = ("since", "until", "match", "exclude", "status", "method", "client")
 _BESIDE_RUN: Final = r"\.(summary\.json|hlog|hgrm|seconds\.csv|watch\.csv|logins\.csv)"
 _NEVER_CAME: Final = ("refused", "reset", "closed", "connect_timeout", "tls", "protocol", "short_body")
+_TRACED: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-0[01]")
 _ANSWERING: Final = ("loopback", "ipv6", "unix", "tls")
 """Kinds of targets that answer all requests at once."""
 _DEVIATIONS: Final = 5.5
@@ -578,6 +579,8 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
     if case.choice["http"] in ("two", "log"):
         yield from _streams(case, got, plain=plain)
     yield from _headers(case, ran)
+    if case.choice["trace"] != "-":
+        yield from _trace_contexts(ran, rows)
 
 
 def _versions(case: Case, got: Got, rows: pl.DataFrame) -> Iterator[Finding]:
@@ -637,6 +640,16 @@ def _headers(case: Case, ran: Ran) -> Iterator[Finding]:
     secrets = ("verysecrettoken", "dXNlcjp2ZXJ5c2VjcmV0dG9rZW4", "verysecretkey")
     if case.choice["show-secrets"] == "-" and any(secret in ran.out + ran.err for secret in secrets):
         yield Finding("secrets", "the token of a header was printed")
+
+
+def _trace_contexts(ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
+    sent = Counter(value[3:35] for value in ran.got.headers.get("traceparent", ()) if _TRACED.fullmatch(value))
+    odd = [value for value in ran.got.headers.get("traceparent", ()) if not _TRACED.fullmatch(value)]
+    answered = rows.filter(pl.col("error").fill_null("") == "")["trace_id"]
+    if odd or max(sent.values(), default=0) > 1 or rows["trace_id"].n_unique() < rows.height:
+        yield Finding("received", f"traceparent: {odd[:3]}, {sent.most_common(2)}")
+    if lacking := {*answered} - {*sent}:
+        yield Finding("received", f"traceparent: {len(lacking)} of {len(answered)} trace ids never came")
 
 
 def _keys(rows: pl.DataFrame) -> Counter[tuple[str, str]]:
