@@ -402,17 +402,38 @@ def _number(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
-def step_rows(steps: pl.DataFrame) -> list[tuple[str, ...]]:
-    """Return rows (rate or users, sent, goodput, errors, mean, p50 to p99, its range, lag p95, verdict) as text."""
+def limit_of(summary: Mapping[str, Any]) -> float | None:
+    """Return the rate of saturation, requests/s; None if none was found, and of users, who set no rate."""
+    rate: float | None = None if summary.get("users") else summary.get("saturation", {}).get("rate")
+    return rate
+
+
+def verdict_word(step: Mapping[str, Any], limit: float | None) -> str:
+    """Return the verdict on a step as people read it: ``at limit`` for a stable step at saturation or above.
+
+    Args:
+        step: a row of the step table.
+        limit: of `limit_of`.
+    """
+    near = limit is not None and step["rate"] > (1 - sentences.LEAST_APART) * limit
+    return "at limit" if step["verdict"] == "stable" and near else step["verdict"] or "–"
+
+
+def step_rows(steps: pl.DataFrame, limit: float | None = None) -> list[tuple[str, ...]]:
+    """Return rows (rate or users, sent, goodput, errors, mean, p50 to p99, its interval, lag p95, verdict) as text.
+
+    The interval is empty in all rows if none is known. ``limit``: of `limit_of`.
+    """
+    known = steps.height and "p99_low" in steps.columns and steps["p99_low"].is_not_null().any()
     return [
         (
             f"{row['users']}" if "users" in row else f"{row['rate']:.4g}",
             *("–" if row[name] is None else f"{row[name]:.1f}" for name in ("sent", "goodput")),
             str(row["errors"]),
             *(in_step(row, name) for name in ("mean", "p50", "p90", "p95", "p99")),
-            between(row),
+            between(row) if known else "–",
             show(row["lag_p95"]),
-            row["verdict"] or "–",
+            verdict_word(row, limit),
         )
         for row in steps.iter_rows(named=True)
     ]

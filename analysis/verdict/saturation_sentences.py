@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from logreplay.analysis.format_time import show, show_length, show_range
+from logreplay.analysis.format_time import show, show_length, show_range, show_rate
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.untested import OTHER_LOAD, another_mix, not_tested
@@ -70,7 +70,8 @@ class RateEstimate:
 
 def saturated(found: RateEstimate) -> str:
     """Words for a saturation that was found."""
-    return f"saturation ~{found.rate:.0f}/s ({_range(found)}): {found.why}"
+    low, high = (show_rate(end or 0.0) for end in (found.low, found.high))
+    return f"saturation at about {found.rate:.0f}/s (between {low} and {high}/s): {found.why}"
 
 
 def generator_limited(limit: float, offered: float, lag_s: float | None, measured: float | None) -> str:
@@ -120,12 +121,17 @@ def _range(found: RateEstimate) -> str:
 def seen(usable: pl.DataFrame, first: int) -> str:
     """Words for what happens from a rate on."""
     row, lowest = usable.row(first, named=True), usable.row(0, named=True)
-    place = f"from {round(usable['rate'][first - 1], 1):g}–{round(row['rate'], 1):g}/s on"
+    place = _place(row["rate"], usable["rate"][first - 1])
     if row["died"] and not row["over"]:
         return f"the target died at {row['rate']:g}/s with {row['died']}, and did not answer again ({row['failure']})"
     if row["over"]:
         return f"the backlog grows {place}" + (f", then errors ({row['failure']})" if row["failing"] else "")
     return f"errors {place} ({row['failure']}), {_cause(row, lowest)}"
+
+
+def _place(bad: float, good: float) -> str:
+    """The lowest rate that is bad, and the highest below it, requests/s."""
+    return f"at {round(bad, 1):g}/s, not at {round(good, 1):g}/s"
 
 
 def _cause(row: Mapping[str, Any], lowest: Mapping[str, Any]) -> str:
@@ -165,7 +171,7 @@ def of_routes(usable: pl.DataFrame, first: int, routes: Sequence[tuple[str, floa
     """
     row, good = usable.row(first, named=True), usable["rate"][first - 1]
     named = " and ".join(f"{name} ({100 * share:.0f} % of the requests)" for name, share in routes)
-    place = f"from {round(good, 1):g}–{round(row['rate'], 1):g}/s on"
+    place = _place(row["rate"], good)
     place += f" ({row['failure']})" if row["failure"] and not grows else ""
     alone = f"only on {'route' if len(routes) == 1 else 'routes'} {named}"
     return f"{'the backlog grows' if grows else 'errors'} {place}, {alone}"

@@ -114,7 +114,7 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
         _SHARE,
         _CLUSTER,
         _json("Print summary.json on stdout instead of tables."),
-        Option("analyze", "quiet", k.SWITCH, "Do not print progress and the answer on stderr.", "", "-q --quiet",
+        Option("analyze", "quiet", k.SWITCH, "Do not print findings and the folder on stderr.", "", "-q --quiet",
                only="terminal"),
     ),
     "plot": (

@@ -41,5 +41,5 @@ def demo_once(output: Path | None, listener: "CallListener", *, http: str, force
         mailbox.note(f"1. converted {BUNDLED}, the log of a real nginx: {converted.sentence()}")
         url = stack.enter_context(spawned(csv, capacity))
         mailbox.note(f"2. started a target at {url}: {capacity}")
-        mailbox.note("3. replaying the log at the rates of a sweep")
+        mailbox.note("3. replaying the log at rates below and above that")
         return sweep_to(url, call, csv, folder, Manifest(folder.path, {}), stack, mailbox)

@@ -60,6 +60,8 @@ def sweep_into(
         if call.refine and not any(outcome.stopped or outcome.lost for outcome in outcomes):
             more, _ = steps.make(steps.finer())
             outcomes = (*outcomes, *more)
+        if outcomes:
+            mailbox.note(_account(outcomes))
         return outcomes, findings + audience.findings
 
 
@@ -152,17 +154,28 @@ class _Steps:
         spare.free()
         self.manifest.finish(done, results.mark())
         spare.hold()
-        expected = counted.http_error - counted.new_errors
-        one = "of the http_error has the status of the log and does not count as failed"
-        many = "of the http_error have the status of the log and do not count as failed"
-        as_logged = f" ({number_of(expected, one, many)})" if expected else ""
         unit = (" user" if step.rate == 1 else " users") if self.call.vusers else "/s"
+        others = ((counted.dropped, "dropped"), (counted.errors["cancelled"], "cancelled"))
         note = (
-            f"{step.rate:g}{unit} for {show(outcome.seconds)}: "
-            f"sent {counted.sent} = ok {counted.ok} + http_error {counted.http_error} + net_error {counted.net_error}"
-            f"{as_logged}; {outcome.backlog} in flight as the last was sent"
+            f"{step.rate:g}{unit}: {counted.sent:,} sent, {counted.failed:,} failed, "
+            + "".join(f"{count:,} {what}, " for count, what in others if count)
+            + f"backlog {outcome.backlog:,}"
+            + f"; ended after {show(outcome.seconds)}" * bool(outcome.stopped)
         )
         self.audience.end(outcome, state="" if done.carried or done.limit else "overloaded", note=note)
+
+
+def _account(outcomes: "Sequence[Outcome]") -> str:
+    """What became of all requests, and why some statuses of 400 and above do not count as failed, in words."""
+    counters = [outcome.counters for outcome in outcomes]
+    sent, ok, http, net = (
+        sum(getattr(each, name) for each in counters) for name in ("sent", "ok", "http_error", "net_error")
+    )
+    expected = http - sum(each.new_errors for each in counters)
+    one = "of the http_error has a status of 400 or above in the log, too, and does not count as failed"
+    many = one.replace("has", "have").replace("does", "do")
+    as_logged = f"; {number_of(expected, one, many)}" if expected else ""
+    return f"all steps: sent {sent:,} = ok {ok:,} + http_error {http:,} + net_error {net:,}{as_logged}"
 
 
 class _SpareDescriptors:

@@ -46,7 +46,9 @@ def analyze(
     for finding in found.findings:
         if finding.text != summary["answer"]:
             say_finding(finding.severity, finding.text, quiet=quiet)
-    say(f"{summary['answer']}\n{folder}", quiet=quiet)
+    say(str(folder), quiet=quiet)
+    if not as_json:
+        click.echo(summary["answer"])
 
 
 def _show_duet(folder: Path, *, as_json: bool, quiet: bool) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from logreplay.cli.display.progress import Terminal
-from logreplay.cli.display.terminal import say
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.cli.signals import SIGNALS
@@ -25,8 +24,4 @@ def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
 
     with SIGNALS.hearing():
         result = demo_once(output, Terminal(quiet=quiet), http=http, force=force)
-    code = show_sweep(result, quiet=quiet, again="logreplay demo --force begins anew")
-    if result.summary:
-        folder = result.files[0].parent
-        say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}", quiet=quiet)
-    return code
+    return show_sweep(result, quiet=quiet, again="logreplay demo --force begins anew", short=True)

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 
 def show_comparison(found: Comparison | Fidelity, runs: Sequence[str], *, as_json: bool) -> None:
-    """Print what differs between runs, and say which conditions do not hold."""
+    """Print what differs between runs, the answer last, and say which conditions do not hold."""
     for check in found.checks:
         if check.name == VALID_RUNS and check.text:
             say(f"invalid run, its response times do not describe the target: {check.text}")
         elif check.name == CANDIDATE and check.text:
             say(check.text)
-    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
-    if not as_json:
+    if as_json:
+        click.echo(json.dumps(found.as_dict(), indent=2))
+    else:
         for note in found.notes:
             say(note)
         if isinstance(found, Comparison):
@@ -35,6 +36,8 @@ def show_comparison(found: Comparison | Fidelity, runs: Sequence[str], *, as_jso
         else:
             _print_likeness(found)
     say_gates(found.checks)
+    if not as_json:
+        click.echo(found.sentence)
 
 
 def say_gates(checks: "Iterable[Check]") -> None:

@@ -9,7 +9,7 @@ import click
 from logreplay.cli.display.comparison import print_comparison, say_gates
 from logreplay.cli.display.differences import print_differences
 from logreplay.cli.display.terminal import say, say_finding
-from logreplay.cli.display.words import print_arrivals
+from logreplay.cli.display.words import explained, print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
 from logreplay.options.load import log_sentence
 from logreplay.runs.reports import remember
@@ -28,8 +28,6 @@ def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bo
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:
         print_arrivals(summary["options"])
-        for sentence in filter(None, (result.health.sentence, found.sentence)):
-            click.echo(sentence)
         print_comparison(found, ("baseline", "candidate"), statuses=not alternate)
         if result.answers:
             print_differences(result.answers)
@@ -40,9 +38,12 @@ def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bo
     if result.stopped:
         say(f"{result.stopped}; the rows are kept", quiet=quiet)
     of = f" ({' and '.join(result.health.failing)})" if result.verdict == "TARGET_FAILING" else ""
-    say(f"verdict: {result.verdict}{of}\nresults: {result.files[0]}", quiet=quiet)
+    say(f"verdict: {explained(result.verdict)}{of}\nresults: {result.files[0]}", quiet=quiet)
     say_gates(result.checks)
     remember("duet", summary, history)
+    if not as_json:
+        for sentence in filter(None, (result.health.sentence, found.sentence)):
+            click.echo(sentence)
     if result.stopped:
         return Exit.INTERRUPTED if result.stopped == "interrupted" else Exit.CONDITION
     return of_checks(result.checks) if result.health.valid else Exit.INVALID

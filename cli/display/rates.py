@@ -1,4 +1,4 @@
-"""Shows what a sweep or a search found: its tables on stdout, its answer and findings on stderr."""
+"""Shows what a sweep or a search found: its tables and its answer, the last line, on stdout; its findings on stderr."""
 
 import json
 from typing import TYPE_CHECKING
@@ -7,21 +7,24 @@ import click
 
 from logreplay.cli.display.tables import print_summary, steps_of
 from logreplay.cli.display.terminal import say, say_finding
-from logreplay.cli.display.words import print_arrivals
+from logreplay.cli.display.words import explained, print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
 
 if TYPE_CHECKING:
     from logreplay.folder_results import FindResult, RatesResult, SweepResult
 
 
-def show_sweep(result: "SweepResult", *, as_json: bool = False, quiet: bool = False, again: str = "") -> Exit:
+def show_sweep(
+    result: "SweepResult", *, as_json: bool = False, quiet: bool = False, again: str = "", short: bool = False
+) -> Exit:
     """Show a sweep; return the exit code.
 
     Args:
         result: the sweep.
-        as_json: print the summary instead of tables.
-        quiet: show errors only.
+        as_json: print the summary instead of tables and answer.
+        quiet: show the answer and errors only.
         again: what makes the missing steps, if it was stopped.
+        short: print no table but that of the steps.
     """
     summary, stopped = result.summary, Exit.CONDITION if result.by_rule else Exit.INTERRUPTED
     if not summary:
@@ -30,13 +33,21 @@ def show_sweep(result: "SweepResult", *, as_json: bool = False, quiet: bool = Fa
     if as_json:
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:
-        print_arrivals(summary["options"])
-        print_summary(summary, steps_of(summary))
-    _say_findings(result, f"{summary['answer']}\n", quiet=quiet)
+        if not short:
+            print_arrivals(summary["options"])
+        print_summary(summary, steps_of(summary), short=short)
+    _say_findings(result, quiet=quiet)
     if result.lost:
         say(f"a worker was lost: repeat its step with --resume {result.files[0].parent}", quiet=quiet)
     if result.stopped:
         say(f"{result.stopped}; the rows are kept; {again}", quiet=quiet)
+    if short and not quiet:
+        folder = result.files[0].parent
+        say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}")
+        say("next, with your own log: logreplay convert access.log")
+    if not as_json:
+        click.echo(summary["answer"])
+    if result.stopped:
         return stopped
     return Exit.OK if result.valid else Exit.INVALID
 
@@ -51,19 +62,19 @@ def show_find(result: "FindResult", *, as_json: bool, quiet: bool) -> Exit:
         return Exit.CONDITION if result.by_rule else Exit.INVALID if result.lost else Exit.INTERRUPTED
     if as_json:
         click.echo(json.dumps(summary, indent=2))
-    else:
-        click.echo(summary["answer"])
-        if not quiet:
-            print_arrivals(summary["options"])
-            seed = summary["options"]["seed"]
-            click.echo(f"seed: {seed}; --seed {seed} repeats the same random choices")
+    elif not quiet:
+        print_arrivals(summary["options"])
+        seed = summary["options"]["seed"]
+        click.echo(f"seed: {seed}; --seed {seed} repeats the same random choices")
     _say_findings(result, quiet=quiet)
+    if not as_json:
+        click.echo(summary["answer"])
     return of_checks([held])
 
 
-def _say_findings(result: "RatesResult", answer: str = "", *, quiet: bool) -> None:
+def _say_findings(result: "RatesResult", *, quiet: bool) -> None:
     for sentence in result.left_out:
         say(sentence, quiet=quiet)
     for finding in result.findings:
         say_finding(finding.severity, finding.text, quiet=quiet)
-    say(f"{answer}verdict: {result.verdict}\nresults: {result.files[0].parent}", quiet=quiet)
+    say(f"verdict: {explained(result.verdict)}\nresults: {result.files[0].parent}", quiet=quiet)

@@ -9,7 +9,7 @@ import click
 
 from logreplay.cli.display.async_output import Outlet
 from logreplay.cli.display.terminal import say, say_finding
-from logreplay.cli.display.words import print_arrivals
+from logreplay.cli.display.words import explained, print_arrivals
 from logreplay.cli.exit_codes import Exit
 from logreplay.core.plural import number_of
 from logreplay.options.load import log_sentence
@@ -54,7 +54,7 @@ def show_run(
     if result.stopped and not (result.culprit and not result.by_rule):
         say(result.stopped, quiet=quiet)
     invalid = "" if result.valid else "; invalid run: its response times do not describe the target"
-    say(f"verdict: {result.verdict}{invalid}", quiet=quiet)
+    say(f"verdict: {explained(result.verdict)}{invalid}", quiet=quiet)
     say(f"results: {', '.join(map(str, result.files))}", quiet=quiet)
     remember("run", summary, history)
     if result.culprit or result.by_rule:

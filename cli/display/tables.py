@@ -1,11 +1,13 @@
 """Prints tables without lines on standard output: no folded row, no cut figure, numbers to the right."""
 
+import shutil
+import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from rich.console import Console
-from rich.table import Table
+from rich.cells import cell_len
 
 from logreplay.core.masking import terminal_safe
 from logreplay.core.plural import number_of
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 _MOST_ROWS: Final = 100
 """Steps shown on a terminal."""
+_UNKNOWN: Final = "–"
+"""What stands in a cell without a figure; a column of these alone is not printed."""
 
 
 class OpenTable:
@@ -39,26 +43,40 @@ class OpenTable:
         """Print it, and a blank line after it; nothing if it has no rows."""
         if not self._rows:
             return
-        console = Console(highlight=False, markup=False)
-        table, width = self._made(())
-        for number in range(1, len(self._dispensable) + 1):
-            if not console.is_terminal or width <= console.width:
+        known = [0, *(at for at in range(1, len(self._heads)) if any(row[at] != _UNKNOWN for row in self._rows))]
+        columns = [_Column.of(self._heads[at], [row[at] for row in self._rows], text=self._text(at)) for at in known]
+        room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        for name in self._dispensable:
+            if room is None or sum(column.width + 2 for column in columns) <= room:
                 break
-            table, width = self._made(self._dispensable[:number])
-        console.width = max(console.width, width)  # what still does not fit is continued on the next line, not cut
-        console.print(table)
-        console.print()
+            columns = [column for column in columns if column.head != name]
+        for number in range(-1, len(self._rows)):
+            line = "  ".join(column.cell(number) for column in columns)
+            click.secho(f" {line}".rstrip(), bold=number < 0 or None)
+        click.echo()
 
-    def _made(self, without: Sequence[str]) -> tuple[Table, int]:
-        """The table without some columns, and its width."""
-        table = Table(box=None)
-        kept = [index for index, head in enumerate(self._heads) if head not in without]
-        for index in kept:
-            left = index == 0 or self._heads[index] in self._words
-            table.add_column(self._heads[index], justify="left" if left else "right", no_wrap=True)
-        for row in self._rows:
-            table.add_row(*(row[index] for index in kept))
-        return table, table.__rich_measure__(wide := Console(width=10_000), wide.options).maximum
+    def _text(self, at: int) -> bool:
+        return at == 0 or self._heads[at] in self._words
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column whose cells are filled up to its width; text to the left."""
+
+    head: str
+    cells: Sequence[str]
+    width: int
+    text: bool
+
+    @classmethod
+    def of(cls, head: str, cells: Sequence[str], *, text: bool) -> "_Column":
+        return cls(head, cells, max(map(cell_len, (head, *cells))), text)
+
+    def cell(self, number: int) -> str:
+        """A cell by its row; -1 is the head."""
+        shown = self.head if number < 0 else self.cells[number]
+        blanks = " " * (self.width - cell_len(shown))
+        return shown + blanks if self.text else blanks + shown
 
 
 def print_classic(summary: Mapping[str, Any]) -> None:
@@ -98,35 +116,44 @@ def steps_of(summary: Mapping[str, Any]) -> "pl.DataFrame":
     return pl.DataFrame(summary.get("steps", []), infer_schema_length=None)
 
 
-def print_summary(summary: Mapping[str, Any], steps: "pl.DataFrame", *, classic: bool = False) -> None:
+def print_summary(
+    summary: Mapping[str, Any], steps: "pl.DataFrame", *, classic: bool = False, short: bool = False
+) -> None:
     """Print the tables of one run on stdout: steps if there are several, times, ``classic`` figures of siege and ab.
 
-    Of several rates only the times of the last stable step are printed.
+    Of several rates only the times of the last stable step are printed; if ``short``, none.
     """
-    from logreplay.analysis.input.external_metrics import PREFIX
-    from logreplay.analysis.summary import last_stable, step_names, step_rows
+    import polars as pl
 
+    from logreplay.analysis.input.external_metrics import PREFIX
+    from logreplay.analysis.summary import last_stable, limit_of, step_names, step_rows, verdict_word
+
+    limit = limit_of(summary)
     if steps.height > 1:
         level = "users" if "users" in steps.columns else "rate/s"
-        heads = (level, "sent/s", "goodput", "errors", "mean", "p50", "p90", "p95", "p99", "p99 within", "lag p95")
+        heads = (level, "sent/s", "goodput", "errors", "mean", "p50", "p90", "p95", "p99", "p99 95% CI", "lag p95")
         watched = [name for name in steps.columns if name.startswith(PREFIX)]
         names = [name.removeprefix(PREFIX) for name in watched]
-        dispensable = ("sent/s", "p90", "lag p95", "p95", "p99 within", "mean", *names)
+        dispensable = ("sent/s", "p90", "lag p95", "p95", "p99 95% CI", "mean", *names)
         table = OpenTable(*heads, *names, "verdict", dispensable=dispensable)
         shown = steps.head(_MOST_ROWS)
-        for (*times, verdict), step in zip(step_rows(shown), shown.iter_rows(named=True), strict=True):
+        for (*times, verdict), step in zip(step_rows(shown, limit), shown.iter_rows(named=True), strict=True):
             figures = (step[name] for name in watched)
             table.add(*times, *("–" if figure is None else f"{figure:.4g}" for figure in figures), verdict)
         table.print()
         if steps.height > _MOST_ROWS:
             click.echo(f"{number_of(steps.height - _MOST_ROWS, 'more step is', 'more steps are')} in steps.csv")
+    if short:
+        return
     if "by_step" in summary:
         label = last_stable(steps)
         if label is None:
             return
         name = step_names(steps, summary)[label]
         summary = next(step for step in summary["by_step"] if step["step"] == label)
-        click.echo(f"times at {name}, the last stable step")
+        last = steps.row(by_predicate=pl.col("step") == label, named=True)
+        at_limit = verdict_word(last, limit) != "stable"
+        click.echo(f"times at {name}, the last stable step{', at the limit: requests queue' * at_limit}")
     print_times(summary)
     if classic and "siege" in summary:
         print_classic(summary)

@@ -13,6 +13,11 @@ ARRIVALS: Final = {
 """How requests arrived at their rate, in words."""
 
 
+def explained(verdict: str) -> str:
+    """The verdict on a run; ``VALID`` with its meaning, as no finding beside it says it."""
+    return f"{verdict} (the generator kept its schedule)" if verdict == "VALID" else verdict
+
+
 def print_arrivals(options: Mapping[str, Any]) -> None:
     """Print on stdout how requests arrived; nothing if no rate was given."""
     if kind := options.get("arrivals"):

@@ -64,7 +64,7 @@ def test_the_verdicts(path: Path, loaded: pd.DataFrame) -> None:
 def test_pictures_are_drawn_on_the_axes_given_and_on_no_other(loaded: pd.DataFrame, path: Path) -> None:
     ax = Figure().add_subplot()
     assert analysis.hockey_stick(ax, loaded, slo=0.3) is ax
-    assert ax.get_title(loc="left").startswith("Saturation ~")
+    assert ax.get_title(loc="left").startswith("Saturation at about ")
     assert analysis.picture(Figure().add_subplot(), path, "heatmap").get_ylabel() == "response time, ms"
     assert len(analysis.overlay(Figure().add_subplot(), {"one": path, "other": loaded}).get_lines()) == 2
     found = analysis.compare(path, loaded)

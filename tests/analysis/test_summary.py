@@ -4,11 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 
 import simulate
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.output.folder import write_beside
-from logreplay.analysis.summary import latency_rows
+from logreplay.analysis.summary import latency_rows, verdict_word
 from support.simulated_results import write_results
 
 
@@ -86,3 +87,20 @@ def test_a_sweep_of_which_most_requests_were_dropped_does_not_blame_the_target()
     assert summary["requests"]["dropped"] > 3000
     assert summary["verdict"] == "VALID"
     assert not {"target_failing", "outage"} & {finding["code"] for finding in summary["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict", "limit", "word"),
+    [
+        (240.0, "stable", 250.0, "stable"),
+        (246.0, "stable", 250.0, "at limit"),
+        (260.0, "stable", 250.0, "at limit"),
+        (260.0, "overloaded", 250.0, "overloaded"),
+        (260.0, "stable", None, "stable"),
+        (260.0, None, 250.0, "–"),
+    ],
+)
+def test_a_stable_step_at_the_rate_of_saturation_or_above_is_shown_as_at_limit(
+    rate: float, verdict: str | None, limit: float | None, word: str
+) -> None:
+    assert verdict_word({"rate": rate, "verdict": verdict}, limit) == word

@@ -75,7 +75,7 @@ def test_the_head_names_the_protocol(target: str, options: dict[str, str], proto
 
 
 def test_the_verdict_is_the_heading(text: str) -> None:
-    assert re.search(r"<h1>Saturation ~2\d\d/s", text)
+    assert re.search(r"<h1>Saturation at about 2\d\d/s", text)
 
 
 def test_the_step_table_and_the_routes_of_each_step_have_their_mean(text: str) -> None:

@@ -12,13 +12,15 @@ from support.unlike_systems import WIDE, balance_of, swept
 
 def test_a_route_with_a_pool_of_its_own_is_named_with_its_share() -> None:
     found = swept("route of 10 %, queue").verdict
-    assert found.saturation.why == "the backlog grows from 200–250/s on, only on route /report (10 % of the requests)"
+    assert (
+        found.saturation.why == "the backlog grows at 250/s, not at 200/s, only on route /report (10 % of the requests)"
+    )
     assert found.saturation.rate == pytest.approx(200, rel=0.08)
 
 
 def test_a_route_that_fails_alone_is_named_with_its_failures() -> None:
     found = swept("route of 15 %, 500 after 1 s").verdict.saturation
-    assert found.why == "errors from 200–250/s on (500: 100 %), only on route /report (15 % of the requests)"
+    assert found.why == "errors at 250/s, not at 200/s (500: 100 %), only on route /report (15 % of the requests)"
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_saturation_is_the_rate_that_overloaded_steps_carried(capacity: float) -
     assert found.low is not None
     assert found.high is not None
     assert found.low < capacity < found.high
-    assert found.why.startswith("the backlog grows from ")
+    assert found.why.startswith("the backlog grows at ")
 
 
 def test_the_order_of_the_steps_does_not_matter() -> None:
@@ -86,7 +86,7 @@ def test_a_limiter_saturates_where_one_percent_fail() -> None:
     assert said.saturation.rate == pytest.approx(255)
     assert (
         said.saturation.why
-        == "errors from 250–300/s on (503: 100 %), response times flat: rate limiter or load shedding"
+        == "errors at 300/s, not at 250/s (503: 100 %), response times flat: rate limiter or load shedding"
     )
 
 
@@ -162,7 +162,7 @@ def test_one_step_limited_by_the_replay_machine_is_not_counted(over: bool) -> No
 def test_saturation_is_between_the_last_good_and_the_first_bad_step_around_a_limited_one() -> None:
     steps = [*(step(rate) for rate in RATES[:4]), limited(225.0), *carried_up_to(240)[4:6]]
     found = judge(table(*steps)).saturation
-    assert found.why == "the backlog grows from 200–250/s on"
+    assert found.why == "the backlog grows at 250/s, not at 200/s"
 
 
 def test_no_rate_above_a_limited_one_is_called_carried() -> None:
@@ -277,7 +277,7 @@ def test_a_sweep_that_cannot_have_an_answer_is_foreseen(rates: list[float], seco
 def test_the_cause_says_no_more_than_is_known(kind: str, times: dict[str, Any], cause: str) -> None:
     failing = {"failing": True, "settled_goodput": 200.0, "failure": f"{kind}: 100 %", **times}
     said = judge(table(*map(step, RATES[:4]), *(step(rate, errors=int(2 * rate), **failing) for rate in RATES[4:])))
-    assert said.saturation.why == f"errors from 200–250/s on ({kind}: 100 %), {cause}"
+    assert said.saturation.why == f"errors at 250/s, not at 200/s ({kind}: 100 %), {cause}"
 
 
 def test_a_target_that_fails_at_every_rate_is_failing_where_the_generator_was_late_too() -> None:
@@ -306,8 +306,8 @@ def test_goodput_that_falls_by_a_fifth_under_overload_is_a_congestion_collapse()
     steps = carried_up_to(260)
     fell = [{**each, "settled_goodput": 150.0} if each["rate"] > 300 else each for each in steps]
     assert judge(table(*fell)).sentence == (
-        "saturation ~260/s (200–350): the backlog grows from 250–300/s on; the target carries 260/s until a backlog "
-        "forms, and 150/s then, which lasts; congestion collapse"
+        "saturation at about 260/s (between 200 and 350/s): the backlog grows at 300/s, not at 250/s; the target "
+        "carries 260/s until a backlog forms, and 150/s then, which lasts; congestion collapse"
     )
 
 
@@ -397,7 +397,7 @@ def test_a_route_that_answers_next_to_nothing_in_overload_puts_saturation_under_
     rates = [100.0, 200.0, 300.0, 400.0, 500.0]
     steps = table(*(step(rate) for rate in rates)).with_columns(step=pl.int_range(5, dtype=pl.Int64))
     found = judge(steps, (), balance_of(slow=(300.0, 1.0))).saturation
-    assert found.why == "the backlog grows from 200–300/s on, only on route /slow (10 % of the requests)"
+    assert found.why == "the backlog grows at 300/s, not at 200/s, only on route /slow (10 % of the requests)"
     assert found.rate == pytest.approx(170)
     assert found.low == pytest.approx(100)
     assert found.high == pytest.approx(400)

@@ -25,8 +25,8 @@ def test_capacity_that_falls_under_overload_has_both_rates_and_says_which_lasts(
     found = swept("thrashes above 80").verdict
     assert found.saturation.rate == pytest.approx(250, rel=0.08)
     assert found.saturation.why == (
-        "the backlog grows from 250–300/s on; the target carries 251/s until a backlog forms, and 149/s then, which "
-        "lasts"
+        "the backlog grows at 300/s, not at 250/s; the target carries 251/s until a backlog forms, and 149/s then, "
+        "which lasts"
     )
 
 

@@ -24,15 +24,16 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_results(tmp_path_factory.mktemp("run"), range(50, 401, 50), 4)
 
 
-def test_analyze_prints_the_steps_and_names_the_folder_last(results: Path, tmp_path: Path) -> None:
+def test_analyze_prints_the_steps_and_the_answer_last_and_names_the_folder(results: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["analyze", str(results), "-o", str(tmp_path / "out"), "--no-plots"])
     assert done.exit_code == 0
     assert "overloaded" in done.stdout
     assert "response time" in done.stdout
     assert "as siege counts" not in done.stdout
     assert done.stdout.splitlines()[0].split()[3:6] == ["errors", "mean", "p50"]
+    assert done.stdout.splitlines()[-1].startswith("saturation at about ")
+    assert all(line == line.rstrip() for line in done.stdout.splitlines())
     assert done.stderr.splitlines()[-1] == str(tmp_path / "out")
-    assert done.stderr.splitlines()[-2].startswith("saturation ~")
 
 
 def test_of_many_steps_a_hundred_are_printed_and_the_rest_counted(tmp_path: Path) -> None:
@@ -146,13 +147,13 @@ def test_a_log_without_response_times_is_not_judged_by_zeros(untimed: Path, tmp_
     done = CliRunner().invoke(cli, ["analyze", str(untimed), "-o", str(tmp_path / "out")])
     assert done.exit_code == 0
     answer = "the log has no response times: saturation is not judged and nothing is drawn; "
-    assert done.stderr.count(f"{answer}log $request_time (nginx) or %D (Apache)") == 1
+    assert done.output.count(f"{answer}log $request_time (nginx) or %D (Apache)") == 1
     assert "stable" not in done.stdout
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert not summary["saturation"]["found"]
     assert {summary["response_s"]["p50"], summary["siege"]["response_time"]} == {None}
     assert [finding["code"] for finding in summary["findings"]][-1] == "no_times"
-    assert all(finding["text"] in done.stderr for finding in summary["findings"])
+    assert all(finding["text"] in done.output for finding in summary["findings"])
     assert not {"report.html", "results.hgrm"} & {path.name for path in (tmp_path / "out").iterdir()}
 
 

@@ -46,11 +46,16 @@ def logreplay(*arguments: object) -> Result:
     return done
 
 
+def answer(done: Result) -> str:
+    """The last line on standard output."""
+    return done.stdout.splitlines()[-1]
+
+
 def test_a_run_that_does_not_differ_exits_with_0(folder: Path, tmp_path: Path) -> None:
     done = logreplay("compare", *days(folder, ["once", "once"], tmp_path), "--fail-above", "5%")
     assert done.exit_code == Exit.OK
-    assert done.stdout.startswith(
-        "no difference detected (+0.0% to +0.0%; smallest detectable ~2.0%) in the typical ratio\n"
+    assert answer(done).startswith(
+        "no difference detected (+0.0% to +0.0%; smallest detectable ~2.0%) in the typical ratio"
     )
 
 
@@ -72,7 +77,7 @@ def test_a_candidate_that_fails_more_is_told_in_the_first_words(folder: Path, tm
         rc=pl.when(pl.col("seq") % 33 == 0).then(500).otherwise("rc"), date=pl.lit("2026-01-02")
     )
     failing.write_bytes(to_csv(rows, header=True))
-    said = logreplay("compare", folder / "once.csv", failing).stdout
+    said = answer(logreplay("compare", folder / "once.csv", failing))
     assert said.startswith("fails more: 3.04% of the requests failed, 0.00% in the baseline (+")
     assert "; response times of the others: no difference detected (" in said
 
@@ -93,7 +98,7 @@ def test_the_comparison_as_json_has_a_verdict(folder: Path, tmp_path: Path, runs
 def test_a_slower_run_exits_with_4_only_above_the_bound(folder: Path, bound: str, code: Exit) -> None:
     done = logreplay("compare", folder / "once.csv", folder / "slower.csv", "--fail-above", bound)
     assert done.exit_code == code
-    assert done.stdout.startswith("slower by 5.0%")
+    assert answer(done).startswith("slower by 5.0%")
 
 
 @pytest.mark.parametrize(("factor", "code"), [(1.0, Exit.INVALID), (0.4, Exit.OK), (3.0, Exit.CONDITION)])
@@ -162,8 +167,8 @@ def test_a_bound_below_the_tolerance_is_kept(folder: Path, tmp_path: Path) -> No
     slower = tmp_path / "slower.csv"
     slower.write_bytes(to_csv(frame.with_columns(pl.col("latency") * 1.015, date=pl.lit("2026-01-02")), header=True))
     done = logreplay("compare", folder / "once.csv", slower, "--fail-above", "1%")
-    assert (done.exit_code, done.stdout.partition("(")[0]) == (Exit.CONDITION, "slower by 1.5% ")
-    assert logreplay("compare", folder / "once.csv", slower).stdout.startswith(
+    assert (done.exit_code, answer(done).partition("(")[0]) == (Exit.CONDITION, "slower by 1.5% ")
+    assert answer(logreplay("compare", folder / "once.csv", slower)).startswith(
         "slower by 1.5% (1.5% to 1.5%) in the typical ratio, within 2%"
     )
     assert logreplay("compare", folder / "once.csv", slower, "--fail-above", "2%").exit_code == Exit.OK
@@ -236,7 +241,7 @@ def test_runs_too_short_to_judge_do_not_pass(folder: Path, tmp_path: Path) -> No
         other.write_bytes(to_csv(rows.with_columns(date=pl.lit("2026-01-02")), header=True))
         done = logreplay("compare", short, other, "--fail-above", "5%")
         assert done.exit_code == Exit.INVALID
-        assert done.stdout.startswith(f"nothing to compare: {reason}\n")
+        assert answer(done).startswith(f"nothing to compare: {reason}")
         assert "--fail-above 5.0%: cannot be judged" in done.stderr
 
 
@@ -251,7 +256,7 @@ def days(folder: Path, runs: list[str], to: Path) -> list[Path]:
 
 def test_several_pairs_of_runs_are_shown_one_by_one(folder: Path, tmp_path: Path) -> None:
     done = logreplay("compare", *days(folder, 3 * ["once", "slower"], tmp_path))
-    assert done.stdout.startswith("slower by 5.0%")
+    assert answer(done).startswith("slower by 5.0%")
     assert done.stdout.count("once.csv → ") == 3
     assert "one pair of runs" not in done.stderr
     assert "one pair of runs does not show" in logreplay("compare", folder / "once.csv", folder / "slower.csv").stderr
@@ -281,10 +286,10 @@ def test_a_pair_too_short_to_judge_is_named_and_the_others_are_judged(folder: Pa
         run.write_bytes(to_csv(pl.read_csv(run).filter(pl.col("scheduled") < 4), header=True))
     done = logreplay("compare", *runs)
     assert f"pair 1 ({runs[0]} → {runs[1]}) is left out: less than 5 s of requests: run longer" in done.stderr
-    assert done.stdout.startswith("slower by 5.0%")
+    assert answer(done).startswith("slower by 5.0%")
     assert "p50" in done.stdout
     done = logreplay("compare", *runs[:4], "--fail-above", "5%")
-    assert done.stdout.startswith("nothing to compare: 1 of 2 pairs of runs can be judged, two are needed")
+    assert answer(done).startswith("nothing to compare: 1 of 2 pairs of runs can be judged, two are needed")
     assert (done.exit_code, "pair 1 (" in done.stderr) == (Exit.INVALID, True)
 
 
@@ -303,7 +308,7 @@ def test_the_folder_of_a_duet_is_refused_with_its_two_logs_to_type(folder: Path,
     told = logreplay(*shlex.split(command)[1:])
     assert again.exit_code == Exit.OK
     assert again.stdout == told.stdout
-    assert again.stdout.splitlines()[0] in library.analyze(duet).sentence
+    assert answer(again) in library.analyze(duet).sentence
     assert json.loads(logreplay("analyze", duet, "--json").stdout)["times"]["sentence"] in told.stdout
     assert {each.name for each in duet.iterdir()} == {"baseline.csv", "candidate.csv"}
     once = logreplay("compare", folder / "once.csv")
@@ -368,7 +373,7 @@ def test_a_picture_that_cannot_grow_is_named(folder: Path, tmp_path: Path) -> No
 def test_capacity_says_how_many(folder: Path) -> None:
     done = logreplay("capacity", folder / "once.csv", "--tps", 1000, "--within", "200ms", "--headroom", "20%")
     assert done.exit_code == Exit.OK
-    assert done.stdout.startswith(
+    assert answer(done).startswith(
         "~6 machines for 1000/s with p90 within 200 ms, 20 % of each kept free: one carries about 244/s ("
     )
 

@@ -106,7 +106,10 @@ def test_a_sweep_too_small_for_an_answer_says_so_before_the_first_step(
     log.write_text("GET / HTTP/1.1\nHost: a\n\n")
     with responding() as url:
         run(["sweep", "20,30", str(log), url, "--for", "500ms", "--no-plots", "-o", str(tmp_path / "s"), *more])
-    before = capsys.readouterr().err.partition("20/s for")[0]
+    shown = capsys.readouterr()
+    before = shown.err.partition("20/s: 10 sent, 0 failed, backlog")[0]
+    assert ("all steps: sent 25 = ok 25 + http_error 0 + net_error 0" in shown.err) == told
+    assert shown.out.splitlines()[-1].startswith("not enough data: no rate has 100 requests")
     assert ("note: an answer needs 5 rates with 100 requests each, and this sweep has 0" in before) == told
 
 
