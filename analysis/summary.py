@@ -150,7 +150,7 @@ def _of_one_step(figures: Mapping[str, Any], *, timed: bool) -> str:
     told = ", ".join(known) or (none if timed else f"{NO_TIMES}; {LOG_TIMES}")
     sentence = f"{figures['rate']['sent']:.4g} requests/s: {told}"
     cancelled, dropped = figures["errors"].get("cancelled", 0), counts["dropped"]
-    if failed := counts["unexpected"] - dropped:
+    if failed := counts["failed"] - dropped:
         sentence += f"; {100 * failed / counts['sent']:.3g} % of the requests failed"
     if dropped:
         sentence += f"; {dropped:,} of {number_of(counts['scheduled'], 'request')} were not sent (dropped)"
@@ -170,7 +170,8 @@ def _figures(requests: RequestArrays) -> dict[str, Any]:
         "ok": requests.count(OK),
         "http_error": requests.count(HTTP_ERROR),
         "net_error": requests.count(NET_ERROR),
-        "unexpected": int(requests.failed.sum()),
+        "failed": (failed := int(requests.failed.sum())),
+        "unexpected": failed,  # its earlier name
     }
     assert counts["scheduled"] == counts["sent"] + counts["dropped"]
     assert counts["sent"] == counts["ok"] + counts["http_error"] + counts["net_error"]
@@ -181,7 +182,7 @@ def _figures(requests: RequestArrays) -> dict[str, Any]:
     times = {
         "siege": siege_ab.siege(requests, served),
         "ab": siege_ab.ab(requests, served),
-        **_all_times(finished, counts["unexpected"], siege_ab.served(finished)),
+        **_all_times(finished, failed, siege_ab.served(finished)),
         "lag_s": _times(np.sort(requests.lag), requests.lag),
     }
     return {
@@ -231,7 +232,7 @@ def summarise_seconds(seconds: pl.DataFrame, verdict: SaturationVerdict, about: 
     }
     value = {
         **_common(verdict, about, [lost]),
-        "requests": {"scheduled": scheduled, "unexpected": errors},
+        "requests": {"scheduled": scheduled, "failed": errors, "unexpected": errors},
         "rate": {"offered": scheduled / max(seconds.height, 1)},
         "elapsed_s": float(seconds.height),
         "response_s": {"mean": mean},

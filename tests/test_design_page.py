@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "reference" / "design.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "dev" / "design.md").read_text(encoding="utf-8")
 
 
 def test_each_file_and_folder_named_on_the_page_is_there() -> None:

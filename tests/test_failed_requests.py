@@ -107,7 +107,9 @@ def test_all_places_count_the_same_requests_as_failed(seed: int, tmp_path: Path)
     assert requests.failed.tolist() == failed
     assert len(requests.finished) == len(requests) - cancelled
     figures = summary.summarise(requests, analyse(frame).verdict)
-    assert figures["requests"]["unexpected"] == figures["response_s"]["failed"] == number
+    assert (
+        figures["requests"]["failed"] == figures["requests"]["unexpected"] == figures["response_s"]["failed"] == number
+    )
     assert figures["response_s"]["count"] == len(ended) - (cancelled if cancelled < len(ended) else 0)
     for table in (aggregate.steps(requests), aggregate.seconds(requests), aggregate.by_route(requests)):
         assert table["errors"].sum() == number

@@ -1,4 +1,4 @@
-"""The folders, their imports and the names in them are as docs/reference/design.md says."""
+"""The folders, their imports and the names in them are as docs/dev/design.md says."""
 
 import ast
 import importlib.metadata

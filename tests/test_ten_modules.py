@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs/reference/ten-modules.md").read_text()
+PAGE = (ROOT / "docs/dev/ten-modules.md").read_text()
 
 
 def lines_of(module: str) -> int:
