@@ -1,8 +1,12 @@
-"""Writes the first screen of the README from one real run: ``PYTHONPATH=tests python tools/first_screen.py``.
+"""Writes the first screen of the README from one real run: ``python tools/first_screen.py``.
 
-The target is the built-in server of 250 requests/s. It takes five minutes and needs a quiet machine.
+The target is the built-in server of 250 requests/s. It takes five minutes and needs a quiet machine: an invalid run, or
+a search without an answer, changes nothing.
 """
 
+import subprocess
+import sys
+import tempfile
 import textwrap
 from pathlib import Path
 from typing import Final
@@ -13,39 +17,33 @@ ROOT: Final = Path(__file__).parent.parent
 README: Final = ROOT / "README.md"
 LOG: Final = ROOT / "sample_logs" / "nginx_request_time.log"
 ADDRESS: Final = "http://127.0.0.1:8080"
-START: Final = "```text\n$ logreplay sweep "
+COMMANDS: Final = (f"sweep 50..400 access.csv {ADDRESS} --for 20s", f"find access.csv {ADDRESS} --p99 300ms")
+BLOCK: Final = "```text\n$ logreplay sweep "
 """Begin of the block in the README; it ends with the next fence."""
 WIDTH: Final = 110
 
 
 def main() -> None:
-    lines = screen()
+    lines = screen(COMMANDS)
     text = README.read_text(encoding="utf-8")
-    before, _, rest = text.partition(START)
+    before, _, rest = text.partition(BLOCK)
     after = rest.partition("\n```\n")[2]
     README.write_text(f"{before}```text\n{lines}\n```\n{after}", encoding="utf-8")
 
 
-def screen(duration: float = 20, budget: float = 120) -> str:
-    """Two commands and the sentences that answer them.
-
-    Args:
-        duration: seconds of each step of the sweep.
-        budget: seconds of the search.
-    """
-    with logreplay.serve(LOG) as server:
-        sweep = logreplay.sweep(LOG, server.url, "50..400", duration=duration)
-        find = logreplay.find(LOG, server.url, p99="300ms", budget=budget)
-    return "\n".join(
-        (
-            *answered(f"logreplay sweep 50..400 access.csv {ADDRESS} --for {duration:g}s", sweep.sentence),
-            *answered(f"logreplay find access.csv {ADDRESS} --p99 300ms", find.sentence),
-        )
-    )
-
-
-def answered(command: str, sentence: str) -> list[str]:
-    return [f"$ {command}", *textwrap.wrap(sentence, WIDTH)]
+def screen(commands: tuple[str, ...]) -> str:
+    """Commands, each with the last line that it prints on standard output, which is its answer."""
+    lines = []
+    with tempfile.TemporaryDirectory() as folder, logreplay.serve(LOG) as server:
+        logreplay.convert(LOG, output=Path(folder) / "access.csv")
+        for command in commands:
+            words = [sys.executable, "-m", "logreplay.cli.main", *command.replace(ADDRESS, server.url).split()]
+            done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+            if done.returncode:
+                raise SystemExit(f"{command}: exit code {done.returncode}\n{done.stderr}")
+            answer = done.stdout.strip().splitlines()[-1]
+            lines += [f"$ logreplay {command}", *textwrap.wrap(answer, WIDTH)]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
