@@ -31,7 +31,7 @@ ORDER = {
     ),
     "analysis": (
         "format_time", "untested", "notebook_view", "statistics", "response_diff", "search", "input", "tables",
-        "demand", "verdict", "summary", "analyze", "pooled_sweeps", "planning", "output", "api", "__init__",
+        "demand", "verdict", "limit", "summary", "analyze", "pooled_sweeps", "planning", "output", "api", "__init__",
     ),
     "api": (
         "options", "settings_files", "inputs", "calling", "calls", "scratch", "result_tables", "result_folder",

@@ -9,6 +9,8 @@ from logreplay.core.rows import read_table
 
 PREFIX: Final = "watch_"
 _SCHEMA: Final = {"second": pl.Int64, "name": pl.String, "value": pl.Float64}
+_MAXIMA: Final = {"name": pl.String, "maximum": pl.Float64}
+_LONGEST_HEAD: Final = 1000
 
 
 def watch_beside(results: Path) -> Path:
@@ -57,3 +59,21 @@ def with_watched(seconds: pl.DataFrame, results: Path | None) -> pl.DataFrame:
         )
         seconds = seconds.join(read, on="second", how="left", maintain_order="left")
     return seconds
+
+
+def maxima(results: Path | None) -> dict[str, float]:
+    """Return the maximum of each watched figure, where one was known; the smallest, if it changed.
+
+    Args:
+        results: the result log; None, or no readings beside it: there are none.
+
+    Raises:
+        LogreplayError: the readings cannot be read.
+    """
+    if results is None or not (path := watch_beside(results)).exists():
+        return {}
+    with path.open(encoding="utf-8", errors="replace") as file:
+        if "maximum" not in file.readline(_LONGEST_HEAD).strip().split(","):
+            return {}  # of an earlier version
+    known = read_table(path, _MAXIMA).filter(pl.col("name").is_not_null() & (pl.col("maximum") > 0))
+    return dict(known.group_by("name").agg(pl.col("maximum").min()).iter_rows())

@@ -11,7 +11,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis.input.external_metrics import watch_beside, with_watched
+from logreplay.analysis.input.external_metrics import maxima, watch_beside, with_watched
 from logreplay.replay.monitor.probe_log import ProbeLog
 from logreplay.replay.monitor.probes import Probe, ProbeReading, keep_reading, number_in, parse_probe
 
@@ -126,11 +126,13 @@ def test_readings_become_columns_of_the_seconds_they_were_asked_for_in(tmp_path:
     log.hear(ProbeReading("cpu", 99.0, 0.9))  # before the run
     log.hear(ProbeReading("cpu", 100.3, 0.1))
     log.begin(100.0)
-    log.hear(ProbeReading("cpu", 102.4, 0.3))
+    log.hear(ProbeReading("cpu", 102.4, 0.3, maximum=2.0))
+    log.hear(ProbeReading("cpu", 103.4, 0.3, maximum=1.5))
     log.hear(ProbeReading("mem", 101.5, None, "refused"))
     log.close()
     table = with_watched(pl.DataFrame({"second": [0, 1, 2, 3]}), tmp_path / "r.csv")
-    assert table["watch_cpu"].to_list() == [0.1, None, 0.3, None]
+    assert table["watch_cpu"].to_list() == [0.1, None, 0.3, 0.3]
+    assert maxima(tmp_path / "r.csv") == {"cpu": 1.5}
     assert [finding.text for finding in log.findings()] == ["watch mem: 1 of 1 readings failed and left gaps: refused"]
 
 
@@ -165,6 +167,7 @@ def test_a_result_log_without_readings_stays_as_it_is(tmp_path: Path) -> None:
     table = pl.DataFrame({"second": [0]})
     assert with_watched(table, tmp_path / "r.csv") is table
     assert with_watched(table, None) is table
+    assert maxima(tmp_path / "r.csv") == maxima(None) == {}
 
 
 def test_figures_that_fail_together_are_named_together_and_the_first_problem_is_told_at_once(tmp_path: Path) -> None:
@@ -192,3 +195,4 @@ def test_a_run_of_an_earlier_version_goes_on_without_maxima(tmp_path: Path) -> N
     log.close()
     assert path.read_text() == "second,name,value\n0,cpu,1.0\n5,cpu,2.0\n"
     assert with_watched(pl.DataFrame({"second": [0, 5]}), tmp_path / "r.csv")["watch_cpu"].to_list() == [1.0, 2.0]
+    assert maxima(tmp_path / "r.csv") == {}

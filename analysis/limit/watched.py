@@ -1,0 +1,190 @@
+"""Tells which watched figure reached its maximum as the target saturated, which is ruled out, and which only queues.
+
+A figure that is flat above saturation proves nothing: everything that follows the throughput is flat there. So a
+ceiling needs a known maximum, and a figure that stood at it at low rates too was not brought there by the load.
+Source: tests/analysis/limit/test_watched.py and docs/howto/why-it-bends.md, with real servers.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import polars as pl
+
+from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.analysis.verdict.stability import CUT, VOID
+
+Kind = Literal["ceiling", "ruled_out", "symptom"]
+
+PREFIX: Final = "watch_"
+REACHED: Final = 0.9
+"""Share of its maximum from which on a figure has reached it."""
+RULED_OUT: Final = 0.7
+BEYOND: Final = 1.1
+"""Share of its maximum from which on the maximum is none: one process may use more than one core."""
+GROWS: Final = 1.3
+"""Times the growth of the rate: a figure that grows more is one of the queue, and not of the rate sent."""
+LOW_RATES: Final = 0.65
+"""Share of the highest stable rate."""
+FEWEST: Final = 2
+"""Readings of a step, after the first second, which holds the step before."""
+
+_CEILINGS: Final = {
+    "cpu": "the processors are busy",
+    "process": "one process is as busy as one core allows: more processes, or less work for each request",
+    "thread": "one thread is always busy: spread its work",
+    "descriptors": "the limit of open files is reached",
+    "connections": "all connections are taken",
+    "memory_mib": "the memory is full",
+}
+_NOT_THESE: Final = {
+    "cpu": "the processors",
+    "process": "one busy process",
+    "thread": "one busy thread",
+    "descriptors": "the open files",
+    "connections": "the connections",
+    "memory_mib": "the memory",
+}
+_LOCKED: Final = "the threads of one process share one core: a lock of the interpreter; start more processes"
+_WIDER: Final = {"thread": ("process", "cpu"), "process": ("cpu",)}
+"""Figures that include another one."""
+
+
+@dataclass(frozen=True)
+class WatchedFigure:
+    """What a watched figure says of the limit.
+
+    Attributes:
+        name: of the figure.
+        kind: ``ceiling``: it reached its maximum as the target saturated; ``ruled_out``: it stayed well below;
+            ``symptom``: it grows with the queue.
+        value: in the saturating step, the median of its readings.
+        maximum: that it cannot exceed; None if it is not known.
+        text: in words.
+    """
+
+    name: str
+    kind: Kind
+    value: float
+    maximum: float | None
+    text: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Series:
+    """A figure by step: medians at low rates, in all stable steps and in the overloaded ones, in order of rate."""
+
+    name: str
+    low: Floats
+    stable: Floats
+    over: Floats
+    rates: Floats
+    maximum: float | None
+
+    @property
+    def kind(self) -> Kind | None:
+        """What it says; None: nothing."""
+        if not len(self.over) or np.isnan(self.over).any():
+            return None
+        if self.maximum is None:
+            return "symptom" if self._grows() else None
+        share = self.over / self.maximum
+        if max(share.max(), _most(self.stable) / self.maximum) > BEYOND:
+            return None
+        if share.max() < RULED_OUT:
+            return "ruled_out"
+        rose = 0 <= _most(self.low) < REACHED * self.maximum
+        return "ceiling" if share.min() >= REACHED and rose else None
+
+    def _grows(self) -> bool:
+        offered = self.rates[-1] / self.rates[0]
+        above = self.over[0] > GROWS * max(_most(self.stable), 0.0)
+        return bool(above and offered > 1 and self.over[-1] > GROWS * offered * self.over[0])
+
+
+def watched_figures(seconds: pl.DataFrame, steps: pl.DataFrame, maxima: Mapping[str, float]) -> list[WatchedFigure]:
+    """Say what each watched figure of a sweep says of its limit; those that say nothing are left out.
+
+    Args:
+        seconds: per-second table, with ``watch_NAME``.
+        steps: step table of the verdict.
+        maxima: of the figures, where they are known.
+    """
+    steps = steps.filter(~pl.col("verdict").is_in([CUT, VOID, "outage", "generator-limited"])).sort("rate")
+    rates, stable = steps["rate"].to_numpy(), (steps["verdict"] == "stable").to_numpy()
+    carried = float(rates[stable].max(initial=0.0))
+    over = ~stable & (rates >= carried)
+    low = stable & (rates <= max(LOW_RATES * carried, rates.min(initial=np.inf)))
+    found = []
+    for column in seconds.columns:
+        if column.startswith(PREFIX):
+            medians = _medians(seconds, column, steps["step"].to_list())
+            name = column.removeprefix(PREFIX)
+            parts = (medians[low], medians[stable], medians[over], rates[over])
+            found.append(_Series(name, *parts, maxima.get(name)))
+    return [_figure(series, found) for series in found if series.kind]
+
+
+def told(figures: Iterable[WatchedFigure]) -> str:
+    """Join what the figures say in one sentence, without those that follow from others; empty if they say nothing."""
+    figures = list(figures)
+    known = {(each.kind, each.name): each.value for each in figures}
+    order: tuple[Kind, ...] = ("ceiling", "ruled_out", "symptom")
+    return "; ".join(each.text for kind in order for each in figures if each.kind == kind and not _follows(each, known))
+
+
+def _medians(seconds: pl.DataFrame, column: str, labels: Sequence[int]) -> Floats:
+    """The median of each step without its first second; NaN where too few readings are known."""
+    later = seconds.filter(pl.col("second") > pl.col("second").min().over("step"))
+    grouped = later.group_by("step").agg(
+        pl.when(pl.col(column).count() >= FEWEST).then(pl.col(column).median()).alias("median")
+    )
+    by_label = dict(grouped.iter_rows())
+    return np.array([np.nan if by_label.get(label) is None else by_label[label] for label in labels], float)
+
+
+def _figure(series: _Series, others: Sequence[_Series]) -> WatchedFigure:
+    assert series.kind
+    value = float(series.over[0])
+    return WatchedFigure(series.name, series.kind, value, series.maximum, _text(series, others))
+
+
+def _most(values: Floats) -> float:
+    """The highest known value; -1 if none is known."""
+    return float(np.max(values[~np.isnan(values)], initial=-1.0))
+
+
+def _text(series: _Series, others: Sequence[_Series]) -> str:
+    name, maximum = series.name, series.maximum
+    base, _, figure = name.rpartition("_")
+    if name.endswith("memory_mib"):
+        figure = "memory_mib"
+    elif figure in _WIDER and not base:
+        figure = ""  # another's, and not of a preset
+    if maximum is None:
+        return f"{name} {series.over[0]:.3g} → {series.over[-1]:.3g}: grows with the queue"
+    of = f"{name} {_near(float(series.over[0]), maximum)} of {maximum:.6g}"
+    if series.kind == "ruled_out":
+        return f"{of}: not {_NOT_THESE[figure]}" if figure in _NOT_THESE else f"{of}: not this"
+    thread = next((other for other in others if other.name == f"{base}_thread"), None)
+    if figure == "process" and thread and thread.kind == "ruled_out":
+        return f"{of}: {_LOCKED}"
+    return f"{of}: {_CEILINGS.get(figure, 'at its maximum')}"
+
+
+def _near(value: float, maximum: float) -> str:
+    """A value with the digits that its maximum needs."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") if maximum < 100 else f"{value:.0f}"
+
+
+def _follows(figure: WatchedFigure, known: Mapping[tuple[Kind, str], float]) -> bool:
+    """Whether another figure says as much: all processors are busy, or all together use less than one of them."""
+    base, _, name = figure.name.rpartition("_")
+    wider = [known.get((figure.kind, f"{base}_{other}")) for other in _WIDER.get(name, ())]
+    least = figure.kind != "ruled_out"
+    return any(value is not None and (least or value < RULED_OUT) for value in wider)

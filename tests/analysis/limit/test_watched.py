@@ -1,0 +1,114 @@
+"""What watched figures say of the limit of a sweep: series as real and simulated servers showed them."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+import pytest
+
+from logreplay.analysis.limit.watched import WatchedFigure, told, watched_figures
+
+RATES = (50.0, 80.0, 100.0, 130.0, 160.0)
+WORDS = ("stable", "stable", "stable", "overloaded", "overloaded")
+EACH_S = 5
+"""Seconds of a step."""
+
+Series = Sequence[float | None]
+
+
+def found(
+    series: Mapping[str, Series], maxima: Mapping[str, float], words: Sequence[str] = WORDS
+) -> dict[str, WatchedFigure]:
+    """One value for each step; its first second still holds the step before."""
+    columns = {
+        f"watch_{name}": [
+            values[max(step - 1, 0)] if second == 0 else values[step]
+            for step in range(len(RATES))
+            for second in range(EACH_S)
+        ]
+        for name, values in series.items()
+    }
+    number = len(RATES) * EACH_S
+    seconds = pl.DataFrame(
+        {"second": range(number), "step": [at // EACH_S for at in range(number)], **columns}, strict=False
+    )
+    steps = pl.DataFrame({"step": range(len(RATES)), "rate": RATES, "verdict": words})
+    return {each.name: each for each in watched_figures(seconds, steps, maxima)}
+
+
+def test_a_pool_at_its_maximum_is_the_ceiling_and_idle_processors_are_ruled_out() -> None:
+    figures = found(
+        {"pool": (1.4, 2.2, 2.6, 2.86, 3.0), "app_cpu": (0.06, 0.1, 0.12, 0.13, 0.13), "app_thread": [0.03] * 5},
+        {"pool": 3, "app_cpu": 2, "app_thread": 1},
+    )
+    assert figures["pool"] == WatchedFigure("pool", "ceiling", 2.86, 3, "pool 2.86 of 3: at its maximum")
+    assert figures["app_thread"].kind == "ruled_out"
+    assert figures["app_cpu"] == WatchedFigure("app_cpu", "ruled_out", 0.13, 2, "app_cpu 0.13 of 2: not the processors")
+    assert told(figures.values()) == "pool 2.86 of 3: at its maximum; app_cpu 0.13 of 2: not the processors"
+
+
+def test_a_process_at_one_core_is_the_ceiling_though_half_of_the_processors_idle() -> None:
+    figures = found(
+        {
+            "app_cpu": (0.5, 0.75, 0.9, 0.96, 0.98),
+            "app_process": (0.5, 0.75, 0.9, 0.96, 0.98),
+            "app_thread": (0.2, 0.25, 0.25, 0.26, 0.26),
+        },
+        {"app_cpu": 2, "app_process": 1, "app_thread": 1},
+    )
+    assert {name: figure.kind for name, figure in figures.items()} == {
+        "app_cpu": "ruled_out", "app_process": "ceiling", "app_thread": "ruled_out"
+    }  # fmt: skip
+    assert "the threads of one process share one core: a lock of the interpreter" in figures["app_process"].text
+
+
+def test_busy_processors_are_told_once_and_not_by_process_and_thread_too() -> None:
+    same = (0.5, 0.75, 0.9, 0.95, 0.96)
+    figures = found(
+        {"app_cpu": [2 * value for value in same], "app_process": same, "app_thread": same},
+        {"app_cpu": 2, "app_process": 1, "app_thread": 1},
+    )
+    assert {figure.kind for figure in figures.values()} == {"ceiling"}
+    assert told(figures.values()) == "app_cpu 1.9 of 2: the processors are busy"
+
+
+@pytest.mark.parametrize(
+    ("series", "maximum", "why"),
+    [
+        ((1.0, 1.6, 2.0, 2.0, 2.0), None, "flat, and no maximum is known"),
+        ((3.0, 3.0, 3.0, 3.0, 3.0), 3.0, "at its maximum at low rates too: threads, idle connections, a page cache"),
+        ((1.0, 1.4, 1.6, 1.6, 1.7), 2.0, "between 70 and 90 % of it"),
+        ((0.5, 0.9, 1.3, 1.7, 1.8), 1.0, "above it: it is not the maximum"),
+        ((1.0, 2.0, 2.5, 3.0, 1.0), 3.0, "not in all overloaded steps"),
+        ((1.0, 2.0, 2.5, 3.0, None), 3.0, "unknown in an overloaded step"),
+        ((None, None, None, 3.0, 3.0), 3.0, "unknown at low rates"),
+        ((50.0, 80.0, 100.0, 130.0, 160.0), None, "it follows the rate that is sent"),
+        ((5.0, 9.0, 90.0, 92.0, 160.0), None, "as high in a stable step"),
+    ],
+)
+def test_a_figure_that_proves_nothing_says_nothing(series: Series, maximum: float | None, why: str) -> None:
+    assert found({"x": series}, {} if maximum is None else {"x": maximum}) == {}, why
+
+
+def test_a_queue_that_grows_between_overloaded_steps_is_a_symptom() -> None:
+    figures = found({"listen": (0.0, 0.0, 1.0, 22.0, 77.0)}, {})
+    assert figures["listen"] == WatchedFigure("listen", "symptom", 22, None, "listen 22 → 77: grows with the queue")
+
+
+def test_lost_readings_leave_the_answer_as_it_is_while_two_of_a_step_are_known() -> None:
+    figures = found({"pool": (1.0, 2.0, 2.5, 3.0, 3.0)}, {"pool": 3})
+    assert figures["pool"].kind == "ceiling"
+    seconds = pl.DataFrame(
+        {"second": range(10), "step": [0] * 5 + [1] * 5, "watch_pool": [1, None, 1, None, 1, 1, 3, None, None, 3]}
+    )
+    steps = pl.DataFrame({"step": [0, 1], "rate": [10.0, 20.0], "verdict": ["stable", "overloaded"]})
+    assert [each.kind for each in watched_figures(seconds, steps, {"pool": 3})] == ["ceiling"]
+    one_left = seconds.with_columns(watch_pool=pl.when(pl.col("second") < 9).then("watch_pool"))
+    assert watched_figures(one_left, steps, {"pool": 3}) == []
+
+
+def test_a_sweep_without_an_overloaded_step_or_with_a_limit_of_this_machine_says_nothing() -> None:
+    full = {"pool": (1.0, 2.0, 2.5, 3.0, 3.0)}
+    assert found(full, {"pool": 3}, ["stable"] * 5) == {}
+    assert found(full, {"pool": 3}, ["stable"] * 3 + ["generator-limited"] * 2) == {}
+    assert math.isclose(found(full, {"pool": 3}, ["stable"] * 3 + ["errors"] * 2)["pool"].value, 3)
