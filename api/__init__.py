@@ -8,6 +8,7 @@ from logreplay.core.lazy_names import lazy_names
 TYPE_CHECKING = False  # for type checkers; `typing` takes 10 ms, in which Ctrl-C would end the command line badly
 if TYPE_CHECKING:
     from logreplay import aio, analysis, parsers
+    from logreplay.controlling import control
     from logreplay.conversion import convert
     from logreplay.convert_result import ConvertResult
     from logreplay.core.errors import (
@@ -54,6 +55,7 @@ _HOMES = {
         "logreplay.core.errors",
     ),
     "Request": "logreplay.inputs.python_logs",
+    "control": "logreplay.controlling",
     "ConvertResult": "logreplay.convert_result",
     "DuetResult": "logreplay.duet_result",
     **dict.fromkeys(("FindResult", "SweepResult"), "logreplay.folder_results"),
@@ -114,6 +116,7 @@ __all__ = [
     "analyze",
     "capacity",
     "compare",
+    "control",
     "convert",
     "duet",
     "find",

@@ -15,6 +15,7 @@ SHORT_HELP: Final = {
     "inspect": "Describe a log, and say how to replay it.",
     "urls": "Make a list of requests from a template.",
     "run": "Replay a log once.",
+    "control": "Change the load of a run.",
     "sweep": "Replay a log at several rates; find saturation.",
     "find": "Find the highest rate that keeps a bound.",
     "plan": "Say how many machines the demand of a log needs.",

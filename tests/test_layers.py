@@ -36,7 +36,7 @@ ORDER = {
     "api": (
         "options", "settings_files", "inputs", "calling", "calls", "scratch", "result_tables", "result_folder",
         "results", "folder_results", "duet_result", "convert_result", "inspect_result", "plan_result", "runs",
-        "readings", "conversion", "log_inspection", "command_tasks", "functions", "planning",
+        "readings", "controlling", "conversion", "log_inspection", "command_tasks", "functions", "planning",
         "aio", "__init__",
     ),
     "cli": (

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -11,17 +12,22 @@ from socket import gethostname
 from typing import TYPE_CHECKING
 
 from logreplay.core.errors import UsageError
+from logreplay.replay.schedules.orders import WORDS
 
 if TYPE_CHECKING:
     from logreplay.calling.events import CallListener
     from logreplay.replay.monitor.access import Address
     from logreplay.replay.monitor.probe_log import ProbeLog
     from logreplay.replay.monitor.probes import Probe, ProbeReading
-    from logreplay.replay.monitor.sidecar import Sidecar, StopAsked
+    from logreplay.replay.monitor.sidecar import Answer, OrderAsked, Sidecar, StopAsked
     from logreplay.replay.monitor.snapshot import Snapshot, Stage
     from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
     from logreplay.replay.results.outcome import Outcome, Progress
     from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.schedules.orders import Order
+
+Steer = Callable[["Order", str], str]
+"""Changes the load: takes an order and who gives it; returns a sentence, or raises `ValueError` with the reason."""
 
 
 class Audience:
@@ -38,6 +44,7 @@ class Audience:
         self._listeners: list[Callable[[Snapshot], object]] = []
         self._on_stop: Callable[[], object] | None = None
         self._asked = False
+        self._on_order: Callable[[OrderAsked, Answer], object] | None = None
 
     @property
     def findings(self) -> "list[Finding]":
@@ -86,6 +93,33 @@ class Audience:
         finally:
             self._on_stop = None
 
+    @contextmanager
+    def may_call(self, steer: Steer) -> Iterator[None]:
+        """Within the block, orders to change the load are carried out by this, in the running loop."""
+        loop = asyncio.get_running_loop()
+
+        def carry_out(asked: "OrderAsked", answer: "Answer") -> None:
+            try:
+                text = steer(asked.order, asked.who)
+            except ValueError as error:
+                answer(False, str(error))
+                return
+            self._listener.note(f"{asked.order.text}, by {asked.who}: {text}", always=True)
+            answer(True, text)
+
+        self._on_order = lambda *order: loop.call_soon_threadsafe(carry_out, *order)
+        try:
+            yield
+        finally:
+            self._on_order = None
+
+    def order(self, asked: "OrderAsked", answer: "Answer") -> None:
+        """Somebody asks for a change of the load. From any thread."""
+        if self._on_order:
+            self._on_order(asked, answer)
+        else:
+            answer(False, "the run does not send now")
+
     def stop(self) -> None:
         """The button was pressed. From any thread."""
         self._asked = True
@@ -105,6 +139,7 @@ class Telling:
     metrics: "Address | None" = None
     progress: str = "auto"
     watch: "tuple[Probe, ...]" = ()
+    control: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse two figures of one name.
@@ -149,7 +184,7 @@ class Telling:
     def _sidecar(self, audience: Audience, readings: "ProbeLog", listener: "CallListener") -> "Sidecar | None":
         from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, StopAsked
 
-        config = SidecarConfig(self.live, self.metrics, self.watch)
+        config = SidecarConfig(self.live, self.metrics, self.watch, self.control and self.control.absolute())
         if not config:
             return None
 
@@ -160,7 +195,9 @@ class Telling:
             elif readings.hear(message):
                 listener.note(f"watch {message.name}: {message.problem}")
 
-        sidecar = Sidecar(config, hear)
+        sidecar = Sidecar(config, hear, audience.order)
+        if self.control:
+            listener.note(f"control: logreplay control {shlex.quote(str(self.control))} {WORDS}")
         if self.live:
             url = re.sub(r"//(0\.0\.0\.0|\[::\])(?=:)", f"//{gethostname()}", sidecar.opened.live)
             listener.note(f"live page: {url}/#{config.token}", always=True)

@@ -41,7 +41,9 @@ class RunCall(SendingCall):
         """
         load = self.load.checked()
         fewest = {"--vusers": load.vusers} if load.vusers else {}
-        return replace(self, load=load, sender_rules=self.reconciled(load, users=fewest))
+        return replace(
+            self, load=load, sender_rules=self.reconciled(load, users=fewest, steered=self.telling.control is not None)
+        )
 
     def as_summary(self) -> dict[str, Any]:
         """What the caller said, for the summary."""

@@ -44,13 +44,19 @@ class SendingCall:
     force: bool = False
 
     def reconciled(
-        self, load: "Load | None" = None, *, users: "Mapping[str, int] | None" = None, numbered: str = ""
+        self,
+        load: "Load | None" = None,
+        *,
+        users: "Mapping[str, int] | None" = None,
+        numbered: str = "",
+        steered: bool = False,
     ) -> SenderRules:
         """Return the sender's rules, with one worker where other values of the call need that.
 
         Args:
             load: when to send, if one value says so.
             users: fewest users of the call, by option.
+            steered: the load may be changed while it is sent.
             numbered: the option that needs the numbers of the requests in one process.
 
         Raises:
@@ -63,4 +69,5 @@ class SendingCall:
             users=users or {},
             numbered=numbered,
             made_here=made_here(self.log),
+            steered=steered,
         )

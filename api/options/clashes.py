@@ -105,6 +105,9 @@ ROWS: Final[Sequence[Clash | Needs]] = (
           "--speed X without --arrivals has the log's own rate", _PACED),
     *(Needs(f"arrivals={kind}", ("tps", "ramp", "steps"), "a rate: --tps R, --ramp R..R or --steps", _PACED)
       for kind in ("poisson", "even")),
+    Needs("control", ("tps", "speed"), "--tps R or --speed X: only a rate or a speed that was typed can be raised and "
+          "lowered; --ramp and --steps say themselves how it changes, a user (--vusers) waits for its response, and "
+          "--follow sends as the log grows", "run"),
     Needs("think", ("vusers",), "users: add --vusers", "run sweep find"),
     Needs("skip_idle", ("speed", "arrivals=log"), "the log's own times: add --speed X or --arrivals log", _PACED),
     Clash("arrivals", "vusers", "a user sends when the response before has come; leave out one of them", "sweep find"),
@@ -163,7 +166,7 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     *(Clash(more, "quiet", "one prints more, the other less; choose one", "run", yields="both")
       for more in ("verbose", "debug", "classic")),
     *(Clash(measured, "dry_run", "nothing is sent or measured", "run")
-      for measured in ("junit", "history", "live", "metrics", "watch")),
+      for measured in ("junit", "history", "live", "metrics", "watch", "control")),
 )
 # fmt: on
 

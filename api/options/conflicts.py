@@ -25,6 +25,7 @@ def reconciled(
     users: Mapping[str, int] = _NONE,
     numbered: str = "",
     made_here: str = "",
+    steered: bool = False,
 ) -> SenderRules:
     """Refuse options that contradict each other; let one process send where several cannot.
 
@@ -34,6 +35,7 @@ def reconciled(
         load: when to send, for commands with `--follow`.
         users: the fewest users of a closed loop, by the option that says so; empty: requests are sent at a rate.
         made_here: the log, if a program makes its requests in this process; empty for any other.
+        steered: the load may be changed while it is sent (--control).
         numbered: the command or option that tells requests of a plan by their numbers (seq); empty if none does.
 
     Returns:
@@ -50,10 +52,12 @@ def reconciled(
         *_sessions(sender_rules, request_rules),
         *_sharing(sender_rules, users),
         *_signed(request_rules, users),
+        *(_steered(sender_rules, request_rules) if steered else ()),
     )
     for conflict in conflicts:
         raise UsageError(conflict)
     alone = request_rules.hook or made_here or (load and load.follow) or (numbered and sender_rules.by_client)
+    alone = alone or steered
     if sender_rules.login:
         from logreplay.replay.requests.headers import FixedHeader
 
@@ -105,6 +109,16 @@ def _signed(request_rules: RequestRules, users: Mapping[str, int]) -> Iterator[s
         yield (
             f"--auth {request_rules.auth} and --vusers exclude each other: a request is signed just before it is due, "
             "and when a user sends is not known before; give a rate"
+        )
+
+
+def _steered(sender_rules: SenderRules, request_rules: RequestRules) -> Iterator[str]:
+    if several := _several(sender_rules):
+        yield f"--control and {several} exclude each other: one process changes its rate; {_ALONE[several]}"
+    if request_rules.auth and request_rules.auth.expires:
+        yield (
+            f"--auth {request_rules.auth} and --control exclude each other: a request is signed just before it is due, "
+            "and a pause would send it later; leave out one of them"
         )
 
 

@@ -15,6 +15,7 @@ from logreplay.options.think import Pauses, parse_pauses, said, thinking
 if TYPE_CHECKING:
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.schedules.rates import Schedule
+    from logreplay.replay.schedules.steering import Steering
 
 
 _DELAY_S: Final = 5.0
@@ -175,8 +176,16 @@ class Load:
         count = round(min(schedule.rate * schedule.duration, self.requests or inf))
         return f"{'' if self.arrivals == 'even' else 'about '}{count:,}"
 
-    def schedule(self, request_rules: RequestRules, stream: "RequestStream") -> "Schedule":
-        """The schedule that was asked for.
+    @property
+    def steering(self) -> "Steering":
+        """What changes the rate, or the speed, while requests are sent."""
+        from logreplay.replay.schedules.steering import Steering
+
+        unit, typed = ("rate", self.tps) if self.tps else ("speed", self.speed)
+        return Steering(unit, typed or 1.0, self.duration)
+
+    def schedule(self, request_rules: RequestRules, stream: "RequestStream", *, steered: bool = False) -> "Schedule":
+        """The schedule that was asked for; ``steered``: without the end that `steering` gives it.
 
         Raises:
             LogreplayError: the log's times are asked for, and it has none.
@@ -184,6 +193,7 @@ class Load:
         from logreplay.replay.schedules.arrivals import LogTimes, independent
         from logreplay.replay.schedules.follow import FollowSchedule
         from logreplay.replay.schedules.rates import Limited, Ramp, Steps
+        from logreplay.replay.schedules.repeated import Repeated
         from logreplay.replay.schedules.users import Users
 
         if self.vusers is not None:
@@ -193,9 +203,13 @@ class Load:
         if self.follow:
             schedule = FollowSchedule(_DELAY_S if self.delay is None else self.delay)
         elif self.speed is not None:
-            schedule = Limited(LogTimes(self.speed), seconds=self.duration)
+            schedule = LogTimes(self.speed) if steered else Limited(LogTimes(self.speed), seconds=self.duration)
         elif self.tps is not None:
-            schedule = arriving(self.arrivals or INDEPENDENT, stream, request_rules)(self.tps, self.duration, 0)
+            kind = self.arrivals or INDEPENDENT
+            scattered = steered and kind == INDEPENDENT and self.duration is not None
+            duration = None if steered and not scattered else self.duration
+            schedule = arriving(kind, stream, request_rules)(self.tps, duration, 0)
+            schedule = Repeated(schedule) if scattered else schedule
         else:
             profile = Ramp(*self.ramp, self.duration or 0) if self.ramp else Steps(self.steps or ())
             schedule = profile if self.arrivals == "even" else independent(profile, request_rules.seed + 1)

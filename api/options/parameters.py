@@ -127,6 +127,7 @@ class RunOptions(_CommonOptions, total=False):
     seed: int
     crash: bool
     cluster: "str | Client | None"
+    control: File | None
     junit: File | None
     history: File | None
     demo_target: bool

@@ -175,6 +175,8 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
     ("Live", (
         Option(_SENDING, "live", k.ADDRESS, "Serve a live page.  [default: a free port of this machine]",
                "[[HOST:]PORT]"),
+        Option("run", "control", k.PATH,
+               "With --tps or --speed: let logreplay control DIR change the load while it is sent.", "DIR"),
         Option(_SENDING, "metrics", k.ADDRESS, "Serve /metrics for Prometheus.", "[HOST:]PORT"),
         Option(_SENDING, "progress", choice("auto", "json", "none"), "On stderr: a line, JSON each second, or nothing.",
                default="auto", only="terminal"),

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from logreplay.replay.requests.plan import Plan
 from logreplay.replay.results.login_log import LoginLog
 from logreplay.replay.results.outcome import describe_course
 from logreplay.replay.results.result_log import InSteps, ResultLog, partial_path
-from logreplay.replay.results.verdict import SEE_FIRST
+from logreplay.replay.results.verdict import SEE_FIRST, steered
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.trace import Watch, describe_counts
 from logreplay.result_folder import place_for
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.stop_rules import StopRule
     from logreplay.replay.results.verdict import Finding
+    from logreplay.replay.schedules.steering import Steering
 
 
 def run_once(call: RunCall, listener: "CallListener") -> RunResult:
@@ -72,7 +73,8 @@ def run_once(call: RunCall, listener: "CallListener") -> RunResult:
         bind_target(call.request_rules, url)
         watch = Watch(call.crash, call.show, secrets=sender_rules.show_secrets)
         rule = stop_rule(call.stop_at, call.stop_asked or str)
-        return _OneRun(call, path, plan, url, watch, rule, Mailbox(listener)).replay()
+        steering = call.load.steering if call.telling.control else None
+        return _OneRun(call, path, plan, url, watch, rule, Mailbox(listener), steering).replay()
 
 
 def plan_of(
@@ -92,7 +94,7 @@ def plan_of(
         in_time=load.in_time,
         ahead=load.vusers is not None,
     )
-    return Plan(stream, load.schedule(call.request_rules, stream))
+    return Plan(stream, load.schedule(call.request_rules, stream, steered=call.telling.control is not None))
 
 
 def sources(
@@ -121,6 +123,7 @@ class _OneRun:
     watch: Watch
     rule: "StopRule"
     mailbox: Mailbox
+    steering: "Steering | None" = None
     logs: list[ResultLog] = field(default_factory=list)
 
     def replay(self) -> RunResult:
@@ -151,10 +154,11 @@ class _OneRun:
     async def _send(
         self, stop: asyncio.Event, audience: Any
     ) -> "tuple[Outcome, list[Finding], list[str], dict[str, Any]]":
-        call, schedule, path = self.call, self.plan.schedule, self.path
+        call, schedule, path, steering = self.call, self.plan.schedule, self.path, self.steering
         sender_rules, peak = call.sender_rules, call.load.peak
         endpoint = await unless_stopped(stop, sender_rules.endpoint(self.url))
-        ready = sender_rules.ready(endpoint, path, rate=peak, duration=schedule.duration)
+        duration = call.load.duration if steering else schedule.duration
+        ready = sender_rules.ready(endpoint, path, rate=peak, duration=duration)
         sender, findings = await unless_stopped(stop, ready)
         log = ResultLog(path, force=call.force, companion_files=companion_files, more=sender_rules.columns)
         self.logs.append(log)
@@ -167,14 +171,17 @@ class _OneRun:
             replayer(sender_rules, sender, results, self.watch, logins=logins, rate=peak, closed=closed) as engine,
             stopped_by(stop, engine),
         ):
-            audience.begin(Stage(rate=call.load.steady, planned=schedule.duration))
-            outcome = await engine.run(self.plan, watched(self.rule, engine, audience.see))
+            audience.begin(Stage(rate=call.load.steady, planned=duration))
+            with audience.may_call(engine.steer) if steering else nullcontext():
+                outcome = await engine.run(self.plan, watched(self.rule, engine, audience.see), steering=steering)
             audience.end(outcome)
         how = f"{sender_rules.sender} sender, workers {sender_rules.processes(peak)}, {sender_rules.limits}"
         course = [f"target {self.url}; {how}", describe_course(outcome)]
         course += [describe_counts(engine.counts)] if isinstance(engine, Engine) else []
-        counts = {"sessions": engine.sessions.as_dict()} if engine.sessions else {}
+        counts: dict[str, Any] = {"sessions": engine.sessions.as_dict()} if engine.sessions else {}
+        counts |= {"control": [change.as_dict() for change in steering.changes]} if steering else {}
         told, answers = outcome.health.findings, outcome.counters.completed * sender_rules.cookies
+        findings += steered(steering.changes) if steering else []
         findings += audience.findings + report_sessions(engine, answers=answers, told=told)
         return outcome, findings, course, counts
 

@@ -29,6 +29,7 @@ _HERE: Final[Mapping[str, Mapping[str, str]]] = {
     "source addresses": {"": "--local-address ADDR,…"},
     "no keep-alive": {"": "--no-keep-alive"},
     "HTTP/2": {"": "--http 2"},
+    "changes of the load by hand": dict.fromkeys(("sweep", "find", "duet"), "logreplay run --control DIR"),
 }
 """What to use for each meaning, by command; "" stands for the others."""
 FOREIGN: Final[Mapping[str, Mapping[str, str]]] = {
@@ -76,6 +77,7 @@ FOREIGN: Final[Mapping[str, Mapping[str, str]]] = {
     "--reps": {"the number of requests": "siege"},
     "--time": {"the duration": "siege"},
     "--threads": {"threads": "wrk"},
+    "--control": {"changes of the load by hand": "run"},
     "--for": {"the duration": "run"},
     "--tps": {"the rate": "run"},
     "--rate": {"the rate": "run"},

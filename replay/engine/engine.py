@@ -47,6 +47,8 @@ from logreplay.replay.results.self_monitor import ProcessLoad, SelfMonitor
 from logreplay.replay.results.verdict import ReadLate, RunEvidence, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.follow import delay_of
+from logreplay.replay.schedules.orders import Order
+from logreplay.replay.schedules.steering import Steering
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import BlockSender, Exchange, Sender, SenderCounts, Trace
 from logreplay.replay.sessions.client_sessions import LoginRow, SessionCounts
@@ -78,8 +80,21 @@ class Replayer(Protocol):
     def logins(self) -> Sequence[LoginRow]:
         """The logins of clients so far, in order of completion."""
 
-    async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
+    async def run(
+        self,
+        plan: Plan,
+        on_progress: Callable[[Progress], None] | None = None,
+        *,
+        steering: Steering | None = None,
+    ) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight."""
+
+    def steer(self, order: Order, by: str) -> str:
+        """Change the load of the running plan; return a sentence on it.
+
+        Raises:
+            ValueError: it cannot be changed so; says why.
+        """
 
     def stop(self, why: str = "stopped") -> None:
         """Send nothing more, and cancel the requests in flight."""
@@ -128,6 +143,7 @@ class Engine:
         self._first = 0
         self._run_clock = RunClock(clock)
         self._feed: Feed | None = None
+        self._steering: Steering | None = None
         self._expected: dict[int, int] = {}
         self._running = False
         self._fault: BaseException | None = None
@@ -181,12 +197,26 @@ class Engine:
         if self._feed:
             self._feed.stop()
 
+    def steer(self, order: Order, by: str) -> str:
+        """Change the load of the running plan; return a sentence on it.
+
+        Raises:
+            ValueError: it cannot be changed so; says why.
+        """
+        if self._steering is None or self._feed is None or self._feed.base is None:
+            raise ValueError("the run has not begun to send, or its load cannot be changed")
+        sentence = self._steering.ask(order, by, self._clock() - self._feed.base)
+        if self._steering.over:
+            self.cut()
+        return sentence
+
     async def run(
         self,
         plan: ScheduledRequests,
         on_progress: Callable[[Progress], None] | None = None,
         *,
         agree: Callable[[], Awaitable[Start]] | None = None,
+        steering: Steering | None = None,
     ) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
@@ -194,6 +224,7 @@ class Engine:
             plan: requests and schedule; its time begins when its first requests are read, on a whole second of the run.
             on_progress: called about once a second.
             agree: asked when the first requests are ready; says when the plan's time begins instead.
+            steering: changes the load while it is sent (`steer`); None: nobody does.
 
         Raises:
             LogreplayError: the log cannot be read, or the results cannot be written; rows recorded so far are on disk.
@@ -205,7 +236,7 @@ class Engine:
             raise RuntimeError("this engine runs a plan already: await that one first, or make a second engine")
         self._running = True
         try:
-            return await self._run(plan, on_progress, agree)
+            return await self._run(plan, on_progress, agree, steering)
         finally:
             self._running = False
 
@@ -214,6 +245,7 @@ class Engine:
         plan: ScheduledRequests,
         on_progress: Callable[[Progress], None] | None,
         agree: Callable[[], Awaitable[Start]] | None,
+        steering: Steering | None,
     ) -> Outcome:
         users = plan.schedule if isinstance(plan.schedule, Users) else None
         if users and not self._closed:
@@ -224,6 +256,11 @@ class Engine:
             raise LogreplayError(
                 "--vusers and a --hook that is marked as signing exclude each other: the due time of a user's "
                 "next request is unknown; give a rate with --tps, or remove the mark"
+            )
+        if steering and signer(plan):
+            raise LogreplayError(
+                "--control and a --hook that is marked as signing exclude each other: a request is signed just before "
+                "it is due, and a pause would send it later; remove the mark, or leave out --control"
             )
         reader = Prefetcher(
             plan,
@@ -242,7 +279,9 @@ class Engine:
             self._clock,
             begin=await self._agreed(reader, agree) if agree else None,
             think=thinking(users) if users else None,
+            steering=steering,
         )
+        self._steering = steering
         feed.stopped = bool(self._stopped)
         before = self._sender.counts.copy()
         watch = asyncio.create_task(self._watch(on_progress))
@@ -332,6 +371,8 @@ class Engine:
 
     async def _drain(self, feed: Feed, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule is over, if not cut; if stopped, cancel them."""
+        if self._steering:
+            duration = self._steering.length
         end = (feed.base or 0) + int((duration or 0) * 1e9)
         while self.in_flight or (self._clock() < end and not feed.stopped):
             if self._stopped:
@@ -384,6 +425,7 @@ class Engine:
             scheduled=self._sender.taken_up - self._first,
             in_flight=self.in_flight,
             counters=self._recorder.counters.copy(),
+            level=self._steering.level(self._clock() - base) if self._steering and base is not None else None,
         )
 
     async def _take_counters(self) -> tuple[Counters, WriteLag]:
@@ -416,12 +458,13 @@ class Engine:
         backlog: int,
     ) -> Outcome:
         now, counts, next_seq = self._clock(), self._sender.counts, self._sender.taken_up
+        duration = self._steering.length if self._steering else plan.schedule.duration
         base = now if feed.base is None else feed.base
         evidence = RunEvidence(
             offered=plan.schedule.rate,
             scheduled=next_seq - first,
             counters=counters,
-            duration=None if feed.stopped else plan.schedule.duration,
+            duration=None if feed.stopped else duration,
             seconds=(taken_up - base) / 1e9,
             limited=counts.limited - before.limited,
             queued=counts.queued - before.queued,
@@ -442,7 +485,7 @@ class Engine:
             started=self._run_clock.utc(base),
             ended=self._run_clock.utc(now),
             began=self._run_clock.seconds(base),
-            seconds=max(evidence.seconds, 0 if feed.stopped else plan.schedule.duration or 0),
+            seconds=max(evidence.seconds, 0 if feed.stopped else duration or 0),
             health=judge(evidence),
             evidence=evidence,
             backlog=backlog,

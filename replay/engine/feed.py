@@ -1,17 +1,19 @@
 """Hands the chunks of one plan to the recorder, and to the sender as soon as that has room."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from logreplay.replay.clock import Clock
-from logreplay.replay.engine.prefetch import EndOfPlan, Opening, Prefetcher
+from logreplay.replay.engine.prefetch import EndOfPlan, Opening, Prefetcher, ReadyChunk
 from logreplay.replay.engine.recorder import InFlightChunk
 from logreplay.replay.engine.run_clock import RunClock
 from logreplay.replay.requests.plan import ScheduledRequests
 from logreplay.replay.schedules.rates import Instants
+from logreplay.replay.schedules.steering import AHEAD_NS, Steering
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import BlockSender
 
@@ -19,6 +21,10 @@ _LATE_NS: Final = 5_000_000
 """Requests that were read so late after they were due count as read late."""
 _NOT_READY_S: Final = 0.001
 """How soon to look again for a chunk that is not ready."""
+
+_NOTHING: Final = np.zeros(0, np.int64)
+_STEERED_S: Final = AHEAD_NS / 2e9
+"""How often requests of a load that may be changed are handed on."""
 
 ThinkTimes = Callable[[pl.DataFrame], tuple[pl.DataFrame, Sequence[float]]]
 
@@ -40,6 +46,7 @@ class Feed:
         clock: nanoseconds.
         begin: the instant at which the plan begins instead, as agreed with other processes.
         think: gives users their think times.
+        steering: changes the load while it is sent; None: nobody does.
     """
 
     def __init__(
@@ -53,12 +60,14 @@ class Feed:
         *,
         begin: int | None,
         think: ThinkTimes | None,
+        steering: Steering | None = None,
     ) -> None:
         self.base: int | None = None
         self.stopped = False
         self.read_late, self.read_late_ns = 0, 0
         self._plan, self._reader, self._sender, self._announce = plan, reader, sender, announce
         self._run_clock, self._clock, self._begin, self._think = run_clock, clock, begin, think
+        self._steering = steering
 
     async def run(self) -> None:
         """Push everything; return when the last request was started or given up.
@@ -69,6 +78,8 @@ class Feed:
         first, starved = self._sender.taken_up, False
         try:
             while not self.stopped:
+                if self._over():
+                    return await self._sender.finish()
                 item = self._reader.poll()
                 if item is None:
                     starved = True
@@ -82,15 +93,16 @@ class Feed:
                 base = self._begun(item.lead if isinstance(item, Opening) else 0)
                 if isinstance(item, Opening):
                     continue
-                due = item.chunk.due + base
-                if starved:
-                    starved = False
-                    self._note_late(due)
-                frame, think = self._think(item.chunk.frame) if self._think else (item.chunk.frame, ())
-                self._announce(InFlightChunk(first, frame, due, self._plan.step, self._plan.schedule.rate))
-                if not await self._sender.push(first, due, item.requests, think):
-                    return
-                first += len(due)
+                late, starved = starved, False
+                async for chunk, requests in self._placed(item, first, base):
+                    if late:
+                        late = False
+                        self._note_late(chunk.due)
+                    chunk.frame, think = self._think(chunk.frame) if self._think else (chunk.frame, ())
+                    self._announce(chunk)
+                    if not await self._sender.push(first, chunk.due, requests, think):
+                        return
+                    first += len(chunk.due)
         finally:
             self._sender.cut()
 
@@ -108,6 +120,32 @@ class Feed:
             schedule = self._plan.schedule
             self._sender.begin(self.base, schedule if isinstance(schedule, Users) else None)
         return self.base
+
+    def _over(self) -> bool:
+        """Whether the time of a load that may be changed is over: also where no request is ready."""
+        if self._steering and self.base is not None:
+            for _ in self._steering.place(_NOTHING, self._clock() - self.base):
+                pass
+        return self._steering is not None and self._steering.over
+
+    async def _placed(self, item: ReadyChunk, first: int, base: int) -> AsyncIterator[tuple[InFlightChunk, Any]]:
+        """Yield the requests of a chunk with their instants; where these may change, shortly before they are due."""
+        if self._steering is None:
+            schedule = self._plan.schedule
+            chunk = InFlightChunk(first, item.chunk.frame, item.chunk.due + base, self._plan.step, schedule.rate)
+            yield chunk, item.requests
+            return
+        at, due = 0, item.chunk.due
+        while at < len(due) and not (self.stopped or self._steering.over):
+            for placed in self._steering.place(due[at:], self._clock() - base + AHEAD_NS):
+                end = at + len(placed.due)
+                yield (
+                    InFlightChunk(first + at, item.chunk.frame[at:end], placed.due + base, placed.step, placed.offered),
+                    item.requests[at:end],
+                )
+                at = end
+            if at < len(due):
+                await asyncio.sleep(_STEERED_S)
 
     def _note_late(self, due: Instants) -> None:
         """Count requests for which the sender waited until after they were due."""

@@ -45,8 +45,8 @@ def is_this_machine(host: str | None, names: frozenset[str]) -> bool:
     return True
 
 
-def may_stop(headers: Mapping[str, str], token: str) -> bool:
-    """Whether a request may stop the run: it has the token, and comes from the live page or from no page at all."""
+def may_change(headers: Mapping[str, str], token: str) -> bool:
+    """Whether a request may change or stop a run: it has the token, and comes from the live page or from no page."""
     origin, host = headers.get("Origin"), headers.get("Host")
     if origin is not None and re.sub(r"^https?://", "", origin) != host:
         return False

@@ -1,10 +1,10 @@
-"""Serves the live page and the metrics of a run over HTTP: one page, server-sent events, one button.
+"""Serves the live page and the metrics of a run over HTTP: one page, server-sent events, some buttons.
 
-Access. Everyone who reaches the port may look; only holders of the token, which is printed with the address, may stop
-the run. The user's browser may have a hostile page open: a request must name this machine by an address or name of its
-own (against DNS rebinding), a POST must come from the live page, and needs the token in a header, which no form can
-send. All figures and texts reach the page as JSON and are inserted as text; its content security policy admits no
-script but its own.
+Access. Everyone who reaches the port may look; only holders of the token, which is printed with the address, may
+change the load or stop the run. The user's browser may have a hostile page open: a request must name this machine by an
+address or name of its own (against DNS rebinding), a POST must come from the live page, and needs the token in a
+header, which no form can send. All figures and texts reach the page as JSON and are inserted as text; its content
+security policy admits no script but its own.
 """
 
 import asyncio
@@ -20,8 +20,9 @@ from typing import Final
 
 from aiohttp import web
 
-from logreplay.replay.monitor.access import is_this_machine, may_stop
+from logreplay.replay.monitor.access import is_this_machine, may_change
 from logreplay.replay.monitor.snapshot import Snapshot
+from logreplay.replay.schedules.orders import Order, parse_order
 
 _TRACED: Final = 600
 _GUESTS: Final = 50
@@ -107,8 +108,13 @@ def _event(name: str, value: object) -> str:
     return f"event: {name}\ndata: {json.dumps(value)}\n\n"
 
 
-def page_app(stand: PageState, token: str, stop: Callable[[str], object]) -> web.Application:
-    """The page, its events, and its button."""
+def page_app(
+    stand: PageState,
+    token: str,
+    stop: Callable[[str], object],
+    give: Callable[[Order, str], Awaitable[tuple[bool, str]]],
+) -> web.Application:
+    """The page, its events, and its buttons: ``stop``, and ``give`` for the orders of those that change the load."""
     page = files("logreplay.replay.monitor").joinpath("live_page.html").read_text(encoding="utf-8")
     headers = {"Content-Security-Policy": content_policy(page)}
 
@@ -132,16 +138,29 @@ def page_app(stand: PageState, token: str, stop: Callable[[str], object]) -> web
         return web.json_response(stand.now.as_dict())
 
     async def stop_run(request: web.Request) -> web.StreamResponse:
-        if not may_stop(request.headers, token):
-            raise web.HTTPForbidden(text="stopping needs the token, from the address that was printed")
+        check(request)
         stop(request.remote or "")
         return web.Response(text="stopping")
+
+    async def change_load(request: web.Request) -> web.StreamResponse:
+        check(request)
+        try:
+            order = parse_order(await request.text())
+        except ValueError as error:
+            raise web.HTTPBadRequest(text=str(error)) from None
+        done, text = await give(order, f"live page, {request.remote}")
+        return web.Response(text=text, status=200 if done else 409)
+
+    def check(request: web.Request) -> None:
+        if not may_change(request.headers, token):
+            raise web.HTTPForbidden(text="this needs the token, from the address that was printed")
 
     app = _guarded()
     app.router.add_get("/", show_page)
     app.router.add_get("/events", show_events)
     app.router.add_get("/snapshot.json", show_snapshot)
     app.router.add_post("/stop", stop_run)
+    app.router.add_post("/control", change_load)
     return app
 
 

@@ -1,9 +1,9 @@
 """Runs a process beside the replay that serves the live page and the metrics, and reads the probes.
 
 Theory of operation. The process that sends does none of this: a page, a scrape or a slow probe must not delay a
-request. Down go the configuration and, once a second, snapshots, written by a thread of their own; up come readings
-and the wish to stop. The sidecar (`logreplay.replay.monitor.sidecar_main`) ends when its connection is closed, so also
-when the replay is killed. If it dies, or does not keep up, the run goes on without it.
+request. Down go the configuration and, once a second, snapshots, written by a thread of their own; up come readings,
+orders to change the load, and the wish to stop. The sidecar (`logreplay.replay.monitor.sidecar_main`) ends when its
+connection is closed, so also when the replay is killed. If it dies, or does not keep up, the run goes on without it.
 """
 
 import pickle
@@ -14,7 +14,9 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Final
 
 from logreplay.core.errors import LogreplayError
@@ -22,6 +24,7 @@ from logreplay.replay.child_process import start_child
 from logreplay.replay.monitor.access import Address
 from logreplay.replay.monitor.probes import Probe, ProbeReading
 from logreplay.replay.monitor.snapshot import Snapshot
+from logreplay.replay.schedules.orders import Order
 
 _BACKLOG: Final = 120
 _OPENING_S: Final = 30.0
@@ -35,16 +38,18 @@ class SidecarConfig:
     Attributes:
         live, metrics: where to serve the page and the metrics; None: not at all.
         probes: what to read once a second.
-        token: with it, the run may be stopped from the page.
+        control: the folder of the socket for orders; None: the load is not changed.
+        token: with it, the run may be stopped, and its load changed, from the page.
     """
 
     live: Address | None = None
     metrics: Address | None = None
     probes: tuple[Probe, ...] = ()
+    control: Path | None = None
     token: str = field(default_factory=secrets.token_urlsafe)
 
     def __bool__(self) -> bool:
-        return bool(self.live or self.metrics or self.probes)
+        return bool(self.live or self.metrics or self.probes or self.control)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +67,52 @@ class StopAsked:
     who: str
 
 
+@dataclass(frozen=True, slots=True)
+class OrderAsked:
+    """Up: ``who`` asks for a change of the load."""
+
+    number: int
+    order: Order
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrderAnswered:
+    """Down: what became of the order of this number, in a sentence."""
+
+    number: int
+    done: bool
+    text: str
+
+
+Answer = Callable[[bool, str], object]
+"""Takes whether an order was carried out, and a sentence on it."""
+
+
+def _unheard(_: OrderAsked, answer: Answer) -> None:
+    answer(False, "the load of this run cannot be changed")
+
+
 class Sidecar:
     """The replay's end of the connection.
 
     Args:
         config: what to serve and read.
         hear: called with each `ProbeReading` and `StopAsked`, in a thread of its own.
+        obey: called there with each `OrderAsked`, and what takes its answer.
 
     Raises:
         LogreplayError: it cannot serve at these addresses.
     """
 
-    def __init__(self, config: SidecarConfig, hear: Callable[[ProbeReading | StopAsked], object]) -> None:
-        self._hear = hear
-        self._down: queue.Queue[Snapshot | None] = queue.Queue(_BACKLOG)
+    def __init__(
+        self,
+        config: SidecarConfig,
+        hear: Callable[[ProbeReading | StopAsked], object],
+        obey: Callable[[OrderAsked, Answer], object] = _unheard,
+    ) -> None:
+        self._hear, self._obey = hear, obey
+        self._down: queue.Queue[Snapshot | OrderAnswered | None] = queue.Queue(_BACKLOG)
         self._threads: list[threading.Thread] = []
         self._process, self._connection = start_child("logreplay.replay.monitor.sidecar_main")
         try:
@@ -95,8 +132,8 @@ class Sidecar:
         for thread in self._threads:
             thread.start()
 
-    def show(self, snapshot: Snapshot) -> None:
-        """Show this from now on. Does not wait: drops the snapshot if the queue is full."""
+    def show(self, snapshot: Snapshot | OrderAnswered) -> None:
+        """Show this from now on. Does not wait: drops it if the queue is full."""
         with suppress(queue.Full):
             self._down.put_nowait(snapshot)
 
@@ -111,13 +148,19 @@ class Sidecar:
 
     def _write(self) -> None:
         with suppress(OSError, ValueError):
-            while snapshot := self._down.get():
-                self._connection.send(snapshot)
+            while message := self._down.get():
+                self._connection.send(message)
             self._connection.send(None)
 
     def _listen(self) -> None:
-        while isinstance(message := take(self._connection), ProbeReading | StopAsked):
-            self._hear(message)
+        while isinstance(message := take(self._connection), ProbeReading | StopAsked | OrderAsked):
+            if isinstance(message, OrderAsked):
+                self._obey(message, partial(self._answer, message.number))
+            else:
+                self._hear(message)
+
+    def _answer(self, number: int, done: bool, text: str) -> None:
+        self.show(OrderAnswered(number, done, text))
 
     def _kill(self) -> None:
         """End the process, if it has not ended; what it said is heard by then."""

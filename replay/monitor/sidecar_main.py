@@ -3,8 +3,10 @@
 import asyncio
 import os
 import threading
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -12,27 +14,65 @@ from aiohttp import web
 
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.child_process import connection_to_parent
+from logreplay.replay.monitor.control_socket import control_socket
 from logreplay.replay.monitor.live_page import PageState, metrics_app, page_app
 from logreplay.replay.monitor.probes import keep_reading
-from logreplay.replay.monitor.sidecar import Opened, SidecarConfig, StopAsked, take
+from logreplay.replay.monitor.sidecar import Opened, OrderAnswered, OrderAsked, SidecarConfig, StopAsked, take
 from logreplay.replay.monitor.snapshot import Snapshot
+from logreplay.replay.schedules.orders import Order
 from logreplay.replay.servers.server_process import listening
 
 _LESS_URGENT = 10
+_ANSWER_S = 3.0
+
+
+class _Orders:
+    """Passes orders up, and waits for their answers."""
+
+    def __init__(self, tell: Callable[[object], object]) -> None:
+        self._tell, self._numbers = tell, count()
+        self._waiting: dict[int, asyncio.Future[tuple[bool, str]]] = {}
+
+    async def give(self, order: Order, who: str) -> tuple[bool, str]:
+        """Return what became of an order."""
+        number = next(self._numbers)
+        answer: asyncio.Future[tuple[bool, str]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        try:
+            self._tell(OrderAsked(number, order, who))
+            return await asyncio.wait_for(answer, _ANSWER_S)
+        except (TimeoutError, OSError):
+            return False, "the run does not answer: it is ending, or the machine is busy"
+        finally:
+            del self._waiting[number]
+
+    def take(self, answer: OrderAnswered) -> None:
+        """Hand an answer to who waits for it."""
+        waiting = self._waiting.get(answer.number)
+        if waiting and not waiting.done():
+            waiting.set_result((answer.done, answer.text))
 
 
 async def _serve(config: SidecarConfig, replay: "Connection[Any, Any]") -> None:
     """Serve and read until the connection is closed."""
     state, over, loop, tell = PageState(), asyncio.Event(), asyncio.get_running_loop(), replay.send
 
+    orders = _Orders(tell)
+
+    def hear(message: Snapshot | OrderAnswered) -> None:
+        if isinstance(message, OrderAnswered):
+            orders.take(message)
+        else:
+            state.show(message)
+
     def show_snapshots() -> None:
-        while isinstance(snapshot := take(replay), Snapshot):
-            loop.call_soon_threadsafe(state.show, snapshot)
+        while isinstance(message := take(replay), Snapshot | OrderAnswered):
+            loop.call_soon_threadsafe(hear, message)
         loop.call_soon_threadsafe(over.set)
 
     async with AsyncExitStack() as stack:
         urls = []
-        page = partial(page_app, state, config.token, lambda who: tell(StopAsked(who)))
+        page = partial(page_app, state, config.token, lambda who: tell(StopAsked(who)), orders.give)
         metrics = partial(metrics_app, state)
         for option, at, app in (("--live", config.live, page), ("--metrics", config.metrics, metrics)):
             if not at:
@@ -44,6 +84,12 @@ async def _serve(config: SidecarConfig, replay: "Connection[Any, Any]") -> None:
             except OSError as error:
                 why = os.strerror(error.errno) if error.errno else str(error)
                 tell(LogreplayError(f"{option}: cannot serve at {at.host}:{at.port}: {why}; choose another port"))
+                return
+        if config.control:
+            try:
+                await stack.enter_async_context(control_socket(config.control, orders.give))
+            except LogreplayError as error:
+                tell(error)
                 return
         tell(Opened(*urls))
         threading.Thread(target=show_snapshots, daemon=True).start()

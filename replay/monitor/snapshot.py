@@ -6,6 +6,8 @@ Values only; `logreplay.replay.monitor.snapshot_builder` makes them. No heavy li
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from logreplay.replay.schedules.orders import Level
+
 BOUNDS: Final = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 )  # fmt: skip
@@ -112,6 +114,7 @@ class Snapshot:
         curve: the stages that ended, and the one that runs, in their order.
         notes: on stages that ended, the last ones.
         watch: figures of the probes, by name; None where the last reading failed.
+        load: the load that a person may change while it is sent; None: nobody may.
         over: the run has ended.
     """
 
@@ -132,6 +135,7 @@ class Snapshot:
     curve: tuple[TimePoint, ...] = ()
     notes: tuple[str, ...] = ()
     watch: dict[str, float | None] = field(default_factory=dict)
+    load: Level | None = None
     over: bool = False
 
     def as_dict(self) -> dict[str, Any]:

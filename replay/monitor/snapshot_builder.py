@@ -48,6 +48,8 @@ class SnapshotBuilder:
         before = self._seen if self._seen and self._seen.elapsed < now.elapsed else Progress(0.0, 0, 0)
         past, seconds = before.counters, now.elapsed - before.elapsed or 1.0
         stage, counters, self._seen = self.last.stage, now.counters, now
+        if now.level and now.level.unit == "rate":
+            stage = replace(stage, rate=0.0 if now.level.paused else now.level.value)
         if self._began is None:
             self._began = at - now.elapsed
         taken_up = (now.scheduled - before.scheduled) / seconds
@@ -55,6 +57,7 @@ class SnapshotBuilder:
         so_far = _times(counters.response)
         self.last = replace(
             self.last,
+            stage=stage,
             at=at,
             second=round(at - self._began, 3),
             elapsed=round(now.elapsed, 3),
@@ -67,6 +70,7 @@ class SnapshotBuilder:
             lag=_times(counters.lag - past.lag),
             so_far=so_far,
             in_flight=now.in_flight,
+            load=now.level,
             totals=self._totals(now.started),
             verdict=verdict,
             findings=findings,

@@ -6,6 +6,7 @@ from datetime import datetime
 from logreplay.core.plural import number_of
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.verdict import Judgement, RunEvidence
+from logreplay.replay.schedules.orders import Level
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +18,14 @@ class Progress:
         scheduled: requests of this plan that were due by now and taken up: ``sent + dropped``.
         in_flight: requests in flight now.
         counters: of requests that have ended; a copy that does not change.
+        level: the load, where it may be changed while it is sent.
     """
 
     elapsed: float
     scheduled: int
     in_flight: int
     counters: Counters = field(default_factory=Counters)
+    level: Level | None = None
 
     @property
     def sent(self) -> int:

@@ -17,6 +17,7 @@ from logreplay.core.validity import deepest, percentile
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.write_lag import WriteLag
+from logreplay.replay.schedules.steering import LoadChange
 
 SENT_ENOUGH: Final = 0.98
 """Smallest share of the schedule that a valid run sent in its time."""
@@ -34,6 +35,7 @@ FAILING: Final = 0.5
 """Share of requests without a usable response above which the run measured only failures."""
 _BUSY: Final = 0.8
 _STOOD_STILL_S: Final = 0.5
+_CHANGES_TOLD: Final = 8
 _WRITTEN_LATE_S: Final = 3.0
 """Rows are on disk within about a second, on a busy machine within two."""
 
@@ -408,6 +410,21 @@ def held_back_in_steps(steps: Sequence[Waits]) -> list[Finding]:
             replace(finding, text=f"{at}{finding.text}") for finding in held_back(*having) if finding.code == code
         ]
     return findings
+
+
+def steered(changes: Sequence[LoadChange]) -> list[Finding]:
+    """The finding on changes that were made by hand."""
+    if not changes:
+        return []
+    told = [
+        f"{'the end' if change.order == 'end' else change.after} from second {change.at:.10g}" for change in changes
+    ]
+    more = f", and {len(told) - _CHANGES_TOLD} more" if len(told) > _CHANGES_TOLD else ""
+    text = (
+        f"the load was changed {number_of(len(told), 'time')} by hand (--control): {changes[0].before}, then "
+        f"{', '.join(told[:_CHANGES_TOLD])}{more}; each load is a step of the result log"
+    )
+    return [Finding("control", Severity.NOTE, text)]
 
 
 def _queued_for(parts: Sequence[Waits]) -> str:

@@ -31,6 +31,8 @@ from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import Results, utc
+from logreplay.replay.schedules.orders import Order
+from logreplay.replay.schedules.steering import Steering
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.trace import Watch
@@ -231,7 +233,17 @@ class Coordinator:
             self._ended_early = monotonic()
             self._tell_all(CutPlan())
 
-    async def run(self, plan: Plan, on_progress: Callable[[Progress], None] | None = None) -> Outcome:
+    def steer(self, order: Order, by: str) -> str:
+        """Refuse to change the load."""
+        raise ValueError("several processes send, and only one changes its rate")
+
+    async def run(
+        self,
+        plan: Plan,
+        on_progress: Callable[[Progress], None] | None = None,
+        *,
+        steering: Steering | None = None,
+    ) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight.
 
         Args:

@@ -118,6 +118,7 @@ _TELLING: Final[Factors] = {
     "progress": _option("progress", auto="auto", json="json", none="none"),
     "watch": _option("watch", command="'one=!echo 1'", most="'one:2=!echo 1'", process="pid:1"),
 }
+_CONTROL: Final[Factors] = {"control": _option("control", folder="load")}
 _FOLDER: Final[Factors] = {
     "output": {"-": "-o out", "named": ""},
     "force": {"-": "", "new": "--force", "old": "--force", "exists": ""},
@@ -270,7 +271,15 @@ _SENT_TO: Final[Factors] = {
 }
 
 COMMANDS: Final[Mapping[str, Factors]] = {
-    "run": {**_RUN, **_TELLING, **_SHAPING, **_SENDING, **_SENT_TO, "signal": {**_SENT_TO["signal"], "KILL": ""}},
+    "run": {
+        **_RUN,
+        **_CONTROL,
+        **_TELLING,
+        **_SHAPING,
+        **_SENDING,
+        **_SENT_TO,
+        "signal": {**_SENT_TO["signal"], "KILL": ""},
+    },
     "sweep": {**_SWEEP, **_TELLING, **_SHAPING, **_SENDING, **_SENT_TO},
     "find": {**_FIND, **_TELLING, **_SHAPING, **_SENDING, **_SENT_TO},
     "duet": {**_DUET, **_TELLING, **_SHAPING, **_SENDING, **_SENT_TO, "target": dict.fromkeys(_TARGETS, "{url}")},
@@ -409,6 +418,9 @@ def _rules(command: str) -> list[Rule]:
     return [
         *paced,
         rule("--auth", "--vusers", auth="aws", pacing="vusers"),
+        rule("--auth", "--control", auth="aws", control="folder"),
+        rule("--control", "--workers", control="folder", workers="2"),
+        rule("--control", "--cluster", control="folder", workers="cluster/one of a cluster"),
         rule(why="only a normalized CSV has pauses", think="log", input="!access.csv/access.csv.zst/access.parquet"),
         rule("--follow", "--dry-run", **{"pacing": "follow", "dry-run": "yes"}),
         rule("--follow", target="builtin", pacing="follow"),

@@ -19,10 +19,10 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_keys_are_those_of_the_command_line() -> None:
     for command, parameters in configurable(cli).items():
-        arguments = {"more", "templates", "words"} | ({"results"} if command in ("plot", "seconds") else set())
+        arguments = {"more", "templates", "words", "place"} | ({"results"} if command in ("plot", "seconds") else set())
         assert _keys(command).keys() == parameters.keys() - arguments, command
     # of commands without settings, too
-    elsewhere = {"templates", "more", "words", "shell", "command", "check", "no-check"}
+    elsewhere = {"templates", "more", "words", "shell", "command", "check", "no-check", "place"}
     assert _shared().keys() - elsewhere == shared(cli).keys() - elsewhere
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from logreplay.replay.monitor.access import Address, is_this_machine, may_stop, parse_address
+from logreplay.replay.monitor.access import Address, is_this_machine, may_change, parse_address
 
 NAMES = frozenset({"localhost", "loadbox", "loadbox.example.org"})
 
@@ -50,4 +50,4 @@ def test_a_foreign_name_is_not_answered_wherever_it_points(host: str | None) -> 
     ],
 )
 def test_stopping_needs_the_token_and_no_foreign_page(headers: dict[str, str], allowed: bool) -> None:
-    assert may_stop(headers, "t") is allowed
+    assert may_change(headers, "t") is allowed

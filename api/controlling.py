@@ -1,0 +1,30 @@
+"""`control`: changes the load of a run, of this process or another one of the same user."""
+
+from os import PathLike
+from pathlib import Path
+
+from logreplay.core.errors import UsageError
+from logreplay.options.keywords import value_of
+from logreplay.options.kinds import PATH, TEXT
+
+
+def control(place: str | PathLike[str], order: str) -> str:
+    """Change the load of a run that has the parameter ``control``; return a sentence on the change.
+
+    Args:
+        place: the folder that the run named.
+        order: ``"raise 20%"``, ``"lower 20%"``, ``"rate 150"``, ``"speed 2"``, ``"pause"``, ``"continue"``, ``"end"``.
+
+    Raises:
+        UsageError: the order is none of these.
+        LogreplayError: no run is controlled there, or it refuses the order.
+    """
+    from logreplay.replay.monitor.control_socket import give_order
+    from logreplay.replay.schedules.orders import parse_order
+
+    where: Path = value_of("place", PATH, place)
+    try:
+        asked = parse_order(value_of("order", TEXT, order))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return give_order(where, asked)

@@ -1,0 +1,197 @@
+"""A unix socket by which the owner of a run changes its load: an order in a line, an answer in a line.
+
+The socket lies in a folder that its owner alone may enter, and who connects must be that user. Whatever a client
+sends, it costs the run nothing: the process beside the replay reads it, a line is short, a client has a few seconds,
+few are served at once, and only an order that could be read is passed on.
+"""
+
+import asyncio
+import json
+import os
+import socket
+import stat
+import struct
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from logreplay.core.errors import LogreplayError
+from logreplay.replay.schedules.orders import Order, parse_order
+
+SOCKET: Final = "control.sock"
+_LONGEST: Final = 200
+"""Bytes of an order."""
+_GUESTS: Final = 8
+_PATIENCE_S: Final = 5.0
+_APART_S: Final = 0.02
+"""Shortest time between two orders."""
+_LONGEST_PATH: Final = 100
+"""Bytes: the address of a unix socket has 104 on macOS, 108 on Linux."""
+
+Pass = Callable[[Order, str], Awaitable["tuple[bool, str]"]]
+"""Passes an order to the run, and who gave it; returns whether it was carried out, and a sentence."""
+
+
+@asynccontextmanager
+async def control_socket(folder: Path, give: Pass) -> AsyncIterator[None]:
+    """Serve orders at ``control.sock`` in a folder until the block ends; a folder that was made here is removed then.
+
+    Raises:
+        LogreplayError: the folder or the socket cannot be made, others may enter the folder, or another run has it.
+    """
+    with _listener(folder) as listener:
+        async with await asyncio.start_unix_server(_Desk(give).serve, sock=listener, limit=_LONGEST):
+            yield
+
+
+class _Desk:
+    """Takes the orders, one after the other."""
+
+    def __init__(self, give: Pass) -> None:
+        self._give, self._turn, self._served = give, asyncio.Lock(), 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one client: a line, an answer, the end."""
+        self._served += 1
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                done, text = await self._answer(reader, writer)
+                writer.write(json.dumps({"done": done, "text": text}).encode() + b"\n")
+                await writer.drain()
+        except (OSError, TimeoutError):
+            pass  # it went away, or was too slow
+        finally:
+            self._served -= 1
+            writer.transport.abort()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[bool, str]:
+        who = _peer(writer.get_extra_info("socket"))
+        if who is None:
+            return False, "only the user who runs logreplay may change its load"
+        if self._served > _GUESTS:
+            return False, f"{_GUESTS} others are being served; try again"
+        try:
+            order = parse_order((await reader.readuntil()).decode(errors="replace"))
+        except asyncio.LimitOverrunError:
+            return False, f"an order has at most {_LONGEST} bytes, and ends with a line feed"
+        except asyncio.IncompleteReadError:
+            return False, "the order did not end with a line feed"
+        except ValueError as error:
+            return False, str(error)
+        async with self._turn:
+            answer = await self._give(order, who)
+            await asyncio.sleep(_APART_S)
+        return answer
+
+
+def _peer(connection: Any) -> str | None:
+    """Who is at the other end, in words; None: a user who may not give orders."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return "control"  # the folder admits its owner alone
+    pid, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return f"control, process {pid}" if uid in (0, os.geteuid()) else None
+
+
+@contextmanager
+def _listener(folder: Path) -> Iterator[socket.socket]:
+    """The socket in its folder; at the end of the block it is removed, and the folder if it was made here."""
+    made = _own_folder(folder)
+    path = folder / SOCKET
+    try:
+        _remove_stale(path)
+        with _addressed(path) as address, socket.socket(socket.AF_UNIX) as listener:
+            try:
+                listener.bind(address)
+            except OSError as error:
+                raise LogreplayError(f"--control {folder}: {path.name}: {error.strerror or error}") from None
+            try:
+                os.chmod(path, 0o600)
+                yield listener
+            finally:
+                path.unlink(missing_ok=True)
+    finally:
+        if made:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _own_folder(folder: Path) -> bool:
+    """Make a folder for its owner alone, or check that it is one; return whether it was made."""
+    try:
+        folder.mkdir(mode=0o700)
+        return True
+    except FileExistsError:
+        status = folder.lstat()
+    except OSError as error:
+        raise LogreplayError(f"--control {folder}: cannot be made: {error.strerror}") from None
+    if not stat.S_ISDIR(status.st_mode):
+        raise LogreplayError(f"--control {folder}: is not a folder; name one that does not exist")
+    if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        raise LogreplayError(
+            f"--control {folder}: others may enter this folder (mode {stat.S_IMODE(status.st_mode):04o}), and would be "
+            "able to change the load; name a folder that does not exist"
+        )
+    return False
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove the socket of a run that was killed."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(status.st_mode):
+        raise LogreplayError(f"--control {path.parent}: {path.name} in it is not a socket; name another folder")
+    with _addressed(path) as address, socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(address)
+        except OSError:
+            path.unlink(missing_ok=True)
+            return
+    raise LogreplayError(f"--control {path.parent}: another run is controlled here; name another folder")
+
+
+@contextmanager
+def _addressed(path: Path) -> Iterator[str]:
+    """An address of a socket that is short enough however long its path is."""
+    if sys.platform != "linux" or len(os.fsencode(path)) <= _LONGEST_PATH:
+        yield str(path)
+        return
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
+def give_order(place: Path, order: Order) -> str:
+    """Give an order to a run; return the sentence that it answers.
+
+    Args:
+        place: the folder of its socket, or the socket.
+        order: to give.
+
+    Raises:
+        LogreplayError: there is no run, or it refuses the order; says why.
+    """
+    path = place / SOCKET if place.is_dir() else place
+    try:
+        with _addressed(path) as address, socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(2 * _PATIENCE_S)
+            connection.connect(address)
+            connection.sendall(f"{order.text}\n".encode())
+            with connection.makefile("rb") as answers:
+                answer = json.loads(answers.readline() or b'{"done": false, "text": "the run ended"}')
+    except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
+        raise LogreplayError(f"{place}: no run is controlled here; start one with run --control {place}") from None
+    except PermissionError:
+        raise LogreplayError(f"{place}: only the user who runs logreplay may change its load") from None
+    except TimeoutError:
+        raise LogreplayError(f"{place}: the run does not answer; is it suspended?") from None
+    except (OSError, ValueError) as error:
+        raise LogreplayError(f"{place}: {error}") from None
+    if not answer["done"]:
+        raise LogreplayError(answer["text"])
+    return str(answer["text"])

@@ -1,0 +1,152 @@
+"""A load that is changed while it is sent, as tables: no clock, no socket."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logreplay.replay.schedules.arrivals import Poisson
+from logreplay.replay.schedules.orders import parse_order
+from logreplay.replay.schedules.rates import Constant, Schedule
+from logreplay.replay.schedules.repeated import Repeated
+from logreplay.replay.schedules.steering import AHEAD_NS, SECOND, Steering
+
+TICK = SECOND // 20
+
+
+def sent(
+    schedule: Schedule, steering: Steering, orders: dict[float, str], *, seconds: float = 1e9, most: int = 10_000
+) -> list[tuple[float, int, float]]:
+    """The instants in s, steps and offered rates of requests: the orders are given at these seconds."""
+    due = schedule.pacer()(np.zeros(most, np.int64))
+    left = {round(at * SECOND): text for at, text in orders.items()}
+    placed: list[tuple[float, int, float]] = []
+    now = at = 0
+    while at < len(due) and not steering.over and now < seconds * SECOND:
+        for when in sorted(each for each in left if each <= now):
+            steering.ask(parse_order(left.pop(when)), "test", now)
+        for part in steering.place(due[at:], now + AHEAD_NS):
+            at += len(part.due)
+            placed += [(instant / SECOND, part.step, part.offered) for instant in part.due.tolist()]
+        now += TICK
+    return placed
+
+
+def test_a_load_that_nobody_changes_is_that_of_its_schedule() -> None:
+    schedule = Repeated(Poisson(Constant(100, 10), seed=3))
+    due = schedule.pacer()(np.zeros(2000, np.int64)).tolist()
+    placed = sent(schedule, Steering("rate", 100, 10), {}, most=2000)
+    assert [round(at * SECOND) for at, _, _ in placed] == [each for each in due if each < 10 * SECOND]
+    assert {(step, offered) for _, step, offered in placed} == {(0, 100.0)}
+
+
+def test_each_rate_is_sent_exactly_from_a_whole_second_on_and_is_a_step() -> None:
+    orders = {1.3: "raise 20%", 3.2: "rate 50", 5.95: "lower 50%"}
+    steering = Steering("rate", 100, 10)
+    placed = sent(Constant(100), steering, orders)
+    assert Counter(step for _, step, _ in placed) == {0: 200, 1: 240, 2: 150, 3: 75}
+    assert {(step, offered) for _, step, offered in placed} == {(0, 100), (1, 120), (2, 50), (3, 25)}
+    assert [min(at for at, step, _ in placed if step == each) for each in range(4)] == pytest.approx(
+        [0.005, 2 + 0.5 / 120, 4.01, 7.02]
+    )
+    gaps = np.diff([at for at, step, _ in placed if step == 1])
+    assert gaps == pytest.approx(1 / 120, abs=2e-9)
+    assert next(change.as_dict() for change in steering.changes) == {
+        "at": 2.0, "from": 100.0, "to": 120.0, "unit": "rate", "order": "raise 20%", "by": "test", "step": 1
+    }  # fmt: skip
+
+
+def test_a_pause_moves_the_schedule_and_its_requests_are_not_sent_as_a_burst() -> None:
+    steering = Steering("rate", 100, 5)
+    placed = sent(Constant(100), steering, {1.5: "pause", 6.2: "continue"})
+    seconds = Counter(int(at) for at, _, _ in placed)
+    assert seconds == {0: 100, 1: 100, 7: 100, 8: 100, 9: 100}
+    assert {step for at, step, _ in placed if at >= 7} == {1}
+    assert steering.length == 10, "5 s of sending, and a pause of 5 s"
+    assert [(change.as_dict()["from"], change.as_dict()["to"], change.step) for change in steering.changes] == [
+        (100.0, 0.0, None),
+        (0.0, 100.0, 1),
+    ]
+
+
+def test_a_rate_that_is_changed_in_a_pause_holds_after_it() -> None:
+    placed = sent(Constant(100), Steering("rate", 100, 4), {1.5: "pause", 3.5: "rate 300", 5.5: "continue"})
+    assert Counter(int(at) for at, _, _ in placed) == {0: 100, 1: 100, 6: 300, 7: 300}
+
+
+def test_of_two_orders_within_a_second_both_hold_and_there_is_one_step() -> None:
+    steering = Steering("rate", 100, 4)
+    placed = sent(Constant(100), steering, {1.2: "raise 20%", 1.3: "raise 50%"})
+    assert {(step, offered) for _, step, offered in placed} == {(0, 100.0), (1, 180.0)}
+    assert [change.step for change in steering.changes] == [1, 1]
+
+
+def test_a_pause_that_is_taken_back_within_a_second_changes_nothing() -> None:
+    steering = Steering("rate", 100, 4)
+    placed = sent(Constant(100), steering, {1.2: "pause", 1.3: "continue"})
+    assert {step for _, step, _ in placed} == {0}
+    assert len(placed) == 400
+
+
+def test_the_end_is_at_once() -> None:
+    steering = Steering("rate", 100)
+    placed = sent(Constant(100), steering, {2.0: "end"})
+    assert steering.over
+    assert len(placed) == pytest.approx(205, abs=1)
+    with pytest.raises(ValueError, match="the run is ending"):
+        steering.ask(parse_order("pause"), "test", 3 * SECOND)
+
+
+def test_the_times_of_the_log_go_by_faster_and_name_no_rate() -> None:
+    steering = Steering("speed", 2.0)
+    placed = sent(Constant(10), steering, {0.5: "speed 4"}, seconds=3, most=100)
+    assert Counter(int(at) for at, _, _ in placed if at < 3) == {0: 10, 1: 20, 2: 20}
+    assert {offered for _, _, offered in placed} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("order", "why"),
+    [
+        ("rate 1001", "not within 0.1 requests/s to 1000 requests/s"),
+        ("lower 100%", "to send nothing use pause"),
+        ("speed 2", "this run has a rate and no speed"),
+        ("continue", "the load is not paused"),
+    ],
+)
+def test_an_order_that_cannot_be_carried_out_is_refused_with_the_reason(order: str, why: str) -> None:
+    steering = Steering("rate", 100)
+    with pytest.raises(ValueError, match=why):
+        steering.ask(parse_order(order), "test", SECOND)
+    assert not steering.changes
+
+
+def test_changes_are_refused_from_the_thousandth_on_but_the_end_is_not() -> None:
+    steering = Steering("rate", 100)
+    for second in range(1000):
+        steering.ask(parse_order(f"rate {100 + second % 2}"), "test", second * SECOND)
+    with pytest.raises(ValueError, match="changed 1000 times"):
+        steering.ask(parse_order("pause"), "test", 2000 * SECOND)
+    assert "ends" in steering.ask(parse_order("end"), "test", 2000 * SECOND)
+
+
+@given(st.lists(st.tuples(st.floats(0, 20), st.sampled_from(["raise 300%", "lower 70%", "pause", "continue"]))))
+def test_no_request_is_lost_sent_twice_or_out_of_order(given_orders: list[tuple[float, str]]) -> None:
+    steering = Steering("rate", 50)
+    due = Constant(50).pacer()(np.zeros(500, np.int64))
+    orders = sorted(given_orders)
+    instants: list[int] = []
+    for now in range(0, 60 * SECOND, TICK):
+        while orders and orders[0][0] * SECOND <= now:
+            try:
+                steering.ask(parse_order(orders.pop(0)[1]), "test", now)
+            except ValueError:
+                continue
+        for part in steering.place(due[len(instants) :], now + AHEAD_NS):
+            assert (part.due >= now).all()
+            instants += part.due.tolist()
+    assert instants == sorted(instants)
+    paused = steering.level(60 * SECOND).paused
+    assert len(instants) <= 500
+    assert paused or steering.changes or len(instants) == 500
