@@ -172,6 +172,8 @@ def _checked(text: str, probe: Probe, *, alone: bool) -> Probe:
     several = probe.names != (probe.name,)
     if several and (probe.counter or probe.maximum is not None):
         raise ValueError(f"{text!r}: {probe.kind}: has several figures and knows their maxima; give its name alone")
+    if probe.kind == "prometheus" and not probe.counter and re.search(r"_total\b", probe.source.partition("#")[2]):
+        raise ValueError(f"{text!r}: a metric …_total only grows; NAME/s= records its growth per second")
     if alone and not several:
         raise ValueError(f"{text!r}: name the figure: NAME={probe.kind}:…")
     return probe

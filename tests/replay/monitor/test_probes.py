@@ -47,6 +47,22 @@ def test_what_is_none_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("web:2=nginx:http://h/", "nginx: has several figures and knows their maxima; give its name alone"),
+        ("web/s=nginx:http://h/", "nginx: has several figures"),
+        ("prometheus:http://h/#m", "name the figure: NAME=prometheus:"),
+        ("a=prometheus:http://h/#sum(requests_total)", "only grows; NAME/s= records its growth per second"),
+        ("a=foo:1", "nor a preset"),
+        ("pid:me", "expected the number of a process"),
+    ],
+)
+def test_a_preset_that_lacks_something_says_what(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        parse_probe(text)
+
+
+@pytest.mark.parametrize(
     ("text", "number"),
     [
         ("0.52 0.58 0.59 1/977 1234\n", 0.52),
