@@ -20,6 +20,7 @@ from logreplay.analysis.input.run_metadata import (
     finished_steps,
     limited_steps,
     recorded,
+    sampled_share,
     stopped_in_a_step,
     summary_of,
     void_trials,
@@ -81,7 +82,8 @@ def analyse(
     Raises:
         LogreplayError: it cannot be read.
     """
-    requests = _read(source, executor)
+    options = about.options if about else summary_of(sources.path_of(source)).get("options")
+    requests = _read(source, executor, sampled_share(options))
     if isinstance(requests, pl.DataFrame):
         verdict = saturation.judge(per_second.judged_seconds(requests))
         return Analysis(None, requests, verdict, summarise_seconds(requests, verdict, about))
@@ -176,11 +178,11 @@ def _warn(requests: object, source: Source) -> None:
         warn(f"{sources.name_of(source)}: {left_out(requests.unreadable)}", stacklevel=3)
 
 
-def _read(source: Source, executor: Executor | None = None) -> RequestArrays | pl.DataFrame:
-    """The requests of a source; its per-second table, if it is one."""
+def _read(source: Source, executor: Executor | None = None, sampled: float = 0.0) -> RequestArrays | pl.DataFrame:
+    """The requests of a source; its per-second table, if it is one; see `logreplay.analysis.input.arrays.read`."""
     with sources.reading(source):
         try:
-            return arrays.read(source, executor)
+            return arrays.read(source, executor, sampled)
         except LogreplayError:
             path = sources.path_of(source)
             table = pias.seconds_table(path) if path is not None and path.exists() else None

@@ -94,9 +94,12 @@ def summarise(
         "punctuality": _punctuality(requests),
         "started": requests.started.isoformat() if requests.started else None,
         "ended": requests.ended.isoformat() if requests.ended else None,
-        "slowest": [
-            {**row, "url": masked(row["url"] or "")} for row in requests.slowest.to_dicts() if requests.has_times
-        ],
+        "slowest": _slowest(requests, requests.slowest),
+        **(
+            {}
+            if requests.slowest_sampled.is_empty()
+            else {"slowest_sampled": _slowest(requests, requests.slowest_sampled)}
+        ),
     }
     if mixed:
         value["by_step"] = [
@@ -108,6 +111,10 @@ def summarise(
         value["generator_limit"] = verdict.generator_limit
         value["limited_steps"] = dict(about.limited)
     return plain({**value, **about.more})  # type: ignore[no-any-return]
+
+
+def _slowest(requests: RequestArrays, slowest: pl.DataFrame) -> list[dict[str, Any]]:
+    return [{**row, "url": masked(row["url"] or "")} for row in slowest.to_dicts() if requests.has_times]
 
 
 def last_stable(steps: pl.DataFrame) -> int | None:

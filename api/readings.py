@@ -138,6 +138,7 @@ def analyze(
     plots: bool = True,
     force: bool = False,
     cluster: str | None = None,
+    trace_url: str | None = None,
 ) -> Result:
     """Find the rate at which the target saturates, and say whether the run is valid.
 
@@ -147,6 +148,7 @@ def analyze(
         plots: draw the pictures, and write the report.
         force: write into a folder that holds something.
         cluster: a Dask scheduler, ``tcp://HOST:PORT``, or ``local:N`` for N workers here, which read the result log.
+        trace_url: links the slowest sampled requests to their traces, ``https://…/{trace_id}``; None: that of the run.
 
     Returns:
         The result; of a duet a `DuetResult`.
@@ -155,11 +157,18 @@ def analyze(
         TakenError: ``output`` holds something, and ``force`` was not given.
         LogreplayError: the result log cannot be read, the folder cannot be written, or ``output`` is given for a duet.
     """
-    return analyze_once(results, output, plots=plots, force=force, cluster=cluster)
+    url = read("analyze", {"trace_url": trace_url})["trace_url"]
+    return analyze_once(results, output, plots=plots, force=force, cluster=cluster, trace_url=url)
 
 
 def analyze_once(
-    results: str | PathLike[str], output: str | PathLike[str] | None, *, plots: bool, force: bool, cluster: str | None
+    results: str | PathLike[str],
+    output: str | PathLike[str] | None,
+    *,
+    plots: bool,
+    force: bool,
+    cluster: str | None,
+    trace_url: str | None = None,
 ) -> Result:
     """`analyze` for callers whose errors name options."""
     from logreplay.analysis.input import sources
@@ -179,7 +188,7 @@ def analyze_once(
             result = _result(path, tables.analysis.summary)
             result.__dict__["_tables"] = {"": tables}
             return result
-        summary, _ = write_folder(path, Path(output), plots=plots, executor=executor)
+        summary, _ = write_folder(path, Path(output), plots=plots, executor=executor, trace_url=trace_url)
     return _result(path, summary)
 
 

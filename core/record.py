@@ -83,6 +83,11 @@ SWAP_TURN: Final = "swap_turn"
 due, from 0. Each pair of targets has one of turns 0 and 1, one of turns 2 and 3, and so on."""
 TRACE_ID: Final = "trace_id"
 """Last column of the result log of a run with ``--trace``: the W3C trace id of the request, 32 hexadecimal digits."""
+SAMPLED_FROM: Final = 18
+"""Place of the digits of a trace id by which it is sampled: its last 56 bits.
+
+Source: https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/.
+"""
 
 RESPONSE_PARTS: Final = ("lag", "queued", "connect", "latency", "xfertime")
 """The columns whose sum is the response time."""
@@ -140,6 +145,11 @@ def failed(error: _Values, status: _Values, expected: _Values) -> _Values:
     bad = (status < 1) | ((status >= 400) & (status // 100 != expected // 100))
     found: _Values = (error != _CANCELLED) & ((error != 0) | bad)
     return found
+
+
+def least_sampled(share: float) -> int:
+    """The least value of the last 56 bits of a trace id that is sampled, for a share from 0 to 1."""
+    return round((1 - share) * (1 << 56))
 
 
 def is_text(value: str) -> bool:

@@ -36,6 +36,7 @@ from logreplay.analysis.statistics.quantiles import FAILED, Ints
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.statistics.step_finder import LONGEST_S, steps_of_seconds, usual_rate
 from logreplay.core.errors import LogreplayError
+from logreplay.core.record import SAMPLED_FROM, TRACE_ID, least_sampled
 from logreplay.core.rows import left_out
 from logreplay.core.validity import LAG_US
 
@@ -93,7 +94,9 @@ class RequestArrays:
         labels: the value of column ``step`` of each step.
         rates: requests/s asked of each step; NaN where the file does not say.
         routes: name of each route; the first one stands for all that are too many to be told apart.
-        slowest: the slowest requests, slowest first: ``url``, ``op``, ``rc``, ``response`` and ``scheduled`` (seconds).
+        slowest: the slowest requests, slowest first: ``url``, ``op``, ``rc``, ``response`` and ``scheduled`` (seconds),
+            with ``trace_id`` where the file has it.
+        slowest_sampled: likewise, of those whose trace was sampled; empty where none was.
         started: instant 0 of the run, UTC; None where the file has no valid date.
         unreadable: number of rows that are left out, by reason.
         has_schedule: whether the file says when requests were due; without it lag is unknown and taken as 0.
@@ -116,6 +119,7 @@ class RequestArrays:
     rates: tuple[float, ...]
     routes: tuple[str, ...]
     slowest: pl.DataFrame
+    slowest_sampled: pl.DataFrame
     started: datetime | None
     unreadable: Mapping[str, int] = field(default_factory=dict)
     has_schedule: bool = True
@@ -234,7 +238,7 @@ class RequestArrays:
         return self.started + timedelta(microseconds=self.last_end)
 
 
-def read(source: Source, executor: Executor | None = None) -> RequestArrays:
+def read(source: Source, executor: Executor | None = None, sampled: float = 0.0) -> RequestArrays:
     """Read the requests of a result log, or of any normalized CSV.
 
     Where the file has no column ``scheduled``, the date and time of the start take its place, counted from the
@@ -243,6 +247,7 @@ def read(source: Source, executor: Executor | None = None) -> RequestArrays:
     Args:
         source: what to read.
         executor: reads stretches of a result log, in other processes or machines that see the same file.
+        sampled: share of the requests whose traces were sampled, from 0 to 1.
 
     Raises:
         LogreplayError: no such file, not a table of requests, or no row of it can be read.
@@ -251,8 +256,9 @@ def read(source: Source, executor: Executor | None = None) -> RequestArrays:
     cut = stretches(path) if (path := sources.path_of(source)) else []
     if cut:
         with suppress(NotApart), _helpers(executor) as helpers:
-            return _gathered(source, _in_order(helpers, cut), room=cut[-1].end // _SHORTEST_ROW)
-    return _gathered(source, (compact(rows.lazy()).collect() for rows in sources.batches(source)))
+            return _gathered(source, _in_order(helpers, cut), sampled, room=cut[-1].end // _SHORTEST_ROW)
+    more = (TRACE_ID,) if sources.has_traces(source) else ()
+    return _gathered(source, (compact(rows.lazy()).collect() for rows in sources.batches(source, *more)), sampled)
 
 
 @contextmanager
@@ -277,14 +283,17 @@ def _in_order(helpers: Executor, cut: Iterable[Stretch]) -> Iterator[pl.DataFram
 
 
 def _compacted(stretch: Stretch) -> pl.DataFrame:
-    return compact(stretch.rows(sources.COLUMNS).lazy()).collect()
+    more = (TRACE_ID,) if TRACE_ID in stretch.names else ()
+    return compact(stretch.rows((*sources.COLUMNS, *more)).lazy()).collect()
 
 
-def _gathered(source: Source, batches: Iterable[pl.DataFrame], room: int = _ROOM) -> RequestArrays:
+def _gathered(source: Source, batches: Iterable[pl.DataFrame], sampled: float, room: int = _ROOM) -> RequestArrays:
     """Put the batches of `compact` rows of a source together; there will hardly be more than ``room``."""
     name = sources.name_of(source)
     columns, routes, rates = _Columns(room), Routes(), dict[int, float]()
-    slowest, refused = _SLOWEST_COLUMNS.to_frame(), Counter[str]()
+    traces = {TRACE_ID: pl.String} if sources.has_traces(source) else {}
+    slowest = traced = pl.DataFrame(schema={**_SLOWEST_COLUMNS, **traces})
+    refused, was_sampled = Counter[str](), pl.col(TRACE_ID).str.slice(SAMPLED_FROM) >= f"{least_sampled(sampled):014x}"
     try:
         for batch in batches:
             numbers = routes.encode(batch["url"], batch["url_hash"].to_numpy())
@@ -295,6 +304,8 @@ def _gathered(source: Source, batches: Iterable[pl.DataFrame], room: int = _ROOM
             columns.append(batch, numbers)
             rates |= _last_of_each(batch["step"].to_numpy(), batch["offered"].to_numpy())
             slowest = _slowest(slowest, batch)
+            if traces and sampled:
+                traced = _slowest(traced, batch.filter(was_sampled))
     except pl.exceptions.ComputeError as error:
         raise LogreplayError(f"{name}: cannot be read: {error}") from None
     if not len(columns):
@@ -307,6 +318,7 @@ def _gathered(source: Source, batches: Iterable[pl.DataFrame], room: int = _ROOM
         rates=tuple(rates[label] for label in labels),
         routes=tuple(routes.names),
         slowest=slowest.with_columns(pl.col("response", "scheduled") / 1e6),
+        slowest_sampled=traced.with_columns(pl.col("response", "scheduled") / 1e6),
         started=sources.started(source),
         unreadable=refused,
         has_schedule=sources.has_schedule(source),

@@ -9,7 +9,7 @@ import polars as pl
 
 from logreplay.analysis.input.routes import hashed
 from logreplay.analysis.statistics.quantiles import LONGEST
-from logreplay.core.record import ERRORS, REASON, SWAP_TURN, TARGET, failed
+from logreplay.core.record import ERRORS, REASON, SWAP_TURN, TARGET, TRACE_ID, failed
 
 OK: Final = 0
 HTTP_ERROR: Final = 1
@@ -28,7 +28,7 @@ CANCELLED: Final = FIRST_ERROR + ERROR_WORDS.index("cancelled")
 DROPPED_KIND: Final = FIRST_ERROR + ERROR_WORDS.index("dropped")
 """The kind of requests that the generator dropped: they count as failed, and not against the target."""
 
-_KEPT: Final = ("row", "seq", TARGET, SWAP_TURN, REASON)
+_KEPT: Final = ("row", "seq", TARGET, SWAP_TURN, TRACE_ID, REASON)
 _NO_TIME: Final = "no time can be read"
 
 OUTCOMES: Final = np.full(FIRST_ERROR + len(ERROR_WORDS), NET_ERROR, np.uint8)

@@ -34,11 +34,13 @@ class Stretch:
     Attributes:
         path: of the file, absolute.
         begin, end: bytes of the file, from the first to the one after the last.
+        names: of the columns.
     """
 
     path: Path
     begin: int
     end: int
+    names: Sequence[str] = RESULT_COLUMNS
 
     def rows(self, columns: Sequence[str]) -> pl.DataFrame:
         """Read some of its columns, by the types of the record.
@@ -49,10 +51,10 @@ class Stretch:
         with self.path.open("rb") as file:
             file.seek(self.begin)
             data = file.read(self.end - self.begin)
-        block = clean_block(data, len(RESULT_COLUMNS))
+        block = clean_block(data, len(self.names))
         if not block or len(block.text) < len(data):
             raise NotApart
-        rows, refused = typed(block, RESULT_COLUMNS, columns)
+        rows, refused = typed(block, self.names, columns)
         if refused.null_count() < block.rows:
             raise NotApart
         return rows
@@ -68,7 +70,8 @@ def stretches(path: Path, size: int = STRETCH) -> list[Stretch]:
         return []  # whoever reads it as a whole says why it cannot be read
     with file:
         header = file.readline(_LONGEST_LINE)
-        if header.rstrip(b"\r\n").decode("utf-8", "replace") != ",".join(RESULT_COLUMNS):
+        names = header.rstrip(b"\r\n").decode("utf-8", "replace").split(",")
+        if (*names[: len(RESULT_COLUMNS)],) != RESULT_COLUMNS or '"' in "".join(names) or len({*names}) < len(names):
             return []
         ends = [len(header)]
         total = path.stat().st_size
@@ -78,4 +81,4 @@ def stretches(path: Path, size: int = STRETCH) -> list[Stretch]:
             if rest and not rest.endswith(b"\n") and file.tell() < total:
                 return []  # lines of such length are none of ours
             ends.append(file.tell())
-    return [Stretch(path.absolute(), begin, end) for begin, end in pairwise(ends)]
+    return [Stretch(path.absolute(), begin, end, names) for begin, end in pairwise(ends)]

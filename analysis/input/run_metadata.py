@@ -59,6 +59,12 @@ def asked_rates(summary: Mapping[str, Any]) -> list[float]:
     return [rate for rate in rates if isinstance(rate, int | float)] if isinstance(rates, list) else []
 
 
+def sampled_share(options: Any) -> float:
+    """Return the share of the requests whose traces were sampled, by the options of a run; 1 where they name none."""
+    share = options.get("trace") if isinstance(options, Mapping) else None
+    return float(share) if isinstance(share, int | float) and 0 <= share <= 1 else 1.0
+
+
 def void_trials(summary: Mapping[str, Any]) -> frozenset[int]:
     """Return the labels of the trials of a search that were not valid, by its summary."""
     slo = summary.get("slo")

@@ -16,7 +16,7 @@ from logreplay.analysis.input import pias
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import is_stream
 from logreplay.core.frames import from_pandas
-from logreplay.core.record import REASON, SCHEMA, SWAP_TURN, start_time
+from logreplay.core.record import REASON, SCHEMA, SWAP_TURN, TRACE_ID, start_time
 from logreplay.core.rows import names_in, read_batches, to_the_end
 
 if TYPE_CHECKING:
@@ -183,6 +183,11 @@ def batches(source: Source, *more: str, size: int = _BATCH) -> Iterator[pl.DataF
 def has_schedule(source: Source) -> bool:
     """Whether a source says when requests were due."""
     return OpenedRows.of(source).has_schedule
+
+
+def has_traces(source: Source) -> bool:
+    """Whether it names the traces of its requests."""
+    return TRACE_ID in OpenedRows.of(source).names
 
 
 def has_turns(source: Source) -> bool:

@@ -39,6 +39,7 @@ def write_folder(
     *,
     plots: bool = True,
     executor: Executor | None = None,
+    trace_url: str | None = None,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """Analyse a result log and write the files that show it.
 
@@ -51,6 +52,7 @@ def write_folder(
         about: what only the caller knows: log, target, options, findings. None: what the run itself wrote of these.
         plots: draw the pictures and write the report.
         executor: reads the result log in stretches, as `logreplay.analysis.input.arrays.read` says.
+        trace_url: of the traces of requests, in place of that in the options of the run.
 
     Returns:
         The contents of ``summary.json``, and the step table.
@@ -75,6 +77,8 @@ def write_folder(
         if about is None and located:
             earlier = summary_of(located)
             analysis = replace(analysis, summary=remembering(analysis.summary, earlier))
+        if trace_url:
+            analysis.summary["options"] = {**analysis.summary["options"], "trace_url": trace_url}
         plots = plots and (analysis.requests is None or analysis.requests.has_times)
         make_folder(folder)
         _remove_outdated(folder, located, plots=plots)

@@ -23,13 +23,16 @@ from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.format_time import between, show, show_range
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
+from logreplay.analysis.input.run_metadata import sampled_share
 from logreplay.analysis.output import charts, pictures
 from logreplay.analysis.output.plots import hockey_stick
 from logreplay.analysis.output.template import rendered, resource
+from logreplay.analysis.output.trace_links import is_sampled, link
 from logreplay.analysis.output.trial_table import trial_rows
 from logreplay.analysis.tables import aggregate
 from logreplay.core.files import atomic_path
 from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.record import TRACE_ID
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -131,6 +134,7 @@ def html(analysis: Analysis) -> str:
         whole=None if "by_step" in analysis.summary else _tables(analysis.summary, analysis.requests),
         parts=_parts(analysis),
         slowest=_slowest(analysis),
+        slowest_sampled=_slowest(analysis, sampled=True),
         pictures=_pictures(analysis),
         halves=() if analysis.users else ("achieved", "throughput"),
     )
@@ -184,13 +188,19 @@ def _parts(analysis: Analysis) -> list[dict[str, Any]]:
     return [{**part, "open": part is opened} for part in parts]
 
 
-def _slowest(analysis: Analysis) -> list[dict[str, Any]]:
-    """The slowest requests of all steps, each with the label of its step."""
+def _slowest(analysis: Analysis, *, sampled: bool = False) -> list[dict[str, Any]]:
+    """The slowest requests of all steps, or of those whose trace was sampled, with the step and the link of each."""
     if analysis.requests is None:
         return []
+    options = analysis.summary["options"]
+    share, url = sampled_share(options), options.get("trace_url")
     starts = analysis.steps.sort("start").select("step", at=_micros("start"))
-    slowest = analysis.requests.slowest.with_row_index("place").sort("scheduled").with_columns(at=_micros("scheduled"))
-    return slowest.join_asof(starts, on="at").sort("place").to_dicts()
+    found = analysis.requests.slowest_sampled if sampled else analysis.requests.slowest
+    slowest = found.with_row_index("place").sort("scheduled").with_columns(at=_micros("scheduled"))
+    rows = slowest.join_asof(starts, on="at").sort("place").to_dicts()
+    return [
+        {"link": link(url, each) if is_sampled(each := row.get(TRACE_ID) or "", share) else None, **row} for row in rows
+    ]
 
 
 def _micros(name: str) -> pl.Expr:

@@ -132,6 +132,7 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Clash("requests_per_connection", "keep_alive=False", "without keep-alive a connection carries one request",
           yields="both"),
     Clash("local_address", "sender=aiohttp", "only --sender wire chooses the address it sends from", yields="both"),
+    Needs("trace_url", ("trace",), "--trace P%: without it, requests have no traces"),
     Needs("key", ("cert",), "--cert: it is the key of a client certificate"),
     Needs("candidate_key", ("candidate_cert",), "--candidate-cert: it is the key of a client certificate", "duet"),
     *(Needs("key_password", certs, "--cert: it opens the key of a client certificate", commands)

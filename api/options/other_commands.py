@@ -109,6 +109,9 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
     "analyze": (
         Option("analyze", "output", k.PATH,
                "Write to this folder.  [default: RESULTS if a folder, else analyze-TIME]", "DIR", "-o --output"),
+        Option("analyze", "trace_url", k.TRACE_URL,
+               "Link the slowest sampled requests to their traces.  [default: that of the run]",
+               "https://…/{trace_id}"),
         Option("analyze", "plots", k.OFF, "Write tables and summary without pictures.", "", "--no-plots"),
         Option("analyze", "force", k.SWITCH, "Write into an existing folder."),
         _SHARE,

@@ -38,6 +38,7 @@ class _SentOptions(TypedDict, total=False):
     agent: str | None
     referer: str | None
     trace: Share | None
+    trace_url: str | None
     no_cache: bool
     body: str | None
     auth: "str | Scheme | None"

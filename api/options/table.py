@@ -95,6 +95,8 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option(_SENDING, "trace", percent(),
                "Give each request a W3C trace of its own, P% of them sampled: header traceparent, column trace_id.",
                "P%"),
+        Option(_SENDING, "trace_url", k.TRACE_URL, "Link the slowest sampled requests of report.html to their traces.",
+               "https://…/{trace_id}"),
         Option(_SENDING, "host", k.TEXT, "Host header: as logged, or NAME.  [default: the target's]", "log|NAME"),
         Option(_SENDING, "agent", k.TEXT, "User-Agent header: as logged, or TEXT.  [default: logreplay]", "log|TEXT"),
         Option(_SENDING, "referer", k.TEXT, "Referer header: as logged, or TEXT.", "log|TEXT"),

@@ -16,7 +16,14 @@ from logreplay.cli.settings.configurable import Configurable
 @click.argument("results", type=click.Path(path_type=Path))
 @options
 def analyze(
-    results: Path, output: Path | None, plots: bool, force: bool, cluster: str | None, as_json: bool, quiet: bool
+    results: Path,
+    output: Path | None,
+    trace_url: str | None,
+    plots: bool,
+    force: bool,
+    cluster: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Find the rate at which the target saturates, and say whether the run is valid.
 
@@ -37,7 +44,7 @@ def analyze(
         inside = output is None and results.is_dir()
         folder = output or (results if inside else place_for(None, partial(_made, stack), "analyze"))
         force = force or output is None
-        found = analyze_once(results, folder, plots=plots, force=force, cluster=cluster)
+        found = analyze_once(results, folder, plots=plots, force=force, cluster=cluster, trace_url=trace_url)
     summary = found.summary
     if as_json:
         click.echo(json.dumps(summary, indent=2))

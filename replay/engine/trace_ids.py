@@ -3,8 +3,7 @@
 Both follow from a key and the number of the request in the run (seq): whoever renders requests and whoever writes rows
 make the same ids, in whatever process, and nothing is carried along.
 
-Source: https://www.w3.org/TR/trace-context/#traceparent-header. Which requests are sampled follows from the last 56
-bits of the trace id: https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/.
+Source: https://www.w3.org/TR/trace-context/#traceparent-header.
 """
 
 from collections.abc import Callable
@@ -15,12 +14,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.core.record import TRACE_ID
+from logreplay.core.record import TRACE_ID, least_sampled
 from logreplay.replay.requests.header_columns import with_headers
 from logreplay.replay.results.result_log import Results
 
 TRACEPARENT: Final = "traceparent"
-_RANDOM_BITS: Final = 56
+_SAMPLED_BY: Final = (1 << 56) - 1
 _Words = NDArray[np.uint64]
 
 TraceHeaders = Callable[[NDArray[np.int64]], pl.Series]
@@ -60,7 +59,7 @@ class TraceIds:
         """The values of the header of requests, ``(n,)``."""
         high, low = self._words(numbers)
         span = np.maximum(_mixed(numbers, self.key[2]), 1)
-        sampled = (low & np.uint64((1 << _RANDOM_BITS) - 1)) >= round((1 - self.share) * 2**_RANDOM_BITS)
+        sampled = (low & np.uint64(_SAMPLED_BY)) >= least_sampled(self.share)
         parts = zip(_hex(high, low), _hex(span), np.where(sampled, "01", "00").tolist(), strict=True)
         return pl.Series(TRACEPARENT, [f"00-{trace}-{parent}-{flags}" for trace, parent, flags in parts])
 

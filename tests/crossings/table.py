@@ -106,6 +106,7 @@ _SHAPING: Final[Factors] = {
     "referer": _option("referer", log="log", text="http://www.example/"),
     "no-cache": _flag("no-cache"),
     "trace": _option("trace", some="20%", none="0%"),
+    "trace-url": _option("trace-url", any="https://traces.example/{{trace_id}}"),
     "body": _option("body", log="log", size="size", column="bodies.csv:url"),
     "inject": _option("inject", some="other.csv:20%"),
     "auth": _option("auth", bearer="bearer:token.txt", basic="basic:password.txt", **_AWS),
