@@ -79,7 +79,7 @@ def test_the_page_shows_the_run_harmlessly_and_its_button_stops_it(tmp_path: Pat
     async def look_on() -> None:
         async with served(tmp_path, ["/ok"] * 9 + [HOSTILE]) as (log, server), browser() as page:
             words = ("run", log, server.url, "--tps", 50, "--for", 120, "-o", tmp_path / "r.csv", "--live")
-            async with running(*words) as run:
+            async with running(*words, "--control", tmp_path / "load") as run:
                 url = await run.address("live page")
                 await page.open(url)
                 await page.until("document.querySelectorAll('#errors td').length > 0")
@@ -92,6 +92,12 @@ def test_the_page_shows_the_run_harmlessly_and_its_button_stops_it(tmp_path: Pat
                 assert tiles["p99"].endswith(("ms", "µs", " s"))
                 assert int(tiles["errors"]) > 0
                 assert HOSTILE in await page.value("$('errors').textContent")
+                await page.value("document.querySelector('#hand button[value=\"raise 20%\"]').click()")
+                await page.until("$('told').textContent.startsWith('50 requests/s → 60 requests/s')")
+                await page.until("$('stage').textContent.includes('60 requests/s')")
+                await page.value("$('pause').click()")
+                await page.until("$('pause').textContent === 'Continue'")
+                await page.value("$('pause').click()")
                 assert "owned" not in await page.value("document.title")
                 assert not await page.value("document.querySelectorAll('img').length")
                 assert page.console == []
