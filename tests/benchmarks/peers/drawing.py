@@ -1,5 +1,6 @@
 """Writes the table and the plot of docs/peers.md from the measured figures."""
 
+import csv
 import os
 import platform
 import subprocess
@@ -18,43 +19,41 @@ from benchmarks.peers.tools import TOOLS, Tool
 
 _OURS: Final = "tab:blue"
 _THEIRS: Final = "tab:gray"
-_HEAD: Final = """# Beside other load generators
+_HEAD: Final = """# Speed of other load generators
 
 ![Rate, processor time and exactness of arrivals of each tool](peers.png)
 
 {table}
 
+[All figures](data/peers.csv): also memory, the CPU of the open loop, the longest gap, and what each tool keeps of a
+request.
 {missing}
 
-**Conditions.** {conditions} nginx answers 24 bytes and has one core, the client the other. {turns} No figure comes
-from a tool's own report. The rate is nginx's counter of requests at two times within the run. Processor time (user
-and system, all threads) and peak memory (for logreplay with the summary after the run) come from the kernel. Arrivals
-come from nginx's log, to the millisecond. A tool holds a rate in an open loop if it sends 98 % of it with at most 64
-requests in flight (k6: 1,000 users). The other tools request one URL; logreplay replays a converted log of 200,000
-distinct URLs and writes its result log at the same time. Over HTTP/2, 64 requests are on two connections (vegeta and
-k6 choose themselves), in cleartext unless the row says TLS.
+**Conditions.** {conditions} nginx answers 24 bytes and has one core, the client the other. {turns} All figures come
+from nginx (its counter and its log) and the kernel, none from a tool's own report. A tool holds a rate in an open
+loop if it sends 98 % of it with at most 64 requests in flight (k6: 1,000 users). The other tools request one URL;
+logreplay replays 200,000 distinct URLs and writes its result log. HTTP/2 is in cleartext unless the row says TLS.
 
-**How to read the table.** Closed and open loops answer different questions. In a closed loop the target decides how
-many requests it receives, so the rate shows what client and target do together, not how the target responds to a
-given rate. Tools in C and Rust need less processor time than any Python program can. "Off an even schedule" is the
-distance of a request from its place in an even schedule of 1,000/s. Tools with random start times, or with users who
-each keep their own pace, are off it by design; a tool that sends too little drifts off it. hey and Locust have no
-open loop: their 64 workers keep a pace and wait for their responses. A pause of the machine appears in the p99 and
-the longest gap of every tool: compare with the other tools of the same turn.
+**How to read the table.** In a closed loop the target decides how many requests it receives; only the open loop
+shows how it responds to a given rate. "Off schedule" is the distance of a request from its place in an even
+schedule of 1,000/s. Tools with random start times are off it by design. hey and Locust have no open loop. A pause
+of the machine appears in the p99 of every tool.
 
 `tox -e peers` installs the tools from the registries, measures, and writes this page.
 """
 _COLUMNS: Final = (
     ("closed loop, 64 connections: requests/s", "closed", "rate", "{:,.0f}"),
-    ("CPU per request, µs", "closed", "cpu_us", "{:.1f}"),
+    ("closed loop: CPU per request, µs", "closed", "cpu_us", "{:.1f}"),
     ("open loop: highest rate held, requests/s", "held", "rate", "{:,.0f}"),
-    ("CPU per request, µs", "held", "cpu_us", "{:.1f}"),
+    ("open loop: CPU per request, µs", "held", "cpu_us", "{:.1f}"),
     ("peak memory, MB", "", "memory_mb", "{:.0f}"),
     ("sent of 1,000/s", "even", "achieved", "{:.1%}"),
-    ("off an even schedule p50, ms", "even", "off_p50", "{:.1f}"),
-    ("p99, ms", "even", "off_p99", "{:.1f}"),
+    ("off schedule p50, ms", "even", "off_p50", "{:.1f}"),
+    ("off schedule p99, ms", "even", "off_p99", "{:.1f}"),
     ("longest gap, ms", "even", "gap", "{:.0f}"),
 )
+_ON_PAGE: Final = (0, 1, 2, 7)
+"""Columns of the page; the CSV has all."""
 _MS: Final = frozenset({"off_p50", "off_p99", "gap"})
 
 Measured = Sequence[Mapping[str, Any]]
@@ -73,6 +72,8 @@ def write(docs: Path, measured: Measured, missing: Mapping[str, str], *, first: 
         turns="Figures are of one turn." if turns == 1 else f"Figures are medians of {turns} turns, one of each tool.",
     )
     (docs / "peers.md").write_text(page)
+    with (docs / "data" / "peers.csv").open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows(measured))
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     FigureCanvasAgg(figure)
     draw(figure, measured)
@@ -88,13 +89,19 @@ def figure_of(measured: Measured, tool: str, kind: str, name: str) -> float | No
     return median(values) * (1000 if name in _MS else 1) if values else None
 
 
+def rows(measured: Measured) -> list[list[str]]:
+    """A head and a row for each tool, with all figures."""
+    heads = ["tool", *(head for head, *_ in _COLUMNS), "response time counts from", "kept of each request"]
+    return [heads] + [
+        [_name(tool), *(_cell(measured, tool, *column[1:]) for column in _COLUMNS), tool.clock, tool.keeps]
+        for tool in TOOLS
+    ]
+
+
 def table(measured: Measured) -> str:
     """Markdown, a row for each tool."""
-    heads = ["", *(head for head, *_ in _COLUMNS), "response time counts from", "kept of each request"]
-    lines = [heads, ["---", *("---:" for _ in _COLUMNS), "---", "---"]]
-    for tool in TOOLS:
-        cells = [_cell(measured, tool, *column[1:]) for column in _COLUMNS]
-        lines.append([_name(tool), *cells, tool.clock, tool.keeps])
+    head, *others = [[row[0], *(row[1 + place] for place in _ON_PAGE), row[-2]] for row in rows(measured)]
+    lines = [["", *head[1:]], ["---", *("---:" for _ in _ON_PAGE), "---"], *others]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
