@@ -26,6 +26,7 @@ from logreplay.analysis.input.run_metadata import (
     void_trials,
 )
 from logreplay.analysis.input.sources import Source
+from logreplay.analysis.limit.limit import limit_of
 from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, UNTIMED, About, summarise, summarise_seconds
 from logreplay.analysis.tables import aggregate
 from logreplay.analysis.tables.route_balance import route_balance
@@ -203,6 +204,7 @@ class _Told:
         limited: steps in which the replaying machine met a limit.
         cut: steps that were cut short.
         void: trials of a search that were not valid.
+        searched: whether the steps are trials of a search, whose rates follow from its answers.
     """
 
     closed: ClosedLoop | None
@@ -210,6 +212,7 @@ class _Told:
     limited: Collection[int]
     cut: Collection[int]
     void: Collection[int]
+    searched: bool
 
     @classmethod
     def of(cls, source: Source, requests: RequestArrays, about: About | None) -> "_Told":
@@ -219,7 +222,7 @@ class _Told:
         cut: Collection[int] = labels[-1:] if stopped_in_a_step(summary) else ()
         if path and (done := finished_steps(path)) is not None:
             cut = set(labels) - done
-        return cls(closed, asked_rates(summary), limited, cut, void_trials(summary))
+        return cls(closed, asked_rates(summary), limited, cut, void_trials(summary), "slo" in summary)
 
 
 def _judged(
@@ -233,7 +236,8 @@ def _judged(
         return verdict, summarise(requests, verdict, about), None
     if closed is None or not set(requests.labels) <= set(closed.users):
         verdict = verdict_on(requests, steps, told.asked)
-        return verdict, summarise(requests, verdict, about), None
+        limit = None if told.searched else limit_of(requests, verdict)
+        return verdict, summarise(requests, verdict, about, limit=limit), None
     users = UsersSweep.of(requests, closed, {*told.limited, *cut})
     none = RateEstimate(False, "requests were sent by users, who wait for responses, and not at a rate")
     at_a_rate = saturation.judge(steps)

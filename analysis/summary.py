@@ -16,6 +16,7 @@ from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.downcast import DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.input.run_metadata import ClosedLoop
+from logreplay.analysis.limit.sentences import TargetLimit
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile, rank, valid_rank
 from logreplay.analysis.statistics.slices import slices
@@ -69,7 +70,11 @@ class About:
 
 
 def summarise(
-    requests: RequestArrays, verdict: SaturationVerdict, about: About | None = None, users: UsersSweep | None = None
+    requests: RequestArrays,
+    verdict: SaturationVerdict,
+    about: About | None = None,
+    users: UsersSweep | None = None,
+    limit: TargetLimit | None = None,
 ) -> dict[str, Any]:
     """Return the contents of summary.json.
 
@@ -108,6 +113,7 @@ def summarise(
         ]
     if len(requests.labels) > 1:
         value |= _of_steps(verdict)
+        value["limit"] = limit.as_dict() if limit else None
         value["generator_limit"] = verdict.generator_limit
         value["limited_steps"] = dict(about.limited)
     return plain({**value, **about.more})  # type: ignore[no-any-return]
@@ -115,6 +121,12 @@ def summarise(
 
 def _slowest(requests: RequestArrays, slowest: pl.DataFrame) -> list[dict[str, Any]]:
     return [{**row, "url": masked(row["url"] or "")} for row in slowest.to_dicts() if requests.has_times]
+
+
+def limit_sentence(summary: Mapping[str, Any]) -> str:
+    """Return what the limit of a sweep looks like, in a line; empty where it reached none."""
+    limit, saturation = summary.get("limit"), summary.get("saturation")
+    return TargetLimit(**limit).sentence if limit and saturation and saturation["found"] else ""
 
 
 def last_stable(steps: pl.DataFrame) -> int | None:

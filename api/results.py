@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from logreplay.analysis.limit.sentences import TargetLimit
     from logreplay.analysis.verdict.checks import Check
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.verdict import Finding
@@ -73,6 +74,14 @@ class Result(HoldsScratch):
     def sentence(self) -> str:
         """The result in one line."""
         return ": ".join(filter(None, (self.verdict, self.summary.get("answer"))))
+
+    @property
+    def limit(self) -> "TargetLimit | None":
+        """What the limit of a sweep looks like; None of what is no sweep. Its ``kind`` is None if it cannot be told."""
+        from logreplay.analysis.limit.sentences import TargetLimit
+
+        limit = self.summary.get("limit")
+        return TargetLimit(**limit) if limit else None
 
     @property
     def folder(self) -> Path | None:

@@ -125,6 +125,7 @@ def html(analysis: Analysis) -> str:
         charts=_embedded(interactive),
         chart_kinds=list(interactive),
         run=analysis.summary,
+        limit=shown(summary.limit_sentence(analysis.summary)),
         protocol=summary.protocol(analysis.summary["target"], analysis.summary["options"]),
         tiles=_tiles(analysis),
         trials=trial_rows(analysis.summary, analysis.steps),

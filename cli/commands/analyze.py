@@ -34,6 +34,7 @@ def analyze(
     Example: logreplay analyze results.csv -o report
     """
     from logreplay.cli.display.tables import print_summary, steps_of
+    from logreplay.cli.display.words import answer_lines
     from logreplay.readings import analyze_once, holds_duet
     from logreplay.result_folder import place_for
 
@@ -55,7 +56,7 @@ def analyze(
             say_finding(finding.severity, finding.text, quiet=quiet)
     say(str(folder), quiet=quiet)
     if not as_json:
-        click.echo(summary["answer"])
+        click.echo("\n".join(answer_lines(summary)))
 
 
 def _show_duet(folder: Path, *, as_json: bool, quiet: bool) -> None:

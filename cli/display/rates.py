@@ -7,7 +7,7 @@ import click
 
 from logreplay.cli.display.tables import print_summary, steps_of
 from logreplay.cli.display.terminal import say, say_finding
-from logreplay.cli.display.words import explained, print_arrivals
+from logreplay.cli.display.words import answer_lines, explained, print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def show_sweep(
         say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}")
         say("next, with your own log: logreplay convert access.log")
     if not as_json:
-        click.echo(summary["answer"])
+        click.echo("\n".join([summary["answer"]] if quiet else answer_lines(summary)))
     if result.stopped:
         return stopped
     return Exit.OK if result.valid else Exit.INVALID

@@ -22,3 +22,11 @@ def print_arrivals(options: Mapping[str, Any]) -> None:
     """Print on stdout how requests arrived; nothing if no rate was given."""
     if kind := options.get("arrivals"):
         click.echo(f"arrivals: {ARRIVALS[kind]}")
+
+
+def answer_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Return what the limit of a sweep looks like, and the answer of a summary, in lines: the answer is the last."""
+    from logreplay.analysis.summary import limit_sentence
+
+    limit = limit_sentence(summary)
+    return [*([f"limit: {limit}"] if limit else []), summary["answer"]]

@@ -34,6 +34,7 @@ def test_analyze_prints_the_steps_and_the_answer_last_and_names_the_folder(resul
     assert done.stdout.splitlines()[-1].startswith("saturation at about ")
     assert all(line == line.rstrip() for line in done.stdout.splitlines())
     assert done.stderr.splitlines()[-1] == str(tmp_path / "out")
+    assert done.stdout.splitlines()[-2].startswith("limit: ")
 
 
 def test_of_many_steps_a_hundred_are_printed_and_the_rest_counted(tmp_path: Path) -> None:

@@ -1,0 +1,121 @@
+"""Takes from the rows of a sweep when requests were sent and over, and how many were in flight.
+
+Theory of operation: of each step the first `MOST` requests are taken, fewer where there are many steps, in one pass
+over the rows. So a sweep of 20 million rows takes no more memory than one of two million.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from logreplay.analysis.input.arrays import RequestArrays
+from logreplay.analysis.input.chunks import SECOND
+from logreplay.analysis.input.downcast import CANCELLED
+from logreplay.analysis.statistics.quantiles import Floats, Ints
+from logreplay.analysis.statistics.slices import slices
+from logreplay.analysis.tables.aggregate import step_windows
+
+Bools = npt.NDArray[np.bool_]
+
+MOST: Final = 50_000
+"""Requests of a step, the first ones: a step of 10 s at 5,000/s."""
+FEWEST: Final = 20
+ALL: Final = 2_000_000
+"""Requests of all steps together."""
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Requests that were sent, in order of their start. Times in seconds since the start of the run.
+
+    Attributes:
+        start: (n,) when each was sent, by the clock, and not when it was due.
+        end: (n,) when its last byte came.
+        step: (n,) index of its step.
+        route: (n,) index of its route.
+        good: (n,) answered as expected.
+        failed: (n,) neither answered as expected nor cancelled.
+        in_flight: (n,) requests in flight as it was sent, without itself.
+        whole: (steps,) whether all requests of the step are here.
+        waited: (steps,) share of the requests that this machine held back before it sent them.
+    """
+
+    start: Floats
+    end: Floats
+    step: Ints
+    route: Ints
+    good: Bools
+    failed: Bools
+    in_flight: Ints
+    whole: Bools
+    waited: Floats
+
+    @classmethod
+    def of(cls, requests: RequestArrays) -> "Observations":
+        """Take the requests of each step of a sweep."""
+        windows, number = step_windows(requests), len(requests.labels)
+        most = min(MOST, ALL // number)
+        until = windows.start + (windows.length * np.minimum(most / np.maximum(windows.count, 1), 1)).astype(np.int64)
+        until[windows.count <= most] = np.iinfo(np.int64).max
+        parts, waited = [], np.zeros(number)
+        for rows in slices(len(requests)):
+            part = requests.take(rows)
+            waited += np.bincount(part.step[part.queued > 0], minlength=number)
+            parts.append(part.take(np.flatnonzero(part.sent & (part.scheduled < until[part.step]))))
+        start = np.concatenate([(part.scheduled + part.lag + part.queued) / SECOND for part in parts])
+        order = np.argsort(start, kind="stable")
+        end = np.concatenate([(part.scheduled + part.response) / SECOND for part in parts])[order]
+        good = np.concatenate([part.good for part in parts])[order]
+        ended = np.concatenate([part.kind != CANCELLED for part in parts])[order]
+        return cls(
+            start[order],
+            end,
+            np.concatenate([part.step for part in parts])[order].astype(np.int64),
+            np.concatenate([part.route for part in parts])[order].astype(np.int64),
+            good,
+            ended & ~good,
+            counted(start[order], end),
+            windows.count <= most,
+            waited / np.maximum(windows.count, 1),
+        )
+
+    @property
+    def took(self) -> Floats:
+        """(n,) seconds from the start of each to its last byte."""
+        return self.end - self.start
+
+    @cached_property
+    def ends(self) -> Floats:
+        """(n,) when requests were over, in this order."""
+        return np.sort(self.end)
+
+    def answered(self, step: int) -> float:
+        """Answers as expected per second, from a fifth of a step on until its last request was sent."""
+        start = self.start[self.step == step]
+        if len(start) < FEWEST:
+            return 0.0
+        begin, stop = start[0] + 0.2 * (start[-1] - start[0]), start[-1]
+        return float(np.count_nonzero(self.good & (self.end > begin) & (self.end <= stop)) / max(stop - begin, 1e-6))
+
+    def only(self, chosen: Bools) -> "Observations":
+        """Some of the requests; those in flight are counted anew, of them alone."""
+        start, end = self.start[chosen], self.end[chosen]
+        return Observations(
+            start,
+            end,
+            self.step[chosen],
+            self.route[chosen],
+            self.good[chosen],
+            self.failed[chosen],
+            counted(start, end),
+            self.whole,
+            self.waited,
+        )
+
+
+def counted(start: Floats, end: Floats) -> Ints:
+    """Return how many others are in flight as each starts: (n,) sorted by start."""
+    return np.asarray(np.arange(len(start)) - np.searchsorted(np.sort(end), start, "right"), dtype=np.int64)

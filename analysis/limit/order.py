@@ -1,0 +1,63 @@
+"""In which order requests leave, and whether later ones delay earlier ones: what sharing shows in."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from logreplay.analysis.limit.carried import Backlog
+from logreplay.analysis.limit.observations import Observations
+from logreplay.analysis.statistics.quantiles import Floats, Ints
+
+SAMPLE: Final = 400
+"""Requests of a backlog whose place in the queue is looked at."""
+FEWEST: Final = 200
+
+
+def rank(seen: Observations, backlogs: Sequence[Backlog]) -> float:
+    """Return how late in the queue the requests stand that leave: 0 the oldest in flight, 1 the youngest."""
+    found = []
+    for each in backlogs:
+        rows = np.flatnonzero(seen.step == each.step)
+        start, end = seen.start[rows], seen.end[rows]
+        inside = np.flatnonzero((end > each.begin) & (end <= each.stop))
+        for index in inside[:: max(len(inside) // SAMPLE, 1)]:
+            here = (start < end[index]) & (end > end[index])
+            others = int(np.count_nonzero(here))
+            if others:
+                found.append(int(np.count_nonzero(here[:index])) / others)
+    return float(np.mean(found)) if found else 0.0
+
+
+def delayed_by_later(seen: Observations, steps: Ints, number: float, service_s: float) -> tuple[float, float]:
+    """Return by how much requests that come later slow those before them, as a correlation, and its z.
+
+    Of requests of one step that found the same number in flight, the times are compared with how many came during the
+    time that such a request usually takes. In order of arrival they have nothing to do with each other.
+
+    Args:
+        seen: the sweep.
+        steps: indices of the stable steps.
+        number: requests in the target while it is just busy.
+        service_s: time of a request alone, seconds.
+    """
+    most = int(2 * number) + 6
+    chosen = np.flatnonzero(np.isin(seen.step, steps) & seen.good & (seen.in_flight <= most) & (seen.took > 0))
+    if len(chosen) < FEWEST:
+        return 0.0, 0.0
+    start, flying = seen.start[chosen], seen.in_flight[chosen]
+    usual = service_s * np.maximum((flying + 1) / number, 1.0)
+    later = np.searchsorted(seen.start, start + usual, "right") - 1 - chosen
+    group = seen.step[chosen] * (most + 1) + flying
+    slower, more = (_without_mean(values, group) for values in (np.log(seen.took[chosen]), later.astype(np.float64)))
+    spread = float(slower.std() * more.std())
+    if not spread:
+        return 0.0, 0.0
+    together = float((slower * more).mean()) / spread
+    return together, together * float(np.sqrt(len(chosen)))
+
+
+def _without_mean(values: Floats, group: Ints) -> Floats:
+    """The values less the mean of their group."""
+    mean = np.bincount(group, values) / np.maximum(np.bincount(group), 1)
+    return np.asarray(values - mean[group])

@@ -1,0 +1,113 @@
+"""Tells what refuses at once: a limit of the rate, or of the number in flight."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from logreplay.analysis.limit.observations import Bools, Observations
+from logreplay.analysis.statistics.quantiles import Floats, Ints
+
+AT_ONCE_S: Final = 0.005
+FEWEST: Final = 30
+FULL: Final = 0.9
+"""Refused and accepted requests found so unlike numbers in flight: a limit of that number."""
+ANY: Final = 0.8
+"""They found like numbers: a limit of the rate."""
+WITHIN_ONE: Final = 0.85
+EVEN: Final = 0.35
+"""Variance over mean of the accepted per half second, at most: random ones have 1."""
+STEADY: Final = 0.08
+HALF_S: Final = 0.5
+FEWEST_HALVES: Final = 4
+CLEARLY: Final = 0.15
+"""Share of refused requests of a step that shows what a limiter lets through."""
+SHARP: Final = 0.98
+"""Requests are refused if they come too soon after the last accepted one, and not otherwise."""
+
+
+@dataclass(frozen=True)
+class Refusing:
+    """What refuses.
+
+    Attributes:
+        places: how many were in flight as requests were refused, where their number decides.
+        between: the range of this number in nine of ten refusals.
+        rate: accepted requests/s, where the rate decides.
+        took: median time of a refusal, seconds.
+    """
+
+    places: int | None
+    between: tuple[float, float]
+    rate: float | None
+    took: float
+
+
+def refusing(seen: Observations, steps: Sequence[int], alone_s: float) -> Refusing | None:
+    """Say what refuses; None where the failures come late, or show neither limit.
+
+    Args:
+        seen: the sweep.
+        steps: indices of the steps with failures.
+        alone_s: time of a request alone, seconds.
+    """
+    inside = np.isin(seen.step, steps)
+    refused, accepted = inside & seen.failed, inside & seen.good
+    if refused.sum() < FEWEST or accepted.sum() < FEWEST:
+        return None
+    took = float(np.median(seen.took[refused]))
+    if took > max(alone_s / 2, AT_ONCE_S):
+        return None
+    flying = _accepted_in_flight(seen)
+    apart = probability_above(flying[refused], flying[accepted])
+    places = int(np.median(flying[refused]))
+    if apart > FULL and np.mean(np.abs(flying[refused] - places) <= 1) >= WITHIN_ONE:
+        low, high = np.quantile(flying[refused], (0.05, 0.95))
+        return Refusing(places, (float(low), float(high)), None, took)
+    if spaced := _spacing(seen, refused, accepted):
+        return Refusing(None, (0.0, 0.0), 1 / spaced, took)
+    clear = [step for step in steps if _share(seen, refused, step) >= CLEARLY] or [*steps][-1:]
+    counts = [_by_half_second(seen, accepted, step) for step in clear]
+    counts = [each for each in counts if len(each) >= FEWEST_HALVES and each.any()]
+    rates = np.array([each.mean() / HALF_S for each in counts])
+    if apart < ANY and counts and all(each.var() < EVEN * each.mean() for each in counts):
+        return Refusing(None, (0.0, 0.0), float(rates.mean()), took) if rates.std() < STEADY * rates.mean() else None
+    return None
+
+
+def _share(seen: Observations, chosen: Bools, step: int) -> float:
+    own = seen.step == step
+    return float(chosen[own].mean()) if own.any() else 0.0
+
+
+def _spacing(seen: Observations, refused: Bools, accepted: Bools) -> float | None:
+    """The least time between two accepted requests, seconds, if it is what decides; else None."""
+    last = np.maximum.accumulate(np.where(seen.good, seen.start, -np.inf))
+    since = seen.start - np.concatenate([[-np.inf], last[:-1]])
+    if probability_above(since[accepted], since[refused]) < SHARP:
+        return None
+    return float((np.quantile(since[refused], 0.99) + np.quantile(since[accepted], 0.01)) / 2)
+
+
+def probability_above(some: Ints | Floats, others: Ints | Floats) -> float:
+    """Return the probability that one of ``some`` is above one of the others; ties count half."""
+    ordered = np.sort(others)
+    below = np.searchsorted(ordered, some, "left") + np.searchsorted(ordered, some, "right")
+    return float(below.mean() / (2 * len(others)))
+
+
+def _accepted_in_flight(seen: Observations) -> Ints:
+    """(n,) requests in flight as each starts that will be answered as expected."""
+    before = np.cumsum(seen.good, dtype=np.int64) - seen.good
+    return np.asarray(before - np.searchsorted(np.sort(seen.end[seen.good]), seen.start, "right"), dtype=np.int64)
+
+
+def _by_half_second(seen: Observations, accepted: Bools, step: int) -> Floats:
+    """How many were accepted in each whole half second of a step, after its first fifth."""
+    start = seen.start[seen.step == step]
+    begin = start[0] + 0.2 * (start[-1] - start[0])
+    number = int((start[-1] - begin) / HALF_S)
+    at = (seen.start[accepted & (seen.step == step)] - begin) / HALF_S
+    inside = at[(at >= 0) & (at < number)].astype(np.int64)
+    return np.bincount(inside, minlength=number).astype(np.float64)

@@ -1,0 +1,89 @@
+"""Reads the rhythm in which requests leave while a backlog lasts: in batches, with pauses, so many at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from logreplay.analysis.limit.carried import Backlog, LoadFigures
+from logreplay.analysis.statistics.quantiles import Floats
+
+TINY: Final = 0.05
+TOGETHER: Final = 0.6
+"""Share of the gaps between completions that are tiny, from which on requests leave together."""
+UNEVEN: Final = 1.6
+TRIMMED: Final = 0.015
+STEADY: Final = 0.25
+"""Variance of a sum of k gaps, over that of random ones, from which on every k-th completion keeps time."""
+STEADY_ONE: Final = 0.12
+BELOW_NEIGHBOURS: Final = 0.45
+PAUSE_S: Final = 0.05
+PAUSED: Final = 0.025
+"""Share of the time that pauses take, at least."""
+
+
+def gaps(backlogs: Sequence[Backlog]) -> list[Floats]:
+    """Return the gaps between completions of each backlog, seconds."""
+    return [np.diff(each.ends) for each in backlogs]
+
+
+def batch(found: Sequence[Floats], rate: float) -> float | None:
+    """Return how many requests leave together; None where they leave one by one."""
+    every = np.concatenate(found)
+    tiny = every < TINY / rate
+    if tiny.mean() <= TOGETHER or every.std() <= UNEVEN * every.mean():
+        return None
+    return float(len(every) / np.count_nonzero(~tiny))
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """Spells in which nothing left though requests waited: how many, how long each, every how many seconds."""
+
+    number: int
+    length_s: float
+    every_s: float
+    share: float
+
+
+def pauses(found: Sequence[Floats], carried: LoadFigures) -> Pauses | None:
+    """Return the pauses of a target; None where it has none."""
+    limit = max(4 * carried.service_s, 12 / carried.rate, PAUSE_S)
+    every = np.concatenate(found)
+    long = every[every > limit]
+    whole = float(every.sum())
+    if len(long) < 2 or long.sum() <= PAUSED * whole:
+        return None
+    return Pauses(len(long), float(np.median(long)), whole / len(long), float(long.sum()) / whole)
+
+
+def dips(found: Sequence[Floats], most: int) -> int | None:
+    """Return the first number of successive completions that takes a steady time; None where there is none.
+
+    Workers of even speed that are all busy answer each so many requests in the time that one takes.
+
+    Args:
+        found: gaps between completions.
+        most: the largest number.
+    """
+    ratios = np.array([1.0, *(_steadiness(found, count) for count in range(1, most + 2))])
+    for count in range(1, most + 1):
+        before, here, after = ratios[count - 1 : count + 2]
+        if count == 1:
+            if here < STEADY_ONE:
+                return 1
+        elif here < STEADY and here < BELOW_NEIGHBOURS * before and here < BELOW_NEIGHBOURS * after:
+            return count
+    return None
+
+
+def _steadiness(found: Sequence[Floats], count: int) -> float:
+    """Variance of sums of so many gaps, over that of random ones; NaN where the gaps are too few."""
+    sums = [np.convolve(each, np.ones(count), "valid") for each in found if len(each) >= count]
+    every = np.sort(np.concatenate(sums)) if sums else np.zeros(0)
+    cut = int(TRIMMED * len(every))
+    kept = every[cut : len(every) - cut]
+    if len(kept) < 5 * count:
+        return float("nan")
+    return float(kept.var() / (count * (kept.mean() / count) ** 2))

@@ -1,0 +1,194 @@
+"""Decides what a backlog looks like: the rules in order, each with what it was seen to separate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from logreplay.analysis.limit import order, places, rhythm, sentences
+from logreplay.analysis.limit.carried import LoadFigures, carried, undisturbed
+from logreplay.analysis.limit.observations import Observations
+from logreplay.analysis.limit.places import MOST_PLACES, Arrivals
+from logreplay.analysis.limit.routes import slow_routes
+from logreplay.analysis.limit.sentences import TargetLimit, cannot_tell
+from logreplay.analysis.statistics.quantiles import Ints
+
+FALLEN: Final = 0.85
+"""Of systems whose throughput falls with the backlog at most 0.30 of it is left, of others at least 0.89."""
+COLLAPSED: Final = 0.6
+"""The same of the answers within a step, where the backlog may not have begun with it."""
+CHANGED: Final = 0.1
+PACED: Final = 0.7
+SEVERAL: Final = 1.6
+YOUNG: Final = 0.3
+"""Mean place in the queue of those that leave: 0 to 0.08 in order of arrival, 0.21 to 0.5 where all share."""
+OF_QUEUES: Final = (0.06, 0.35)
+SHARED_BETTER: Final = 2.5
+SPLIT_BETTER: Final = 2.0
+EVEN: Final = 0.35
+POOR: Final = 2.6
+"""Chi-square of a group, from which on no number of places fits."""
+INNER: Final = 0.6
+SLOWER: Final = 1.12
+NEAR: Final = 0.85
+DELAYED: Final = 0.15
+"""Correlation of a time with the number that come later: 0.28 to 0.67 where all share, else at most 0.08."""
+SURELY: Final = 6.0
+OLDEST_LAST: Final = 0.75
+WATCH: Final = ("the target's processors", "its pools")
+
+
+@dataclass(frozen=True)
+class Fits:
+    """How well each number of places explains the times below saturation.
+
+    Attributes:
+        of: chi-square by number of places, first come first served.
+        groups: numbers in flight that were compared.
+        shared, split: chi-square of processors that all share; of a queue for each place.
+    """
+
+    of: dict[int, float]
+    groups: int
+    shared: float
+    split: float
+
+    @property
+    def best(self) -> float:
+        """The smallest chi-square of places with one queue."""
+        return min(self.of.values())
+
+    @property
+    def accepted(self) -> list[int]:
+        """The numbers of places that fit about as well as the best."""
+        return [number for number, misfit in self.of.items() if misfit - self.best < 12 + self.best / 2]
+
+    @property
+    def poor(self) -> bool:
+        """Whether no number of places fits."""
+        return self.best > POOR * max(self.groups, 1)
+
+
+def decide(
+    seen: Observations, low: Ints, stable: Ints, overloaded: Sequence[int], routes: Sequence[str] = ()
+) -> TargetLimit:
+    """Say what the limit of a target looks like that falls behind.
+
+    Args:
+        seen: the sweep.
+        low: indices of the steps of low rates.
+        stable: of all stable steps.
+        overloaded: of those with a backlog, in order of rate.
+        routes: their names; none: they are not told apart.
+    """
+    if routes and (slow := slow_routes(seen, stable, overloaded)):
+        own = decide(seen.only(np.isin(seen.route, slow)), low, stable, overloaded)
+        return sentences.route(" and ".join(routes[index] for index in slow), own)
+    good = {step: seen.answered(step) for step in (*stable.tolist(), *overloaded)}
+    guess = float(np.median([good[step] for step in overloaded])) if len(overloaded) else 0.0
+    most, last = max(good.values(), default=0.0), good[overloaded[-1]] if overloaded else 0.0
+    if 0 < last < COLLAPSED * most:
+        return sentences.retrograde(most, last)
+    found = carried(seen, low, overloaded, guess) if guess else None
+    if found is None:
+        return cannot_tell("too few requests found the target idle, or waited: add lower rates, or use longer steps")
+    service_s, rates = found.service_s, [each.rate for each in found.backlogs]
+    best = max(most, *rates)
+    if rates[-1] < FALLEN * best:
+        return sentences.retrograde(best, rates[-1])
+    if max(rates) > (1 + CHANGED) * min(rates):
+        return cannot_tell(
+            f"the target carried {min(rates):.4g}/s and {max(rates):.4g}/s in overload: its capacity changed",
+            "other load on its machine",
+            service_s=service_s,
+        )
+    if found.at_once < PACED:
+        return sentences.paced(found.rate, service_s)
+    return _of_rhythm(seen, stable, found) or _of_places(seen, stable, found)
+
+
+def _of_rhythm(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLimit | None:
+    """Batches and pauses; None where there are neither."""
+    gaps = rhythm.gaps(found.backlogs)
+    if size := rhythm.batch(gaps, found.rate):
+        return sentences.batch(size, found.service_s)
+    paused = rhythm.pauses(gaps, found)
+    if paused and found.at_once > SEVERAL:
+        return sentences.pauses(paused.number, paused.length_s, paused.every_s, paused.share)
+    return None
+
+
+def fits(seen: Observations, steps: Ints, found: LoadFigures) -> Fits:
+    """Replay the arrivals through each number of places."""
+    number = max(round(found.at_once), 1)
+    most = int(2 * found.at_once) + 6
+    arrivals = Arrivals.of(seen, steps, found.alone)
+    tried = {
+        each: arrivals.misfit(places.in_order(each, min(each / found.at_once, 1.0)), most)
+        for each in places.numbers(number)
+    }
+    shared, _ = arrivals.misfit(places.shared(found.at_once, 1.0), most)
+    split, _ = arrivals.misfit(places.apart(number, 1.0), most)
+    return Fits({each: misfit for each, (misfit, _) in tried.items()}, max(n for _, n in tried.values()), shared, split)
+
+
+def _of_places(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLimit:
+    """Workers, processors that are shared, a part inside, or a queue for each."""
+    number, (low, high), service_s = found.at_once, found.interval, found.service_s
+    if number > MOST_PLACES:
+        return cannot_tell(f"{number:.0f} requests are in the target when it is just busy", *WATCH, service_s=service_s)
+    steps = np.concatenate([stable, [found.backlogs[0].step]])
+    fit, young = fits(seen, steps, found), order.rank(seen, found.backlogs)
+    beat = rhythm.dips(rhythm.gaps(found.backlogs), int(4 * high) + 2) if found.variation < EVEN else None
+    if _shares(seen, stable, found, fit, young):
+        return _of_sharing(seen, found, beat)
+    if SPLIT_BETTER * fit.split < fit.best and OF_QUEUES[0] <= young <= OF_QUEUES[1]:
+        return sentences.split(number, low, high, service_s)
+    if beat and NEAR * number <= beat <= SLOWER * high:
+        return sentences.workers(beat, min(low, beat), max(high, beat), service_s)
+    if beat and beat <= INNER * number and (beat in fit.accepted or fit.poor):
+        return sentences.inner(beat, found.rate, number, service_s, exact=True)
+    if fit.poor:
+        return cannot_tell("response times fit no number of workers", *WATCH, service_s=service_s)
+    return _of_fit(fit, found)
+
+
+def _shares(seen: Observations, stable: Ints, found: LoadFigures, fit: Fits, young: float) -> bool:
+    """Whether requests that come later slow those before them."""
+    slowed, z = order.delayed_by_later(seen, stable, found.at_once, found.service_s)
+    if slowed > DELAYED and z > SURELY:
+        return True
+    better = fit.shared < min(fit.best, fit.split)
+    if found.variation < EVEN or not better or young > OLDEST_LAST:  # where times are even, a delay would have shown
+        return False
+    return young > YOUNG or SHARED_BETTER * fit.shared < fit.best
+
+
+def _of_sharing(seen: Observations, found: LoadFigures, beat: int | None) -> TargetLimit:
+    """Processors that are shared by all, or by workers of a known number."""
+    service_s = undisturbed(seen, found)
+    number = found.rate * service_s
+    low, high = (end * number / found.at_once for end in found.interval)
+    if beat and beat > SLOWER * high:
+        return sentences.slowed(beat, number, low, high, service_s)
+    return sentences.sharing(number, low, high, service_s)
+
+
+def _of_fit(fit: Fits, found: LoadFigures) -> TargetLimit:
+    number, (low, high), service_s = found.at_once, found.interval, found.service_s
+    fewest, most = min(fit.accepted), max(fit.accepted)
+    reaches = most >= low or most == max(fit.of)
+    if reaches and fewest <= INNER * number:
+        both = sentences.candidates(
+            [
+                f"{sentences.count(number)} workers of {number / found.rate:.3g} s",
+                f"a part inside that {fewest} at a time pass",
+            ]
+        )
+        return cannot_tell(both, *WATCH, service_s=service_s)
+    if reaches:
+        return sentences.workers(number, low, high, service_s)
+    if most <= INNER * number:
+        return sentences.inner(most, found.rate, number, service_s, exact=False)
+    return cannot_tell("response times fit fewer workers than are busy", *WATCH, service_s=service_s)

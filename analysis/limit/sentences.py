@@ -1,0 +1,188 @@
+"""The sentences on the limit of a sweep: what it looks like, with the evidence, and what to do about it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from logreplay.analysis.format_time import show
+from logreplay.core.plural import number_of
+
+_WATCH: Final = "--watch"
+_WORDS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@dataclass(frozen=True)
+class TargetLimit:
+    """What the limit of a target looks like, by a sweep.
+
+    Attributes:
+        kind: ``workers``, ``sharing``, ``slowed``, ``inner``, ``rate_limit``, ``refuses``, ``paced``, ``route``,
+            ``pauses``, ``batch``, ``retrograde`` or ``split``; None where it cannot be told.
+        at_once: how many requests the target works on at once; None where the kind has no such number.
+        low: the lower end of the range of this number.
+        high: the upper end.
+        service_s: mean time of a request that finds the target idle, seconds; None: unknown.
+        text: the answer in words, with its evidence.
+        advice: what to do, in words.
+    """
+
+    kind: str | None
+    at_once: float | None
+    low: float | None
+    high: float | None
+    service_s: float | None
+    text: str
+    advice: str
+
+    @property
+    def sentence(self) -> str:
+        """Text and advice in one line."""
+        return f"{self.text}; {self.advice}" if self.advice else self.text
+
+    def as_dict(self) -> dict[str, Any]:
+        """The values, for JSON."""
+        return asdict(self)
+
+
+def span(low: float, high: float) -> str:
+    """Write a range of a number of requests: ``3.9–4.1``."""
+    return f"{low:.1f}–{high:.1f}" if high < 20 else f"{low:.0f}–{high:.0f}"
+
+
+def count(number: float) -> str:
+    """Write a number at once: whole where it is close to a whole number."""
+    near = abs(number - round(number)) <= 0.1 * max(number, 1) and round(number) > 0
+    return f"{round(number)}" if near else f"{number:.1f}"
+
+
+def workers(number: float, low: float, high: float, service_s: float) -> TargetLimit:
+    """As many requests at a time as there are workers, and one queue."""
+    text = (
+        f"the target behaves like {_counted(number, 'worker')} of {show(service_s)} ({span(low, high)}), first come "
+        "first served"
+    )
+    advice = "raise the number of workers, threads or connections, or make each faster, and sweep again"
+    return TargetLimit("workers", number, low, high, service_s, text, advice)
+
+
+def sharing(number: float, low: float, high: float, service_s: float) -> TargetLimit:
+    """Requests that slow each other."""
+    text = (
+        f"requests in the target share the equivalent of {_counted(number, 'processor')} ({span(low, high)}); one "
+        f"alone takes {show(service_s)}"
+    )
+    advice = "add processors, or limit how many requests are worked on at once; more workers do not help"
+    return TargetLimit("sharing", number, low, high, service_s, text, advice)
+
+
+def slowed(places: int, number: float, low: float, high: float, service_s: float) -> TargetLimit:
+    """Workers that share less than each needs."""
+    text = (
+        f"the target works on {places} requests at a time, and each takes {places / number:.1f} times as long when all "
+        f"are busy: together they are worth {count(number)} ({span(low, high)}); one alone takes {show(service_s)}"
+    )
+    advice = "look at the processors, or at what the workers share; more workers do not help"
+    return TargetLimit("slowed", number, low, high, service_s, text, advice)
+
+
+def inner(most: int, rate: float, outside: float, service_s: float, *, exact: bool) -> TargetLimit:
+    """A part inside that takes few at a time."""
+    part = "one at a time" if most == 1 else f"{most} at a time" if exact else f"1 to {most} at a time"
+    text = (
+        f"requests pass {part} through a part inside the target, at most {rate:.4g}/s, and {count(outside)} are in the "
+        f"target when it is just busy; one alone takes {show(service_s)}"
+    )
+    named = "a lock, a pool of one, or a single connection" if most == 1 else "a lock or a small pool"
+    advice = f"look for {named}; more workers do not help"
+    low = most if exact else 1
+    return TargetLimit("inner", float(most) if exact else None, float(low), float(most), service_s, text, advice)
+
+
+def rate_limit(rate: float, took: float, service_s: float | None) -> TargetLimit:
+    """A limiter that refuses."""
+    text = f"the target has a limit of {rate:.4g}/s: it refuses requests above it in {show(took)}"
+    advice = "look for the limit that is configured: the target may carry more without it"
+    return TargetLimit("rate_limit", None, None, None, service_s, text, advice)
+
+
+def refuses(places: int, low: float, high: float, took: float, service_s: float | None) -> TargetLimit:
+    """A limit of the number in flight."""
+    text = f"the target refuses requests beyond {places} at once ({low:.0f}–{high:.0f}), in {show(took)}"
+    advice = "raise this number, or that of the workers behind it, or make each request faster"
+    return TargetLimit("refuses", float(places), low, high, service_s, text, advice)
+
+
+def paced(rate: float, service_s: float) -> TargetLimit:
+    """A limiter that delays."""
+    text = f"one request alone takes {show(service_s)}, and only {rate:.4g}/s pass: the target delays what comes faster"
+    advice = f"look for a limit of {rate:.3g}/s that is configured"
+    return TargetLimit("paced", None, None, None, service_s, text, advice)
+
+
+def route(name: str, alone: TargetLimit | None) -> TargetLimit:
+    """One route has something of its own.
+
+    Args:
+        name: of the route.
+        alone: what its limit looks like by itself; None: unknown.
+    """
+    text, advice = f"only route {name} slows down", f"look at what {name} alone uses, such as a pool of its own"
+    if alone is None or alone.kind is None:
+        return TargetLimit("route", None, None, None, None, f"{text}; the others do not", advice)
+    own = alone.text.replace("the target", "it")
+    return replace(alone, kind="route", text=f"{text}, the others do not: {own}", advice=advice)
+
+
+def retrograde(most: float, left: float) -> TargetLimit:
+    """Throughput that falls with the backlog."""
+    text = f"throughput falls with the backlog: the target carries {most:.4g}/s, and {left:.4g}/s under overload"
+    advice = "limit how many requests it lets in at once, and look for contention"
+    return TargetLimit("retrograde", None, None, None, None, text, advice)
+
+
+def pauses(number: int, length_s: float, every_s: float, share: float) -> TargetLimit:
+    """A target in which no request proceeds for some time."""
+    text = (
+        f"the target pauses: nothing is answered in {number} spells of {show(length_s)}, one every {every_s:.2g} s, "
+        f"{100 * share:.0f} % of the time"
+    )
+    advice = "look for garbage collection, or for what else stops the whole process"
+    return TargetLimit("pauses", None, None, None, None, text, advice)
+
+
+def batch(size: float, service_s: float) -> TargetLimit:
+    """Answers that leave together."""
+    text = f"responses leave in batches of about {size:.0f}; one request alone takes {show(service_s)}"
+    advice = "look for the size of a batch, or for a timer that writes responses"
+    return TargetLimit("batch", None, None, None, service_s, text, advice)
+
+
+def split(number: float, low: float, high: float, service_s: float) -> TargetLimit:
+    """Queues that do not help each other."""
+    text = (
+        f"the target behaves like {_counted(number, 'worker')} of {show(service_s)} ({span(low, high)}), each with a "
+        "queue of its own"
+    )
+    advice = "look at how requests are spread: one queue for all keeps no worker idle while requests wait"
+    return TargetLimit("split", number, low, high, service_s, text, advice)
+
+
+def cannot_tell(why: str, *watch: str, service_s: float | None = None) -> TargetLimit:
+    """No cause is named.
+
+    Args:
+        why: what the rows show, or which causes they fit.
+        watch: the series that decide.
+        service_s: time of a request alone, seconds.
+    """
+    advice = f"{_WATCH} decides: watch {' and '.join(watch)}" if watch else ""
+    return TargetLimit(None, None, None, None, service_s, f"the cause of the limit cannot be told: {why}", advice)
+
+
+def candidates(fitting: Sequence[str]) -> str:
+    """Write causes that the rows fit alike."""
+    return f"the rows fit {', '.join(fitting[:-1])} and {fitting[-1]} alike" if len(fitting) > 1 else fitting[0]
+
+
+def _counted(number: float, noun: str) -> str:
+    return number_of(round(number), noun) if count(number).isdigit() else f"{count(number)} {noun}s"
