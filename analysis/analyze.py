@@ -75,10 +75,10 @@ def analyse(
     """Analyse a result log, or the per-second table that is left of one.
 
     Args:
-        source: what to analyse.
-        about: what only the caller knows of it.
+        source: results to analyse.
+        about: caller's part of the summary: log, target, options, findings.
         executor: reads it in stretches, as `logreplay.analysis.input.arrays.read` says.
-        meanwhile: what else to do with the requests, in other threads; what takes longest first.
+        meanwhile: further work on the requests in other threads, the longest first.
 
     Raises:
         LogreplayError: it cannot be read.
@@ -204,7 +204,7 @@ class _Told:
         limited: steps in which the replaying machine met a limit.
         cut: steps that were cut short.
         void: trials of a search that were not valid.
-        searched: whether the steps are trials of a search, whose rates follow from its answers.
+        searched: True if the steps are trials of a search, whose rates follow from its answers.
     """
 
     closed: ClosedLoop | None
@@ -256,7 +256,7 @@ def verdict_on(requests: RequestArrays, steps: pl.DataFrame, asked: Collection[f
 
     Args:
         requests: the run.
-        steps: of `logreplay.analysis.verdict.stability.judged_steps`.
+        steps: table of `logreplay.analysis.verdict.stability.judged_steps`.
         asked: the rates of a sweep that ended by itself, also those that it left out.
     """
     verdict = saturation.judge(steps, asked, route_balance(requests) if requests.several_rates else None)

@@ -107,7 +107,7 @@ def duet(folder: str | PathLike[str], *, tolerance: float = AT_ONCE_TOLERANCE) -
     """Compare the times of both targets of a duet: see `logreplay.analysis.verdict.comparison.compare_duet`.
 
     Args:
-        folder: what ``logreplay duet`` wrote, or two result logs of a duet with the same names.
+        folder: folder of ``logreplay duet``, or two result logs of a duet with the same names.
         tolerance: changes up to this fraction do not count.
 
     Raises:
@@ -140,7 +140,7 @@ def differences(folder: str | PathLike[str]) -> "pd.DataFrame":
     """Return the differences between the answers of a duet: the rows of its ``differences.csv``.
 
     Args:
-        folder: what ``logreplay duet`` wrote.
+        folder: folder of ``logreplay duet``.
 
     Returns:
         One row for each route, place and kind: the columns of `differences.csv`, such as ``route``, ``place``,

@@ -54,7 +54,7 @@ class About:
         options: the options of the run.
         findings: observations that bear on the measurement: ``code``, ``severity``, ``text`` each.
         more: further keys of summary.json.
-        closed: what a sweep over users asked for; None: requests were sent at a rate, or the summary on disk says.
+        closed: users of a sweep over users; None: a rate was sent, or the summary on disk has them.
         limited: this machine's limits that were reached, by label of step; such a step does not describe the target.
         answered: False: a search had no answer, and its verdict is ``NO_ANSWER`` where it would be ``VALID``.
     """
@@ -322,7 +322,7 @@ def protocol(target: str | None, options: Mapping[str, Any]) -> str:
 
     Args:
         target: its URL, as in summary.json.
-        options: of the run, as in summary.json.
+        options: options of the run, as in summary.json.
     """
     if not target:
         return ""
@@ -353,7 +353,7 @@ def shown(response: Mapping[str, Any], name: str) -> str:
 
     Args:
         response: as in summary.json: ``response_s`` of a run or of a step.
-        name: of a percentile; or ``min``, ``mean`` or ``max``, which fail where all requests did.
+        name: percentile; or ``min``, ``mean`` or ``max``, which fail if all requests did.
     """
     count, failed, p = response["count"], response["failed"], LADDER.get(name, 0.0)
     fell_on_failure = bool(failed and _enough(count, p) and rank(count, p) > count - failed)
@@ -433,7 +433,7 @@ def verdict_word(step: Mapping[str, Any], limit: float | None) -> str:
 
     Args:
         step: a row of the step table.
-        limit: of `limit_of`.
+        limit: limit from `limit_of`.
     """
     near = limit is not None and step["rate"] > (1 - sentences.LEAST_APART) * limit
     return "at limit" if step["verdict"] == "stable" and near else step["verdict"] or "–"
@@ -499,7 +499,7 @@ def _valid_times(ordered: Micros, without_lag: Micros, good: int) -> dict[str, A
     Args:
         ordered: (n,) sorted.
         without_lag: (n,) sorted.
-        good: how many of the first are of requests answered as expected.
+        good: number of the first requests that were answered as expected.
     """
     times, lagless = (_times(part, part[:good]) for part in (ordered, without_lag))
     valid = valid_rank((ordered[part], without_lag[part]) for part in slices(len(ordered)))

@@ -47,7 +47,7 @@ _HOMES: Final = {
 }
 """The module of each function that is offered as a coroutine function."""
 _WAKE_S: Final = 1.0
-"""How often the caller's loop turns at least: a kernel of Jupyter notices Ctrl-C only then."""
+"""Longest wait of the caller's loop, seconds: a kernel of Jupyter notices Ctrl-C only between two waits."""
 
 
 def asynchronous(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:

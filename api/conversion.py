@@ -34,7 +34,7 @@ class ConvertCall:
     Attributes:
         logs: paths or addresses; ``-`` is standard input.
         output: the file to make; ``-`` is standard output.
-        options: of the conversion.
+        options: options of the conversion.
         cluster: a Dask scheduler that parses the blocks; None: threads of this process.
     """
 
@@ -61,7 +61,7 @@ class ConvertCall:
             output: likewise; None: named after the first log, in the current folder.
             cluster: as of the call.
             strict: no line may be rejected.
-            max_rejects: how many lines may be: a number or a share; None: any number.
+            max_rejects: largest number or share of rejected lines; None: any number.
             given: as for `reading_options`.
 
         Raises:
@@ -100,7 +100,7 @@ def convert_once(call: ConvertCall, progress: "Progress | None" = None) -> Conve
     """Convert logs.
 
     Args:
-        call: what to convert, and how.
+        call: input, output and options of the conversion.
         progress: called about once a block.
 
     Raises:
@@ -158,8 +158,8 @@ def convert(
         output: the file to make: .csv, .csv.gz, .csv.zst, .parquet, .pias, .gor or .har.
         format: name, ``log_format`` or ``LogFormat`` string, or ``nginx.conf#name``.
         to: kind of output; None: by the ending of ``output``.
-        timezone: of times without offset, such as ``Europe/Berlin``; empty: UTC.
-        time_unit: of durations; None: by the format.
+        timezone: time zone of times without offset, such as ``Europe/Berlin``; empty: UTC.
+        time_unit: unit of durations; None: by the format.
         stamped: meaning of times, start or end of a request; None: by the format.
         since: keep requests that start at or after this time, ISO 8601.
         until: keep requests that start before this time.

@@ -29,9 +29,9 @@ class DuetResult(FolderResult):
 
     Attributes:
         files: the folder, and the result log of each target in it.
-        outcome: of the engine, for all targets together; None: the duet was made before.
+        outcome: result of the engine for all targets together; None: an earlier duet was read.
         health: the verdict on the generator, and on each target; likewise.
-        comparison: of the times; None if nothing was sent.
+        comparison: comparison of the times; None if nothing was sent.
         answers: differences between the answers; None if they were not compared.
     """
 

@@ -307,7 +307,7 @@ def _answered(
         once: is given the place of the results.
         listener: keeps the notes.
         output: the place; None: a temporary folder.
-        name: of the results in it.
+        name: name of the results inside the folder.
 
     Raises:
         BusyError: another run is under way in this process.

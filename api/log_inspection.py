@@ -83,8 +83,9 @@ def inspect(
         log: path or address of an access log, of captured requests, or of a normalized CSV.
         more: further logs.
         format: name, ``log_format`` or ``LogFormat`` string, or ``nginx.conf#name``.
-        timezone: of the hours of the week, and of times without offset, such as ``Europe/Berlin``; empty: UTC.
-        time_unit: of durations; None: by the format.
+        timezone: time zone of the hours of the week, and of times without offset, such as ``Europe/Berlin``; empty:
+            UTC.
+        time_unit: unit of durations; None: by the format.
         stamped: meaning of times, start or end of a request; None: by the format.
         since: keep requests that start at or after this time, ISO 8601.
         until: keep requests that start before this time.

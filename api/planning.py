@@ -79,7 +79,7 @@ def plan(
     why.
 
     Args:
-        log: of the demand: an access log, or a normalized CSV; or a list of them.
+        log: access log or normalized CSV whose demand counts, or a list of them.
         target: base URL of one machine; None with ``results``.
 
     Raises:
@@ -123,8 +123,8 @@ def plan_call(logs: tuple[str, ...], reading: dict[str, Any], values: dict[str, 
     """The frozen value of a plan, made of its checked options.
 
     Args:
-        logs: of the demand.
-        reading: how they are read, by option.
+        logs: logs whose demand counts.
+        reading: options for reading the logs, by option.
         values: the other options; all are taken.
         of_find: further attributes of the search.
     """
@@ -264,7 +264,7 @@ class _Part:
     Attributes:
         machines: as of `logreplay.analysis.planning.proof.Proof`.
         begin: its first second.
-        shares: of the requests of each second.
+        shares: part of each second's requests that one machine gets.
         times: that it is sent.
     """
 

@@ -112,7 +112,7 @@ def capacity(
         within: bound of the response time.
         percentile: which figure is bounded.
         headroom: share of each machine to keep free, such as ``"20%"``.
-        survive: so many machines may be lost.
+        survive: number of machines that may be lost.
 
     Raises:
         UsageError: a value is wrong, or the runs are not of the same sweep.

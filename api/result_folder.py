@@ -20,7 +20,7 @@ Named = Sequence[tuple[str, Path]]
 """Files, each after the argument or option that names it."""
 _RUNNING: Final = "running"
 _PROOF: Final = re.compile(r"proof-(\d+|autoscaler)\.(csv|summary\.json|hlog|hgrm|watch\.csv|logins\.csv)")
-"""What a plan writes beside its search."""
+"""Names of the files that a plan writes next to its search."""
 _IN_A_SECOND: Final = 100
 """Names that are tried for results without ``-o`` within one second."""
 
@@ -31,8 +31,8 @@ def place_for(named: Path | None, take: Callable[[Path], Place], stem: str, endi
     Args:
         named: by the user.
         take: raises `TakenError` if something is there, or another process writes there.
-        stem: of the new name.
-        ending: of the new name.
+        stem: stem of the new name.
+        ending: ending of the new name.
 
     Raises:
         LogreplayError: the place cannot be taken.

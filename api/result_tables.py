@@ -19,7 +19,7 @@ class ResultTables:
 
     Attributes:
         analysis: without the requests.
-        routes: of each route, or each step and route; no rows where only a per-second table is left of a run.
+        routes: rows of each route, or of each step and route; empty if only a per-second table is left of a run.
     """
 
     analysis: Analysis

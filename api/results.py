@@ -287,8 +287,8 @@ class RunResult(Result):
     """One replay that ended. Times in seconds.
 
     Attributes:
-        outcome: of the engine.
-        course: what the generator did, in lines.
+        outcome: outcome of the engine.
+        course: lines on the generator's behaviour.
         culprit: the exchange at which the run was stopped.
         by_rule: a condition stopped it.
         left_out: which requests were not sent, and what a hook took, in sentences.

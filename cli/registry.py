@@ -31,7 +31,7 @@ SHORT_HELP: Final = {
     "completion": "Print completion for bash, zsh or fish.",
     "man": "Print manual pages.",
 }
-"""What each command does, by its name: the name of its module, and of the object in it."""
+"""Short help of each command, by its name, which is also that of its module and object."""
 
 
 class Commands(UserDict[str, Any]):

@@ -17,11 +17,11 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ONE_S: Final = 0.2
 """Signals this close together are one: a closed terminal and timeout(1) send two."""
 _LAST_S: Final = 0.5
-"""How long the program may tidy up after the second signal."""
+"""Seconds that the program may tidy up after the second signal."""
 _REPEAT_S: Final = 0.005
 """Seconds after which a signal that came within Polars is sent again."""
 _TIDY_S: Final = 0.3
-"""How long the removal of temporary files may take then."""
+"""Seconds that the removal of temporary files may take after the second signal."""
 
 
 _RAISED: Final = 2
@@ -37,7 +37,7 @@ class Signals:
     whatever it waits for. By then all that ended a second ago is on disk.
 
     Attributes:
-        raised: whether `Interrupted` was raised.
+        raised: True if `Interrupted` was raised.
     """
 
     def __init__(self) -> None:
@@ -138,4 +138,4 @@ def _tidy_up() -> None:
 
 
 SIGNALS: Final = Signals()
-"""Of this process."""
+"""Signals that end this process in good order."""

@@ -63,7 +63,7 @@ class RowBlock:
 
     Attributes:
         text: the rows, without a header line.
-        rows: how many.
+        rows: number of rows.
         line: number of its first line in the file, from 1.
         refused: the lines of the file that became no row.
     """
@@ -77,9 +77,9 @@ class RowBlock:
         """Read columns; an empty value is null.
 
         Args:
-            names: of all columns of the file, each once.
+            names: names of all columns of the file, each once.
             columns: the wanted ones.
-            types: of the columns that are not text.
+            types: types of the columns that are not text.
 
         Raises:
             polars.exceptions.ComputeError: a value is not of its type.
@@ -107,7 +107,7 @@ def clean_block(text: bytes, columns: int, line: int = 1) -> RowBlock | None:
     """Take the whole rows at the beginning of a text; None if there are none, or they are not clean.
 
     Args:
-        text: of a CSV, from the beginning of a row.
+        text: text of a CSV, from the beginning of a row.
         columns: number of columns.
         line: number of its first line.
     """
@@ -135,10 +135,10 @@ def _clean_rows(letters: Letters, marks: Marks, wanted: int, *, quoted: bool, re
     """The number of whole rows at the beginning of some lines, and their bytes; None if they are not clean.
 
     Args:
-        letters: of whole lines.
+        letters: letters of whole lines.
         marks: room for as many; new memory for each piece would take longer than the work.
         wanted: commas in a row.
-        quoted, returns: whether there may be quotes, and carriage returns.
+        quoted, returns: two flags: the block may hold quotes; it may hold carriage returns.
     """
     quotes = np.flatnonzero(letters == _QUOTE) if quoted else np.zeros(0, np.intp)
     ends = _outside(np.flatnonzero(np.equal(letters, _LINE_END, out=marks[: len(letters)])), quotes)
@@ -229,7 +229,7 @@ def _written(values: Sequence[str], row: str) -> str:
     """Write the values of a row so that the block is clean; of the empty ones those stay quoted that were.
 
     Args:
-        values: of the row, as the csv module read them: it does not say which were quoted.
+        values: texts of the row's fields, as the csv module read them, which does not show which were quoted.
         row: their text.
     """
     parts, at, texts = row.split(","), 0, list[str]()

@@ -59,7 +59,7 @@ class Interrupted(KeyboardInterrupt):
     came up in `exec`, which dataclasses use while a module is loaded, though it was caught.
 
     Attributes:
-        result: what was measured until then; None: nothing.
+        result: results measured before the error; None: nothing.
     """
 
     result: Any = None

@@ -39,7 +39,7 @@ _PAUSE_S: Final = 0.01
 
 
 _MODES: Final = {"file": 0o600, "folder": 0o700}
-"""Of results: they may hold tokens in URLs, and are for their owner alone."""
+"""Modes of result files and folders: owner only, because URLs may hold tokens."""
 _UNFINISHED: Final[set[Path]] = set()
 """Lock files, temporary files and scratch folders of this process that still exist."""
 
@@ -120,7 +120,7 @@ def lock(descriptor: int, *, unsupported: bool = True) -> bool:
     """Lock an open file until it is closed; False if another process holds the lock.
 
     Args:
-        descriptor: of the file.
+        descriptor: descriptor of the file.
         unsupported: the answer on a file system without locks.
     """
     try:

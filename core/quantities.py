@@ -24,7 +24,7 @@ def microseconds(text: str, zone: tzinfo = UTC) -> int:
 
     Args:
         text: such as ``2026-11-20T18:30:00+01:00``.
-        zone: of a text without an offset.
+        zone: zone of a text without an offset.
 
     Raises:
         ValueError: not an instant.

@@ -277,10 +277,10 @@ def typed(
     """Read columns of a block by their types.
 
     Args:
-        block: of a CSV.
-        names: of all columns of the file.
+        block: block of a CSV.
+        names: names of all columns of the file.
         columns: the wanted ones, all of them in the file.
-        types: of the columns that are not text.
+        types: types of the columns that are not text.
 
     Returns:
         The rows; and why each is refused, null where it is not.

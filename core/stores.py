@@ -82,7 +82,7 @@ def open_seekable(address: str, block: int = _BLOCK) -> BinaryIO:
     """Open a file.
 
     Args:
-        address: of the file.
+        address: address of the file.
         block: bytes that are fetched at a time.
 
     Raises:
@@ -150,7 +150,7 @@ class StoredFile(RawIOBase):
         """Name a file.
 
         Args:
-            address: of the file.
+            address: address of the file.
             block: bytes that are fetched at a time.
         """
         self._address, self._block = address, block

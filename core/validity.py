@@ -88,7 +88,7 @@ def newcombe(
     """Return both ends of the interval of the second share minus the first, of independent requests.
 
     Args:
-        hits: of both groups, each a number or (n,) of them; of hits that come together: clusters.
+        hits: number of hits in both groups, each a number or (n,) of them; clusters, if hits come together.
         numbers: requests of both groups, above 0; divided by the size of a cluster where hits are.
         z: half the width in standard deviations: 1.96 for 95 %.
 
@@ -125,7 +125,7 @@ def cluster_size(*series: tuple[Ints, Ints]) -> float:
     clusters than `USUAL_CLUSTER`, that size weighs as much as `USUAL_S` seconds: a few seconds prove nothing.
 
     Args:
-        series: of each run, or trial: (s,) requests and (s,) hits of each second.
+        series: requests and hits of each second, each (s,), by run or trial.
 
     Source: the design effect of Kish, Survey sampling, by `batch_variance`.
     """
@@ -154,7 +154,7 @@ def size_at_low_rates(
         errors: (n,) requests that failed.
         requests: (n,) requests.
         known: (n,) steps whose rates and failures count.
-        series: of each step, or of the first ones: (s,) requests and (s,) failures of each second.
+        series: requests and failures of each second, each (s,), by step or for the first steps.
     """
     few = known & (errors > 0) & (errors <= FEW * requests)
     few &= rate <= (np.quantile(rate[known], 1 / 3) if known.any() else 0.0)

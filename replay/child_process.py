@@ -25,7 +25,7 @@ def start_python(*arguments: object, stdin: int, stdout: int, in_group: bool = F
     """Start Python in a process that the signals which end this one do not reach.
 
     Args:
-        arguments: of Python, such as ``-m`` and a module.
+        arguments: arguments of Python, such as ``-m`` and a module.
         stdin, stdout: as `subprocess.Popen` takes them.
         in_group: it stays in the group of this process, so that Ctrl-Z and ``fg`` are for both; it is deaf to the
             signals of `ENDING`.

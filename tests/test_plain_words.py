@@ -1,6 +1,7 @@
 """The texts of the project name things, in the words of the field; none of them installs another project's program."""
 
 import ast
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import pytest
 from logreplay.cli.main import cli
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("parsers", "replay", "analysis", "cli")
+PACKAGES = ("core", "parsers", "replay", "analysis", "api", "cli")
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md")])
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -45,6 +46,10 @@ FORBIDDEN = {
 """Patterns in texts, in small letters, and what to do instead."""
 HEADS = re.compile(r"(What|Where|How|Whether|Who|When|Which|That|Whatever)\b")
 """A module's docstring begins with the thing that the module holds or does."""
+SECTION = re.compile(r"^(?:Args|Attributes):\n((?: {4}.*\n?|\n)*)", re.MULTILINE)
+ENTRY = re.compile(r"^ {4}(\w[\w, ]*): +(.*)$", re.MULTILINE)
+INCOMPLETE = re.compile(r"(of|how|when|what|whether|so many|at most)\b", re.IGNORECASE)
+"""An explanation begins with a noun phrase that can be read without the name it explains."""
 ANOTHERS_PROGRAM = re.compile(r"(pip|pipx) install (-\S+ )*'?logreplay(?!-toolkit)\b|\blogreplay\[")
 """The index has another program of the name logreplay; this distribution is logreplay-toolkit."""
 
@@ -87,6 +92,21 @@ def literals(path: Path) -> Iterator[str]:
             yield re.sub(r"``[^`]*``|`[^`\n]*`", "`…`", text)
 
 
+def explained(path: Path) -> Iterator[tuple[str, str]]:
+    """Each argument, attribute and constant of a module that a docstring explains, with the explanation."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        body = getattr(node, "body", None)
+        if not isinstance(body, list):
+            continue
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for section in SECTION.findall(ast.get_docstring(node) or ""):
+                yield from ENTRY.findall(section)
+        for before, after in itertools.pairwise(body):
+            told = after.value if isinstance(after, ast.Expr) else None
+            if isinstance(before, ast.Assign | ast.AnnAssign) and isinstance(told, ast.Constant):
+                yield ast.unparse(before).partition("=")[0], str(told.value)
+
+
 def found_in(text: str) -> list[str]:
     """The forbidden phrases of a text, each with its remedy."""
     flat = " ".join(text.split()).lower()
@@ -115,9 +135,27 @@ def test_notebooks_name_things(path: Path) -> None:
     assert not ANOTHERS_PROGRAM.search(path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if path.relative_to(ROOT).parts[0] not in ("api", "core")],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
 def test_docstrings_and_messages_name_things(path: Path) -> None:
     assert not [found for text in literals(path) for found in found_in(text)]
     assert not ANOTHERS_PROGRAM.search(path.read_text(encoding="utf-8"))
     doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     assert not HEADS.match(doc), doc
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_arguments_attributes_and_constants_are_explained_by_noun_phrases(path: Path) -> None:
+    found = [f"{name}: {text}" for name, text in explained(path) if INCOMPLETE.match(text)]
+    assert found == [], "begin with a noun: 'number of …', 'True if …', 'time at which …'"
+
+
+def test_an_explanation_that_needs_its_name_is_found(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(
+        'A = 1\n"""Of all."""\n\n\ndef f(b: int) -> int:\n    """F.\n\n    Args:\n        b: how many.\n    """\n'
+    )
+    assert [text for _, text in explained(module)] == ["Of all.", "how many."]

@@ -150,7 +150,7 @@ class LogProfile:
         agents: ``agent``, ``requests``, ``bot``: whether it names itself as a program.
         clients: ``client``, ``requests``, ``agents`` (different ones).
         without_body: requests of methods that carry a body, whose body the log lacks.
-        headers: whether the log has headers of requests.
+        headers: True if the log has headers of requests.
         cut: tables whose rarest values are not told apart, since there are too many.
     """
 

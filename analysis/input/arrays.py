@@ -99,9 +99,9 @@ class RequestArrays:
         slowest_sampled: likewise, of those whose trace was sampled; empty where none was.
         started: instant 0 of the run, UTC; None where the file has no valid date.
         unreadable: number of rows that are left out, by reason.
-        has_schedule: whether the file says when requests were due; without it lag is unknown and taken as 0.
+        has_schedule: True if the file says when requests were due; without it lag is unknown and taken as 0.
         window_s: seconds that count as one step, where the file names none and none were found; else None.
-        found_steps: whether the steps, which the file does not name, were found in the counts of its seconds.
+        found_steps: True if the steps, which the file does not name, were found in the counts of its seconds.
     """
 
     scheduled: Ints
@@ -245,7 +245,7 @@ def read(source: Source, executor: Executor | None = None, sampled: float = 0.0)
     earliest, and the lag is unknown.
 
     Args:
-        source: what to read.
+        source: file or table to read.
         executor: reads stretches of a result log, in other processes or machines that see the same file.
         sampled: share of the requests whose traces were sampled, from 0 to 1.
 

@@ -32,9 +32,9 @@ class Stretch:
     """Whole lines of a result log.
 
     Attributes:
-        path: of the file, absolute.
+        path: path of the file, absolute.
         begin, end: bytes of the file, from the first to the one after the last.
-        names: of the columns.
+        names: names of the columns.
     """
 
     path: Path

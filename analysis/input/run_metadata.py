@@ -18,7 +18,7 @@ class ClosedLoop:
     """The settings of a sweep over users.
 
     Attributes:
-        users: how many each step had, by its label.
+        users: number of users of each step, by its label.
         think: mean pause of a user after a response, seconds.
         step_s: length of each step, seconds; infinite: until its last response.
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Source: TypeAlias = "str | Path | pl.LazyFrame | pl.DataFrame | pd.DataFrame"
-"""What can be analysed: a file (or the folder that holds its ``results.csv``), or a table of result rows."""
+"""Results that can be analysed: a file, the folder of its ``results.csv``, or a table of result rows."""
 
 COLUMNS: Final = (
     *("scheduled", "lag", "queued", "connect", "latency", "xfertime", "rc", "error", "expected_rc"),
@@ -97,8 +97,8 @@ class OpenedRows:
 
     Attributes:
         names: its columns.
-        rows: of a table; None: the rows are in the file ``path``.
-        path: of the file.
+        rows: table of result rows; None: the rows are in the file ``path``.
+        path: path of the file.
     """
 
     names: Sequence[str]

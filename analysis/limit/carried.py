@@ -62,7 +62,7 @@ class LoadFigures:
     """The figures of a sweep that every rule needs.
 
     Attributes:
-        backlogs: of the overloaded steps, in order of rate.
+        backlogs: backlogs of the overloaded steps, in order of rate.
         rate: completions/s while a backlog lasts.
         rows: (n,) which requests found no other, or few others, in flight.
         alone: (n,) their times, seconds.
@@ -105,7 +105,7 @@ def alone(seen: Observations, steps: Ints, rate: float) -> Ints:
     Args:
         seen: the sweep.
         steps: indices of the steps of low rates.
-        rate: what the target carries, requests/s.
+        rate: rate that the target carries, requests/s.
     """
     low = np.isin(seen.step, steps) & seen.good
     chosen = _warm(seen, np.flatnonzero(low & (seen.in_flight == 0)))

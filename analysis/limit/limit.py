@@ -36,7 +36,7 @@ class SortedSteps:
         stable: all stable ones.
         overloaded: with a backlog and hardly any errors, in order of rate.
         failing: with errors, in order of rate.
-        errors_first: whether errors come at rates at which no backlog grows.
+        errors_first: True if errors come at rates at which no backlog grows.
         carried: the highest stable rate, requests/s.
     """
 

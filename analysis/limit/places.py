@@ -23,7 +23,7 @@ IN_ALL: Final = 40_000
 LEAST: Final = 12
 """Requests in a group that is compared."""
 MOST_PLACES: Final = 200
-"""So many places are tried at most, each number up to 12 and then about 30 in all."""
+"""Largest number of places that is tried: each number up to 12, then about 30 in all."""
 
 Model = Callable[[Floats, Floats], Floats]
 """Times of requests by when they come and how long they take alone."""

@@ -32,7 +32,7 @@ class Refusing:
     """What refuses.
 
     Attributes:
-        places: how many were in flight as requests were refused, where their number decides.
+        places: number in flight as requests were refused, if this number decides.
         between: the range of this number in nine of ten refusals.
         rate: accepted requests/s, where the rate decides.
         took: median time of a refusal, seconds.

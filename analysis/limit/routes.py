@@ -25,7 +25,7 @@ def slow_routes(seen: Observations, stable: Ints, overloaded: Sequence[int]) -> 
     Args:
         seen: the sweep.
         stable: indices of the stable steps.
-        overloaded: of those that were not carried.
+        overloaded: steps that were not carried.
     """
     share = np.bincount(seen.route) / max(len(seen.route), 1)
     large = np.flatnonzero(share >= LEAST)

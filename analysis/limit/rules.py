@@ -15,7 +15,7 @@ from logreplay.analysis.limit.sentences import TargetLimit, cannot_tell
 from logreplay.analysis.statistics.quantiles import Ints
 
 FALLEN: Final = 0.85
-"""Of systems whose throughput falls with the backlog at most 0.30 of it is left, of others at least 0.89."""
+"""Systems whose throughput falls with the backlog keep at most 0.30 of it, others at least 0.89."""
 COLLAPSED: Final = 0.6
 """The same of the answers within a step, where the backlog may not have begun with it."""
 CHANGED: Final = 0.1
@@ -78,8 +78,8 @@ def decide(
     Args:
         seen: the sweep.
         low: indices of the steps of low rates.
-        stable: of all stable steps.
-        overloaded: of those with a backlog, in order of rate.
+        stable: evidence of all stable steps.
+        overloaded: evidence of the steps with a backlog, in order of rate.
         routes: their names; none: they are not told apart.
     """
     if routes and (slow := slow_routes(seen, stable, overloaded)):

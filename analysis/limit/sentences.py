@@ -18,12 +18,12 @@ class TargetLimit:
     Attributes:
         kind: ``workers``, ``sharing``, ``slowed``, ``inner``, ``rate_limit``, ``refuses``, ``paced``, ``route``,
             ``pauses``, ``batch``, ``retrograde`` or ``split``; None where it cannot be told.
-        at_once: how many requests the target works on at once; None where the kind has no such number.
+        at_once: number of requests that the target works on at once; None if the kind has no such number.
         low: the lower end of the range of this number.
         high: the upper end.
         service_s: mean time of a request that finds the target idle, seconds; None: unknown.
         text: the answer in words, with its evidence.
-        advice: what to do, in words.
+        advice: advice, in words.
     """
 
     kind: str | None
@@ -123,8 +123,8 @@ def route(name: str, alone: TargetLimit | None) -> TargetLimit:
     """One route has something of its own.
 
     Args:
-        name: of the route.
-        alone: what its limit looks like by itself; None: unknown.
+        name: name of the route.
+        alone: limit of the route by itself; None: unknown.
     """
     text, advice = f"only route {name} slows down", f"look at what {name} alone uses, such as a pool of its own"
     if alone is None or alone.kind is None:
@@ -171,7 +171,7 @@ def cannot_tell(why: str, *watch: str, service_s: float | None = None) -> Target
     """No cause is named.
 
     Args:
-        why: what the rows show, or which causes they fit.
+        why: evidence in the rows, or the causes that they fit.
         watch: the series that decide.
         service_s: time of a request alone, seconds.
     """

@@ -56,7 +56,7 @@ class WatchedFigure:
     """What a watched figure says of the limit.
 
     Attributes:
-        name: of the figure.
+        name: name of the figure.
         kind: ``ceiling``: it reached its maximum as the target saturated; ``ruled_out``: it stayed well below;
             ``symptom``: it grows with the queue.
         value: in the saturating step, the median of its readings.
@@ -113,7 +113,7 @@ def watched_figures(seconds: pl.DataFrame, steps: pl.DataFrame, maxima: Mapping[
     Args:
         seconds: per-second table, with ``watch_NAME``.
         steps: step table of the verdict.
-        maxima: of the figures, where they are known.
+        maxima: largest values of the figures, if known.
     """
     steps = steps.filter(~pl.col("verdict").is_in([CUT, VOID, "outage", "generator-limited"])).sort("rate")
     rates, stable = steps["rate"].to_numpy(), (steps["verdict"] == "stable").to_numpy()

@@ -46,7 +46,7 @@ def html(
 
     Args:
         title: names both targets.
-        sentences: what the comparison of the times says.
+        sentences: sentences of the comparison of times.
         times: rows of its table, all with the same keys.
         found: differences of the answers; None: they were not compared.
         facts: names and values of the duet, such as the URL of its baseline.

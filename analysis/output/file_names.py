@@ -9,7 +9,7 @@ from logreplay.analysis.input.external_metrics import stem
 SUMMARY: Final = "summary.json"
 PICTURES: Final = ("hockeystick.png", "report.html")
 FIGURES: Final = ("seconds.csv", "steps.csv", "routes.csv", SUMMARY, "results.hlog", "results.hgrm", *PICTURES)
-"""What `logreplay.analysis.output.folder.write_folder` writes."""
+"""Names of the files that `logreplay.analysis.output.folder.write_folder` writes."""
 DUET: Final = ("baseline.csv", "candidate.csv", "noise.csv")
 """The result logs of a duet, in the order of the numbers of its targets."""
 OF_COMMANDS: Final = ("users.csv", "users.png", "search.png", "plan.json", "plan.html", "hpa.yaml", "keda.yaml")

@@ -49,10 +49,10 @@ def write_folder(
     Args:
         source: the result log, or the folder that holds it as ``results.csv``.
         folder: where to write; made if it is not there. Files of the same names are replaced.
-        about: what only the caller knows: log, target, options, findings. None: what the run itself wrote of these.
+        about: log, target, options and findings of the caller; None: those that the run itself wrote.
         plots: draw the pictures and write the report.
         executor: reads the result log in stretches, as `logreplay.analysis.input.arrays.read` says.
-        trace_url: of the traces of requests, in place of that in the options of the run.
+        trace_url: address of the requests' traces, in place of that in the options of the run.
 
     Returns:
         The contents of ``summary.json``, and the step table.

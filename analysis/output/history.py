@@ -24,7 +24,7 @@ def append(path: Path, row: Mapping[str, Any], now: datetime | None = None) -> N
     Args:
         path: the file; made if it is not there.
         row: attributes and metrics by column; the same columns in each run.
-        now: of the row's ``time``; the present by default.
+        now: instant for the row's ``time``; the present by default.
 
     Raises:
         LogreplayError: the file has other columns, or cannot be written.

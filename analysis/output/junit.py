@@ -21,8 +21,8 @@ def reported(path: Path | None, command: str) -> Iterator[Callable[[Sequence[Che
     Wrong options write nothing: the file may be one that they confuse with another.
 
     Args:
-        path: of the file; None: none is asked for.
-        command: what runs.
+        path: path of the file; None: none is asked for.
+        command: name of the running command.
 
     Raises:
         LogreplayError: it cannot be written.

@@ -60,7 +60,7 @@ def scaling_target(
 
     Args:
         seconds, counts: requests in each second with a request.
-        factor: of growth.
+        factor: factor of growth of the demand.
         carries: rate of one pod within the bound, without its headroom, requests/s.
         mean: its mean response time near that rate, seconds.
         reaction: seconds from a rise until new pods serve.
@@ -97,7 +97,7 @@ def pods_over(seconds: Ints, counts: Ints, target: ScalingTarget, factor: float,
     Args:
         seconds, counts: requests in each second with a request.
         target: the settings.
-        factor: of growth.
+        factor: factor of growth of the demand.
         begin: first second of the part, since 1970.
         length: seconds of it.
     """

@@ -55,7 +55,7 @@ def demand(profile: LogProfile, factor: float = 1.0) -> Mapping[str, DemandRange
 
     Args:
         profile: the contents of the log.
-        factor: of growth, and of front ends whose logs are not at hand.
+        factor: factor of growth, times that of front ends whose logs are not at hand.
     """
     seconds, counts = profile.per_second
     found = {}

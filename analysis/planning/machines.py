@@ -37,7 +37,7 @@ class Reserve:
     Attributes:
         headroom: share of each machine that stays free.
         survive: machines that may be lost.
-        price: of a machine for an hour; None: unknown.
+        price: price of a machine for an hour; None: unknown.
     """
 
     headroom: float = 0.0

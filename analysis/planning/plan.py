@@ -46,9 +46,9 @@ class MachinePlan:
 
     Attributes:
         profile: the contents of the log.
-        growth: what becomes of its demand, and ``factor``: as a factor.
-        demand: of the busiest ``second``, ``minute`` and ``hour``, grown.
-        supply: of one machine.
+        growth: growth of its demand, as given, and ``factor``: as a factor.
+        demand: rate of the busiest ``second``, ``minute`` and ``hour``, grown, requests/s.
+        supply: rate that one machine carries, with its range.
         reserve: shares and numbers of machines to spare.
         machines: for each of `demand`.
         week: ``day``, ``hour``, ``rate``, ``low``, ``high``, ``machines``, ``machines_low``, ``machines_high``: the
@@ -90,8 +90,8 @@ def plan(
 
     Args:
         profile: the contents of the log.
-        supply: of one machine.
-        growth: of the demand.
+        supply: rate that one machine carries, with its range.
+        growth: growth of the demand.
         reserve: shares and numbers of machines to spare.
         reaction: seconds from a rise until new pods serve; None: no autoscaler.
 
@@ -151,7 +151,7 @@ def check_account(lines: int, lost: int, account: str) -> None:
     """Refuse a log of which too many lines became no request: they are demand, too.
 
     Args:
-        lines: of the log, without blank ones.
+        lines: number of lines of the log, without blank ones.
         lost: those that became no request.
         account: the outcome of all lines, as a sentence.
 
@@ -170,7 +170,7 @@ def check_mix(mix: MixChange, sent: str) -> None:
 
     Args:
         mix: the difference.
-        sent: what sent them, or will send them, in words.
+        sent: name of the search or sweep that sent them, or will.
 
     Raises:
         NoAnswer: too many of the peak's requests are not among those that were sent.

@@ -29,9 +29,9 @@ class Proof:
 
     Attributes:
         machines: that share the minute; 0: as many pods as the autoscaler has in each second of the steepest hour.
-        rate: of the judged requests, requests/s.
+        rate: rate of the judged requests, requests/s.
         requests: judged.
-        kept: whether the bounds were kept; None: it cannot be said.
+        kept: True if the bounds were kept; None: it cannot be said.
         text: the finding, in words.
     """
 
@@ -62,8 +62,8 @@ def passes(requests: int, share: float, bounds: Sequence[Bound]) -> int:
     """How often to send a minute of so many requests so that each bound can be judged.
 
     Args:
-        requests: of the minute.
-        share: of them that one machine gets.
+        requests: requests of the minute.
+        share: share of them that one machine gets.
         bounds: to judge.
     """
     return min(max(math.ceil(needed(bounds) / max(requests * share, 1)), 1), MOST_PASSES)
@@ -88,11 +88,11 @@ def share_of(rows: pl.DataFrame, begin: int, shares: Floats, times: int, seed: i
     A share above 1 repeats requests at random instants of their second.
 
     Args:
-        rows: of the time, with ``start``.
+        rows: result rows of the time, with ``start``.
         begin: its first second.
         shares: (seconds,) of the requests that one machine gets in each second of the time.
         times: passes.
-        seed: of the draw.
+        seed: seed of the draw.
     """
     rng = np.random.default_rng(seed)
     origin = pl.from_epoch(pl.lit(begin), "s")

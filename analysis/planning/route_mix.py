@@ -24,7 +24,7 @@ class MixChange:
     """The difference between the requests of the busiest hour and those that were sent.
 
     Attributes:
-        share: of the peak's requests that are in excess of their share of those sent, beyond chance.
+        share: share of the peak's requests above their share of the sent ones, beyond chance.
         unsent: share of the peak's requests whose method was not sent.
         methods: these methods, the most frequent first.
         routes: the routes with the largest differences, in words.

@@ -38,7 +38,7 @@ class Supply:
         mean: mean response time near it; None: unknown.
         methods: that were sent.
         sent: ``route``, ``requests``: the requests that were sent.
-        lacks: what a sweep lacks for a saturation, in words; empty if it lacks nothing.
+        lacks: reason why a sweep has no saturation, in words; empty if it has one.
         changed: options that gave them other URLs than those of the log.
     """
 

@@ -67,9 +67,9 @@ class ExamplePair(NamedTuple):
     """A pair with its answers.
 
     Attributes:
-        row: of the log.
+        row: number of the log's row.
         url: request target.
-        route: of the url.
+        route: route of the url.
         answers: baseline, candidate and, where there is one, second baseline; None: not sent.
     """
 
@@ -96,15 +96,16 @@ class DifferenceRow:
     """One group of differences.
 
     Attributes:
-        route, place, kind, alike: what differs, and how (`logreplay.analysis.response_diff.difference.Difference`).
-        pairs: of the route.
+        route, place, kind, alike: place and kind of the difference
+            (`logreplay.analysis.response_diff.difference.Difference`).
+        pairs: number of pairs of the route.
         count: pairs with it; estimated where only a sample was looked at.
-        share: of the pairs of the route.
+        share: share of the pairs of the route.
         noise_count, noise_share: the same between the two baselines; None without a second one.
         p: corrected p-value of the test that candidate and noise have it equally often, on its route or, if that is
             less, on all routes; None without noise.
         counts: it is more frequent than in the noise, or there is no noise and the values are not of one class.
-        row, url: of an example.
+        row, url: row and URL of an example.
         baseline, candidate: its values, secrets masked.
     """
 
@@ -140,7 +141,7 @@ class AnswerDifferences:
         rows: those that count first, the most frequent first.
         totals: pairs of each route.
         noise: a second instance of the baseline answered, too.
-        share: of all pairs with a difference that counts, less the share of the noise.
+        share: share of all pairs with a difference that counts, less the share of the noise.
         timed_out: pairs that were not compared, because a request timed out.
         uncompared: other pairs that were not compared: both requests failed alike, neither was sent, or an answer is
             missing.
@@ -203,9 +204,9 @@ class Tally:
         """Add a pair whose answers differ.
 
         Args:
-            row: of the log.
+            row: number of the log's row.
             url: request target.
-            route: of the url.
+            route: route of the url.
             answers: baseline, candidate and, where there is one, second baseline; None: the request was not sent.
         """
         before, after, *others = answers
@@ -268,7 +269,7 @@ class Tally:
         """Return what differs.
 
         Args:
-            totals: of each route, those without a difference too.
+            totals: counts of each route, also of those without a difference.
             timed_out, uncompared: pairs of no total, as in `AnswerDifferences`.
         """
         corrected = iter(self._corrected())

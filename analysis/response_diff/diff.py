@@ -28,7 +28,7 @@ class AnswerOf(NamedTuple):
         headers: names and values, as received.
         body: decoded; None: not kept.
         size: bytes of the decoded body.
-        digest: of the decoded body.
+        digest: digest of the decoded body.
         error: word of the result log; empty: none.
     """
 

@@ -60,7 +60,7 @@ class _PathRule:
 
 def _matches(steps: Path, path: Path, *, exactly: bool) -> bool:
     reached = {0}
-    """How many steps the path so far can stand for."""
+    """Numbers of path steps that the path so far can stand for."""
     for place in path:
         after = set()
         for done in reached:
@@ -88,7 +88,7 @@ class Rules:
 
     Attributes:
         words: as the user wrote them.
-        places: of ``status``, ``size`` and ``body`` those that are ignored.
+        places: ignored ones of ``status``, ``size`` and ``body``.
     """
 
     words: Sequence[str] = ()
@@ -138,7 +138,7 @@ class Rules:
         """The word by which a place in JSON is ignored; empty: it counts.
 
         Args:
-            path: of the place.
+            path: text of the path.
             order: ask for the order of the list there.
         """
         key = (path, order)

@@ -203,9 +203,9 @@ class BoundFinding:
         bound: the bound that is judged.
         cost: mean cost of a request: the share of late or of failed ones, or the mean response time in seconds.
         low, high: between which the long-run value lies, as far as this trial can tell.
-        design_effect: how many of these requests say as much as one independent request would.
+        design_effect: requests that carry as much information as one independent request.
         requests: that it judges.
-        enough: whether these are enough for `cost` to decide; otherwise only certain results decide.
+        enough: True if these are enough for `cost` to decide; otherwise only certain results decide.
     """
 
     bound: Bound

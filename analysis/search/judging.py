@@ -29,7 +29,8 @@ GROWTH: Final = 0.05
 BEYOND_HOPE: Final = 2.0
 """A trial that costs this many times what a bound allows gives no information about slightly lower rates."""
 RISING: Final = 25
-"""How many more of the 45 pairs of tenths of a trial rise than fall; one of a hundred steady trials reaches it."""
+"""Excess of rising over falling pairs, of the 45 pairs of tenths of a trial, that one of a hundred steady trials
+reaches."""
 RISING_AGAIN: Final = 15
 """The same after a confirmation that failed, in which it may have been built up; one of eleven steady trials does."""
 RISEN: Final = 1.25
@@ -45,7 +46,7 @@ class Judging:
     """The trials made so far, and how they are judged.
 
     Attributes:
-        goal: of the search.
+        goal: bounds and settings of the search.
         judged: all trials, in order.
         completed: most requests/s that the target completed in a trial in which requests piled up.
         fails_anyway: share of the requests that fail at every rate, where that is more than may fail.

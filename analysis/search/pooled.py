@@ -158,7 +158,7 @@ def ends_of_range(judging: Judging, belief: Belief) -> tuple[float, float]:
     The range also allows for the error of the model of the posterior: no target is exactly as theory expects it.
 
     Args:
-        judging: of all trials.
+        judging: model of all trials.
         belief: as `doubted` returns it.
     """
     unlike = hard(judging) or judging.collapses
@@ -170,7 +170,7 @@ def promised(judging: Judging, belief: Belief) -> float:
     """The rate that may be promised: probably kept, and not above one at which too many were late.
 
     Args:
-        judging: of all trials.
+        judging: model of all trials.
         belief: as `doubted` returns it.
     """
     sure = belief.quantile(_PROMISED_HARD if hard(judging) or judging.collapses else _PROMISED)

@@ -28,7 +28,7 @@ class Goal:
         highest: the highest rate that may be tried; None: no limit.
         precision: width of the 90 % range, or of the bracket of users, at which one rate is confirmed: 0.05 is 5 %.
         trial_s: judged seconds of a full trial; None: a tenth of the budget, from 5 to 60.
-        trials: how many may be made; invalid ones do not count.
+        trials: largest number of trials; invalid ones do not count.
         budget_s: seconds for all trials; the last one, the confirmation, takes the rest. If it fails, the search may
             take 15 % longer for one more. None: no limit, and trials of 60 s.
         users: search for a number of users who wait for their answers; every rate here is one.
@@ -169,11 +169,11 @@ class TrialOutcome:
     """The observations of a trial.
 
     Attributes:
-        evidence: of its judged part.
+        evidence: evidence from its judged part.
         seconds: it took, drain included.
         void: why the trial did not measure the target; empty if it did.
         cut: why it was ended early (see `logreplay.analysis.search.search.Search.hopeless`); empty if it was not.
-        doubt: what speaks against it, without making it invalid.
+        doubt: doubt about the trial that does not make it invalid.
         contended: it is invalid only because other programs kept the target's machine busy.
     """
 
@@ -231,7 +231,7 @@ class Answer:
         confirmations: fresh trials made after the bracket was closed, that are the proof of `low`.
         proof: the trial on which `low` rests: at this rate, or a little above it; None if there is none.
         requests: judged in it.
-        findings: of these requests.
+        findings: findings of these requests.
     """
 
     why: Why

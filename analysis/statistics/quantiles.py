@@ -83,7 +83,7 @@ def valid_rank(parts: Iterable[tuple[Micros, Micros]]) -> int:
     """Return up to which rank sorted response times are the target's: `validity.valid_up_to`, one part after another.
 
     Args:
-        parts: of the response times, and of the same without the generator's lag, which is sorted for itself.
+        parts: blocks of response times, and of the same without the generator lag, sorted by themselves.
     """
     rank = 0
     for response, without_lag in parts:

@@ -26,7 +26,7 @@ class Fit:
         low: lower end of its interval, doubled in width: simulated, the plain one holds the truth in 60 % only.
         high: upper end.
         utilisation: reached at the highest rate tried.
-        gain: how much better it fits than a straight line (difference of the Bayesian information criterion).
+        gain: advantage over a straight line (difference of the Bayesian information criterion).
     """
 
     capacity: float

@@ -37,8 +37,8 @@ class SwappedEstimate(NamedTuple):
 
     Attributes:
         change: the typical value.
-        machines: what the first pair of targets adds to it, and the second takes away. The machines differ by that; or,
-            if the two targets of the second pair are in the wrong order, it is the change.
+        machines: change that the first pair of targets adds and the second takes away: the difference of the machines;
+            or the change itself, if the targets of the second pair are in the wrong order.
     """
 
     change: Estimate

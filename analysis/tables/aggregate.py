@@ -271,8 +271,8 @@ class Windows:
     Attributes:
         start: first scheduled instant.
         last: last scheduled instant.
-        stop: when the schedule's span is over (`scheduled_span`), but after the last instant, and not after the start
-            of the step that follows in time.
+        stop: end of the schedule (`scheduled_span`), but after the last instant, and not after the start of the step
+            that follows in time.
         count: requests scheduled.
     """
 

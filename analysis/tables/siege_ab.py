@@ -47,7 +47,7 @@ def siege(requests: RequestArrays, service: Micros) -> dict[str, float | int | N
 
     Args:
         requests: the run.
-        service: what `served` says of it.
+        service: figures from `served`.
 
     Returns:
         ``transactions``: answers, other than 408 and 500 to 509. ``failed_transactions``: those, and requests without
@@ -84,7 +84,7 @@ def ab(requests: RequestArrays, service: Micros) -> dict[str, Any]:
 
     Args:
         requests: the run.
-        service: what `served` says of it.
+        service: figures from `served`.
 
     Returns:
         ``connect``, ``processing`` (all but connect), ``waiting`` (to the first byte) and ``total``: each with ``min``,

@@ -28,8 +28,8 @@ class SlowRoute:
     """A route that saturates before the others.
 
     Attributes:
-        name: of the route.
-        share: of the requests.
+        name: name of the route.
+        share: share of the requests that take this route.
         first: the lowest rate at which it falls behind or fails, all requests together; requests/s.
         completed: its answers/s there and above; NaN if it fails instead.
     """
@@ -44,7 +44,7 @@ def slow_routes(balance: pl.DataFrame, rates: Floats) -> list[SlowRoute]:
     """Return the routes that saturate alone, the first of them and those that do at the same rate.
 
     Args:
-        balance: of `logreplay.analysis.tables.route_balance`.
+        balance: table of `logreplay.analysis.tables.route_balance`.
         rates: (n,) ascending, of the steps that count.
     """
     if balance.is_empty() or len(rates) < LEAST:

@@ -30,7 +30,7 @@ class WarmUp:
     Attributes:
         cut_s: seconds from its start.
         bias: mean response time of all of it over that of the rest, less 1.
-        settled: whether it did before the middle of the step; else it never was stationary.
+        settled: True if it settled before the middle of the step; otherwise it never was stationary.
     """
 
     cut_s: float

@@ -62,7 +62,7 @@ class Capacity(CheckedAnswer):
         high: upper end; without ``machines``, the lowest rate that counts; None if no rate failed.
         saturation: estimate of the rate at which one machine saturates, requests/s; None if no rate overloaded it.
         mean: mean response time at the highest rate that was tested and kept the bound, seconds.
-        approximate: whether the rates are read off steps too short to be trusted to a few percent.
+        approximate: True if the rates are read off steps too short to be trusted to a few percent.
         error_base: share of the requests that failed at the lowest rates as well, and has no part in the percentile.
         not_counted: rates of which a step is left out, and why.
         survive: number of machines that may be lost.
@@ -138,9 +138,9 @@ def capacity(
         survive: machines that may be lost while the others carry the load.
         saturation: the estimate of the sweep, requests/s, or of each run; None: the most that it answered when
             overloaded.
-        users: of a sweep over users: its verdict; see `of_plateau`.
+        users: verdict of a sweep over users; see `of_plateau`.
         runs: number of runs that the steps come from.
-        lacks: what the sweep lacks for a saturation, in words; empty if it lacks nothing.
+        lacks: reason why the sweep has no saturation, in words; empty if it has one.
         unmeasured: rates of the sweep that were not measured.
 
     Raises:

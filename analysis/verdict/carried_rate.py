@@ -64,7 +64,7 @@ def carried_rate(steps: pl.DataFrame, figure: str, within: float, limit: float |
         figure: its name.
         within: the bound, seconds.
         limit: the saturation, requests/s; None if no rate overloaded the target.
-        runs: of how many runs ``limit`` is the median.
+        runs: number of runs whose median ``limit`` is.
     """
     bad = pl.col("verdict").is_in(["overloaded", "errors"]) | ~pl.col("bounded").is_finite()
     steps = steps.with_columns(bad=bad, error=_errors(steps, figure, limit), log=pl.col("bounded").log())

@@ -10,8 +10,8 @@ class Check:
     """One condition of a call.
 
     Attributes:
-        name: of the condition.
-        state: whether it holds.
+        name: name of the condition.
+        state: True if it holds.
         text: the figures behind it.
     """
 

@@ -57,7 +57,7 @@ class Fidelity(CheckedAnswer):
         statuses: status in the log and in the replay, and requests, the most frequent first.
         status_changed: share of the requests whose status class differs, with its 95 % interval; None without any.
         bytes_changed: share of those with the same status whose bodies differ by more than 1 % and 64 bytes, likewise.
-        change: of the service time, request by request; None where the log has no times for most requests.
+        change: change of the service time, request by request; None where the log has no times for most requests.
         failed: share of requests with a status of 500 and above in the log; that failed in the replay, or have a status
             of 500 and above in both.
         failed_more: difference of these shares, replay minus log, with its 95 % interval.
@@ -65,7 +65,7 @@ class Fidelity(CheckedAnswer):
         requests_unmatched: requests of the replay that match no row of the log: injected, or sent with another URL.
         gap_distance: largest distance between the distributions of the gaps between requests, each in units of its
             mean (Kolmogorov-Smirnov), 0 to 1: 0 is the log's own rhythm.
-        notes: what explains the most frequent changes.
+        notes: explanations of the most frequent changes.
         checks: the validity of the run, and the limits that were asked for.
     """
 

@@ -97,11 +97,11 @@ class Comparison(CheckedAnswer):
 
     Attributes:
         sentence: the answer in words.
-        paired: whether requests were compared one by one.
+        paired: True if requests were compared one by one.
         at_once: the runs were made at the same time, as a duet.
         tolerance: changes up to this fraction do not count.
-        change: of the response time: typical ratio of the pairs, or ratio of the medians; of several pairs of runs
-            the geometric mean of theirs; None where too few.
+        change: change of the response time: typical ratio of the pairs, or ratio of the medians; of several pairs of
+            runs the geometric mean of theirs; None where too few.
         slower_share: share of the pairs in which the candidate was slower (ties half); None if not paired.
         quantiles: name → ratio of that percentile of the runs.
         pairs: number of the pair of runs, from 1 → its change.

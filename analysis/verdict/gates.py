@@ -24,7 +24,7 @@ def check_valid(why: Mapping[str, Sequence[str]]) -> Check:
     """Whether the runs are valid.
 
     Args:
-        why: of each run the findings that make it invalid.
+        why: findings that make it invalid, for each run.
     """
     runs: dict[str, list[str]] = {}
     for run, findings in why.items():
@@ -48,8 +48,8 @@ def check_answers(share: float, limit: float) -> Check:
     """Whether the answers pass ``--fail-different``.
 
     Args:
-        share: of the pairs whose answers differ.
-        limit: of this share.
+        share: share of the pairs whose responses differ.
+        limit: largest allowed share.
     """
     name = f"answers: not more than {limit:.2%} of the pairs differ"
     if share <= limit:

@@ -31,8 +31,8 @@ class Outage:
         start: microseconds since the start of the run, of the first failed request.
         stop: likewise, of the last one.
         steps: indices of the steps it touches.
-        text: how long, of what, and when: ``6 s of 502 at 14:03:07 UTC``.
-        waited: whether its requests failed after `WAIT_S` or more, as with time-outs.
+        text: length, kind and time of the outage: ``6 s of 502 at 14:03:07 UTC``.
+        waited: True if its requests failed after `WAIT_S` or more, as with time-outs.
         in_flight: requests in flight just before it; None of one that ended.
     """
 

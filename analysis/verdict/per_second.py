@@ -38,7 +38,8 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     step, response times that stay high have levelled off at some limit of the client: that step is overloaded, too.
 
     Args:
-        seconds: of at least one request; needs ``second``, ``offered``, ``errors``, ``mean``; ``step`` if it names any.
+        seconds: table of seconds with requests; needs ``second``, ``offered``, ``errors``, ``mean``; ``step`` if it
+            names any.
     """
     if "step" not in seconds.columns or seconds["step"].is_null().all():
         seconds = seconds.with_columns(step=_steps_of(seconds["offered"].to_numpy()))

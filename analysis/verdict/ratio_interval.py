@@ -71,7 +71,7 @@ class Change:
         count: requests (or pairs of them) it rests on.
         blocks: blocks of time it rests on; of several pairs of runs: pairs.
         freedom: degrees of freedom of Student's t, from which the interval comes.
-        confidence: of the interval; above 0.95 where others are judged beside it.
+        confidence: confidence of the interval; above 0.95 where others are judged beside it.
         seconds: length of the measurement; 0 for several pairs of runs.
     """
 

@@ -52,9 +52,9 @@ class SaturationVerdict:
         saturation: the rate from which the backlog grows or errors start.
         generator_limit: highest rate this machine could send, where that ended the measurement; else None.
         steps: the step table with the evidence of each step.
-        target_failing: whether more than half of the requests failed at every rate.
-        answered: whether the steps show a saturation, or that there is none.
-        lacks: what they lack to be judged, in words; empty if they lack nothing.
+        target_failing: True if more than half of the requests failed at every rate.
+        answered: True if the steps show a saturation, or that there is none.
+        lacks: reason why they cannot be judged, in words; empty if they can.
     """
 
     sentence: str
@@ -82,7 +82,7 @@ def judge(table: pl.DataFrame, asked: Collection[float] = (), routes: pl.DataFra
     Args:
         table: steps with their evidence, of `stability.judged_steps`. Those that are ``cut`` or ``void`` do not count.
         asked: the rates of a sweep that ended by itself, also those that it left out.
-        routes: how each route kept up in each step, of `route_balance`; None: unknown.
+        routes: balance of each route in each step, from `route_balance`; None: unknown.
     """
     sent = table.with_columns(pl.col("scheduled", "errors") - pl.col("dropped"))
     found = _judge(sent.filter(~pl.col("verdict").is_in([CUT, VOID])), asked, routes)

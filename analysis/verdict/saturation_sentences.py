@@ -42,7 +42,7 @@ _OTHERS: Final = {
     "protocol": "which violate HTTP",
     "other": "for which the log has a word of its own",
 }
-"""What the other kinds of errors say."""
+"""Meanings of the other kinds of errors."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class RateEstimate:
     """A rate at which the curve changes, or why there is none.
 
     Attributes:
-        found: whether there is one.
-        why: what it rests on, or why there is none.
+        found: True if there is such a rate.
+        why: evidence for the rate, or the reason why there is none.
         rate: requests/s.
         low: lower end of the range; docs/accuracy.md says how often it holds the rate.
         high: upper end.
@@ -97,8 +97,8 @@ def no_saturation(
     Args:
         high: the highest rate, requests/s.
         figure: which response time is looked at.
-        rise: so many times its value at the lowest rate is its highest one; None: unknown.
-        onset: of the sweep.
+        rise: highest value as a multiple of that at the lowest rate; None: unknown.
+        onset: rate from which response times rise, of the sweep.
         queue: a queue that fits the response times; None: none does.
     """
     text = f"no saturation up to {round(high, 1):g}/s"
@@ -167,7 +167,7 @@ def of_routes(usable: pl.DataFrame, first: int, routes: Sequence[tuple[str, floa
         usable: the rates.
         first: the first rate at which they do.
         routes: name and share of each.
-        grows: whether their backlog grows; else they fail.
+        grows: True if their backlog grows; otherwise they fail.
     """
     row, good = usable.row(first, named=True), usable["rate"][first - 1]
     named = " and ".join(f"{name} ({100 * share:.0f} % of the requests)" for name, share in routes)
@@ -183,7 +183,7 @@ def saturated_at_first(rate: float, below: pl.DataFrame, *, others: bool) -> str
     Args:
         rate: this rate, requests/s.
         below: the steps at lower rates with too few requests to be judged.
-        others: whether lower rates do not count for another reason.
+        others: True if lower rates do not count for another reason.
     """
     if below.is_empty() or below.sort("rate").select(pl.col("over") | pl.col("failing")).item(0, 0):
         return f"saturated already at the lowest rate{' that counts' * others}, {rate:g}/s: sweep lower"
@@ -205,7 +205,7 @@ def undecided(rate: float, seconds: float, capacity: float | None) -> str:
     """Words for the highest stable rate where it is too close to the capacity to be told from a rate above it.
 
     Args:
-        rate: of the step, requests/s.
+        rate: rate of the step, requests/s.
         seconds: its length.
         capacity: the rate of saturation; None: no saturation was found, and response times rise.
     """
@@ -233,8 +233,8 @@ def not_covered(held: str, seconds: Iterable[float], trials: int, routes: int, *
         held: ``rate``, or ``number of users``.
         seconds: lengths of the steps that count.
         trials: steps at the rate that has the fewest.
-        routes: of the requests.
-        all_count: whether all steps count.
+        routes: names of the requests' routes.
+        all_count: True if all steps count.
     """
     once = "once" if trials == 1 else "twice" if trials == 2 else f"{trials} times"
     each = f"each {held}{'' if all_count else ' that counts'} was held {once} for"

@@ -83,7 +83,7 @@ def evidence(
     Args:
         requests: the run.
         table: its steps, of `aggregate.steps`.
-        windows: when they were offered.
+        windows: windows in which the steps were offered.
         flow: requests in flight over time.
         limited: as of `judged_steps`.
 

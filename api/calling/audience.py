@@ -35,7 +35,7 @@ class Audience:
 
     Args:
         builder: makes the snapshots.
-        listener: of the call.
+        listener: object that hears the progress of the call.
         readings: figures from elsewhere.
     """
 
@@ -158,9 +158,9 @@ class Telling:
         """All who asked to be told, until the block ends.
 
         Args:
-            command, target: what runs.
+            command, target: names of the running command and its target.
             results: the result log, where it grows.
-            listener: of the call.
+            listener: object that hears the progress of the call.
             first: the second of the run at which it begins; above 0 if it goes on.
 
         Raises:

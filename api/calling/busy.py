@@ -11,7 +11,7 @@ _LOCK = threading.Lock()
 _UNDER_WAY: list[str] = []
 """The function of the run, once for the call and once for its thread, which may outlive the call."""
 _LEFT_TO_THREAD: list[ExitStack] = []
-"""What a thread that outlives its call closes at its end."""
+"""Objects that a thread which outlives its call closes at its end."""
 os.register_at_fork(after_in_child=_UNDER_WAY.clear)
 os.register_at_fork(after_in_child=_LEFT_TO_THREAD.clear)
 

@@ -19,7 +19,7 @@ from logreplay.core.installation import OWN_PROCESS
 from logreplay.replay.child_process import connection_to_parent
 
 _PATIENCE_S: Final = 10.0
-"""How long a run may take to end whose caller has ended."""
+"""Seconds that a run may take to end after its caller has ended."""
 CANCEL: Final = ""
 """Down: end the call in good order. Any other text is the reason of a function of ``stop``."""
 
@@ -63,7 +63,7 @@ class _Caller:
 
     Attributes:
         connection: to it.
-        reasons: of its functions of ``stop``.
+        reasons: texts that its ``stop`` functions returned.
         kept: temporary folders that it removes.
     """
 

@@ -65,7 +65,7 @@ def protected(work: Callable[[Stop], T], mailbox: Mailbox | None = None) -> T:
 
     Args:
         work: to do.
-        mailbox: what the work tells; this thread, which made it, calls its listener.
+        mailbox: queue of the work's events; this thread, which made it, calls its listener.
 
     Raises:
         Interrupted: it was asked to stop when no loop ran; ``result`` is that of the work, which was done nevertheless.

@@ -41,8 +41,8 @@ def warn_beyond_timeout(
     """Warn of bounds and of conditions of ``--stop`` that no response can exceed.
 
     Args:
-        conditions: of ``--stop``.
-        timeout: of requests, seconds.
+        conditions: conditions of ``--stop``.
+        timeout: timeout of requests, seconds.
         listener: is told.
         bounds: seconds, by their statistic.
     """

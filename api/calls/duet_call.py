@@ -32,8 +32,8 @@ class DuetCall(SendingCall):
             baseline's. None: there is none.
         swap_every: seconds of a turn of each pair; None: `SWAP_EVERY_S`.
         candidate_cert, candidate_key: files of the client certificate for the candidate; None: as for the baseline.
-        load: when to send.
-        answer_rules: how answers are compared.
+        load: schedule of the requests.
+        answer_rules: rules for comparing responses.
         alternate: send each request to one of the targets.
         fail_above: limit of the change of the times, a fraction; None: none.
         fail_different: limit of the share of pairs with different answers; None: none.

@@ -40,12 +40,12 @@ class FindCall(SendingCall):
 
     Attributes:
         choice: the target.
-        bounds: of the response time, by statistic: ``p50`` and so on, ``mean``, ``max``.
+        bounds: bounds of the response time, by statistic: ``p50`` and so on, ``mean``, ``max``.
         max_errors: share of the requests that may fail.
         tps: say how many such machines carry this rate.
         start, max_tps, precision, trial, trials, budget: see `logreplay.analysis.search.search.Goal`.
         vusers: search a number of users.
-        arrivals: how requests fall on a rate; None: as independent visitors send them.
+        arrivals: spacing of requests at a rate; None: random, as of independent visitors.
         think: pause of a user after each response.
         restart: begin each trial at the start of the log.
         plots: draw the pictures and write the report.

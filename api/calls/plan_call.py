@@ -25,7 +25,7 @@ class PlanCall:
 
     Attributes:
         logs: paths or addresses of the logs of the demand.
-        reading: how they are read, and which requests count, as people write it, by option.
+        reading: options for reading the logs and for selecting requests, as text, by option.
         find: the search, its target and its bounds; its ``log`` is made of ``logs``.
         results: a search or a sweep that was made before; None: search now.
         growth: share by which the demand grows.

@@ -19,7 +19,7 @@ class RunCall(SendingCall):
 
     Attributes:
         choice: the target.
-        load: when to send.
+        load: schedule of the requests.
         crash: end the run at the first failure.
         show: is given the text of each exchange.
         written: further files that the caller writes, by parameter: they must not be among those that are read.

@@ -24,9 +24,9 @@ class SendingCall:
     """A call that sends requests of a log.
 
     Attributes:
-        log: what to replay; None: the bundled log.
+        log: log to replay; None: the bundled log.
         of: the log that it was made of, in words; empty: ``log`` itself.
-        request_rules, sender_rules, telling: what and how to send, and whom to tell.
+        request_rules, sender_rules, telling: requests to send, sender to use, and receivers of progress.
         stop_at: conditions that end the call.
         stop_asked: returns why a function of the caller wants the call to end; empty if none does. None: there is none.
         output: the result log, or the folder of the results; None: a name made of the time.
@@ -54,7 +54,7 @@ class SendingCall:
         """Return the sender's rules, with one worker where other values of the call need that.
 
         Args:
-            load: when to send, if one value says so.
+            load: schedule of the requests, if one value holds it.
             users: fewest users of the call, by option.
             steered: the load may be changed while it is sent.
             numbered: the option that needs the numbers of the requests in one process.

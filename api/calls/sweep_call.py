@@ -32,9 +32,9 @@ class SweepCall(SendingCall):
 
     Attributes:
         choice: the target.
-        rates, vusers: what the steps ask for: requests/s, or users who wait for their responses.
-        duration: of each step.
-        arrivals: how requests fall on a rate; None: as independent visitors send them.
+        rates, vusers: rates of the steps, requests/s; or numbers of users who wait for their responses.
+        duration: length of each step.
+        arrivals: spacing of requests at a rate; None: random, as of independent visitors.
         think: pause of a user after each response.
         warmup, settle, repeat, order, keep_going, restart: see `logreplay.replay.sweeps.steps.SweepPlan`.
         refine: make smaller steps around saturation afterwards.

@@ -14,7 +14,7 @@ def plot_once(
 
     Args:
         results: result logs, or folders that hold one.
-        kind: of the picture; None: the usual one.
+        kind: kind of the picture; None: the usual one.
         output: the file; None: named after what is drawn.
         within: bound of the response time to draw, seconds.
         linear: linear time axis.

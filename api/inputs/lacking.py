@@ -23,7 +23,7 @@ class Needed:
 
     Attributes:
         known: the value of a request, null where it has none; None: the column.
-        text: what the requests lack, the option, and what to do.
+        text: missing fields, the option that needs them, and the remedy.
     """
 
     column: str
@@ -161,7 +161,7 @@ def _addresses(source: "RequestSource", methods: frozenset[str]) -> tuple[int, s
 
     Args:
         source: read up to `_LOOKED_AT` rows and the first client.
-        methods: of the requests that are sent.
+        methods: methods of the requests that are sent.
 
     Returns:
         The number of requests, if none has a client, else 0; and a sentence on the client that has most of the first

@@ -26,7 +26,7 @@ Tell = Callable[[str], object]
 """Takes a sentence besides the result."""
 BUNDLED = "nginx_request_time.log"
 _ELSEWHERE: Final = "TMPDIR=FOLDER"
-"""How a user moves the temporary files."""
+"""Advice on moving the temporary files."""
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def replayable(
     is. What lies in a store must be normalized already, and stays there.
 
     Args:
-        log: of any of these kinds.
+        log: path, table, list or function with the requests.
         tell: takes the report of the conversion.
         expect_target: called before an access log, which names no target, is converted for a call that sends.
 
@@ -225,7 +225,7 @@ def followed(log: Path, seconds: float | None) -> "Followed":
 
     Args:
         log: an access log in any format that `convert` reads by itself.
-        seconds: how long to follow it; None: until the run is stopped.
+        seconds: time to follow it, seconds; None: until the run is stopped.
 
     Raises:
         LogreplayError: it is not a file, is compressed, or its present part is not an access log.

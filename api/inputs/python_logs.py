@@ -36,7 +36,7 @@ class Request:
         op: method.
         body: a text is sent as UTF-8; None: no body.
         headers: by name; they replace those that options set.
-        time: when it started, for ``speed``; without a time zone: UTC.
+        time: time of the request, for ``speed``; without a time zone: UTC.
         client: for options that tell clients apart.
         rc: the status that is expected; None: any.
     """

@@ -34,8 +34,8 @@ def request_stream(
     """The requests of a log as they are to be sent.
 
     Args:
-        request_rules: how the log is to be shaped.
-        sender_rules: what may be sent, the version of HTTP, and the headers that sessions give in place of the log's.
+        request_rules: filters and changes of the log's requests.
+        sender_rules: allowed methods, version of HTTP, and headers that sessions give in place of the log's.
         log: a normalized CSV, a raw request, or another source of rows.
         stack: keeps temporary files for as long as they are needed.
         tell: takes the report of the conversion of injected logs, and what the log lacks.

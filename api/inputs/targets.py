@@ -54,7 +54,7 @@ def target_or_builtin(
     where somebody sits at a terminal; a script has rather forgotten the target than meant that.
 
     Args:
-        choice: of the caller.
+        choice: formats, targets or names that the caller chose.
         log: to be replayed.
         tell: receives notes for the user.
         given: the caller named the log.

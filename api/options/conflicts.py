@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _NONE: Final[Mapping[str, int]] = {}
 _ALONE: Final = {"--cluster": "leave out --cluster", "--workers": "use --workers 1"}
-"""How to send from one process, by the option that asks for several."""
+"""Advice on sending from one process, by the option that needs several."""
 
 
 def reconciled(
@@ -30,9 +30,9 @@ def reconciled(
     """Refuse options that contradict each other; let one process send where several cannot.
 
     Args:
-        sender_rules: how to send.
-        request_rules: what to send.
-        load: when to send, for commands with `--follow`.
+        sender_rules: settings of the sender.
+        request_rules: filters and changes of the requests.
+        load: schedule of the requests, for commands with `--follow`.
         users: the fewest users of a closed loop, by the option that says so; empty: requests are sent at a rate.
         made_here: the log, if a program makes its requests in this process; empty for any other.
         steered: the load may be changed while it is sent (--control).

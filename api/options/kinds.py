@@ -40,10 +40,10 @@ class Kind:
     A value of Python is spelled as the text that the command line would have, and the same function reads both.
 
     Attributes:
-        annotation: of the parameter.
+        annotation: annotation of the parameter.
         read: text → checked value; raises `ValueError`. Or its name, as `function_of` takes it.
-        types: of Python values other than text.
-        between: what stands between the parts of a value that has several; inside of them the next of these.
+        types: Python types other than text that a value may have.
+        between: separators of a value with several parts, from the outermost to the innermost.
         marked: the attribute of objects that are taken as they are, such as functions.
         convert: such an object → checked value, or its name, as for ``read``; None: the object itself is the value.
         choices: the only texts; empty: whatever ``read`` accepts.
@@ -91,7 +91,7 @@ class Kind:
         """Check the values of a parameter that can have several: one, an iterable of them, or a mapping.
 
         Args:
-            value: of the parameter.
+            value: value of the parameter.
             lines: ``@FILE`` stands for the lines of a file.
 
         Raises:

@@ -14,8 +14,8 @@ class Option:
 
     Attributes:
         commands: that have it.
-        name: of the parameter, and of the value that the command receives.
-        kind: of its values.
+        name: name of the parameter, and of the value that the command receives.
+        kind: kind of its values.
         help: its effect, as ``--help`` shows it.
         metavar: the value in the help.
         flags: on the command line; empty: ``--`` and the name.

@@ -79,7 +79,7 @@ class SenderRules:
     trace: float | None = None
     trace_url: str | None = None
     trace_seed: int | None = None
-    """Of the trace ids; None: no other run has the same."""
+    """seed of the trace ids; None: no other run has the same."""
     asked: frozenset[str] = frozenset()
     """Parameters that the caller gave, and no settings: what these give is not remarked on."""
 
@@ -271,9 +271,9 @@ class SenderRules:
         """The sender that was asked for.
 
         Args:
-            endpoint: of the target.
-            plan: what clients keep between their requests.
-            connections: of one of several workers.
+            endpoint: endpoint of the target.
+            plan: cookies, values and logins that clients keep between their requests.
+            connections: limit of connections of one worker.
             part: index of the worker, and how many there are.
             listener: takes the answers.
 

@@ -69,11 +69,11 @@ def sweep_to(
     """Sweep a target with a log, and put the result together.
 
     Args:
-        url: of the target.
+        url: url of the target.
         call: checked.
-        log: what is replayed.
+        log: log that is replayed.
         folder: takes the results.
-        manifest: of the sweep.
+        manifest: manifest of the sweep.
         stack: keeps temporary files for as long as they are needed.
         mailbox: is told how it goes.
         unfinished: says what an interruption leaves.

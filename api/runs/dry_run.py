@@ -27,7 +27,7 @@ class DryRun:
     Attributes:
         call: the run that was planned.
         seen: head, rates and counts of the plan.
-        head: when each of the first requests is due, its method and URL, secrets masked.
+        head: due time, method and URL of the first requests, secrets masked.
         changes: requests that may change data on the target.
         logins: requests of logins; None: there are none.
         left_out: requests that would not be sent, by the reason.

@@ -70,7 +70,7 @@ class Written(Protocol):
 
 
 Describe = Callable[[list[dict[str, Any]], dict[str, Any]], "About"]
-"""What only the caller knows of a run, from its findings and the further keys of its summary."""
+"""Makes the caller's part of a summary from the findings: further keys and values."""
 
 
 @asynccontextmanager

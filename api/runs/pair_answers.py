@@ -29,9 +29,9 @@ def differences(folder: Path, answer_rules: AnswerRules, pairs: int) -> "AnswerD
     """Compare the pairs that the keepers wrote into a folder, and remove their files.
 
     Args:
-        folder: of the duet.
+        folder: folder of the duet.
         answer_rules: as the caller asked for it.
-        pairs: of the schedule, sent or not: those of which no keeper heard are counted as not compared.
+        pairs: number of scheduled pairs; those that no keeper saw are counted as not compared.
     """
     from logreplay.analysis.response_diff.aggregate import RouteTotal, Tally
     from logreplay.analysis.response_diff.diff import AnswerOf

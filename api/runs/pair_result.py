@@ -43,9 +43,9 @@ class EndedDuet:
     """A duet that was sent.
 
     Attributes:
-        call: what was asked for.
+        call: arguments of the duet.
         stream, plan: the requests, and when they were due.
-        outcome, health: what became of them, and the verdict.
+        outcome, health: result of the engine, and the verdict on it.
         findings: besides those of the outcome.
         rule: watched for the conditions that end it.
     """

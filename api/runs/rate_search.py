@@ -92,7 +92,7 @@ class _RateSearch:
 
     Attributes:
         answered: requests of its trials with a whole response.
-        waits: of the requests of its trials.
+        waits: counts of delayed requests of its trials.
         warned: that trials will be invalid.
     """
 

@@ -36,7 +36,7 @@ def repeated_urls(
     Args:
         stream: the requests that were sent.
         folder: with the result log, and with the one of the warm-up if there was one.
-        request_rules: how the log was shaped.
+        request_rules: filters and changes of the log's requests.
         restarts: the options for which each step began at the start of the log; empty if steps read on.
         each: ``step`` or ``trial``.
         bundled: the log is that of the package, which nobody can make longer.

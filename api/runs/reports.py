@@ -17,7 +17,7 @@ def reported(function: str, checks: Path | None, rows: Path | None = None) -> It
     """Write the checks of the result that the block hands over, or why there is none.
 
     Args:
-        function: what is called.
+        function: function to call.
         checks: the file of JUnit XML; None: none is asked for.
         rows: the history to which `remember` will append; None: none.
 

@@ -46,11 +46,11 @@ def claim(path: Path, reads: Named, locks: ExitStack, *, force: bool, others: Na
     """Take the name of a result log, and those of the files that belong to it, until the locks end; return it.
 
     Args:
-        path: of the result log.
+        path: path of the result log.
         reads: the inputs.
         locks: end with the run.
         force: an earlier result may be replaced.
-        others: what the run writes besides.
+        others: paths of the other files that the run writes.
 
     Raises:
         LogreplayError: one of them exists and ``force`` was not given, another process writes them, they cannot be

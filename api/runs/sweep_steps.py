@@ -40,7 +40,7 @@ _SPARE: Final = 4
 """Descriptors kept for the manifest."""
 
 Made = tuple["Sequence[Outcome]", "list[Finding]"]
-"""What became of each step that was begun, and the findings besides."""
+"""Results of the steps that were begun, and the findings."""
 
 
 def sweep_into(

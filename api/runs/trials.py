@@ -56,9 +56,9 @@ async def drive(
     Args:
         search: is told the observations.
         engine: an open one, that writes into ``responses``.
-        responses: what the engine saw, while it runs.
-        requests: what to send in each trial.
-        schedule_of: when the requests of a trial are due; see `by_chance`, `evenly` and `users`.
+        responses: response times that the engine saw so far.
+        requests: requests of each trial.
+        schedule_of: function that makes the schedule of a trial; see `by_chance`, `evenly` and `users`.
         contention: says after a trial that failed who else kept this machine busy, if that may be why; None: the
             target is elsewhere.
         restart: begin each trial at the start of the log; False: where the one before it ended.
@@ -180,8 +180,8 @@ class _Look:
         Args:
             ended: (n,) numbers of requests that have ended. Several workers are not equally far: what one has sent
                 beyond the first ``taken_up`` requests, another one has not taken up.
-            taken_up: how many were taken up.
-            known: how many of these had surely ended by then.
+            taken_up: number of requests taken up.
+            known: number of these that had surely ended by then.
         """
         if self._search.goal.users:
             return self._due

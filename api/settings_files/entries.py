@@ -35,7 +35,7 @@ def entries(path: Path, known: Meanings, everywhere: Mapping[str, object]) -> It
     """Read a file: keys at its top are for every command in which they mean the same, ``[run]`` is for ``run``.
 
     Args:
-        path: of the file.
+        path: path of the file.
         known: the commands that may have a section, and their keys.
         everywhere: the keys that may stand at the top, as `shared` says.
 

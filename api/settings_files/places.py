@@ -47,7 +47,7 @@ _WATCHED: Final = re.compile(
     rf"(?:[A-Za-z_]\w*(?:/s)?(?::[\d.]+)?=)?(?:(?:nginx:|prometheus:|node:)?https?://{_LOOPBACK}(?::[0-9]+)?(?:[/?#].*)?|(?:pid|cgroup):[^=]*)",
     re.ASCII,
 )
-"""What `--watch` may read: pages of this machine, its processes and groups; not a database, which has credentials."""
+"""Sources that `--watch` may read: pages, processes and groups of this machine, not a database with credentials."""
 
 
 def check_places(file: str, taken: Mapping[str, Any]) -> None:

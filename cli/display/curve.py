@@ -45,7 +45,7 @@ def draw(
         points: in any order; of several at one rate, the lines go through the median.
         width: columns of the drawing, labels included.
         height: lines, likewise.
-        unit: of the rates, in at most 8 signs.
+        unit: unit of the rates, in at most 8 signs.
         bound: a response time to draw as a line, seconds.
         colour: with escape sequences for colours.
 

@@ -24,7 +24,7 @@ class GrowingCurve:
     Args:
         write: takes the text for stderr.
         drawn: draw, if there is a terminal.
-        bound: of the response time, seconds; drawn with the curve.
+        bound: bound of the response time, seconds; drawn with the curve.
     """
 
     def __init__(self, write: Callable[[str], object], *, drawn: bool = True, bound: float | None = None) -> None:

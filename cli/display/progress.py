@@ -24,7 +24,7 @@ class Terminal:
     Args:
         progress: ``auto``, ``json`` or ``none``.
         quiet: show errors only.
-        bound: of the response time, seconds; drawn with the curve.
+        bound: bound of the response time, seconds; drawn with the curve.
     """
 
     def __init__(self, *, progress: str = "auto", quiet: bool = False, bound: float | None = None) -> None:

@@ -12,7 +12,7 @@ class Bar:
 
     Args:
         doing: the work, such as ``converting``.
-        shown: whether to show it at all.
+        shown: True if it is shown.
     """
 
     def __init__(self, doing: str, *, shown: bool) -> None:

@@ -23,7 +23,7 @@ def show_sweep(
         result: the sweep.
         as_json: print the summary instead of tables and answer.
         quiet: show the answer and errors only.
-        again: what makes the missing steps, if it was stopped.
+        again: command that makes the missing steps, if it was stopped.
         short: print no table but that of the steps.
     """
     summary, stopped = result.summary, Exit.CONDITION if result.by_rule else Exit.INTERRUPTED

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MOST_ROWS: Final = 100
 """Steps shown on a terminal."""
 _UNKNOWN: Final = "–"
-"""What stands in a cell without a figure; a column of these alone is not printed."""
+"""Text of a cell without a figure; a column of these alone is not printed."""
 
 
 class OpenTable:
@@ -28,7 +28,7 @@ class OpenTable:
         """Begin a table.
 
         Args:
-            heads: of the columns. The first one is text, the others are figures.
+            heads: headings of the columns. The first column is text, the others are figures.
             words: heads of others that are text.
             dispensable: heads of columns to leave out, the first one first, where a terminal has too little room.
         """

@@ -10,7 +10,7 @@ ARRIVALS: Final = {
     "even": "evenly spaced (even); independent visitors arrive at random: --arrivals poisson",
     "log": "in the bursts of the log (log)",
 }
-"""How requests arrived at their rate, in words."""
+"""Spacing of requests, in words."""
 
 
 def explained(verdict: str) -> str:

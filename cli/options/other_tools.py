@@ -31,7 +31,7 @@ _HERE: Final[Mapping[str, Mapping[str, str]]] = {
     "HTTP/2": {"": "--http 2"},
     "changes of the load by hand": dict.fromkeys(("sweep", "find", "duet"), "logreplay run --control DIR"),
 }
-"""What to use for each meaning, by command; "" stands for the others."""
+"""Option to use for each meaning, by command; "" stands for the others."""
 FOREIGN: Final[Mapping[str, Mapping[str, str]]] = {
     "-c": {"users": "ab, hey, k6, siege, wrk"},
     "-d": {"the duration": "k6, wrk", "the pause of a user": "siege"},
@@ -82,7 +82,7 @@ FOREIGN: Final[Mapping[str, Mapping[str, str]]] = {
     "--tps": {"the rate": "run"},
     "--rate": {"the rate": "run"},
 }
-"""What an option means in which tools; the last ones are those of other commands."""
+"""Meanings of other tools' options, by tool; the last ones are those of other commands."""
 _QUANTITY: Final = re.compile(r"\d[\d.]*[a-zA-Z%/]{0,3}")
 _JOINED: Final = re.compile(r"(-[a-zA-Z])(\d.*)")
 

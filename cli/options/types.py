@@ -15,7 +15,7 @@ class ParsedType(click.ParamType[Any]):
     Args:
         read: the function; or the name of one of the library, which is imported when it is first called:
             ``replay.monitor.probes:parse_probe``.
-        name: of the kind of value, for the help.
+        name: name of the kind of value, for the help.
     """
 
     def __init__(self, read: Callable[[str], Any] | str, name: str = "text") -> None:

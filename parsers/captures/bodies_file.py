@@ -35,7 +35,7 @@ class SideFile:
     """A file that takes the bodies of rows.
 
     Args:
-        path: of the file.
+        path: path of the file.
         new: gives it its name when it is whole; None: a temporary file.
     """
 

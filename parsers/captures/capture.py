@@ -92,7 +92,7 @@ class Record:
         capture: the request; None if there is none.
         kind: ``rejected`` or ``unreplayable``, if there is none; empty for a record that is not meant as a request.
         reason: why there is none.
-        number: of the record in its file, from 1; 0 if the records come in their order.
+        number: number of the record in its file, from 1; 0 if the records come in their order.
     """
 
     raw: bytes
@@ -108,9 +108,9 @@ class CaptureFormat:
 
     Attributes:
         name: as ``-f`` takes it.
-        fits: whether a file that begins with these bytes has it.
+        fits: True if a file that begins with these bytes has this format.
         read: yields the records of an open file.
-        record: what one record is called, in the plural.
+        record: name of a record, in the plural.
     """
 
     name: str
@@ -159,7 +159,7 @@ def base64_bytes(text: str, name: str = "body") -> bytes:
     """The bytes that a text in base64 stands for.
 
     Args:
-        name: what the bytes are, for the reason.
+        name: name of the bytes, for the reason.
 
     Raises:
         Rejected: it is not base64.

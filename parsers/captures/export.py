@@ -44,7 +44,7 @@ class Exported:
         op: method.
         target: path and query.
         url: the whole URL.
-        host: of the URL.
+        host: host name of the URL.
         headers: as logged; without any, those that the log has in columns: User-Agent and Referer.
         body: None if there is none.
         protocol: ``HTTP/1.1``; may be empty.

@@ -118,7 +118,7 @@ def _bytes_of(text: str, size: int, *, surely: bool = True) -> bytes:
     """The bytes of a text; their number tells UTF-8 from Latin-1, in which Chromium and mitmproxy write binary bodies.
 
     Args:
-        text: of the body.
+        text: text of the body.
         size: bytes that were sent; below 0: unknown.
         surely: ``size`` is Content-Length. Chromium's ``bodySize`` is the length of the text in UTF-8, whatever was
             sent.

@@ -110,10 +110,10 @@ def objects(file: BinaryIO, longest: int, name: str = "") -> Iterator[JsonObject
     """Yield the objects of a stream.
 
     Args:
-        file: of JSON values one after the other, with lines between them or not.
+        file: file of consecutive JSON values, with or without lines between them.
         longest: bytes of an object at most.
-        name: of the list whose objects are wanted, in an object in an object (``entries`` of HAR's ``log``); empty:
-            those of the stream itself.
+        name: name of the list with the wanted objects, in an object in an object (``entries`` of HAR's ``log``); empty:
+            the stream's own values.
     """
     cutter = _Cutter(name, longest)
     rest = b""

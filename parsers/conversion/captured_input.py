@@ -48,13 +48,13 @@ class Captures:
 
     Attributes:
         sources: the files.
-        formats: of each.
+        formats: format of each file.
         report: where records are counted.
         keep: called for each record that became no row.
-        zone: of time stamps without one.
+        zone: time zone of time stamps without one.
         limit: on rejected records.
         progress: called after each batch.
-        fit: whether each file begins as its format does; a format that the user named may be another.
+        fit: True if each file begins as its format does; a format that the user named may be another.
     """
 
     sources: Sequence[BlockSource]

@@ -36,7 +36,7 @@ def read_log(paths: Paths, options: ConvertOptions | None = None) -> "pd.DataFra
 
     Args:
         paths: one log or several, plain or compressed.
-        options: how, as for `logreplay.parsers.conversion.job.convert`.
+        options: options of `logreplay.parsers.conversion.job.convert`.
 
     Returns:
         One row a request that can be replayed, in order of start: the columns of the normalized CSV, and ``start``
@@ -79,7 +79,7 @@ def log_rows(
 
     Args:
         paths: as for `logreplay.parsers.conversion.job.convert`.
-        options: how to read them, which rows to keep, how many lines may be rejected.
+        options: format and time zone, filters of rows, and limit of rejected lines.
         report: counts every line; complete at the end.
         progress: called about once a block.
 

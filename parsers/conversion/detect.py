@@ -47,9 +47,9 @@ class Detection:
     Attributes:
         formats: the main one first; the others for lines that it does not fit. Empty where directives in the log
             (``#Fields``) say how its lines are laid out.
-        prefix: what stands in front of each line.
-        share: of the sample's lines that fit.
-        clean: of the sample's lines that fit by the strict rules.
+        prefix: text in front of each line.
+        share: share of the sample's lines that fit.
+        clean: share of the sample's lines that fit the strict rules.
         sample: number of lines looked at.
         server: who wrote the log; ``unknown`` where nothing in the sample tells.
         time_unit: overrides the unit of all durations; empty: as the formats say.
@@ -89,7 +89,7 @@ class Detection:
         """Cut the blocks of one file where its directives change the layout.
 
         Args:
-            blocks: of the file.
+            blocks: blocks of the file.
             header: the directives before these blocks; updated while reading.
         """
         if self.formats:
@@ -118,7 +118,7 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detecti
 
     Args:
         samples: whole lines, some of each file.
-        name: of the log, for errors.
+        name: name of the log, for errors.
         wanted: the user's format (``-f``).
 
     Raises:

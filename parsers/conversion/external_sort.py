@@ -47,7 +47,7 @@ class Sorter:
     """Sorts lines by their start into a file.
 
     Args:
-        path: of the file to make; ``PATH.spill`` and ``PATH.merged`` may be used beside it.
+        path: path of the file to make; ``PATH.spill`` and ``PATH.merged`` may be used beside it.
         header: the header line.
         buffer: rows held in memory.
     """

@@ -43,7 +43,7 @@ class Filter:
         """The conditions as one; None if there are none.
 
         Args:
-            zone: of ``since`` and ``until`` without an offset; empty: UTC.
+            zone: zone of ``since`` and ``until`` without an offset; empty: UTC.
 
         Raises:
             LogreplayError: one of them cannot be read, or ``until`` is not after ``since``.

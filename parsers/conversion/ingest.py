@@ -56,8 +56,8 @@ class Limit:
     """How many lines may be rejected.
 
     Attributes:
-        count: at most so many; None: any number.
-        share: at most this share of all lines; None: any.
+        count: largest number; None: any number.
+        share: largest share of all lines; None: any.
     """
 
     count: int | None = None
@@ -103,7 +103,7 @@ class LogReader:
     Attributes:
         sources: the logs.
         reading: their formats and units.
-        zone: of stamps that carry none.
+        zone: time zone of stamps without one.
         report: where lines are counted.
         keep: told about lines that became no row.
         limit: on rejected lines.
@@ -114,7 +114,7 @@ class LogReader:
         http3: times that HTTP/3 was named.
         offsets: offsets of the stamps from UTC, as the log writes them.
         backwards: rows that stand more than the longest duration before an earlier one of their file.
-        columns: of the CSV, behind date and time; empty: `rows` are wanted, not `lines`.
+        columns: columns of the CSV after date and time; empty: `rows` are wanted, not `lines`.
         unsure: logs whose first stamp is in an hour that the clock ran through twice, and may be of either pass.
     """
 
@@ -254,7 +254,7 @@ def _parse(
     """Parse a block; runs in a thread, a process or on another machine.
 
     Args:
-        columns: of the CSV whose lines are wanted; empty: the rows are wanted.
+        columns: columns of the CSV whose lines are wanted; empty: the rows are wanted.
     """
     main = reading.adjusted(formats[0]) if columns and formats and not block.part and not reading.prefix else None
     taken = clean_lines.take(block.data, main, columns) if main else None

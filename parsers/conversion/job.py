@@ -55,11 +55,11 @@ class ConvertOptions:
     Attributes:
         format: ``auto``, a name, a ``log_format`` or ``LogFormat`` string, or ``nginx.conf#name``.
         timezone: IANA name, for stamps that carry no zone; empty: UTC.
-        time_unit: of durations, ``s``, ``ms``, ``us`` or ``ns``; empty: as the format says.
-        stamped: what stamps mean, ``start`` or ``end`` of a request; empty: as the format says.
+        time_unit: unit of durations, ``s``, ``ms``, ``us`` or ``ns``; empty: by the format.
+        stamped: meaning of the stamps, ``start`` or ``end`` of a request; empty: by the format.
         filter: which rows to keep.
         redact: replace what may say who someone is; see `logreplay.parsers.redaction.redact`.
-        limit: how many lines may be rejected.
+        limit: largest number or share of rejected lines.
         to: ``csv``, ``parquet``, ``pias``, ``vegeta``, ``k6``, ``gor`` or ``har``; empty: by the ending of the
             output's name.
         rejects: where to keep lines that became no row; None: beside the output, ``.rejects`` for its ending.
@@ -100,7 +100,7 @@ def convert(
         paths: plain or compressed (gzip, bzip2, xz, zstd: told by content); ``-`` is standard input. Or normalized CSVs
             (also Parquet files of them), which are merged with all their columns.
         output: the file to make; ``-`` is standard output.
-        options: of the conversion.
+        options: options of the conversion.
         progress: called about once a block.
         executor: parses the blocks, in other processes or machines; None: threads of this process.
 

@@ -76,7 +76,7 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
         lines: without line ends, one character a byte.
         formats: the main one first; the others are tried on lines that it does not fit.
         zone: for stamps that carry none.
-        tiers: how many of the formats' ever wider rules to try.
+        tiers: number of the formats' ever wider rules to try.
     """
     if len(lines) <= _AT_ONCE:
         try:

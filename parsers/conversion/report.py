@@ -19,9 +19,9 @@ class ConvertReport:
         reasons: why lines became no row, with counts.
         first_bad: the first few of each reason: ``(file, line number, reason)``.
         format: the name of the format; several joined by ``+``.
-        share: of the sample's lines that fit.
+        share: share of the sample's lines that fit.
         server: the server that wrote the log.
-        resolution_s: of the start times, seconds; 1 where they are spread within their second.
+        resolution_s: resolution of the start times, seconds; 1 if they are spread within their second.
         first: earliest start, ISO 8601 UTC; empty if there is none.
         last: latest start.
         output: path of the result; ``-``: standard output; empty if there is none, as nothing was converted.

@@ -54,9 +54,9 @@ class Stamp:
             ``epoch`` (a number), ``pattern`` (as strftime, see ``pattern``), ``any`` (one of the first three, each
             value by itself; the unit of an epoch by its size), ``none`` (the log has no times).
         at: the server stamps a request when it begins (``start``) or when it is done (``end``).
-        unit: of an epoch, in microseconds.
+        unit: length of an epoch's unit, microseconds.
         pattern: for ``pattern``, in the words of Rust's chrono.
-        zone: what stamps without an offset mean where the format's own rules say it, else empty.
+        zone: time zone of stamps without an offset by the format's own rules; empty: none.
         day: the date of all stamps, where they hold only the time of day.
     """
 
@@ -75,7 +75,7 @@ class Instants:
     Attributes:
         us: microseconds since 1970, UTC; null where the text is not a time.
         whole: the stamp has no digits below a second.
-        naive: how many carried no zone.
+        naive: number of stamps without a zone.
         fold: for a stamp without zone in an hour that its clock ran through twice, how much later the second pass is,
             microseconds (``us`` is the first pass); otherwise 0. None: 0 for all.
     """
@@ -116,7 +116,7 @@ def read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
 
     Args:
         text: one stamp a row.
-        stamp: how they are written.
+        stamp: format of the stamps.
         zone: IANA name, for stamps that carry no offset and whose format does not say what they mean.
     """
     found = _read(text, stamp, stamp.zone or zone or "UTC")
@@ -271,7 +271,7 @@ def write(us: Times, text: "memoryview | Letters", places: Times) -> None:
     Args:
         us: microseconds since 1970.
         text: where to.
-        places: of the first letters of each.
+        places: indexes of the first letters of each.
     """
     if not len(us):
         return

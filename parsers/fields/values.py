@@ -47,7 +47,7 @@ class RequestLine:
         op: the method.
         url: path and query, printable ASCII.
         protocol: ``HTTP/1.1``; empty for HTTP/0.9.
-        host: of an absolute URI, else empty.
+        host: host name of an absolute URI; empty otherwise.
     """
 
     op: str

@@ -120,7 +120,7 @@ def _referer_and_agent(looks: Mapping[int, str]) -> dict[int, str]:
     sample; and directly behind the size, as in combined itself, also if it holds texts of another look.
 
     Args:
-        looks: of the quoted columns without names, by their place.
+        looks: kinds of values in the quoted columns without names, by their place.
     """
     agents, referers = ([place for place in looks if looks[place] == look] for look in ("agent", "referer"))
     agent = agents[0] if len(agents) == 1 else None

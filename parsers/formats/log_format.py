@@ -36,9 +36,9 @@ class Field:
     Attributes:
         slot: the raw field it fills; empty: skipped over.
         kind: key of `_SHAPES`, or ``text``, ``user``, ``request``.
-        rank: of several variables for one slot the highest counts.
-        unit: of a duration, in seconds.
-        stamp: of a time.
+        rank: priority of the variable: of several for one slot, the highest counts.
+        unit: length of a duration's unit, seconds.
+        stamp: format of a time.
         shape: for kind ``shape``: the pattern of its values.
         strict: pattern of the clean values, which need no decoding; empty: all are clean.
     """
@@ -182,7 +182,7 @@ def nginx_format(
 
     Args:
         text: for example ``$remote_addr [$time_local] "$request" $status $request_time``.
-        name: of the format, for reports.
+        name: name of the format, for reports.
         escape: as in the directive; a format for ``json`` is read as JSON, see `logreplay.parsers.formats.json_lines`.
         more: variables that nginx does not have, for logs of other servers.
 
@@ -309,7 +309,7 @@ def compile_tokens(tokens: Sequence[str | Field], name: str, server: str, escape
 
     Args:
         tokens: literals and variables in turn.
-        name: of the format.
+        name: name of the format.
         server: that writes it.
         escaped: values carry log escapes.
         text: the format as the user wrote it, for errors.

@@ -70,7 +70,7 @@ class Piece:
     Attributes:
         before: literal in front of it.
         slot: the raw field; empty: it is skipped over.
-        kind: of the value; ``end``: there is none.
+        kind: kind of the value; ``end``: no value.
         stop: the byte behind it.
     """
 
@@ -131,8 +131,8 @@ def take(data: bytes, format: Format, columns: Sequence[str]) -> Taken | None:
 
     Args:
         data: whole lines.
-        format: of the log.
-        columns: of the CSV, behind date and time.
+        format: format of the log.
+        columns: columns of the CSV after date and time.
 
     Returns:
         None if no line or few lines are clean, a line is very long, or the format has values that cannot be moved

@@ -53,7 +53,7 @@ class Demand:
         duration: seconds; None: unknown.
         timeout: seconds.
         max_in_flight: None: no limit.
-        keep_alive: whether connections are used again.
+        keep_alive: True if connections are used again.
         processes: that share in it on this machine; each has its own descriptors.
         streams: requests that a connection carries at once.
         together: targets that get each request; the user gave the rate of one of them.
@@ -91,7 +91,7 @@ def machine(demand: Demand, output: Path, ceiling: float | None = None) -> list[
     """Look at this machine: descriptors, ports, disk. Raises the soft limit of descriptors.
 
     Args:
-        demand: of the run.
+        demand: figures that the run needs of this machine.
         output: the result log.
         ceiling: requests/s that this machine was found to carry; None: never measured.
 

@@ -30,11 +30,11 @@ async def duet(
 
     Args:
         requests: those of the log.
-        schedule: when to send; rates are those of one target.
+        schedule: schedule of the requests; rates are those of one target.
         senders: one for each target, the baseline first; opened and closed here.
         results: take the rows of each target; closed here. ``seq`` is the number of the pair.
         alternate: send each request to one target, drawn at random.
-        seed: of the draws.
+        seed: seed for the random choices.
         stop: ends the run when set; requests in flight are recorded as ``cancelled``.
 
     Raises:

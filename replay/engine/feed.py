@@ -20,11 +20,11 @@ from logreplay.replay.senders.contract import BlockSender
 _LATE_NS: Final = 5_000_000
 """Requests that were read so late after they were due count as read late."""
 _NOT_READY_S: Final = 0.001
-"""How soon to look again for a chunk that is not ready."""
+"""Seconds until a chunk that is not ready is looked for again."""
 
 _NOTHING: Final = np.zeros(0, np.int64)
 _STEERED_S: Final = AHEAD_NS / 2e9
-"""How often requests of a load that may be changed are handed on."""
+"""Seconds between two blocks of requests, of a load that may be changed."""
 
 ThinkTimes = Callable[[pl.DataFrame], tuple[pl.DataFrame, Sequence[float]]]
 
@@ -33,12 +33,12 @@ class Feed:
     """Takes the chunks of a plan, in order, and pushes them.
 
     Attributes:
-        base: when the plan's time began, nanoseconds of the clock; None before.
+        base: begin of the plan's time, nanoseconds of the clock; None before.
         stopped: no more is taken.
         read_late, read_late_ns: requests that came from the log after they were due, and how late at most.
 
     Args:
-        plan: of the chunks.
+        plan: plan that makes the chunks.
         reader: reads them.
         sender: sends them.
         announce: called with each chunk before it is pushed.

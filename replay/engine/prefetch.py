@@ -27,14 +27,14 @@ from logreplay.replay.senders.contract import BlockSender, Sender
 _AHEAD: Final = 16
 """Chunks kept ready: at 100,000 requests/s a third of a second, at usual rates minutes."""
 _HEAD_START_S: Final = 0.2
-"""How long the first chunk waits for the others at most: otherwise reading would disturb the beginning of the plan. A
+"""Longest wait of the first chunk for the others, seconds: later reading would disturb the beginning of the plan. A
 growing log may have no others."""
 _SIGNED_NS: Final = 800_000_000
-"""How long before it is due a request is signed at most."""
+"""Longest time between the signing of a request and its due time, nanoseconds."""
 _LEAD_NS: Final = 300_000_000
-"""How much later a plan begins whose first requests must be signed first."""
+"""Delay of a plan whose first requests must be signed first, nanoseconds."""
 _NOT_DUE_S: Final = 0.02
-"""How soon to look again whether requests are to be signed."""
+"""Seconds until requests that need a signature are looked for again."""
 
 _LEAVING: Final = (SystemExit, KeyboardInterrupt, GeneratorExit, CancelledError)
 """Raised by the user's code in this thread, these would end the loop of the other one without a message."""

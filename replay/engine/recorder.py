@@ -96,7 +96,7 @@ class Recorder:
 
     Args:
         results: where the rows go.
-        run_clock: of the run; it has begun before anything is recorded.
+        run_clock: clock of the run, which has begun before anything is recorded.
         threaded: work in a second thread; False: within `take`, for runs in virtual time.
     """
 

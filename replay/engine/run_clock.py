@@ -28,7 +28,7 @@ class RunClock:
     """Decides when the plans of a run begin. The run begins with the first of them.
 
     Attributes:
-        start: of the run; None before.
+        start: begin of the run; None before.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -16,8 +16,8 @@ class TimeAtLimit:
     """The time that a limit was met. Instants are nanoseconds of one clock, and never decrease.
 
     Attributes:
-        met: whether it is met now.
-        ended: when it was last met, before; 0: never.
+        met: True if it is met now.
+        ended: last instant at the limit; 0: none.
     """
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ class TraceIds:
     """The trace contexts of the requests of a run.
 
     Attributes:
-        share: of the requests that are marked as sampled, from 0 to 1.
+        share: share of the requests that are marked as sampled, from 0 to 1.
         key: three words; another key makes other ids.
     """
 
@@ -43,7 +43,7 @@ class TraceIds:
         """Those of a run.
 
         Args:
-            share: of the requests that are marked as sampled.
+            share: share of the requests that are marked as sampled.
             seed: the same seed makes the same ids; None: ids that no other run has.
             first: number of the first request, where a run goes on with others.
         """

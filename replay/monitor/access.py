@@ -35,7 +35,7 @@ def is_this_machine(host: str | None, names: frozenset[str]) -> bool:
 
     Args:
         host: the header; with or without a port.
-        names: of this machine, in lower case.
+        names: names of this machine, in lower case.
     """
     name = re.sub(r":\d*$", "", host or "").lower()
     try:

@@ -16,7 +16,7 @@ from logreplay.replay.results.verdict import Finding, Severity
 
 HEADER: Final = "second,name,value,maximum\n"
 _WITHOUT_MAXIMUM: Final = "second,name,value\n"
-"""Of earlier versions, whose run goes on."""
+"""Header line of earlier versions, whose runs are continued."""
 
 
 class ProbeLog:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S: Final = 5.0
 _KILLED_S: Final = 1.0
-"""How long a command may take to end after it was killed."""
+"""Seconds that a command may take to end after it was killed."""
 _NAMED: Final = re.compile(
     r"(?P<name>[A-Za-z_]\w*)(?P<counter>/s)?(?::(?P<most>\d+(?:\.\d+)?))?=(?P<source>.*)", re.ASCII | re.S
 )
@@ -116,8 +116,8 @@ class ProbeReading:
     """One reading of one figure.
 
     Attributes:
-        name: of the figure.
-        at: when it was asked for, seconds of the monotonic clock, which all processes of a machine share.
+        name: name of the figure.
+        at: time of the request, seconds of the monotonic clock, which all processes of a machine share.
         value: None if it failed; problem: why, in words.
         maximum: that the value cannot exceed; None if it is not known.
     """

@@ -37,7 +37,7 @@ class SidecarConfig:
 
     Attributes:
         live, metrics: where to serve the page and the metrics; None: not at all.
-        probes: what to read once a second.
+        probes: sources to read once a second.
         control: the folder of the socket for orders; None: the load is not changed.
         token: with it, the run may be stopped, and its load changed, from the page.
     """
@@ -97,7 +97,7 @@ class Sidecar:
     """The replay's end of the connection.
 
     Args:
-        config: what to serve and read.
+        config: addresses and sources of the sidecar.
         hear: called with each `ProbeReading` and `StopAsked`, in a thread of its own.
         obey: called there with each `OrderAsked`, and what takes its answer.
 

@@ -86,7 +86,7 @@ class TimePoint:
 
     Attributes:
         level: rate or users.
-        p50, p99: of its response times, seconds; p99 is None if it holds the generator's lag.
+        p50, p99: percentiles of its response times, seconds; p99 is None if it holds the generator lag.
         state: ``runs``, ``carried``, ``overloaded``, or ``void`` for an invalid run.
     """
 
@@ -101,15 +101,15 @@ class Snapshot:
     """The state of a run.
 
     Attributes:
-        command, target: of the run.
+        command, target: names of the run's command and target.
         at: seconds since 1970.
         second: seconds since the run began; elapsed: since its stage did.
         stage: the running one.
-        rate, response, lag: of the last second.
+        rate, response, lag: figures of the last second.
         so_far: response times of the stage.
         in_flight: requests in flight.
-        totals: of the whole run.
-        verdict: of the stage, so far.
+        totals: counts of the whole run.
+        verdict: verdict of the stage, so far.
         findings: against it, in words.
         curve: the stages that ended, and the one that runs, in their order.
         notes: on stages that ended, the last ones.

@@ -83,9 +83,9 @@ class SnapshotBuilder:
         """A stage has ended.
 
         Args:
-            outcome: of the stage.
+            outcome: result of the stage.
             at: seconds since 1970.
-            state: of its point on the curve; empty: as the outcome says.
+            state: label of its point on the curve; empty: the outcome names it.
             note: on it.
         """
         so_far = _times(outcome.counters.response)

@@ -30,7 +30,7 @@ class Mixed(Made):
     Attributes:
         requests: those of the log.
         injected: those to mix in; it should loop, or the rest of the log has none.
-        share: of all requests, above 0 and below 1.
+        share: share of all requests, above 0 and below 1.
 
     Raises:
         ValueError: share is out of range.
@@ -71,8 +71,8 @@ class ForTargets(Made):
 
     Attributes:
         requests: the stream.
-        targets: how many there are.
-        seed: of the draws.
+        targets: number of targets.
+        seed: seed of the draws.
         alternate: send each request to one target, drawn at random; False: to all of them, in random order.
     """
 
@@ -106,9 +106,9 @@ class Swap:
 
     Attributes:
         every: seconds of a turn.
-        targets: how many get each request. The first pair has the numbers 0 and 1; the second pair has these plus
-            ``targets``.
-        seed: of the draws.
+        targets: number of targets of each request. The first pair has the numbers 0 and 1; the second pair has these
+            plus ``targets``.
+        seed: seed of the draws.
     """
 
     every: float

@@ -39,7 +39,7 @@ class Custom:
 
     Attributes:
         function: takes and returns a frame (see `logreplay.replay.requests.plan.Shape`).
-        columns: of the log, that it needs.
+        columns: columns of the log that the filter needs.
     """
 
     function: Callable[[pl.DataFrame], pl.DataFrame]
@@ -139,7 +139,7 @@ class Sampled:
     A request without a client is sampled by itself.
 
     Attributes:
-        percent: of the clients, above 0 and at most 100.
+        percent: share of the clients, above 0 and at most 100 %.
         seed: another seed, other clients.
 
     Raises:

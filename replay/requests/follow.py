@@ -64,7 +64,7 @@ class Tail:
     """Reads the lines appended to a file, through its rotation (another file takes its name) and truncation.
 
     Args:
-        path: of the log; it may be missing for a while.
+        path: path of the log; it may be missing for a while.
         from_start: also yield the present lines.
         seconds: for how long; None: until the iterator is closed.
 
@@ -186,7 +186,7 @@ class Followed:
     Attributes:
         tail: its lines.
         parse: makes rows of them.
-        values: how many requests of a method had a value in a column, by method and column, so far.
+        values: number of requests with a value so far, by method and column.
     """
 
     tail: Tail

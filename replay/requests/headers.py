@@ -68,8 +68,8 @@ class LoggedHeader:
     """A header with the value from the log; where it has none, the sender's own value, if any.
 
     Attributes:
-        name: of the header.
-        column: of the log: ``agent``, ``referer``, ….
+        name: name of the header.
+        column: column of the log: ``agent``, ``referer``, ….
     """
 
     name: str
@@ -90,8 +90,8 @@ class HeaderFromLog:
     In ``Forwarded`` an address stands as RFC 7239 wants it; other texts are not sent.
 
     Attributes:
-        name: of the header.
-        column: of the log; of ``headers`` the header of the same name.
+        name: name of the header.
+        column: column of the log; of ``headers`` the header of the same name.
 
     Raises:
         ValueError: this cannot be a header, or it is reserved for the sender.

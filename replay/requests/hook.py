@@ -33,7 +33,7 @@ class Planned:
     """A request as a hook sees it. Everything may be changed but its number and row.
 
     Attributes:
-        number: of the request in the plan, from 0.
+        number: number of the request in the plan, from 0.
         op, url: method, and request target as it will be on the wire.
         headers: by name, whose case does not matter; a name may have several values (``getall``, ``add``). The
             sender's own headers are not among them, and are replaced by these.
@@ -77,7 +77,7 @@ class Hooked(Made):
             that request out, counted by the name of the error. One that is marked as `signing` is not called by
             `frames`, but by the reader of the plan: see `sign`.
         methods: that may be sent, also after the hook.
-        calls, spent: how often it was called, and seconds spent in it.
+        calls, spent: number of calls, and seconds spent in them.
         first_error: in full, of the first call that failed; empty if none did.
     """
 
@@ -141,7 +141,7 @@ class Hooked(Made):
         """How many requests of the stream were used up by those that were sent; the hook sees others ahead.
 
         Args:
-            sent: how many of those that the hook kept.
+            sent: number of sent requests that the hook kept.
         """
         return sent + bisect_left(self._gaps, sent)
 

@@ -14,7 +14,7 @@ class LogFigures:
     """Rates of a log, counted while its requests are read in order of time.
 
     Attributes:
-        requests: how many.
+        requests: number of requests.
         first, last: microseconds since 1970 of the earliest and the latest whose start is known; 0: none.
         peak: requests in the busiest second of the clock.
         untimed: requests whose start is not known.

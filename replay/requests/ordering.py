@@ -67,7 +67,7 @@ class _Deck:
     Attributes:
         text: the lines.
         ends: where each line ends, with its newline.
-        schema: of the requests.
+        schema: schema of the requests.
     """
 
     text: mmap.mmap

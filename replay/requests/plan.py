@@ -100,7 +100,7 @@ class SigningStream(RequestStream, Protocol):
     """Requests of which each is finished, as by a signature, within the second before it is due.
 
     Attributes:
-        signing: whether that is so.
+        signing: True if requests are signed.
         together: requests that are finished in one go: few, so that the first can be sent meanwhile.
     """
 
@@ -165,7 +165,7 @@ class Requests:
         left_out: rows of the first pass that are not sent, by reason; complete once a pass is.
         usable: rows of the first pass that are.
         unfilled: rows of the first pass, so far, without a value, by header from a column.
-        figures: of the first pass.
+        figures: counts and times from the first pass.
         skipped_s: seconds of idle time left out in the first pass.
     """
 
@@ -321,8 +321,8 @@ class Plan:
         requests: to send.
         schedule: their instants.
         step: index of the step in a sweep; goes into the result log.
-        begin: so many requests of the stream are passed over: an earlier plan sent them.
-        together: so many requests, one after the other, are sent by one worker.
+        begin: number of requests of the stream that an earlier plan sent, and that are passed over.
+        together: number of consecutive requests that one worker sends.
     """
 
     requests: RequestStream

@@ -26,7 +26,7 @@ class Preview:
     Attributes:
         head: its first requests: seconds, method, url.
         per_second: requests due in each second from 0.
-        requests: how many.
+        requests: number of requests.
         last: seconds from the start to the last one.
         changes: requests that may change data on the target, by method and URL without its query.
         clients: in the order of their first requests, if they are wanted.

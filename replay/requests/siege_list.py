@@ -73,8 +73,8 @@ class Bodies:
     """The bodies of a list, each once.
 
     Attributes:
-        places: of each body.
-        files: of the body in each file, which is read once.
+        places: indexes of each body.
+        files: texts of the bodies by file, each read once.
     """
 
     places: dict[Body, int] = field(default_factory=dict)
@@ -104,9 +104,9 @@ class UrlList:
     """A list of urls as a source of requests, with their bodies.
 
     Attributes:
-        name: of the list, for messages.
+        name: name of the list, for messages.
         listed: its file, or a single url.
-        bodies: of its requests.
+        bodies: texts of its requests' bodies.
         target: where a url goes that the user named by itself; empty for a list.
     """
 

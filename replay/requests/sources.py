@@ -130,9 +130,9 @@ def lacking(
 
     Args:
         source: read up to the first value.
-        columns: of the log.
+        columns: columns of the log.
         rendered: the header, or `PAYLOAD`, that is made of it; a source may bring it along.
-        methods: of the requests that get it.
+        methods: methods of the requests that get it.
         value: made of these columns; None: each column is one.
 
     Returns:

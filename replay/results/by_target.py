@@ -69,8 +69,8 @@ class DuetJudgement:
 
         Args:
             pooled: on the requests of all targets together.
-            urls: of the targets, by name.
-            counters: of the targets, in that order.
+            urls: addresses of the targets, by name.
+            counters: counts of the targets, in that order.
         """
         shared = Judgement.of(each for each in pooled.findings if each.code != "target_failing")
         judged = shared.valid  # or they may have failed on this machine

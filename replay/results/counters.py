@@ -30,16 +30,16 @@ class Counters:
         ok: a status below 400 came, and no error.
         http_error: a status of 400 or above came, and no error.
         net_error: no whole response came.
-        failed: of those sent, how many failed (`logreplay.core.record.failed`).
+        failed: number of sent requests that failed (`logreplay.core.record.failed`).
         errors: requests by error word.
         status: responses by status.
         unexpected: responses whose status is unexpected, by status in the log and status: ``200 → 404``,
             ``none → 404``.
-        bytes: of bodies received.
+        bytes: number of bytes of bodies received.
         samples: for each error and each status of 400 and above the first request, as method and url.
-        lag: of all requests, the dropped ones too.
+        lag: generator lag of all requests, the dropped ones too, seconds.
         response: response times of those that were sent.
-        without_lag: of these, the time that is not the generator's lag.
+        without_lag: part of the response times that is not the generator lag.
         waiting: for how long requests in flight at the last look had been seen under way, without lag.
     """
 

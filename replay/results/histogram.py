@@ -10,7 +10,7 @@ from logreplay.core.validity import valid_up_to
 _PER_OCTAVE = 64
 _OCTAVES = 42  # of microseconds: some 50 days
 _MIDDLES = (2 ** ((np.arange(_PER_OCTAVE * _OCTAVES) + 0.5) / _PER_OCTAVE) - 1) / 1e6
-"""Of the buckets, seconds."""
+"""Middles of the buckets, seconds."""
 
 
 class Histogram:

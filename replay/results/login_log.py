@@ -29,7 +29,7 @@ class LoginLog:
     """Appends logins to a CSV, the secrets of their URLs masked; it is created with the first.
 
     Args:
-        path: of the file; the rows that are there stay.
+        path: path of the file; existing rows stay.
         several: they go to several targets: the first column names them.
     """
 

@@ -17,7 +17,7 @@ class Progress:
         elapsed: seconds since the start of this plan.
         scheduled: requests of this plan that were due by now and taken up: ``sent + dropped``.
         in_flight: requests in flight now.
-        counters: of requests that have ended; a copy that does not change.
+        counters: counters of requests that have ended; a copy that does not change.
         level: the load, where it may be changed while it is sent.
     """
 
@@ -44,9 +44,9 @@ class Outcome:
 
     Attributes:
         step: its index.
-        first_seq: of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``, but for gaps where
-            workers were stopped at different requests.
-        next_seq: of the next plan's first request.
+        first_seq: number of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``, but for gaps
+            where workers were stopped at different requests.
+        next_seq: number of the next plan's first request.
         started, ended: UTC; the end is that of the last exchange.
         began: seconds from the start of the run to the start of this plan.
         seconds: from the start of this plan until the last request was taken up (at least the schedule's duration,

@@ -127,7 +127,7 @@ def check_new(path: Path, *, force: bool = False, companion_files: CompanionFile
     """Check that a result may be written here, before anything costly is done; nothing is created.
 
     Args:
-        path: of the result log.
+        path: path of the result log.
         force: an existing file may be replaced.
         companion_files: the files that belong to a result log by its name.
 

@@ -14,7 +14,7 @@ _REMEDIES: Final = {
     OTHER_DOMAIN: "a cookie with a Domain is kept only if requests name a host of that domain: for Domain=shop.example "
     "use --host www.shop.example",
 }
-"""What to do about a cookie that was refused, by the reason."""
+"""Advice on a refused cookie, by the reason."""
 _ENOUGH_ANSWERS: Final = 20
 """Fewer may all be of requests before the one whose answer sets a cookie."""
 
@@ -23,7 +23,7 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
     """Findings on the sessions of a run.
 
     Args:
-        counts: of its sessions.
+        counts: counts of its sessions.
         answers: that came, if clients were to keep cookies; otherwise 0.
         waits_told: another finding says that requests waited for their client's answers.
     """

@@ -35,7 +35,7 @@ class Condition:
     Attributes:
         figure: one of `FIGURES`. ``errors``: share of the requests that ended and failed. ``p50``, ``p99``: of the
             response time, seconds.
-        limit: of it; a share, seconds, or requests.
+        limit: largest value: a share, seconds, or requests.
         window: seconds for which it must be above, in every one of them; 0: once is enough.
         text: as the user wrote it.
     """

@@ -61,7 +61,7 @@ class Finding:
 
     Attributes:
         code: short and stable, for programs.
-        severity: whether it makes the run invalid.
+        severity: effect on the run's validity.
         text: observation, likely cause, remedy; for people.
     """
 
@@ -84,7 +84,7 @@ class RunVerdict(StrEnum):
 
 
 _FIRST: Final = (RunVerdict.GENERATOR_BOUND, RunVerdict.TARGET_FAILING, RunVerdict.RATE_MISSED)
-"""Of several verdicts the one that is told."""
+"""Order of verdicts: the first that applies is the run's."""
 _VERDICTS: Final = {"target_failing": RunVerdict.TARGET_FAILING, "rate_missed": RunVerdict.RATE_MISSED}
 """The verdict that follows from each code; from any other, that the generator was too slow."""
 
@@ -94,8 +94,8 @@ class ReadLate:
     """Requests that came from the log after they were due.
 
     Attributes:
-        requests: how many.
-        longest: how late at most, seconds.
+        requests: number of requests.
+        longest: longest delay, seconds.
         follow_delay: seconds between a log that grows and its replay; None: the log did not grow.
     """
 
@@ -136,15 +136,15 @@ class RunEvidence:
     Attributes:
         offered: offered rate, requests/s.
         scheduled: requests that were taken up.
-        counters: of them.
-        duration: of the schedule; None if the log decided.
+        counters: counts of these requests.
+        duration: length of the schedule, seconds; None if the log decided.
         seconds: until the last request was taken up.
         limited: requests that had to wait for the in-flight limit.
         queued: requests that had to wait for a connection.
         queued_for: the limit for which they waited; empty: the request before them of the same client.
         local: connections this machine could not open, by the name of its error.
-        vitals: of the generator's process.
-        delay: of writing rows.
+        vitals: processor time and pauses of the generator's process.
+        delay: delay of rows on their way to the disk.
         late: requests that came from the log after they were due.
         retried: requests that were sent again.
         calm: streams and connections that the target ended with ENHANCE_YOUR_CALM.
@@ -317,7 +317,7 @@ def failures(counters: Counters, *, local: int = 0, queued: int = 0, queued_for:
     """Findings on the requests that failed.
 
     Args:
-        counters: of the requests.
+        counters: counts of the requests.
         local: connections this machine could not open: their requests failed not due to the target.
         queued: requests that had to wait for a connection.
         queued_for: the limit for which they waited; empty: the request before them of the same client.

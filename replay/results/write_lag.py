@@ -11,7 +11,7 @@ class WriteLag:
         rows: rows written more than a second after they were handed on.
         longest: seconds that the most delayed rows waited.
         working: seconds that counting and writing took.
-        writing: of these, seconds in which the results were written: the disk's share.
+        writing: seconds of these in which the results were written: the disk's share.
     """
 
     rows: int = 0

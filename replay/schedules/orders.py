@@ -50,7 +50,7 @@ class Level:
 
     Attributes:
         unit: ``rate``, requests/s; or ``speed``, of the log's own times.
-        value: of the unit; what it was before, and will be after, a pause.
+        value: value in this unit; in a pause, the value before and after it.
         paused: nothing is due.
     """
 

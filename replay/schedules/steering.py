@@ -18,7 +18,7 @@ from logreplay.replay.schedules.rates import Instants
 
 SECOND: Final = 1_000_000_000
 AHEAD_NS: Final = 100_000_000
-"""How long before it is due a request is given to the sender: later, nothing changes its instant."""
+"""Nanoseconds before its due time at which a request is given to the sender; after that, its instant is fixed."""
 MOST: Final = 10.0
 """Highest rate or speed, as a multiple of the one that was typed when the run began."""
 LEAST: Final = 0.001

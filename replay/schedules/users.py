@@ -14,7 +14,7 @@ class UniformThink:
     Attributes:
         low, high: bounds, seconds.
         seed: the same draws for the same seed.
-        part: of several processes that draw from one seed, which one.
+        part: index among several processes that draw from one seed.
 
     Raises:
         ValueError: bounds below 0, or not in order.

@@ -47,7 +47,7 @@ class _Points:
     def __init__(self) -> None:
         self.connect = self.connected = self.first = self.last = self.sends = 0
         self.lost: BaseException | Literal[True] | None = None
-        """Whether, and by what error, the connection ended."""
+        """Error by which the connection ended; None while it is open."""
         self.handler: _TimedHandler | None = None
 
 

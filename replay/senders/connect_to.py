@@ -18,8 +18,8 @@ class ConnectTo:
     """Connections to one host and port go to another one.
 
     Attributes:
-        host: of the targets, in lower case without brackets; empty: any.
-        port: of the targets; 0: any.
+        host: host name of the targets, in lower case without brackets; empty: any.
+        port: port number of the targets; 0: any.
         to_host: name or address that is connected; empty: that of the target.
         to_port: 0: that of the target.
     """

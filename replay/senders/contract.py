@@ -71,11 +71,11 @@ class Done(Protocol):
             latency: connected to first byte of the response.
             xfertime: first byte to last byte.
             size: bytes of the body received.
-            status: of the response, 0 where no status line came.
+            status: status code of the response, 0 without a status line.
             error: one of `ERROR_CODES`.
             connection: number of the HTTP/2 connection that it was given to, from 1; 0: one of HTTP/1.1;
                 `NO_CONNECTION`: none.
-            digest: of the answer (`logreplay.replay.senders.digests`); 0: none.
+            digest: digest of the response (`logreplay.replay.senders.digests`); 0: none.
         """
 
 
@@ -133,7 +133,7 @@ class SenderCounts:
     details: dict[str, str] = field(default_factory=dict)
     """For each error word the first full text behind it."""
     sessions: SessionCounts | None = None
-    """What became of the sessions of clients; None: they have none."""
+    """Counts of the clients' sessions; None: there are none."""
 
     def copy(self) -> "SenderCounts":
         """A copy of the present state."""
@@ -223,7 +223,7 @@ class BlockSender(Protocol):
         """Begin a plan.
 
         Args:
-            base: when its time begins, nanoseconds of the clock.
+            base: begin of its time, nanoseconds of the clock.
             users: who send; None: requests are sent when they are due.
         """
 

@@ -73,10 +73,10 @@ class ReceivedAnswer(NamedTuple):
 
     Attributes:
         status: 0: none came.
-        head: of the response; empty: none came.
+        head: head of the response; empty: no response came.
         body: decoded; None: not kept.
         size: bytes of the decoded body.
-        digest: of the decoded body, 40 bits.
+        digest: digest of the decoded body, 40 bits.
         error: word of the result log; empty: success.
     """
 
@@ -97,7 +97,7 @@ class ByteBudget:
     """Bytes of bodies that may be held at once.
 
     Attributes:
-        most: how many.
+        most: number of entries.
         held, freed: bytes that were taken by the loop, and given back by another thread.
     """
 
@@ -205,9 +205,9 @@ class Digests:
         """Return the digest of a whole response, and tell the listener of it.
 
         Args:
-            seq: of the request.
-            status: of the response.
-            head: of the response.
+            seq: number of the request.
+            status: status of the response.
+            head: head of the response.
             body: as `add` returned it; a single piece as it was received.
         """
         listener = self._listener
@@ -257,7 +257,7 @@ class BodyReader:
 
     Args:
         listener: keeps bodies; None: only the digest is wanted.
-        coding: of the body; empty: none.
+        coding: coding of the body; empty: none.
     """
 
     __slots__ = ("_coded", "_decoder", "_hash", "_kept", "_listener", "_received", "_size")

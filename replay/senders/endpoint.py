@@ -31,7 +31,7 @@ class Target:
         scheme: ``http`` or ``https``.
         host: name or address, without brackets; for a unix socket ``localhost``.
         port: 0 for a unix socket.
-        path: of the unix socket; empty for TCP.
+        path: path of the unix socket; empty for TCP.
     """
 
     scheme: str
@@ -96,7 +96,7 @@ class Dialer:
 
         Args:
             made: makes it.
-            client: of the log, whose own the connection is; it has one of the sources. None: the connection is shared.
+            client: client of the log that owns the connection, with one of the sources; None: the connection is shared.
         """
         loop, target = asyncio.get_running_loop(), self._target
         if target.path:

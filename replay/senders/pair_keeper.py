@@ -77,9 +77,9 @@ class KeptPair(NamedTuple):
     """A pair that differs.
 
     Attributes:
-        row: of the log.
+        row: number of the log's row.
         url: request target.
-        route: of the url.
+        route: route of the url.
         answers: status, headers, body, size, digest and error of each target's answer.
     """
 
@@ -94,11 +94,11 @@ class SamplingConfig:
     """How pairs are kept; makes a keeper in each process that sends.
 
     Attributes:
-        folder: of the files.
+        folder: folder of the files.
         together: targets of a pair.
         timeout: seconds after which a request has ended.
         routes: makes the numbers of routes.
-        is_ignored: whether a header, by its name in lower case, makes no difference.
+        is_ignored: True if a header, by its name in lower case, makes no difference.
     """
 
     folder: Path
@@ -341,9 +341,9 @@ class PairSender(SeveralSenders):
     """Sends the requests of each pair, and keeps the pairs whose answers differ.
 
     Args:
-        makers: of the sender to each target, in the order of their numbers; take a listener.
+        makers: function for each target, in the order of their numbers, that makes its sender from a listener.
         choose: as for `SeveralSenders`.
-        keeping: how pairs are kept.
+        keeping: limits and rules of the pairs that are kept.
         given: passed on to the makers.
     """
 
@@ -390,7 +390,7 @@ class PairCounts:
     """The counts of a keeper.
 
     Attributes:
-        routes: of each route.
+        routes: counts of each route.
         timed_out: pairs that were not compared: a request timed out.
     """
 

@@ -11,7 +11,7 @@ class RequestBudget:
 
     Args:
         mean: requests.
-        seed: of the draws.
+        seed: seed for the random choices.
     """
 
     def __init__(self, mean: int, seed: int = 0) -> None:

@@ -12,7 +12,8 @@ from logreplay.core.errors import TargetError
 
 MOST: Final = 4096
 _BIND_ADDRESS_NO_PORT: Final = 24
-"""Of Linux: the port is chosen when the socket connects, so that it may be in use towards another destination."""
+"""Linux socket option: the port is chosen when the socket connects, so that it may be in use towards another
+destination."""
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

@@ -67,7 +67,7 @@ class ClientCertificate:
     Attributes:
         cert: PEM file with the certificate, and those of its authorities if the target needs them.
         key: PEM file with the private key; None: it is in the same file.
-        password: of the key; None: it has none.
+        password: password of the key; None: it has none.
     """
 
     cert: Path
@@ -115,7 +115,7 @@ def tls_context(
 
     Args:
         cacert: trust the certificates of this file instead of the system's.
-        verify: whether the target's certificate is checked at all.
+        verify: True if the target's certificate is checked.
         client: shown to a target that asks for a certificate.
 
     Raises:

@@ -37,7 +37,7 @@ def server_process(*arguments: object, failed: str) -> Iterator[str]:
     """Run a Python program that calls `serve_until_stdin_closes` while the block runs; the value is its URL.
 
     Args:
-        arguments: of Python, such as ``-m`` and a module.
+        arguments: arguments of Python, such as ``-m`` and a module.
         failed: the error message if it does not start.
 
     Raises:

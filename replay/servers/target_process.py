@@ -17,13 +17,13 @@ class Server:
 
     Args:
         log: a normalized CSV; read by the time the server has started.
-        capacity: of the target.
+        capacity: capacity of the target.
         port: to listen on; 0: a free one.
         notes: sentences on how the log was read.
 
     Attributes:
-        url: of the target.
-        capacity: of the target.
+        url: url of the target.
+        capacity: capacity of the target.
         notes: sentences on how the log was read.
 
     Raises:

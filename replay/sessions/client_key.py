@@ -24,7 +24,7 @@ class ClientKey:
 
     Attributes:
         kind: ``address``, ``address+agent``, ``column``, ``header`` or ``cookie``.
-        name: of the column, header or cookie.
+        name: name of the column, header or cookie.
     """
 
     kind: str

@@ -164,8 +164,8 @@ class ClientSessions:
         kept: the sessions by client, the one that was idle longest first.
 
     Args:
-        plan: what clients keep.
-        counts: what becomes of them.
+        plan: cookies, values and logins that clients keep.
+        counts: counts of sessions by their fate.
         secure: the connection is secure, or leads to this machine.
         clock: nanoseconds, for the age of sessions.
         now: seconds since 1970, for that of cookies.
@@ -283,7 +283,7 @@ class ClientSessions:
         Args:
             client: as in the log.
             request: as it was sent.
-            headers: of the answer.
+            headers: header lines of the response.
             body: its beginning.
         """
         pairs = list(headers)

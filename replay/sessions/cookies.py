@@ -201,7 +201,7 @@ class CookieJar:
         Args:
             header: its value, any bytes.
             host: that the request went to, without a port, in lower case.
-            target: of the request.
+            target: target of the request.
             secure: the connection is secure.
             now: seconds since 1970.
 

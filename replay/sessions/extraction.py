@@ -32,7 +32,7 @@ class Extraction:
     """A rule that takes a value from an answer.
 
     Attributes:
-        name: of the value.
+        name: name of the value.
         kind: ``header``, ``json`` or ``regex``.
         rule: name of the header, path, or expression; its first group is the value, or all of it.
     """
@@ -75,7 +75,7 @@ class Extraction:
 
         Args:
             headers: names in any case.
-            body: at most `MOST_BODY` bytes of it.
+            body: first `MOST_BODY` bytes of the body.
         """
         if self.kind == "header":
             wanted = self.rule.lower().encode()

@@ -22,7 +22,7 @@ class Insertion:
     """A rule that puts a value into a request.
 
     Attributes:
-        name: of the value.
+        name: name of the value.
         kind: ``header``, ``param`` or ``body``.
         where: name of the header, the query parameter or the field of the body.
         template: text of the header, with ``{}`` for the value.

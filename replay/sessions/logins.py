@@ -84,7 +84,7 @@ class Logins:
 
         Args:
             client: as in the log.
-            turn: how many clients have drawn from the pool before.
+            turn: number of clients that have drawn from the pool before.
         """
         mine = self.own.get(client) or ([self.pool[turn % len(self.pool)]] if self.pool else [])
         if client in self.own or self.pool:
@@ -122,10 +122,10 @@ class LoginFile:
     """A file of logins: JSON lines if its name ends with ``.jsonl`` or ``.ndjson``, otherwise a CSV.
 
     Attributes:
-        path: of the file.
+        path: path of the file.
         key: tells clients apart; None: their addresses do.
-        headers: of every login, but for those that its row has.
-        rows: of a table that a program gives instead, whose name ``path`` is; None: those of the file.
+        headers: headers of every login, except those that its row has.
+        rows: table that a program gives instead, named ``path``; None: the rows are in the file.
     """
 
     path: Path
@@ -191,8 +191,8 @@ def _requests_of(rows: Iterable[tuple[int, object]], name: Path, unit: str) -> l
 
     Args:
         rows: each after its number.
-        name: of the file or table, for messages.
-        unit: of the numbers, ``line`` or ``row``.
+        name: name of the file or table, for messages.
+        unit: unit of the numbers, ``line`` or ``row``.
     """
     requests: list[LoginRequest] = []
     for place, row in rows:

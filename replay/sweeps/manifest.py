@@ -36,7 +36,7 @@ class Manifest:
         folder: where.
         what: log, target and options, as plain values.
         done: the steps that are finished.
-        mark: how far the result log is finished.
+        mark: position of the last complete row of the result log.
         refined: rates of the smaller steps that follow the others.
         replaces: the folder above, absolute, if the finished sweep takes the place of the result there; else empty.
             Once it has taken it, or was moved elsewhere, the folder above is another one.

@@ -54,15 +54,15 @@ class FinishedStep:
 
     Attributes:
         step: the step.
-        carried: whether the target kept up; judged at once, to decide if the sweep goes higher. The verdict of a step,
+        carried: True if the target kept up; judged at once, to decide if the sweep continues. The verdict of a step,
             such as ``overloaded``, is that of the analysis, which sees all rows and may be stricter.
         failed: requests that were sent and failed.
         sent: requests that were sent.
         by_second: requests that ended in each second, and those of them that failed; empty where none failed.
         limit: the limit of this machine that the step met (`logreplay.replay.results.verdict.Judgement.limit`): then it
             says nothing about the target.
-        warnings: what spoils the step and lies with this machine; told again when the sweep is resumed.
-        waits: of its requests; likewise.
+        warnings: findings on this machine that spoil the step; shown again when the sweep is resumed.
+        waits: counts of delayed requests; shown again when the sweep is resumed.
     """
 
     step: Step
@@ -85,8 +85,8 @@ class SweepPlan:
         warm_up: seconds at the lowest rate before the first step, not judged.
         settle: seconds before each step at its rate, not judged.
         repeat: go through all rates so many times.
-        order: of the rates; ``shuffle`` mixes them anew each time.
-        seed: of shuffling.
+        order: order of the rates; ``shuffle`` mixes them anew each time.
+        seed: seed of shuffling.
         keep_going: make all steps, whether the target carries them or not.
         restart: begin each step at the start of the log.
 
@@ -147,10 +147,10 @@ def finished(
 
     Args:
         step: the step.
-        outcome: what became of it.
+        outcome: result of the step.
         midway: requests in flight `MIDWAY` through.
         done: the steps made before.
-        by_second: of this step.
+        by_second: requests and failures of this step in each second.
     """
     counters, backlog = outcome.counters, outcome.backlog
     failed, sent = counters.failed, counters.sent
@@ -170,7 +170,7 @@ def _failing_together(lower: Sequence[FinishedStep], rate: float) -> float:
 
     Args:
         lower: the steps at lower rates that were carried.
-        rate: of the step that is judged.
+        rate: rate of the step that is judged.
     """
     rates = np.array([*(each.step.rate for each in lower), rate], np.float64)
     failed = np.array([*(each.failed * bool(each.by_second) for each in lower), 0])
@@ -245,9 +245,9 @@ async def sweep(
     Args:
         engine: an open one, that writes into ``results``.
         results: takes the rows of all steps.
-        requests: of each step.
+        requests: requests of each step.
         course: the settings.
-        at: how requests fall on a rate; evenly by default. With a ``settle`` of the course not the log's own times.
+        at: spacing of requests at a rate; even by default. With a ``settle`` of the course not the log's own times.
         steps: those to be made; None: all of the course.
         done: steps made before, when a sweep goes on.
         on_begin: called before each step.

@@ -35,7 +35,7 @@ class SharedPlan:
     Attributes:
         plan: the whole.
         ended: the last message of each worker, by its name.
-        offsets: of their clocks, before the plan.
+        offsets: differences of their clocks before the plan.
         lost: the workers that were lost.
         counters: counts of all rows.
         filled: counts of those rows that were filled in for lost workers.

@@ -47,7 +47,7 @@ def measure(ask: Clock, clock: Clock = monotonic, rounds: int = ROUNDS) -> Clock
     Args:
         ask: reads the common clock, wherever that is; nanoseconds.
         clock: this one.
-        rounds: how often to ask.
+        rounds: number of questions.
     """
     if ask is clock:
         return SAME

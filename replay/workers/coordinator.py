@@ -67,13 +67,13 @@ from logreplay.replay.workers.protocol import (
 SILENT_S: Final = 15.0
 """Silence after which a worker counts as lost; it reports four times a second."""
 STARTING_S: Final = 120.0
-"""How long a worker may take to start, and to get a plan ready."""
+"""Seconds that a worker may take to start, and to get a plan ready."""
 _LOOKED_S: Final = 2.0
 """Longest pause between two looks at the workers; after a longer one this process itself was suspended."""
 _LEAVING_S: Final = 10.0
 _LAST_WORD_S: Final = 2.0
 _REREADING_S: Final = 10.0
-"""How long a stopped run waits for its log to be read again, which the rows of lost workers need."""
+"""Seconds that a stopped run waits for its log to be read again, which the rows of lost workers need."""
 _SECOND: Final = 1_000_000_000
 
 
@@ -128,10 +128,10 @@ class Coordinator:
         watch: looks at exchanges; each one that it sees costs throughput.
         closed: the plans are closed loops.
         by_client: all requests of a client go to one worker, in order; for senders that keep that order.
-        connections: at most so many of all workers together; ``sender`` takes a worker's part as ``connections``.
-            None: no limit.
+        connections: largest number of connections of all workers together; ``sender`` takes a worker's part as
+            ``connections``. None: no limit.
         in_parts: ``sender`` takes the index of its worker and the number of workers as ``part``.
-        trace_ids: of the requests; None: they have none.
+        trace_ids: trace ids of the requests; None: they have none.
 
     Raises:
         ValueError: no process was given.

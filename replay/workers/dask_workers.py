@@ -45,19 +45,19 @@ if TYPE_CHECKING:
 
 _CONNECT_S: Final = 10.0
 _CLOSING_S: Final = 30.0
-"""How long a cluster of this machine may take to end."""
+"""Seconds that a cluster of this machine may take to end."""
 _GONE: Final = (OSError, RuntimeError, ValueError, AttributeError, CancelledError, asyncio.CancelledError)
-"""What Dask raises where a client is closed, or has no scheduler."""
+"""Errors that Dask raises if a client is closed, or has no scheduler."""
 _ANSWER_S: Final = 15.0
 """Longest wait for an answer of the scheduler. Dask itself would wait without limit."""
 
 _LEAVES_NS: Final = 5_000_000_000
-"""How long a worker may send after the scheduler has noticed its end: it may only have lost its connection."""
+"""Nanoseconds that a worker may send after the scheduler has noticed its end: it may only have lost its connection."""
 _ALONE_NS: Final = int((COORDINATOR_LOST_S + 2 * ALIVE_S + 1) * 1e9)
-"""How long a worker may send after it was last heard: it may have heard the coordinator a little longer."""
+"""Nanoseconds that a worker may send after it was last heard: it may have heard the coordinator a little longer."""
 
 _TAKEN_S: Final = 60.0
-"""How long the scheduler may take to accept a message: longer than both ends listen to its silence."""
+"""Seconds that the scheduler may take to accept a message: longer than both ends listen to its silence."""
 
 _Answer = TypeVar("_Answer")
 
@@ -256,8 +256,8 @@ def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:
     """The processes of a cluster, or some of them.
 
     Args:
-        client: of the cluster.
-        count: how many; None: all.
+        client: Dask client of the cluster.
+        count: number of workers; None: all.
 
     Raises:
         ClusterError: there are not so many; or the scheduler does not answer.

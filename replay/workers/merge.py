@@ -168,7 +168,7 @@ class MergedLog:
         """Take over rows of a worker.
 
         Args:
-            index: of the worker.
+            index: index of the worker.
             rows: with `logreplay.core.record.RESULT_COLUMNS`.
             reported: all that ended before is reported; seconds since the start of the run, `inf` when it is done.
         """

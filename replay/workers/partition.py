@@ -27,8 +27,8 @@ class Share:
 
     Attributes:
         plan: the whole.
-        index: of the worker, from 0.
-        count: how many workers there are.
+        index: index of the worker, from 0.
+        count: number of workers.
         by_client: divide by client; False: in turn.
     """
 

@@ -13,7 +13,7 @@ from logreplay.replay.workers.clock_offset import SAME, ClockOffset
 from logreplay.replay.workers.protocol import Channel, packed, unpacked
 
 _EXIT_S: Final = 5.0
-"""How long a process may take to exit when its worker has ended."""
+"""Seconds that a process may take to exit when its worker has ended."""
 
 
 class WorkerProcess(Protocol):

@@ -98,7 +98,7 @@ class WorkerConfig:
         closed: plans are closed loops.
         failures: stop and report the first exchange that failed.
         exchanges: report every exchange.
-        trace_ids: of the requests of the whole run; None: they have none.
+        trace_ids: trace ids of the requests of the whole run; None: they have none.
     """
 
     sender: Callable[[], Sender]
@@ -153,7 +153,7 @@ class WorkerReport:
     """Up: the requests that have ended since the last report.
 
     Attributes:
-        rows: of the result log, with the whole run's seq; None if there are none.
+        rows: rows of the result log, with the whole run's seq; None if there are none.
         until: all that ended before this instant of the common clock is told.
         taken_up: requests of the plan that were sent or dropped by then.
         counters: counts of the plan, of exactly the rows told so far.
@@ -172,10 +172,10 @@ class PlanEnded:
     """Up: nothing of the plan is in flight any more; all is reported.
 
     Attributes:
-        outcome: of the share.
-        requests: of the plan, with the figures found while reading them.
-        offset: of the clock, measured once more.
-        sessions: what became of the sessions of clients since the worker began, without their logins.
+        outcome: result of the share.
+        requests: requests of the plan, with the figures from reading them.
+        offset: difference of the clock, measured once more.
+        sessions: counts of the clients' sessions since the worker began, without their logins.
     """
 
     outcome: Outcome

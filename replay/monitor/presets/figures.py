@@ -67,7 +67,7 @@ class Growth:
 
         Args:
             at: seconds.
-            count: what the counter has.
+            count: value of the counter.
 
         Raises:
             ValueError: it fell: the counter was reset.

@@ -66,7 +66,7 @@ class SecretFile:
 
     Attributes:
         kind: ``bearer``, ``basic``.
-        path: of the file, absolute.
+        path: path of the file, absolute.
         stale: why the file could not be read again, in words; empty: it was, when last looked at.
     """
 

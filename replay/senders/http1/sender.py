@@ -48,7 +48,7 @@ _OK: Final = 0
 _NOT_YET: Final = -1
 """Status of a response that is not whole."""
 _NUMBER: Final = 0
-"""Of every connection."""
+"""Connection number in the record: always 0 for HTTP/1.1."""
 _write: Final = os.write
 _H: Final = ord("H")
 _END_OF_HEAD: Final = b"\r\n\r\n"
@@ -69,7 +69,7 @@ class WireSender:
         keep_alive: use connections again.
         tls: context for https.
         digests: adds digests to the records; None: none are wanted.
-        budget: of requests for each connection; None: as many as the target takes.
+        budget: limit of requests for each connection; None: as many as the target takes.
     """
 
     def __init__(
@@ -177,10 +177,10 @@ class Connection(asyncio.Protocol):
     """One connection, and the exchange that is on it.
 
     Attributes:
-        seq: of the exchange; -1 if there is none.
-        start: when it was started.
+        seq: number of the exchange; -1 if there is none.
+        start: start of the exchange, nanoseconds of the clock.
         connect: nanoseconds it took to connect, for the exchange that had to wait for it.
-        reused: whether the exchange began on an open connection.
+        reused: True if the exchange began on an open connection.
     """
 
     __slots__ = (
@@ -189,7 +189,7 @@ class Connection(asyncio.Protocol):
     )  # fmt: skip
 
     reads_all: ClassVar[bool] = False
-    """Whether each response must be parsed, as more of it is wanted than its status and length."""
+    """True if each response must be parsed, since more than its status and length is needed."""
 
     def __init__(self, sender: WireSender, seq: int, request: bytes, start: int) -> None:
         self._sender, self._clock = sender, sender.clock
@@ -598,7 +598,7 @@ def persists(version: str, options: bytes) -> bool:
     """Whether a connection stays open after a response that does not end with it (RFC 9112, 9.3).
 
     Args:
-        version: of HTTP, such as ``1.1``.
+        version: HTTP version, such as ``1.1``.
         options: values of its ``Connection`` headers, joined by commas.
     """
     named = {option.strip().lower() for option in options.split(b",")}

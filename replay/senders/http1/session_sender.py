@@ -36,7 +36,7 @@ class Shown:
 
     Args:
         trace: is shown the exchanges.
-        sessions: of the clients.
+        sessions: sessions of the clients.
     """
 
     def __init__(self, trace: Trace, sessions: ClientSessions) -> None:
@@ -58,7 +58,7 @@ class SessionSender(ByClientSender):
 
     Args:
         arguments, options: as for `logreplay.replay.senders.http1.sender.WireSender`.
-        plan: what clients keep.
+        plan: cookies, values and logins that clients keep.
     """
 
     def __init__(self, *arguments: Any, plan: SessionPlan, **options: Any) -> None:
@@ -90,7 +90,7 @@ class SessionSender(ByClientSender):
         """Take what a whole answer leaves to its client.
 
         Args:
-            seq: of the exchange, which is still under way.
+            seq: number of the exchange, which is still under way.
             request: as it was sent.
             answer: begins with the head; interim answers may come before it.
             body: its beginning, if rules need it.

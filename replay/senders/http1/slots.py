@@ -18,8 +18,8 @@ class Waiting:
     Attributes:
         seq: its number.
         request: as `logreplay.replay.senders.contract.Sender.prepare` made it.
-        start: when it began to wait, nanoseconds of the clock.
-        latest: when it is dropped, nanoseconds of the clock.
+        start: begin of the wait, nanoseconds of the clock.
+        latest: latest send time, nanoseconds of the clock; later, it is dropped.
     """
 
     seq: int

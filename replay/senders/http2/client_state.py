@@ -34,7 +34,7 @@ class ClientState(ABC):
         streams: those that have not ended, by number.
         limit: streams that the peer allows at once.
         most: streams that may be opened.
-        began: how many streams were opened.
+        began: number of streams opened.
         greeted: the peer's SETTINGS have arrived: it speaks HTTP/2.
         goaway: the code with which the peer ends the connection; None: it does not.
         dead: the connection broke, and must be closed when `out` is written.
@@ -73,7 +73,7 @@ class ClientState(ABC):
 
         Args:
             data: any bytes.
-            now: when they arrived.
+            now: arrival time of the bytes.
         """
 
     def _count_control(self) -> None:

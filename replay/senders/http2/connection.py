@@ -32,8 +32,8 @@ class Http2Connection(asyncio.Protocol):
 
     Attributes:
         pool: which it belongs to.
-        number: of the sender's connections, from 1.
-        state: of the protocol.
+        number: number of the connection in the sender, from 1.
+        state: state of the protocol.
         waiting: streams that were given to it while it was being opened.
         dialled, idle_since: nanoseconds of the clock; when it began to be opened, and when its last stream ended.
         answered: streams that ended with a response.

@@ -383,7 +383,7 @@ class ConnectionState(ClientState):
         """Frames of a stream that was given up here are ignored, up to a limit; others are not.
 
         Args:
-            number: of the stream.
+            number: number of the stream.
             what: they are.
             head: bytes of a header block.
         """

@@ -75,9 +75,9 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
     Args:
         kind: its type.
-        flags: of this type.
+        flags: flags of the frame's type.
         stream: number of the stream; 0: the connection.
-        payload: at most `LARGEST_FRAME` bytes.
+        payload: payload of the frame, `LARGEST_FRAME` bytes or fewer.
     """
     return len(payload).to_bytes(3) + bytes((kind, flags)) + stream.to_bytes(4) + payload
 

@@ -54,10 +54,10 @@ class Http2Sender:
         timeout: seconds from the start of an exchange to its end.
         keep_alive: use connections again; False: one stream on each.
         tls: context for https; HTTP/2 is asked for in the handshake (ALPN). Without it the target must expect HTTP/2.
-        connections: at most so many; None: as many as the target's limit of streams makes necessary.
+        connections: largest number of connections; None: as many as the target's limit of streams makes necessary.
         streams: on each connection at once; None: as many as the target allows.
         digests: adds digests to the records; None: none are wanted.
-        budget: of requests for each connection; None: as many as the target takes.
+        budget: limit of requests for each connection; None: as many as the target takes.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ class Http2SessionSender(Http2ByClientSender):
 
     Args:
         arguments, options: as for `logreplay.replay.senders.http2.sender.Http2Sender`.
-        plan: what clients keep.
+        plan: cookies, values and logins that clients keep.
     """
 
     def __init__(self, *arguments: Any, plan: SessionPlan, **options: Any) -> None:

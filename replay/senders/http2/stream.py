@@ -14,19 +14,19 @@ class Stream:
 
     Attributes:
         seq, start: number of the request, and when it was started.
-        since: when its time-out began to count; infinite: not yet.
+        since: begin of its time-out; infinite: not yet.
         request: one HEADERS frame without the number of its stream, then the body.
-        began: when a stream was found for it; before, it was queued.
+        began: instant at which a stream was found for it; before, it was queued.
         connect: nanoseconds it waited for a connection that was being opened.
         carrier: the connection that carries it; None: it is queued.
-        attempts: how often it was written.
-        number: of the stream; 0 before it has one.
+        attempts: number of times that it was written.
+        number: number of the stream; 0 before it has one.
         window: bytes of the body that the peer still accepts.
         unsent: bytes of the body that are not sent.
-        first, last: when the response's header arrived, when its end did; 0: not yet.
+        first, last: arrival of the response's header, and of its end; 0: not yet.
         size: bytes of the response's body.
         interim: bytes of the header blocks of interim answers.
-        fields: of the response; None before they came.
+        fields: header fields of the response; None before they came.
         error, detail: word of the result log, and the text behind it; empty: success.
         unprocessed: the peer says that it has not looked at the request, so that it may be sent again.
         kept: the beginning of the body, if the connection keeps bodies.
