@@ -293,7 +293,8 @@ def _judged(
 
     with reported(function, junit, history) as report:
         result = report(_answered(function, once, listener, output, name))
-    remember(function, result.summary, history)
+    if note := remember(function, result.summary, history):
+        result.notes = (*result.notes, note)
     return uninterrupted(result)
 
 

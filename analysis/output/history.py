@@ -1,35 +1,57 @@
-"""Appends one row for each run to a CSV that Apache Otava reads: a time, attributes, metrics."""
+"""Keeps the figures of each run: a row in a CSV for Apache Otava, or a JSON file for github-action-benchmark.
+
+Otava reads no file in which a cell of a metric is empty. A row without some figures therefore goes to a file of its own
+kind, which lacks these columns.
+"""
 
 import csv
 import io
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from math import isfinite
 from os import SEEK_END
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, BinaryIO, Final
 
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import lock, unwritable
+from logreplay.core.files import lock, unwritable, write_atomically
 from logreplay.core.masking import masked
 
+ATTRIBUTES: Final = frozenset({"log", "target", "baseline", "candidate", "verdict"})
+"""Columns that are text; all others are metrics."""
+_UNITS: Final = {
+    **{"ratio": "candidate/baseline", "p50_ratio": "candidate/baseline", "p90_ratio": "candidate/baseline"},
+    **{"p99_ratio": "candidate/baseline", "failed_more": "share", "share_different": "share"},
+    **{"p50_s": "s", "p90_s": "s", "p99_s": "s", "mean_s": "s", "failed_share": "share"},
+}
+"""Metrics of which less is better, and their units."""
+_LONGEST: Final = 1 << 20
+"""Bytes of a file of `write_benchmark`, at most."""
 LOCKED_S: Final = 10.0
 """Seconds that a row waits for other processes that append to the file."""
 
 
-def append(path: Path, row: Mapping[str, Any], now: datetime | None = None) -> None:
-    """Append a row; the file begins with a header. Unknown values are empty, credentials masked.
+def append(path: Path, row: Mapping[str, Any], now: datetime | None = None) -> Path:
+    """Append a row; the file begins with a header. Credentials are masked.
 
     Args:
         path: the file; made if it is not there.
         row: attributes and metrics by column; the same columns in each run.
         now: instant for the row's ``time``; the present by default.
 
+    Returns:
+        The file that got the row: another one beside it, if the row lacks a metric.
+
     Raises:
         LogreplayError: the file has other columns, or cannot be written.
     """
     time = (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M:%S %z")
+    if lacking := [name for name, value in row.items() if name not in ATTRIBUTES and not _is_number(value)]:
+        path = path.with_name(f"{path.stem}.without-{'-'.join(lacking)}{path.suffix}")
+        row = {name: value for name, value in row.items() if name not in lacking}
     try:
         with path.open("a+b") as file:
             _wait_for_lock(path, file)
@@ -41,13 +63,48 @@ def append(path: Path, row: Mapping[str, Any], now: datetime | None = None) -> N
             file.write(before + _line([time, *row.values()]))
     except OSError as error:
         raise unwritable(path, error, "--history") from None
+    return path
+
+
+def write_benchmark(path: Path, row: Mapping[str, Any]) -> None:
+    """Write the metrics of a row of which less is better, as ``customSmallerIsBetter`` of github-action-benchmark.
+
+    The action keeps the history, so the file holds one run. A metric that is not known is left out.
+    Source: https://github.com/benchmark-action/github-action-benchmark/blob/master/src/extract.ts.
+
+    Raises:
+        LogreplayError: the file cannot be written.
+    """
+    told = {name: value for name, value in row.items() if value is not None and name not in _UNITS}
+    extra = masked("\n".join(f"{name}: {value}" for name, value in told.items()))
+    found = [
+        {"name": name, "unit": unit, "value": row[name], "extra": extra}
+        for name, unit in _UNITS.items()
+        if name in row and _is_number(row[name])
+    ]
+    if found and _is_number(row.get("low")) and _is_number(row.get("high")) and found[0]["name"] == "ratio":
+        found[0]["range"] = f"{row['low']:.4g} to {row['high']:.4g}"
+    try:
+        write_atomically(path, json.dumps(found, indent=2) + "\n", option="--history")
+    except OSError as error:
+        raise unwritable(path, error, "--history") from None
+
+
+def is_benchmark(path: Path) -> bool:
+    """Whether a file is to be JSON for github-action-benchmark, by its name."""
+    return path.suffix.lower() == ".json"
 
 
 def check(path: Path, row: Mapping[str, Any]) -> None:
     """Check that a row can be appended, before the run that it tells of; arguments and errors as for `append`."""
     try:
         with suppress(FileNotFoundError), path.open("r+b") as file:
-            _has_header(path, file, row)
+            if not is_benchmark(path):
+                _has_header(path, file, row)
+            elif not _holds_benchmarks(file.read(_LONGEST + 1)):
+                raise LogreplayError(
+                    f"--history {path}: exists and holds something other than the figures of a run; choose another name"
+                )
     except OSError as error:
         raise unwritable(path, error, "--history") from None
 
@@ -62,6 +119,21 @@ def _has_header(path: Path, file: BinaryIO, row: Mapping[str, Any]) -> bool:
             "a file of its own"
         )
     return bool(first)
+
+
+def _holds_benchmarks(text: bytes) -> bool:
+    """Whether a text is empty, or what `write_benchmark` writes: it may be replaced."""
+    try:
+        found = json.loads(text or b"[]")
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, list) and all(
+        isinstance(each, dict) and {"name", "unit", "value"} <= {*each} for each in found
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and isfinite(value)
 
 
 def _wait_for_lock(path: Path, file: BinaryIO) -> None:

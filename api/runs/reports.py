@@ -1,4 +1,4 @@
-"""What a pipeline keeps of a call: its checks as JUnit XML, and a row of its summary in a history."""
+"""What a pipeline keeps of a call: its checks as JUnit XML, and its figures in a history."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -35,11 +35,22 @@ def reported(function: str, checks: Path | None, rows: Path | None = None) -> It
         yield take
 
 
-def remember(function: str, summary: Mapping[str, Any], rows: Path | None) -> None:
-    """Append the row of a summary to a history, if one is asked for and there is a summary.
+def remember(function: str, summary: Mapping[str, Any], rows: Path | None) -> str:
+    """Add the figures of a summary to a history, if one is asked for and there is a summary.
+
+    Returns:
+        Where the row is, in a sentence, if it is in another file than was asked for; empty otherwise.
 
     Raises:
         LogreplayError: it cannot be written.
     """
-    if rows and summary:
-        history.append(rows, _ROWS[function](summary))
+    if not rows or not summary:
+        return ""
+    row = _ROWS[function](summary)
+    if history.is_benchmark(rows):
+        history.write_benchmark(rows, row)
+        return ""
+    got = history.append(rows, row)
+    if got == rows:
+        return ""
+    return f"--history {rows}: the row is in {got}, which lacks columns for which this run has no figure"

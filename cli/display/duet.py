@@ -40,7 +40,8 @@ def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bo
     of = f" ({' and '.join(result.health.failing)})" if result.verdict == "TARGET_FAILING" else ""
     say(f"verdict: {explained(result.verdict)}{of}\nresults: {result.files[0]}", quiet=quiet)
     say_gates(result.checks)
-    remember("duet", summary, history)
+    if note := remember("duet", summary, history):
+        say(note, quiet=quiet)
     if not as_json:
         for sentence in filter(None, (result.health.sentence, found.sentence)):
             click.echo(sentence)

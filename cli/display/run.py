@@ -56,7 +56,8 @@ def show_run(
     invalid = "" if result.valid else "; invalid run: its response times do not describe the target"
     say(f"verdict: {explained(result.verdict)}{invalid}", quiet=quiet)
     say(f"results: {', '.join(map(str, result.files))}", quiet=quiet)
-    remember("run", summary, history)
+    if note := remember("run", summary, history):
+        say(note, quiet=quiet)
     if result.culprit or result.by_rule:
         return Exit.CONDITION
     if outcome.stopped:

@@ -1,5 +1,6 @@
 """One oracle for all crossings: what must hold whatever was chosen."""
 
+import csv
 import fcntl
 import gzip
 import json
@@ -19,6 +20,7 @@ from crossings.running import Ran, other_targets
 from crossings.table import READING
 from crossings.target import Got
 from crossings.world import AGENTS, CLIENTS, FOLDERS, LINES, MADE, OLD, World, old_file, output_of, summary_of
+from logreplay.analysis.output.history import ATTRIBUTES
 from logreplay.core.record import RESPONSE_PARTS
 from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
@@ -47,7 +49,12 @@ _TAKEN_AS_GIVEN: Final = {
     "home",
     MADE,
 }
-_REPORTS: Final = {"history": "runs.csv", "junit": "checks.xml"}
+_REPORTS: Final = {
+    ("history", "file"): r"runs(\.without-[a-z0-9_-]+)?\.csv",
+    ("history", "json"): r"runs\.json",
+    ("junit", "file"): r"checks\.xml",
+}
+"""Names of further files, by option and its value."""
 _FAILED: Final = re.compile("Error: |nothing was sent|no judged request was sent")
 _HALF: Final = 0.5
 """A run of which more than this share fails has measured only failures."""
@@ -167,14 +174,14 @@ def _may_be_empty(case: Case) -> bool:
 
 def _files(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
     allowed = _allowed(case, ran)
-    named = {name for option, name in _REPORTS.items() if case.choice.get(option) == "file"}
+    reports = "|".join(name for (option, value), name in _REPORTS.items() if case.choice.get(option) == value)
     for path in sorted(world.folder.iterdir()):
         if path.name in world.inputs:
             follows = case.choice.get("pacing") == "follow" and path.name == "access.log"
             replaced = case.choice["force"] == "old" and path.name in (output_of(case), summary_of(case))
             if not (follows or replaced) and path.read_bytes() != world.inputs[path.name]:
                 yield Finding("files", f"{path.name} was changed")
-        elif path.name not in _TAKEN_AS_GIVEN | named and not re.fullmatch(allowed, path.name):
+        elif path.name not in _TAKEN_AS_GIVEN and not re.fullmatch(f"{allowed}|{reports}", path.name):
             yield Finding("files", f"{path.name} is there, and nobody named it")
     for name in world.inputs:
         removed = _ended_hard(case, ran) and case.choice["force"] == "old" and name == summary_of(case)
@@ -357,11 +364,21 @@ def _duet(case: Case, ran: Ran, folder: Path | None) -> Iterator[Finding]:
     }
     if lacking and ran.code in (0, 3, 4, 130):
         yield Finding("files", f"exit code {ran.code}, and no {', '.join(sorted(lacking))}")
-    lacking = {name for option, name in _REPORTS.items() if case.choice[option] == "file"} - {
-        path.name for path in folder.parent.iterdir()
-    }
-    if lacking and ran.code in (0, 3, 4):
-        yield Finding("files", f"exit code {ran.code}, and no {', '.join(sorted(lacking))}")
+    for (option, value), name in _REPORTS.items():
+        if case.choice[option] != value:
+            continue
+        found = [path for path in folder.parent.iterdir() if re.fullmatch(name, path.name)]
+        if not found and ran.code in (0, 3, 4):
+            yield Finding("files", f"exit code {ran.code}, and no {name}")
+        if option == "history" and any(cell == "" for path in found for cell in _metrics(path)):
+            yield Finding("files", f"{found}: a metric is empty, which Otava refuses")
+
+
+def _metrics(path: Path) -> Iterator[str]:
+    """The cells of the metrics of a history."""
+    if path.suffix == ".csv":
+        with path.open(newline="") as file:
+            yield from (cell for row in csv.DictReader(file) for name, cell in row.items() if name not in ATTRIBUTES)
 
 
 def _order(case: Case, ran: Ran, kinds: Mapping[str, str]) -> Iterator[Finding]:

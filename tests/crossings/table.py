@@ -158,7 +158,7 @@ _RUN: Final[Factors] = {
     "json": _flag("json"),
     "dry-run": _flag("dry-run"),
     "junit": _option("junit", file="checks.xml"),
-    "history": _option("history", file="runs.csv"),
+    "history": _option("history", file="runs.csv", json="runs.json"),
 }
 _SWEEP: Final[Factors] = {
     "pacing": {"rates": "20,40", "range": "10..30:20", "users": "--vusers 1,3", "doubled": "--vusers 1..3"},
