@@ -1,7 +1,7 @@
 """Reads a result log and computes its tables, verdict and summary."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,14 +10,16 @@ from warnings import warn
 
 import polars as pl
 
+from logreplay.analysis.costs.route_costs import RouteCosts, route_costs
 from logreplay.analysis.input import arrays, pias, sources
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.downcast import compact
-from logreplay.analysis.input.external_metrics import by_step, with_watched
+from logreplay.analysis.input.external_metrics import by_step, maxima, with_watched
 from logreplay.analysis.input.run_metadata import (
     ClosedLoop,
     asked_rates,
     finished_steps,
+    left_out_routes,
     limited_steps,
     recorded,
     sampled_share,
@@ -35,7 +37,7 @@ from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import per_second, saturation, saturation_sentences, stability
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.saturation_sentences import RateEstimate
-from logreplay.analysis.verdict.stability import CUT
+from logreplay.analysis.verdict.stability import CUT, MIX
 from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
 from logreplay.core.record import REASON, SCHEMA
@@ -52,6 +54,7 @@ class Analysis:
         verdict: onset and saturation, with the step table and its evidence.
         summary: the contents of summary.json.
         users: the sweep over users; None if requests were sent at a rate.
+        costs: of routes; None: no step left out routes.
     """
 
     requests: RequestArrays | None
@@ -59,6 +62,7 @@ class Analysis:
     verdict: SaturationVerdict
     summary: dict[str, Any]
     users: UsersSweep | None = None
+    costs: RouteCosts | None = None
 
     @property
     def steps(self) -> pl.DataFrame:
@@ -89,7 +93,8 @@ def analyse(
         verdict = saturation.judge(per_second.judged_seconds(requests))
         return Analysis(None, requests, verdict, summarise_seconds(requests, verdict, about))
     with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
-        judging = threads.submit(_judged, requests, about, _Told.of(source, requests, about))
+        told = _Told.of(source, requests, about)
+        judging = threads.submit(_judged, requests, about, told)
         others = [threads.submit(work, requests) for work in meanwhile]
         counting = threads.submit(_seconds, requests)
         verdict, summary, users = judging.result()
@@ -99,7 +104,18 @@ def analyse(
         verdict = replace(verdict, steps=by_step(verdict.steps, seconds))
         if "steps" in summary:
             summary["steps"] = verdict.steps.to_dicts()
-        return Analysis(requests, seconds, verdict, summary, users)
+        costs = None
+        if told.left_out and requests.has_times:
+            costs = route_costs(requests, seconds, verdict.steps, told.left_out, maxima(sources.path_of(source)), told.cut)
+            summary["costs"] = costs.as_dict()
+            if not several_mixed_rates(verdict.steps):
+                summary["answer"] = costs.sentence
+        return Analysis(requests, seconds, verdict, summary, users, costs)
+
+
+def several_mixed_rates(steps: pl.DataFrame) -> bool:
+    """Whether all routes together were sent at several rates, so that a saturation could be found."""
+    return steps.filter(pl.col("verdict") != MIX)["rate"].n_unique() > 1
 
 
 def seconds(source: Source) -> pl.DataFrame:
@@ -205,6 +221,7 @@ class _Told:
         cut: steps that were cut short.
         void: trials of a search that were not valid.
         searched: True if the steps are trials of a search, whose rates follow from its answers.
+        left_out: the routes that steps leave out.
     """
 
     closed: ClosedLoop | None
@@ -213,6 +230,7 @@ class _Told:
     cut: Collection[int]
     void: Collection[int]
     searched: bool
+    left_out: Mapping[int, str]
 
     @classmethod
     def of(cls, source: Source, requests: RequestArrays, about: About | None) -> "_Told":
@@ -222,14 +240,14 @@ class _Told:
         cut: Collection[int] = labels[-1:] if stopped_in_a_step(summary) else ()
         if path and (done := finished_steps(path)) is not None:
             cut = set(labels) - done
-        return cls(closed, asked_rates(summary), limited, cut, void_trials(summary), "slo" in summary)
+        return cls(closed, asked_rates(summary), limited, cut, void_trials(summary), "slo" in summary, left_out_routes(summary))
 
 
 def _judged(
     requests: RequestArrays, about: About | None, told: _Told
 ) -> tuple[SaturationVerdict, dict[str, Any], UsersSweep | None]:
     closed, cut = told.closed, told.cut
-    steps = stability.judged_steps(requests, told.limited, cut, told.void)
+    steps = stability.judged_steps(requests, told.limited, cut, told.void, told.left_out)
     if not requests.has_times:
         steps = aggregate.without_times(with_intervals(steps, None))
         verdict = saturation.no_verdict(UNTIMED, steps)

@@ -27,7 +27,7 @@ from logreplay.analysis.tables.step_intervals import TRIALS
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.saturation import SaturationVerdict
-from logreplay.analysis.verdict.stability import VOID
+from logreplay.analysis.verdict.stability import MIX, VOID
 from logreplay.core.masking import masked
 from logreplay.core.plural import number_of
 from logreplay.core.rows import left_out
@@ -134,7 +134,7 @@ def last_stable(steps: pl.DataFrame) -> int | None:
 
     A rate at which half of the trials or more were not stable does not count, as in the verdict.
     """
-    stable, steps = pl.col("verdict") == "stable", steps.filter(pl.col("verdict") != VOID)
+    stable, steps = pl.col("verdict") == "stable", steps.filter(~pl.col("verdict").is_in([VOID, MIX]))
     found = steps.filter(stable & (stable.mean().over("rate") > 0.5)).sort("rate", maintain_order=True)
     return int(found["step"][-1]) if found.height else None
 

@@ -2,8 +2,8 @@
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from logreplay.result_folder import ResultFolder
 from logreplay.results import Result
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -104,6 +105,17 @@ class SweepResult(RatesResult):
     def high(self) -> float | None:
         """The upper end of the interval around `rate`."""
         return self._saturation("high")
+
+    @cached_property
+    def costs(self) -> "pd.DataFrame":
+        """A row for each route of a sweep with ``routes``: the columns of costs.csv; no rows if costs are not known."""
+        import polars as pl
+
+        from logreplay.analysis.costs.route_costs import RouteCost
+        from logreplay.results import frame_of
+
+        rows = self.summary.get("costs", {}).get("routes", ())
+        return frame_of(pl.DataFrame(rows, schema=None if rows else [each.name for each in fields(RouteCost)]))
 
     def _saturation(self, name: str) -> float | None:
         value: float | None = self.summary.get("saturation", {}).get(name)

@@ -19,7 +19,17 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
 LOG = ROOT / "sample_logs" / "nginx_request_time.log"
-BY_DATA = {"errors", "status", "unexpected_status", "options", "left_out", "what", "served_within", "seen"}
+BY_DATA = {
+    "errors",
+    "status",
+    "unexpected_status",
+    "options",
+    "left_out",
+    "what",
+    "served_within",
+    "seen",
+    "left_out_routes",
+}
 """Objects whose keys come from the data."""
 ELSEWHERE = {"body", "request_bytes", "scheme", "headers", "body_ref"}
 """Columns of other logs."""
@@ -67,6 +77,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for arguments in (
             ["run", *url, "--tps", "50", "--for", "600ms", "--watch", "one=!echo 1", "-o", str(folder / "run.csv")],
             ["sweep", "50,100", *url, *brief, "--warmup", "100ms", "-o", str(folder / "sweep")],
+            ["sweep", "50", *url, *brief, "--routes", "--watch", "cpu=!echo 1", "-o", str(folder / "costs")],
             ["sweep", *url, "--vusers", "1,2", *brief, "-o", str(folder / "users")],
             ["find", *url, "--p90", "300ms", "--trial", "1s", "--trials", "1", "--start", "50", "--max-tps", "60",
              "--no-plots", "-o", str(folder / "find")],
@@ -84,6 +95,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("steps.csv", ["sweep/steps.csv", "users/steps.csv"]),
         ("routes.csv", ["sweep/routes.csv"]),
         ("users.csv", ["users/users.csv"]),
+        ("costs.csv", ["costs/costs.csv"]),
     ],
 )
 def test_the_page_names_the_columns_of_a_table(results: Path, heading: str, names: list[str]) -> None:
@@ -99,13 +111,16 @@ def test_the_page_names_the_columns_of_a_table(results: Path, heading: str, name
 @pytest.mark.parametrize(
     ("heading", "names"),
     [
-        ("summary.json", ["run.summary.json", "sweep/summary.json", "users/summary.json", "find/summary.json"]),
+        (
+            "summary.json",
+            [f"{name}summary.json" for name in ("run.", "sweep/", "users/", "find/", "costs/")],
+        ),
         ("manifest.json", ["sweep/manifest.json"]),
     ],
 )
 def test_the_page_names_the_keys_of_a_file(results: Path, heading: str, names: list[str]) -> None:
     found = {key for name in names for key in keys(json.loads((results / name).read_bytes()))}
-    assert found - words(section(heading)) - words(section("steps.csv")) == set()
+    assert found - words(section(heading)) - words(section("steps.csv")) - words(section("costs.csv")) == set()
     others = {"sessions", "unfinished"}
     assert first_cells(section(heading)) - found <= others, "only runs with sessions, or under way, have that"
 

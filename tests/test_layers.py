@@ -31,7 +31,8 @@ ORDER = {
     ),
     "analysis": (
         "format_time", "untested", "notebook_view", "statistics", "response_diff", "search", "input", "tables",
-        "demand", "verdict", "limit", "summary", "analyze", "pooled_sweeps", "planning", "output", "api", "__init__",
+        "demand", "costs", "verdict", "limit", "summary", "analyze", "pooled_sweeps", "planning",
+        "output", "api", "__init__",
     ),
     "api": (
         "options", "settings_files", "inputs", "calling", "calls", "scratch", "result_tables", "result_folder",
@@ -61,7 +62,8 @@ SHOWN: Final = {
         "replay.monitor.snapshot", "replay.results.stop_rules",
     },
     "figures, rows and names as texts": {
-        "analysis.format_time", "analysis.input.external_metrics", "analysis.output.duet_page",
+        "analysis.costs.route_costs", "analysis.format_time", "analysis.input.external_metrics",
+        "analysis.output.duet_page",
         "analysis.response_diff.rules", "analysis.summary", "analysis.verdict.gates",
         "analysis.verdict.status_changes", "replay.senders.trace",
     },

@@ -75,6 +75,13 @@ def void_trials(summary: Mapping[str, Any]) -> frozenset[int]:
         return frozenset()  # edited by hand
 
 
+def left_out_routes(summary: Mapping[str, Any]) -> dict[int, str]:
+    """Return the route that each step of a sweep leaves out, by label, by its summary; none where it has all."""
+    steps = summary.get("left_out_routes")
+    told = steps.items() if isinstance(steps, dict) else ()
+    return {int(label): route for label, route in told if label.isdecimal() and isinstance(route, str)}
+
+
 def finished_steps(results: Path) -> frozenset[int] | None:
     """Return the labels of the steps that a sweep finished, by its manifest; None if there is none that says so."""
     if stem(results).name != "results":

@@ -12,8 +12,17 @@ FIGURES: Final = ("seconds.csv", "steps.csv", "routes.csv", SUMMARY, "results.hl
 """Names of the files that `logreplay.analysis.output.folder.write_folder` writes."""
 DUET: Final = ("baseline.csv", "candidate.csv", "noise.csv")
 """The result logs of a duet, in the order of the numbers of its targets."""
-OF_COMMANDS: Final = ("users.csv", "users.png", "search.png", "plan.json", "plan.html", "hpa.yaml", "keda.yaml")
-"""Figures that only a sweep over users, a search or a plan adds."""
+OF_COMMANDS: Final = (
+    "costs.csv",
+    "users.csv",
+    "users.png",
+    "search.png",
+    "plan.json",
+    "plan.html",
+    "hpa.yaml",
+    "keda.yaml",
+)
+"""Figures that only a sweep without routes or over users, a search or a plan adds."""
 ANSWERS: Final = ("differences.csv", "pairs.jsonl")
 """Files of a duet that compared answers."""
 

@@ -85,6 +85,8 @@ def write_folder(
         write_atomically(folder / "seconds.csv", to_csv(analysis.seconds, header=True))
         write_atomically(folder / "steps.csv", to_csv(analysis.steps, header=True, exact=("rate",)))
         _write_summary(folder / SUMMARY, analysis)
+        if analysis.costs:
+            write_atomically(folder / "costs.csv", to_csv(analysis.costs.table, header=True))
         if analysis.users:
             write_atomically(folder / "users.csv", to_csv(analysis.users.table, header=True))
         if plots:

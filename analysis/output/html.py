@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from logreplay.analysis import summary
 from logreplay.analysis.analyze import Analysis
+from logreplay.analysis.costs.route_costs import cost_rows
 from logreplay.analysis.format_time import between, show, show_range
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
@@ -117,6 +118,10 @@ def html(analysis: Analysis) -> str:
     return rendered(
         "report.html.j2",
         filters,
+        costs=[
+            (shown(name), *cells) if place else (name, *cells)
+            for place, (name, *cells) in enumerate(cost_rows(analysis.costs.routes) if analysis.costs else ())
+        ],
         library=Markup(library),  # both are files of this package
         script=Markup(script),
         hashes=[_hash(library), _hash(script)],

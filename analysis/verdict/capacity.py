@@ -17,7 +17,7 @@ from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.saturation import NEAR
 from logreplay.analysis.verdict.saturation_sentences import FEWEST_STEPS
-from logreplay.analysis.verdict.stability import CUT, VOID, late_from
+from logreplay.analysis.verdict.stability import CUT, MIX, VOID, late_from
 from logreplay.core.plural import number_of
 
 FIGURES: Final = ("mean", *PERCENTILES)
@@ -275,6 +275,7 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
         kept=stable & (pl.col("bounded") <= within),
         why_not=pl.when(pl.col("verdict") == "generator-limited").then(pl.lit("this machine was the limit"))
         .when(pl.col("verdict") == VOID).then(pl.lit("invalid trial"))
+        .when(pl.col("verdict") == MIX).then(pl.lit("routes left out"))
         .when(late).then(pl.lit("sent late"))
         .when(pl.col("verdict") == "outage").then(pl.lit("outage"))
         .when(pl.col("verdict") == CUT).then(pl.lit("cut short"))

@@ -21,7 +21,7 @@ from logreplay.analysis.tables.slow_routes import SlowRoute, slow_routes
 from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.outages import FEWEST
 from logreplay.analysis.verdict.saturation_sentences import RateEstimate
-from logreplay.analysis.verdict.stability import CUT, GROWTH, LATE_S, VOID
+from logreplay.analysis.verdict.stability import CUT, GROWTH, LATE_S, MIX, VOID
 
 TWICE: Final = 2.0
 """The onset is where p90 is so many times its floor."""
@@ -80,12 +80,13 @@ def judge(table: pl.DataFrame, asked: Collection[float] = (), routes: pl.DataFra
     Requests that the generator dropped count neither as sent nor as failures of the target.
 
     Args:
-        table: steps with their evidence, of `stability.judged_steps`. Those that are ``cut`` or ``void`` do not count.
+        table: steps with their evidence, of `stability.judged_steps`. Those that are ``cut``, ``void`` or
+            ``other-mix`` do not count.
         asked: the rates of a sweep that ended by itself, also those that it left out.
         routes: balance of each route in each step, from `route_balance`; None: unknown.
     """
     sent = table.with_columns(pl.col("scheduled", "errors") - pl.col("dropped"))
-    found = _judge(sent.filter(~pl.col("verdict").is_in([CUT, VOID])), asked, routes)
+    found = _judge(sent.filter(~pl.col("verdict").is_in([CUT, VOID, MIX])), asked, routes)
     cut, void = (table.filter(pl.col("verdict") == word)["rate"] for word in (CUT, VOID))
     aside = sentences.describe_cut_steps(f"at {rate:g}/s" for rate in cut) + sentences.describe_void_trials(void)
     return replace(found, sentence=found.sentence + aside, steps=table)

@@ -48,12 +48,16 @@ CUT: Final = "cut"
 VOID: Final = "void"
 """Verdict of a trial of a search that was not valid: it does not count."""
 
+MIX: Final = "other-mix"
+"""Verdict of a step that leaves out routes: it tells of their cost, not of the rate that the target carries."""
+
 
 def judged_steps(
     requests: RequestArrays,
     limited: Collection[int] = (),
     cut: Collection[int] = (),
     void: Collection[int] = (),
+    mixed: Collection[int] = (),
 ) -> pl.DataFrame:
     """Return the step table with the evidence of each step: the columns of `aggregate.steps` and of `evidence`.
 
@@ -64,6 +68,7 @@ def judged_steps(
         limited: labels of steps in which the replaying machine met a limit: they are ``generator-limited``.
         cut: labels of steps that ended before their time: they are ``cut``, and not ``stable``.
         void: labels of trials that did not measure the target: they are ``void``.
+        mixed: labels of steps that leave out routes: they are ``other-mix``.
     """
     windows = step_windows(requests)
     flow = step_flow(requests, windows)
@@ -71,6 +76,7 @@ def judged_steps(
     table = table.join(evidence(requests, table, windows, flow, {*limited, *void}), on="step", maintain_order="left")
     unproven = pl.col("step").is_in(list(cut)) & (pl.col("verdict") == "stable")
     words = pl.when(pl.col("step").is_in(list(void))).then(pl.lit(VOID)).when(unproven).then(pl.lit(CUT))
+    words = words.when(pl.col("step").is_in(list(mixed))).then(pl.lit(MIX))
     table = table.with_columns(verdict=words.otherwise("verdict"))
     return table.filter(pl.Series(requests.is_step))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from logreplay.analysis.costs.readings import watched_resource
 from logreplay.analysis.input.run_metadata import ClosedLoop
 from logreplay.analysis.verdict.saturation_sentences import check_feasible
 from logreplay.calls.sending_call import SendingCall
@@ -20,7 +21,7 @@ from logreplay.replay.sweeps.steps import SweepPlan
 if TYPE_CHECKING:
     from logreplay.inputs.logs import Tell
     from logreplay.replay.requests.plan import RequestStream
-    from logreplay.replay.sweeps.steps import At, Order
+    from logreplay.replay.sweeps.steps import At, Mix, Order
 
 _SHOWN_LEVELS: Final = 12
 """Most rates that a sentence names one by one."""
@@ -37,6 +38,8 @@ class SweepCall(SendingCall):
         arrivals: spacing of requests at a rate; None: random, as of independent visitors.
         think: pause of a user after each response.
         warmup, settle, repeat, order, keep_going, restart: see `logreplay.replay.sweeps.steps.SweepPlan`.
+        routes: make each rate without some routes, too, and find what a request of each route costs.
+        mixes: of the steps without routes; made of the log.
         refine: make smaller steps around saturation afterwards.
         resume: the folder of an interrupted sweep, whose missing steps are made.
         plots: draw the pictures and write the report.
@@ -55,6 +58,8 @@ class SweepCall(SendingCall):
     order: "Order" = "given"
     keep_going: bool = False
     restart: bool = False
+    routes: bool = False
+    mixes: "Sequence[Mix]" = ()
     refine: bool = False
     resume: Path | None = None
     plots: bool = True
@@ -72,6 +77,12 @@ class SweepCall(SendingCall):
             raise UsageError("RATES are missing: give rates such as 50..400, or --vusers 1,10,50")
         if self.vusers and self.rates:
             raise UsageError("--vusers and RATES exclude each other: give LOG and TARGET only")
+        names = [probe.name for probe in self.telling.watch]
+        if self.routes and watched_resource(names) is None:
+            raise UsageError(
+                f"--routes needs one watched series with cpu in its name, and there are {', '.join(names)}: name one "
+                "of them cpu, such as --watch 'cpu/s=!COMMAND' with a command that prints seconds of the processor"
+            )
         return replace(self, sender_rules=sender_rules, arrivals=None if self.vusers else self.arrivals or INDEPENDENT)
 
     @property
@@ -83,12 +94,15 @@ class SweepCall(SendingCall):
     def described(self) -> str:
         """Each step with its rate or users, the duration of all, and why they are too few, in words."""
         levels = [f"{level:g}" for level in self.levels]
+        without = [mix.left_out for mix in self.mixes]
         shown = levels if len(levels) <= _SHOWN_LEVELS else [*levels[: _SHOWN_LEVELS - 2], "...", levels[-1]]
         unit, again = " users" if self.vusers else "/s", f", {self.repeat} times" if self.repeat > 1 else ""
         course = self.course
         seconds = course.warm_up + sum(step.seconds + course.settle for step in course.steps())
         count = number_of(len(levels), "step")
-        judged = not (self.vusers or self.refine or self.resume)
+        if without:
+            again = f"; each twice with all routes, and once without each of {', '.join(without)}{again}"
+        judged = not (self.vusers or self.routes or self.refine or self.resume)
         note = f"\nnote: {why}" if judged and (why := check_feasible(self.levels, self.duration)) else ""
         return f"{count}: {', '.join(shown)}{unit}, {self.duration:g} s each{again}; about {seconds:g} s{note}"
 
@@ -107,6 +121,7 @@ class SweepCall(SendingCall):
             self.request_rules.seed,
             going,
             restart,
+            [mix.kept for mix in self.mixes],
         )
 
     @property
@@ -142,6 +157,6 @@ class SweepCall(SendingCall):
             **({"vusers": levels, "think": said(self.think, self.request_rules.seed)}
                if self.vusers else {"rates": levels, "arrivals": self.arrivals}),
             "for": self.duration, "warmup": self.warmup, "settle": self.settle, "repeat": self.repeat,
-            "order": self.order, "restart": bool(self.restarts),
+            "order": self.order, "restart": bool(self.restarts), **({"routes": True} if self.routes else {}),
             **self.request_rules.as_summary(), **self.sender_rules.as_summary(),
         }  # fmt: skip

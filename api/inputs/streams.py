@@ -14,7 +14,7 @@ from logreplay.options.request_rules import RequestRules, base
 
 if TYPE_CHECKING:
     from logreplay.options.sender_rules import SenderRules
-    from logreplay.replay.requests.plan import RequestStream
+    from logreplay.replay.requests.plan import RequestStream, Shape
     from logreplay.replay.requests.sources import RequestSource
 
 
@@ -30,6 +30,7 @@ def request_stream(
     skip_idle: float | None = None,
     in_time: bool = False,
     ahead: bool = False,
+    last: "Shape | None" = None,
 ) -> "RequestStream":
     """The requests of a log as they are to be sent.
 
@@ -43,6 +44,7 @@ def request_stream(
         keep: further columns that the schedule needs.
         skip_idle: seconds; shorten longer gaps of the log to this.
         in_time: the log's times count: put a result log, which is in order of completion, in order of start.
+        last: a shape after all others.
         ahead: add credentials when requests are read: when they are due, is not known.
 
     Raises:
@@ -62,11 +64,12 @@ def request_stream(
     methods, unlogged = sender_rules.methods, sender_rules.session_headers
     bodies = not methods <= {*BODILESS}
     versions = (LoggedProtocol(),) if sender_rules.http == "log" else ()
+    changes = request_rules.changes(unlogged=unlogged, bodies=bodies)
     requests = Requests(
         _source(log),
         methods,
         loop=loop,
-        shapes=(*request_rules.filters(), *request_rules.changes(unlogged=unlogged, bodies=bodies), *versions),
+        shapes=(*request_rules.filters(), *changes, *versions, *([last] if last else [])),
         keep=keep,
         skip_idle=skip_idle,
         sorted_within=32_768 if in_time and _by_completion(log) else 0,

@@ -145,6 +145,7 @@ class SweepOptions(_CommonOptions, total=False):
     settle: Seconds | None
     repeat: int
     order: Literal["given", "up", "down", "shuffle"]
+    routes: bool
     refine: bool
     seed: int
     restart: bool

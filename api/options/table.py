@@ -58,6 +58,8 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option("sweep", "settle", k.PAUSE, "Send at each step's rate before it, unjudged.  [default: 0]", "D"),
         Option("sweep", "repeat", whole(1, 1000), "Make all steps N times.", "N", default="1"),
         Option("sweep", "order", choice("given", "up", "down", "shuffle"), "Order of the steps.", default="given"),
+        Option("sweep", "routes", k.SWITCH,
+               "Add steps without each of the largest routes: what a request of each costs. With --watch cpu=…."),
         Option("sweep", "refine", k.SWITCH, "Add smaller steps around saturation afterwards."),
         Option("find", "max_errors", percent(), "Share of requests that may fail.", "P%", default="1%"),
         Option("find", "start", k.RATE, "First and lowest rate.", "R", default="10"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from logreplay.calls.sweep_call import SweepCall
 from logreplay.core.errors import LogreplayError
 from logreplay.folder_results import SweepResult
 from logreplay.inputs.logs import BUNDLED, replayable
+from logreplay.inputs.route_mixes import route_mixes
 from logreplay.inputs.streams import bind_target, left_out, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
 from logreplay.replay.results.verdict import RunVerdict, held_back_in_steps
@@ -79,16 +81,19 @@ def sweep_to(
         unfinished: says what an interruption leaves.
     """
     with unfinished():
-        stream = request_stream(
+        streaming = partial(
+            request_stream,
             call.request_rules,
             call.sender_rules,
             log,
             stack,
-            mailbox.note,
             loop=True,
             in_time=call.arrivals == "log",
             ahead=bool(call.vusers),
         )
+        stream = streaming(mailbox.note)
+        if call.routes:
+            call = replace(call, mixes=route_mixes(stream, lambda shape: streaming(lambda _: None, last=shape)))
         bind_target(call.request_rules, url)
         rule = stop_rule(call.stop_at, call.stop_asked or str)
         outcomes, findings = sweep_into(call, manifest, stream, url, rule, mailbox)
@@ -109,7 +114,7 @@ def sweep_to(
             url,
             call.as_summary(),
             [finding.as_dict() for finding in findings],
-            {"left_out": dict(stream.left_out), **urls, **verdict},
+            {"left_out": dict(stream.left_out), **urls, **verdict, **_left_out_routes(call)},
             call.closed_loop,
             limited_steps(manifest, outcomes),
         )
@@ -141,7 +146,8 @@ def _telling_of_steps(call: SweepCall, folder: ResultFolder, tell: "Tell") -> It
             manifest = Manifest.read(folder.path)
             done, steps = len(manifest.done), steps + len(manifest.refined)
         if folder.measured:
-            tell(f"interrupted: {done} of {steps} steps are done; the rows are kept; {call.resuming(folder.path)}")
+            among = "" if call.routes else f" of {steps}"
+            tell(f"interrupted: {done}{among} steps are done; the rows are kept; {call.resuming(folder.path)}")
         else:
             tell("interrupted before the first step: nothing was measured")
         raise
@@ -171,8 +177,15 @@ def _manifest(call: SweepCall, log: "Replayable", folder: ResultFolder, tell: "T
         return Manifest(folder.path, what, replaces=replaces, log=str(call.log or BUNDLED))
     manifest = Manifest.read(call.resume)
     manifest.check(what, str(call.log or BUNDLED))
-    tell(f"{call.resume}: {len(manifest.done)} of {len(call.course.steps())} steps already done; resuming")
+    among = "" if call.routes else f" of {len(call.course.steps())}"
+    tell(f"{call.resume}: {len(manifest.done)}{among} steps already done; resuming")
     return manifest
+
+
+def _left_out_routes(call: SweepCall) -> dict[str, dict[str, str]]:
+    """The route that each step leaves out, by its label, for the summary; nothing if none does."""
+    steps = {str(step.index): call.mixes[step.mix - 1].left_out for step in call.course.steps() if step.mix}
+    return {"left_out_routes": steps} if steps else {}
 
 
 def limited_steps(manifest: Manifest, outcomes: "Sequence[Outcome]") -> dict[int, str]:

@@ -116,6 +116,7 @@ class _Steps:
                     self.requests,
                     course,
                     at=self.call.at(self.requests),
+                    mixes=self.call.mixes,
                     steps=steps,
                     done=self.manifest.done,
                     on_begin=lambda step: self._begin(step, count),
@@ -151,13 +152,14 @@ class _Steps:
 
     def _end(self, done: "FinishedStep", outcome: "Outcome", results: StepLog, spare: "_SpareDescriptors") -> None:
         step, counted = done.step, outcome.counters
+        without = f" without {self.call.mixes[step.mix - 1].left_out}" if step.mix else ""
         spare.free()
         self.manifest.finish(done, results.mark())
         spare.hold()
         unit = (" user" if step.rate == 1 else " users") if self.call.vusers else "/s"
         others = ((counted.dropped, "dropped"), (counted.errors["cancelled"], "cancelled"))
         note = (
-            f"{step.rate:g}{unit}: {counted.sent:,} sent, {counted.failed:,} failed, "
+            f"{step.rate:.4g}{unit}{without}: {counted.sent:,} sent, {counted.failed:,} failed, "
             + "".join(f"{count:,} {what}, " for count, what in others if count)
             + f"backlog {outcome.backlog:,}"
             + f"; ended after {show(outcome.seconds)}" * bool(outcome.stopped)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.cli.display.tables import print_summary, steps_of
+from logreplay.cli.display.tables import print_costs, print_summary, steps_of
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.display.words import answer_lines, explained, print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
@@ -36,6 +36,7 @@ def show_sweep(
         if not short:
             print_arrivals(summary["options"])
         print_summary(summary, steps_of(summary), short=short)
+        print_costs(summary)
     _say_findings(result, quiet=quiet)
     if result.lost:
         say(f"a worker was lost: repeat its step with --resume {result.files[0].parent}", quiet=quiet)

@@ -109,6 +109,21 @@ def print_times(summary: Mapping[str, Any]) -> None:
     table.print()
 
 
+def print_costs(summary: Mapping[str, Any]) -> None:
+    """Print what each route costs, and the sentence where the answer is another; nothing if it was not measured."""
+    if not (costs := summary.get("costs")):
+        return
+    from logreplay.analysis.costs.route_costs import RouteCost, cost_rows
+
+    heads, *rows = cost_rows([RouteCost(**row) for row in costs["routes"]])
+    table = OpenTable(*heads, words=heads[-1:])
+    for row in rows:
+        table.add(*row)
+    table.print()
+    if costs["sentence"] != summary["answer"]:
+        click.echo(f"{costs['sentence']}\n")
+
+
 def steps_of(summary: Mapping[str, Any]) -> "pl.DataFrame":
     """The step table of a summary; no rows if the run had one step."""
     import polars as pl

@@ -108,7 +108,12 @@ class Manifest:
                 raise ValueError(value["schema"])
             done = [
                 FinishedStep(
-                    Step(_of(int, each["index"]), _of(float, each["rate"]), _of(float, each["seconds"])),
+                    Step(
+                        _of(int, each["index"]),
+                        _of(float, each["rate"]),
+                        _of(float, each["seconds"]),
+                        _of(int, each.get("mix", 0)),
+                    ),
                     _of(bool, each["carried"]),
                     _of(int, each["failed"]),
                     _of(int, each["sent"]),

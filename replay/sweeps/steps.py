@@ -41,11 +41,30 @@ WARM_UP: int = -1
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: its index in the result log, its rate, and how long it is judged, in seconds."""
+    """One step: its index in the result log, its rate, and how long it is judged, in seconds.
+
+    ``mix`` is the index of its `Mix`, from 1; 0: it has all requests.
+    """
 
     index: int
     rate: float
     seconds: float
+    mix: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """The requests of a log without some routes.
+
+    Attributes:
+        requests: the others.
+        kept: their share of all, above 0. A step of this mix has this share of the rate: the other routes keep theirs.
+        left_out: the routes, in words.
+    """
+
+    requests: RequestStream
+    kept: float
+    left_out: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +108,8 @@ class SweepPlan:
         seed: seed of shuffling.
         keep_going: make all steps, whether the target carries them or not.
         restart: begin each step at the start of the log.
+        kept: share of the requests that each `Mix` has; each rate is made with all requests, with each mix, and with
+            all again.
 
     Raises:
         ValueError: no rates, or no repetitions.
@@ -103,6 +124,7 @@ class SweepPlan:
     seed: int = 0
     keep_going: bool = False
     restart: bool = False
+    kept: Sequence[float] = ()
 
     def __post_init__(self) -> None:
         if not self.rates:
@@ -112,7 +134,13 @@ class SweepPlan:
 
     def steps(self) -> tuple[Step, ...]:
         """All steps, in their order."""
-        return tuple(Step(index, rate, self.seconds) for index, rate in enumerate(self._ordered()))
+        planned = [
+            (rate * share, mix)
+            for rate in self._ordered()
+            for mix, share in enumerate((1.0, *self.kept, *(1.0,) * bool(self.kept)))
+        ]
+        mixes = len(self.kept) + 1
+        return tuple(Step(index, rate, self.seconds, mix % mixes) for index, (rate, mix) in enumerate(planned))
 
     def _ordered(self) -> Iterator[float]:
         chance = random.Random(self.seed)
@@ -234,6 +262,7 @@ async def sweep(
     course: SweepPlan,
     *,
     at: At = evenly,
+    mixes: Sequence[Mix] = (),
     steps: Sequence[Step] | None = None,
     done: Sequence[FinishedStep] = (),
     on_begin: Callable[[Step], None] | None = None,
@@ -248,6 +277,7 @@ async def sweep(
         requests: requests of each step.
         course: the settings.
         at: spacing of requests at a rate; even by default. With a ``settle`` of the course not the log's own times.
+        mixes: of the steps that leave out routes.
         steps: those to be made; None: all of the course.
         done: steps made before, when a sweep goes on.
         on_begin: called before each step.
@@ -264,7 +294,7 @@ async def sweep(
 
     midway, seconds = 0, _Seconds()
 
-    async def run(schedule: Schedule, step: int, look_at: float = 0.0) -> Outcome:
+    async def run(schedule: Schedule, step: int, look_at: float = 0.0, mix: Mix | None = None) -> Outcome:
         def progress(now: Progress) -> None:
             nonlocal midway
             seconds.look(now.counters)
@@ -272,10 +302,11 @@ async def sweep(
             if on_progress:
                 on_progress(now)
 
-        begin = 0 if course.restart else results.position
-        outcome = await engine.run(Plan(requests, schedule, step, begin), progress)
+        kept = mix.kept if mix else 1.0
+        begin = 0 if course.restart else round(kept * results.position)
+        outcome = await engine.run(Plan(mix.requests if mix else requests, schedule, step, begin), progress)
         results.next_seq += outcome.next_seq - outcome.first_seq
-        results.position += outcome.used
+        results.position += round(outcome.used / kept)
         return outcome
 
     if course.warm_up:
@@ -291,7 +322,8 @@ async def sweep(
         schedule = at(step.rate, course.settle + step.seconds, step.index)
         results.set_aside(due_before(schedule, course.settle))
         midway, seconds = 0, _Seconds()
-        outcome = await run(schedule, step.index, course.settle + MIDWAY * step.seconds)
+        mix = mixes[step.mix - 1] if step.mix else None
+        outcome = await run(schedule, step.index, course.settle + MIDWAY * step.seconds, mix)
         outcomes.append(outcome)
         if outcome.stopped or outcome.lost:
             break

@@ -172,6 +172,7 @@ _SWEEP: Final[Factors] = {
     "keep-going": _flag("keep-going"),
     "restart": _flag("restart"),
     "refine": _flag("refine"),
+    "routes": _flag("routes"),
     **_FOLDER,
 }
 _FIND: Final[Factors] = {

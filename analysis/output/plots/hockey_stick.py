@@ -23,7 +23,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from logreplay.analysis.format_time import show, show_range
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats
 from logreplay.analysis.verdict.saturation import first_lasting
-from logreplay.analysis.verdict.stability import VOID
+from logreplay.analysis.verdict.stability import MIX, VOID
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -217,10 +217,10 @@ def first_overloaded(steps: "Table") -> int:
 def grouped(steps: "Table") -> "Table":
     """Put many rates, as of windows of a recorded log, into few classes of equal width; leave few rates unchanged.
 
-    An invalid trial is left out where the same rate has a valid one.
+    An invalid trial, or a step without some routes, is left out where the same rate has a valid one.
     """
-    if "verdict" in steps.columns and VOID in steps["verdict"].to_list():
-        void, table = pl.col("verdict") == VOID, pl.DataFrame({name: steps[name] for name in steps.columns})
+    if "verdict" in steps.columns and {VOID, MIX} & {*steps["verdict"].to_list()}:
+        void, table = pl.col("verdict").is_in([VOID, MIX]), pl.DataFrame({name: steps[name] for name in steps.columns})
         steps = table.filter(~void | void.all().over("rate"))
     rate = column(steps, "rate")
     if len(np.unique(rate)) <= _MOST_RATES:

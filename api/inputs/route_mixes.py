@@ -1,0 +1,74 @@
+"""Designs the steps of ``sweep --routes``: the largest routes are left out one by one, the others together."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import polars as pl
+
+from logreplay.analysis.costs.readings import REST
+from logreplay.analysis.input.routes import OTHER, Routes
+from logreplay.core.errors import LogreplayError
+from logreplay.options.request_rules import base
+from logreplay.replay.requests.filters import leave_out
+from logreplay.replay.sweeps.steps import Mix
+
+if TYPE_CHECKING:
+    from logreplay.replay.requests.plan import RequestStream, Shape
+
+ALONE: Final = 4
+"""Routes that are left out alone; of one more, all are."""
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutRoutes:
+    """A shape that leaves out routes.
+
+    Attributes:
+        routes: names.
+        others: leave out all routes but these.
+    """
+
+    routes: frozenset[str]
+    others: bool = False
+    columns: ClassVar[Sequence[str]] = ()
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        named = pl.Series(_names_in(frame["url"])).is_in(list(self.routes))
+        return leave_out(frame, pl.lit(~named if self.others else named), "route left out")
+
+
+def route_mixes(stream: "RequestStream", without: "Callable[[Shape], RequestStream]") -> tuple[Mix, ...]:
+    """Return the mixes of a log: each lacks one of its largest routes, the last one all others.
+
+    Args:
+        stream: the requests that are sent.
+        without: makes a stream of the same requests with one more shape.
+
+    Raises:
+        LogreplayError: all requests have one route.
+    """
+    counts: Counter[str] = Counter()
+    for frame in base(stream).anew().one_pass():
+        counts.update(_names_in(frame["url"]))
+    if len(counts) < 2:
+        raise LogreplayError(f"--routes needs two routes at least, and all requests have one: {next(iter(counts))}")
+    ranked = [name for name, _ in counts.most_common() if name != OTHER]
+    alone = ranked if len(counts) <= ALONE + 1 and OTHER not in counts else ranked[:ALONE]
+    total, told = counts.total(), sum(counts[name] for name in alone)
+    mixes = [_mix(name, 1 - counts[name] / total, WithoutRoutes(frozenset({name})), without) for name in alone]
+    if told < total:
+        mixes.append(_mix(REST, told / total, WithoutRoutes(frozenset(alone), others=True), without))
+    return tuple(mixes)
+
+
+def _mix(name: str, kept: float, shape: WithoutRoutes, without: "Callable[[Shape], RequestStream]") -> Mix:
+    return Mix(without(shape), kept, name)
+
+
+def _names_in(urls: pl.Series) -> Collection[str]:
+    """The route of each URL."""
+    routes = Routes()
+    numbers = routes.of(urls)
+    return [routes.names[number] for number in numbers.tolist()]
