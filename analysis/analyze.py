@@ -106,7 +106,9 @@ def analyse(
             summary["steps"] = verdict.steps.to_dicts()
         costs = None
         if told.left_out and requests.has_times:
-            costs = route_costs(requests, seconds, verdict.steps, told.left_out, maxima(sources.path_of(source)), told.cut)
+            costs = route_costs(
+                requests, seconds, verdict.steps, told.left_out, maxima(sources.path_of(source)), told.cut
+            )
             summary["costs"] = costs.as_dict()
             if not several_mixed_rates(verdict.steps):
                 summary["answer"] = costs.sentence

@@ -77,11 +77,11 @@ class SweepCall(SendingCall):
             raise UsageError("RATES are missing: give rates such as 50..400, or --vusers 1,10,50")
         if self.vusers and self.rates:
             raise UsageError("--vusers and RATES exclude each other: give LOG and TARGET only")
-        names = [probe.name for probe in self.telling.watch]
+        names = [name for probe in self.telling.watch for name in probe.names]
         if self.routes and watched_resource(names) is None:
             raise UsageError(
                 f"--routes needs one watched series with cpu in its name, and there are {', '.join(names)}: name one "
-                "of them cpu, such as --watch 'cpu/s=!COMMAND' with a command that prints seconds of the processor"
+                "of them cpu, or watch the target with --watch pid:PID or --watch cgroup:NAME"
             )
         return replace(self, sender_rules=sender_rules, arrivals=None if self.vusers else self.arrivals or INDEPENDENT)
 

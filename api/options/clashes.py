@@ -122,7 +122,7 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Clash("routes", "arrivals=log", "the log's times are those of all routes together", "sweep"),
     Clash("routes", "inject", "injected requests cannot be left out; put them into LOG", "sweep"),
     Clash("routes", "hook", "a hook may change routes after one was left out", "sweep"),
-    Needs("routes", ("watch",), "--watch cpu=…: it compares the requests of each step with a processor's use", "sweep"),
+    Needs("routes", ("watch",), "--watch pid:PID or cgroup:NAME: it compares requests with processor time", "sweep"),
     Clash("output", "resume", "a resumed sweep stays in its folder", "sweep"),
     Clash("growth", "forecast", "the forecast is the demand to come; leave out one of them", "plan"),
     Clash("per_machine_of", "forecast", "the forecast is the demand of all machines; leave out one of them", "plan"),
