@@ -242,7 +242,9 @@ class _Told:
         cut: Collection[int] = labels[-1:] if stopped_in_a_step(summary) else ()
         if path and (done := finished_steps(path)) is not None:
             cut = set(labels) - done
-        return cls(closed, asked_rates(summary), limited, cut, void_trials(summary), "slo" in summary, left_out_routes(summary))
+        return cls(
+            closed, asked_rates(summary), limited, cut, void_trials(summary), "slo" in summary, left_out_routes(summary)
+        )
 
 
 def _judged(
@@ -256,7 +258,7 @@ def _judged(
         return verdict, summarise(requests, verdict, about), None
     if closed is None or not set(requests.labels) <= set(closed.users):
         verdict = verdict_on(requests, steps, told.asked)
-        limit = None if told.searched else limit_of(requests, verdict)
+        limit = None if told.searched or told.left_out else limit_of(requests, verdict)
         return verdict, summarise(requests, verdict, about, limit=limit), None
     users = UsersSweep.of(requests, closed, {*told.limited, *cut})
     none = RateEstimate(False, "requests were sent by users, who wait for responses, and not at a rate")
