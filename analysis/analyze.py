@@ -54,7 +54,7 @@ class Analysis:
         verdict: onset and saturation, with the step table and its evidence.
         summary: the contents of summary.json.
         users: the sweep over users; None if requests were sent at a rate.
-        costs: of routes; None: no step left out routes.
+        costs: costs of routes; None: no step left out routes.
     """
 
     requests: RequestArrays | None

@@ -23,7 +23,7 @@ class StepReadings:
     """One step.
 
     Attributes:
-        label: of the step.
+        label: label of the step.
         used: (seconds,) readings of the resource.
         sent: (seconds, routes) requests/s of each route.
         without: the route that it leaves out; empty: it has all.
@@ -50,7 +50,7 @@ def step_readings(
     the one before, half of each; readings at the ends of a step are left out.
 
     Args:
-        requests: of the sweep.
+        requests: requests of the sweep.
         seconds: per-second table with the readings.
         resource: the name of the series.
         left_out: by label of step the route that it leaves out.

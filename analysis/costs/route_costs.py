@@ -26,8 +26,8 @@ class RouteCost:
 
     Attributes:
         route: its name; of several that always came together, all of their names.
-        seconds: of the processor for each request, and ``low`` to ``high``.
-        share: of the processor time that all requests of the log take, and ``share_low`` to ``share_high``.
+        seconds: processor time of a request, and ``low`` to ``high``, seconds.
+        share: share of the processor time that all requests of the log take, and ``share_low`` to ``share_high``.
         fifth: machines of 100 with these requests that a fifth of the route costs; ``fifth_low``, ``fifth_high``.
         why_not: why the cost is not known; empty if it is.
     """
@@ -52,8 +52,8 @@ class RouteCosts:
     Attributes:
         sentence: in words.
         resource: the watched series; empty if there is none.
-        maximum: of the resource; None: not known, so that `BUSIEST` was not checked.
-        idle: of the resource without requests; None: no costs.
+        maximum: maximum of the resource; None: not known, so that `BUSIEST` was not checked.
+        idle: use of the resource without requests; None: no costs.
         routes: the rows; none: see the sentence.
         left_out: labels of the steps that do not count.
     """
@@ -87,7 +87,7 @@ def route_costs(
     """Fit the costs of the routes of a sweep whose steps leave out routes.
 
     Args:
-        requests: of the sweep.
+        requests: requests of the sweep.
         seconds: per-second table with the readings.
         steps: step table with its evidence.
         left_out: by label of step the route that it leaves out.
@@ -121,9 +121,9 @@ def described(
 
     Args:
         routes: names.
-        readings: of the steps that count.
+        readings: readings of the steps that count.
         resource: the watched series.
-        maximum: of it.
+        maximum: maximum of the series, if known.
         aside: labels of the steps that do not count.
     """
     demand = fitted(readings)

@@ -39,7 +39,7 @@ class SweepCall(SendingCall):
         think: pause of a user after each response.
         warmup, settle, repeat, order, keep_going, restart: see `logreplay.replay.sweeps.steps.SweepPlan`.
         routes: make each rate without some routes, too, and find what a request of each route costs.
-        mixes: of the steps without routes; made of the log.
+        mixes: mixes of the steps without routes, made of the log.
         refine: make smaller steps around saturation afterwards.
         resume: the folder of an interrupted sweep, whose missing steps are made.
         plots: draw the pictures and write the report.

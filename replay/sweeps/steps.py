@@ -277,7 +277,7 @@ async def sweep(
         requests: requests of each step.
         course: the settings.
         at: spacing of requests at a rate; even by default. With a ``settle`` of the course not the log's own times.
-        mixes: of the steps that leave out routes.
+        mixes: mixes of the steps that leave out routes.
         steps: those to be made; None: all of the course.
         done: steps made before, when a sweep goes on.
         on_begin: called before each step.
