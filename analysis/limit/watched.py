@@ -47,6 +47,9 @@ _NOT_THESE: Final = {
     "memory_mib": "the memory",
 }
 _LOCKED: Final = "the threads of one process share one core: a lock of the interpreter; start more processes"
+_PROCESSOR_TIMES: Final = ("cpu", "process", "thread")
+_WANTED: Final = ("waiting", "throttled")
+"""Figures of a preset with the processors that its threads wait for: the processor time of a starved process is low."""
 _WIDER: Final = {"thread": ("process", "cpu"), "process": ("cpu",)}
 """Figures that include another one."""
 
@@ -77,7 +80,13 @@ class WatchedFigure:
 
 @dataclass(frozen=True)
 class _Series:
-    """A figure by step: medians at low rates, in all stable steps and in the overloaded ones, in order of rate."""
+    """A figure by step, in order of rate.
+
+    Attributes:
+        low, stable, over: medians at low rates, in all stable steps and in the overloaded ones.
+        rates: of the overloaded steps.
+        wanted: how much more it would have been in the overloaded steps, had others not held it back.
+    """
 
     name: str
     low: Floats
@@ -85,6 +94,7 @@ class _Series:
     over: Floats
     rates: Floats
     maximum: float | None
+    wanted: Floats
 
     @property
     def kind(self) -> Kind | None:
@@ -97,7 +107,7 @@ class _Series:
         if max(share.max(), _most(self.stable) / self.maximum) > BEYOND:
             return None
         if share.max() < RULED_OUT:
-            return "ruled_out"
+            return "ruled_out" if np.max((self.over + self.wanted) / self.maximum) < RULED_OUT else None
         rose = 0 <= _most(self.low) < REACHED * self.maximum
         return "ceiling" if share.min() >= REACHED and rose else None
 
@@ -120,13 +130,16 @@ def watched_figures(seconds: pl.DataFrame, steps: pl.DataFrame, maxima: Mapping[
     carried = float(rates[stable].max(initial=0.0))
     over = ~stable & (rates >= carried)
     low = stable & (rates <= max(LOW_RATES * carried, rates.min(initial=np.inf)))
+    labels = steps["step"].to_list()
+    names = [name.removeprefix(PREFIX) for name in seconds.columns if name.startswith(PREFIX)]
+    medians = {name: _medians(seconds, PREFIX + name, labels) for name in names}
     found = []
-    for column in seconds.columns:
-        if column.startswith(PREFIX):
-            medians = _medians(seconds, column, steps["step"].to_list())
-            name = column.removeprefix(PREFIX)
-            parts = (medians[low], medians[stable], medians[over], rates[over])
-            found.append(_Series(name, *parts, maxima.get(name)))
+    for name, values in medians.items():
+        base, _, figure = name.rpartition("_")
+        held = [medians.get(f"{base}_{other}") for other in _WANTED if figure in _PROCESSOR_TIMES]
+        wanted = np.sum([np.nan_to_num(each) for each in held if each is not None], axis=0) + np.zeros(len(values))
+        parts = (values[low], values[stable], values[over], rates[over])
+        found.append(_Series(name, *parts, maxima.get(name), wanted[over]))
     return [_figure(series, found) for series in found if series.kind]
 
 

@@ -30,12 +30,12 @@ class ControlGroup:
         ValueError: there is no such group, or several.
     """
 
-    figures: ClassVar[tuple[str, ...]] = ("cpu", "throttled", "memory_mib")
+    figures: ClassVar[tuple[str, ...]] = ("cpu", "waiting", "throttled", "memory_mib")
 
     def __init__(self, text: str) -> None:
         self._root = root()
         self._path = _found(self._root, text)
-        self._used, self._throttled = Growth(), Growth()
+        self._used, self._waited, self._throttled = Growth(), Growth(), Growth()
 
     async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
         """See `logreplay.replay.monitor.presets.figures.Source`."""
@@ -46,6 +46,8 @@ class ControlGroup:
         throttled = self._throttled.since(at, used.get("throttled_usec", 0) / 1e6)
         found = {"cpu": Figure(cpu, quota(self._root, self._path) or processors(self._path))}
         found["throttled"] = Figure(throttled)
+        if waited := re.match(r"some .*total=(\d+)", " ".join(_words(self._path / "cpu.pressure"))):
+            found["waiting"] = Figure(self._waited.since(at, int(waited[1]) / 1e6))
         if (memory := _number(self._path / "memory.current")) is not None:
             # files that nobody uses are given back when memory is needed
             memory -= _table(self._path / "memory.stat").get("inactive_file", 0)

@@ -112,3 +112,17 @@ def test_a_sweep_without_an_overloaded_step_or_with_a_limit_of_this_machine_says
     assert found(full, {"pool": 3}, ["stable"] * 5) == {}
     assert found(full, {"pool": 3}, ["stable"] * 3 + ["generator-limited"] * 2) == {}
     assert math.isclose(found(full, {"pool": 3}, ["stable"] * 3 + ["errors"] * 2)["pool"].value, 3)
+
+
+def test_processors_are_not_ruled_out_for_a_process_that_waits_for_them() -> None:
+    starved = {
+        "app_cpu": (0.25, 0.41, 0.45, 0.51, 0.57),
+        "app_thread": (0.07, 0.11, 0.13, 0.15, 0.15),
+        "app_waiting": (1.15, 1.37, 1.4, 1.64, 1.4),
+        "box_cpu": (0.2, 0.3, 0.4, 0.5, 0.5),
+        "box_throttled": (0.0, 0.0, 0.2, 0.9, 1.2),
+    }
+    maxima = {"app_cpu": 2, "app_thread": 1, "box_cpu": 1}
+    assert found(starved, maxima) == {}
+    idle = starved | {"app_waiting": [0.05] * 5}
+    assert found(idle, maxima)["app_cpu"].kind == found(idle, maxima)["app_thread"].kind == "ruled_out"

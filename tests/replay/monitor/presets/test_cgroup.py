@@ -78,12 +78,15 @@ def test_a_group_of_real_processes_uses_the_time_that_they_use(made: Path) -> No
 
 
 def test_a_container_has_its_limits_as_maxima(files: Path) -> None:
+    (files / "cpu.pressure").write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=500000\nfull avg10=0 total=1\n")
     source = ControlGroup("4f2a91c05b7d")
     read(source, 0.0)
+    (files / "cpu.pressure").write_text("some avg10=9.00 avg60=0.00 avg300=0.00 total=900000\nfull avg10=0 total=1\n")
     (files / "cpu.stat").write_text("usage_usec 2400000\nthrottled_usec 600000\n")
     found = read(source, 1.0)
     assert found["cpu"].value == pytest.approx(1.4)
     assert found["cpu"].maximum == 1.5
+    assert found["waiting"].value == pytest.approx(0.4)
     assert found["throttled"].value == pytest.approx(0.6)
     assert (found["memory_mib"].value, found["memory_mib"].maximum) == (200, 400), "files nobody uses do not count"
 
