@@ -29,7 +29,9 @@ from logreplay.analysis.input.run_metadata import (
 )
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.limit.limit import limit_of
-from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, UNTIMED, About, summarise, summarise_seconds
+from logreplay.analysis.limit.sentences import TargetLimit
+from logreplay.analysis.limit.watched import watched_figures
+from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, UNTIMED, About, plain, summarise, summarise_seconds
 from logreplay.analysis.tables import aggregate
 from logreplay.analysis.tables.route_balance import route_balance
 from logreplay.analysis.tables.step_intervals import with_intervals
@@ -104,6 +106,9 @@ def analyse(
         verdict = replace(verdict, steps=by_step(verdict.steps, seconds))
         if "steps" in summary:
             summary["steps"] = verdict.steps.to_dicts()
+        if summary.get("limit"):
+            figures = watched_figures(seconds, verdict.steps, maxima(sources.path_of(source)))
+            summary["limit"] = plain(TargetLimit.of(summary["limit"]).beside(figures).as_dict())
         costs = None
         if told.left_out and requests.has_times:
             costs = route_costs(

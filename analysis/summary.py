@@ -123,10 +123,13 @@ def _slowest(requests: RequestArrays, slowest: pl.DataFrame) -> list[dict[str, A
     return [{**row, "url": masked(row["url"] or "")} for row in slowest.to_dicts() if requests.has_times]
 
 
-def limit_sentence(summary: Mapping[str, Any]) -> str:
-    """Return what the limit of a sweep looks like, in a line; empty where it reached none."""
+def limit_sentences(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Return the sentences on the limit of a sweep and on the watched figures, by name; none without a limit."""
     limit, saturation = summary.get("limit"), summary.get("saturation")
-    return TargetLimit(**limit).sentence if limit and saturation and saturation["found"] else ""
+    if not (limit and saturation and saturation["found"]):
+        return {}
+    found = TargetLimit.of(limit)
+    return {"limit": found.sentence, **({"watched": found.watched_sentence} if found.watched_sentence else {})}
 
 
 def last_stable(steps: pl.DataFrame) -> int | None:

@@ -81,7 +81,7 @@ class Result(HoldsScratch):
         from logreplay.analysis.limit.sentences import TargetLimit
 
         limit = self.summary.get("limit")
-        return TargetLimit(**limit) if limit else None
+        return TargetLimit.of(limit) if limit else None
 
     @property
     def folder(self) -> Path | None:

@@ -1,13 +1,15 @@
 """The sentences on the limit of a sweep: what it looks like, with the evidence, and what to do about it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from logreplay.analysis.format_time import show
+from logreplay.analysis.limit.watched import WatchedFigure, told
 from logreplay.core.plural import number_of
 
 _WATCH: Final = "--watch"
+_MORE_WORKERS: Final = ("workers", "sharing", "slowed", "split")
 _WORDS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -24,6 +26,7 @@ class TargetLimit:
         service_s: mean time of a request that finds the target idle, seconds; None: unknown.
         text: the answer in words, with its evidence.
         advice: advice, in words.
+        watched: which figures of `--watch` reached their maxima, which are ruled out, which grow with the queue.
     """
 
     kind: str | None
@@ -33,11 +36,32 @@ class TargetLimit:
     service_s: float | None
     text: str
     advice: str
+    watched: tuple[WatchedFigure, ...] = ()
+
+    @classmethod
+    def of(cls, limit: Mapping[str, Any]) -> "TargetLimit":
+        """Read the values of `as_dict`."""
+        return cls(**{**limit, "watched": tuple(WatchedFigure(**each) for each in limit.get("watched", ()))})
 
     @property
     def sentence(self) -> str:
         """Text and advice in one line."""
         return f"{self.text}; {self.advice}" if self.advice else self.text
+
+    @property
+    def watched_sentence(self) -> str:
+        """What the watched figures say, in one line; empty if they say nothing."""
+        return told(self.watched)
+
+    def beside(self, figures: Sequence[WatchedFigure]) -> "TargetLimit":
+        """Add what watched figures say. Advice that they answer, or contradict, is left out."""
+        reached = [each.name for each in figures if each.kind == "ceiling"]
+        advice = self.advice
+        if reached and self.kind is None:
+            advice = ""
+        elif self.kind in _MORE_WORKERS and any(name.rpartition("_")[2] == "cpu" for name in reached):
+            advice = "the processors are busy: more workers will not help"
+        return replace(self, advice=advice, watched=tuple(figures))
 
     def as_dict(self) -> dict[str, Any]:
         """The values, for JSON."""

@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.statistics.quantiles import Floats
-from logreplay.analysis.verdict.stability import CUT, VOID
 
 Kind = Literal["ceiling", "ruled_out", "symptom"]
 
@@ -27,6 +26,7 @@ GROWS: Final = 1.3
 """Times the growth of the rate: a figure that grows more is one of the queue, and not of the rate sent."""
 LOW_RATES: Final = 0.65
 """Share of the highest stable rate."""
+_OVER: Final = ("overloaded", "errors")
 FEWEST: Final = 2
 """Readings of a step, after the first second, which holds the step before."""
 
@@ -84,8 +84,8 @@ class _Series:
 
     Attributes:
         low, stable, over: medians at low rates, in all stable steps and in the overloaded ones.
-        rates: of the overloaded steps.
-        wanted: how much more it would have been in the overloaded steps, had others not held it back.
+        rates: rates of the overloaded steps, requests/s.
+        wanted: amount by which it would be higher in the overloaded steps if others did not hold it back.
     """
 
     name: str
@@ -125,7 +125,7 @@ def watched_figures(seconds: pl.DataFrame, steps: pl.DataFrame, maxima: Mapping[
         steps: step table of the verdict.
         maxima: largest values of the figures, if known.
     """
-    steps = steps.filter(~pl.col("verdict").is_in([CUT, VOID, "outage", "generator-limited"])).sort("rate")
+    steps = steps.filter(pl.col("verdict").is_in(["stable", *_OVER])).sort("rate")
     rates, stable = steps["rate"].to_numpy(), (steps["verdict"] == "stable").to_numpy()
     carried = float(rates[stable].max(initial=0.0))
     over = ~stable & (rates >= carried)

@@ -130,7 +130,7 @@ def html(analysis: Analysis) -> str:
         charts=_embedded(interactive),
         chart_kinds=list(interactive),
         run=analysis.summary,
-        limit=shown(summary.limit_sentence(analysis.summary)),
+        limit=[shown(sentence) for sentence in summary.limit_sentences(analysis.summary).values()],
         protocol=summary.protocol(analysis.summary["target"], analysis.summary["options"]),
         tiles=_tiles(analysis),
         trials=trial_rows(analysis.summary, analysis.steps),

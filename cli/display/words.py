@@ -26,7 +26,7 @@ def print_arrivals(options: Mapping[str, Any]) -> None:
 
 def answer_lines(summary: Mapping[str, Any]) -> list[str]:
     """Return what the limit of a sweep looks like, and the answer of a summary, in lines: the answer is the last."""
-    from logreplay.analysis.summary import limit_sentence
+    from logreplay.analysis.summary import limit_sentences
 
-    limit = limit_sentence(summary)
-    return [*([f"limit: {limit}"] if limit else []), summary["answer"]]
+    limit = limit_sentences(summary)
+    return [*(f"{what}: {sentence}" for what, sentence in limit.items()), summary["answer"]]

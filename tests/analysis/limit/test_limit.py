@@ -81,5 +81,5 @@ def test_a_summary_has_the_limit_of_a_sweep_only() -> None:
     log = simulate.serve(simulate.sweep(range(50, 301, 25), 5, rng, pause_s=5), SimulatedQueue(4, 0.016, "fixed"), rng)
     limit = analyse(log).summary["limit"]
     assert (limit["kind"], limit["at_once"]) == ("workers", 4)
-    assert set(limit) == {"kind", "at_once", "low", "high", "service_s", "text", "advice"}
+    assert set(limit) == {"kind", "at_once", "low", "high", "service_s", "text", "advice", "watched"}
     assert "limit" not in analyse(log.filter(pl.col("step") == 0)).summary

@@ -2,11 +2,18 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
+import logreplay
+import simulate
+from logreplay.analysis.limit.sentences import TargetLimit, cannot_tell, workers
 from logreplay.analysis.limit.watched import WatchedFigure, told, watched_figures
+from logreplay.cli.main import run
+from simulate import SimulatedQueue
 
 RATES = (50.0, 80.0, 100.0, 130.0, 160.0)
 WORDS = ("stable", "stable", "stable", "overloaded", "overloaded")
@@ -126,3 +133,42 @@ def test_processors_are_not_ruled_out_for_a_process_that_waits_for_them() -> Non
     assert found(starved, maxima) == {}
     idle = starved | {"app_waiting": [0.05] * 5}
     assert found(idle, maxima)["app_cpu"].kind == found(idle, maxima)["app_thread"].kind == "ruled_out"
+
+
+def test_advice_that_a_watched_figure_answers_or_contradicts_is_left_out() -> None:
+    busy = found({"app_cpu": (1.0, 1.5, 1.7, 1.9, 1.95)}, {"app_cpu": 2}).values()
+    four = workers(4, 3.8, 4.2, 0.02)
+    assert four.beside(list(busy)).advice == "the processors are busy: more workers will not help"
+    assert four.beside([]).advice == four.advice
+    full = found({"pool": (1.0, 2.0, 2.5, 3.0, 3.0)}, {"pool": 3}).values()
+    assert four.beside(list(full)).advice == four.advice
+    unknown = cannot_tell("response times fit no number of workers", "its pools")
+    assert unknown.beside(list(full)).sentence == unknown.text
+    assert "--watch decides" in unknown.beside([]).sentence
+    assert TargetLimit.of(four.beside(list(busy)).as_dict()) == four.beside(list(busy))
+
+
+def test_the_watched_figures_of_a_sweep_are_told_on_the_terminal_in_the_report_and_in_python(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng, path = np.random.default_rng(8), tmp_path / "results.csv"
+    plan = simulate.sweep(range(50, 301, 25), 5, rng, pause_s=5)
+    simulate.serve(plan, SimulatedQueue(4, 0.016, "fixed"), rng).write_csv(path)
+    readings = [
+        f"{second},{name},{value},{most}"
+        for second in range(110)
+        for name, value, most in (
+            ("app_pool", min(4.0, 4 * (50 + 25 * (second // 10)) / 250), 4),
+            ("app_cpu", 0.2, 2.0),
+            ("served_per_s", 100, ""),
+        )
+    ]
+    path.with_name("results.watch.csv").write_text("\n".join(["second,name,value,maximum", *readings]) + "\n")
+    sentence = "app_pool 4 of 4: at its maximum; app_cpu 0.2 of 2: not the processors"
+    assert run(["analyze", str(path), "-o", str(tmp_path / "report")]) == 0
+    assert f"\nwatched: {sentence}\n" in capsys.readouterr().out
+    assert f"A{sentence[1:]}." in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    limit = logreplay.analyze(path).limit
+    assert limit
+    assert [(each.name, each.kind) for each in limit.watched] == [("app_cpu", "ruled_out"), ("app_pool", "ceiling")]
+    assert limit.kind == "workers"
