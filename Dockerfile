@@ -1,8 +1,8 @@
-# docker build -t logreplay --build-arg VERSION=0.1.0 .      (docs/container.md)
+# docker build -t logreplay --build-arg VERSION=1.0.0 .      (docs/container.md)
 # A tag may move: for a build that can be repeated, give the digest, --build-arg BASE=docker.io/library/python@sha256:...
 ARG BASE=docker.io/library/python:3.13-slim
 FROM $BASE
-ARG VERSION=0.1.0
+ARG VERSION=1.0.0
 COPY . /src
 RUN SETUPTOOLS_SCM_PRETEND_VERSION_FOR_LOGREPLAY_TOOLKIT=$VERSION \
     pip install --no-cache-dir -c /src/constraints.txt '/src[cluster,nginx]' && rm -r /src
