@@ -27,7 +27,7 @@ def show(seconds: float | None, *, failed: bool = False, late: bool = False) -> 
 
 
 def show_length(seconds: float) -> str:
-    """Write how long a load was held: whole seconds, but for short ones."""
+    """Write how long a load was held: whole seconds, except for short ones."""
     return show(float(round(seconds)) if seconds > 2 else seconds)
 
 

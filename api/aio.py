@@ -37,7 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _SENDING: Final = ("run", "sweep", "find", "duet", "plan")
 _OWN: Final = ("log", "target", "rates", "baseline", "candidate")
-"""Parameters that are no options."""
+"""Parameters besides the options."""
 _HOMES: Final = {
     **dict.fromkeys(("run", "sweep", "find", "duet"), functions),
     "plan": planning,

@@ -1,4 +1,4 @@
-"""What a sweep and a search give back; and what all results in folders have."""
+"""Results of a sweep and a search, and the properties of all results in folders."""
 
 import shutil
 from collections.abc import Callable

@@ -250,7 +250,7 @@ def read_call(
     Args:
         function: its name.
         options: its keywords.
-        apart: parameters that do not say what is sent, or how.
+        apart: parameters that neither select requests nor configure the sender.
 
     Raises:
         UsageError: a parameter is wrong.

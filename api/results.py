@@ -32,14 +32,14 @@ _LAZY: Final = ("requests", "seconds", "steps", "routes", "pairs")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Result(HoldsScratch):
-    """What was measured: a value that can be copied, pickled and shown, also if it is invalid, interrupted or empty.
+    """A measurement: a value that can be copied, pickled and shown, also if it is invalid, interrupted or empty.
 
     It stands for its result log or folder wherever a path does. Rows lie on disk and are read when they are asked for;
     a pickle has the summary and the small tables, and rows only if they were given a place.
 
     Attributes:
         summary: the contents of summary.json; empty if no request was due.
-        files: the result log, and what was written beside it.
+        files: the result log, and the files next to it.
         findings: observations that bear on the measurement.
         checks: the conditions of the call, and the validity.
         stopped: why it ended before its plan did, in words; empty if it did not.
@@ -77,7 +77,7 @@ class Result(HoldsScratch):
 
     @property
     def limit(self) -> "TargetLimit | None":
-        """What the limit of a sweep looks like; None of what is no sweep. Its ``kind`` is None if it cannot be told."""
+        """Limit of a sweep; None of any other result. Its ``kind`` is None if it cannot be told."""
         from logreplay.analysis.limit.sentences import TargetLimit
 
         limit = self.summary.get("limit")
@@ -179,7 +179,7 @@ class Result(HoldsScratch):
         source, path = self._rows(), Path(path)
         check_new(path, force=force, companion_files=companion_files)
         if (form := form_of(source)) != form_of(path):
-            raise LogreplayError(f"{path}: the rows are copied as they are; name a file that ends in {form}")
+            raise LogreplayError(f"{path}: the rows are copied unchanged; name a file that ends in {form}")
         pairs = [*zip(companion_files(source), companion_files(path), strict=True), (source, path)]
         try:
             for old, new in pairs:

@@ -170,7 +170,7 @@ def _fail(text: str, arguments: list[str]) -> Exit:
 
 
 def _shown(text: str, arguments: list[str]) -> str:
-    """The text of an error as it may stand on a terminal and in the logs of a CI: values of strangers may be in it."""
+    """The text of an error for a terminal and the logs of a CI: it may hold values of strangers."""
     from logreplay.core.masking import masked, terminal_safe
 
     clean = "\n".join(map(terminal_safe, text.split("\n")))

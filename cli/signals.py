@@ -63,7 +63,7 @@ class Signals:
 
     @contextmanager
     def hearing(self) -> Iterator[None]:
-        """Hear Ctrl-C and SIGTERM within the block even if they are ignored; count signals anew."""
+        """Hear Ctrl-C and SIGTERM within the block even if they are ignored; count signals again."""
         undo = self.listen(signal.SIGINT, signal.SIGTERM)
         self._heard, self.raised = 0, False
         try:

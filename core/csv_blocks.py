@@ -3,7 +3,7 @@
 Theory of operation. The file is cut into blocks of whole rows (RFC 4180: a line end within quotes ends no row). In a
 clean block each quote begins or ends a value, and each row has a value for each column; NumPy counts both, so that
 Polars has nothing to guess. The rows of any other block are split by Python's csv module, one by one, and written
-anew. There a quote inside an unquoted value is a letter. A row whose quote is not closed, or that has more or fewer
+again. There a quote inside an unquoted value is a letter. A row whose quote is not closed, or that has more or fewer
 values than there are columns, is refused; the lines that its quote would have swallowed are then read one by one. So
 no line is looked at more than a few times, whatever the file holds.
 """
@@ -196,7 +196,7 @@ def _overlong(file: BinaryIO, text: bytes, columns: int, line: int) -> RowBlock:
 
 
 def _mended(text: bytes, columns: int, line: int, *, whole: bool) -> tuple[RowBlock, int]:
-    """Split rows one by one, and write them anew; also return the bytes that they took.
+    """Split rows one by one, and write them again; also return the bytes that they took.
 
     Args:
         text: from the beginning of a row.

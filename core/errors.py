@@ -1,7 +1,7 @@
 """The errors that callers catch; this module loads nothing else.
 
 `logreplay.LogreplayError` is the root. Texts name parameters as options of the command line; the Python functions
-spell them anew.
+spell them again.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class LogreplayError(Exception):
-    """An error whose text says where, what is wrong and what to do."""
+    """An error whose text names the place, the fault and the remedy."""
 
 
 class UsageError(LogreplayError, ValueError):

@@ -2,7 +2,7 @@
 
 Theory of operation. A new file grows under a temporary name beside its own and takes its name when it is whole. The
 writer holds a kernel lock (flock) on the temporary file. The kernel releases it whatever ends the process, so a file
-without a lock was left behind by a process that was killed, and may be written anew. On a file system without locks
+without a lock was left behind by a process that was killed, and may be written again. On a file system without locks
 only the exclusive creation of names protects the writers from each other.
 """
 
@@ -178,7 +178,7 @@ def not_through_a_link(path: str, flags: int) -> int:
 
 
 def fresh_file(path: Path) -> BinaryIO:
-    """Make a temporary file; what has its name, such as a link, is removed."""
+    """Make a temporary file; anything of that name, such as a link, is removed."""
     path.unlink(missing_ok=True)
     return open(path, "xb", opener=not_through_a_link)
 

@@ -202,7 +202,7 @@ def read_texts(path: str | Path, rows: int = _ROWS) -> Iterator[tuple[pl.DataFra
 
 
 def read_table(path: Path, types: Types) -> pl.DataFrame:
-    """Read columns of a CSV that holds something other than requests; blank lines are no rows.
+    """Read columns of a CSV that holds something other than requests; blank lines do not count as rows.
 
     Args:
         path: with a header line.

@@ -101,7 +101,7 @@ class Observations:
         return float(np.count_nonzero(self.good & (self.end > begin) & (self.end <= stop)) / max(stop - begin, 1e-6))
 
     def only(self, chosen: Bools) -> "Observations":
-        """Some of the requests; those in flight are counted anew, of them alone."""
+        """Some of the requests; those in flight are counted again, of them alone."""
         start, end = self.start[chosen], self.end[chosen]
         return Observations(
             start,

@@ -215,7 +215,7 @@ def _micros(name: str) -> pl.Expr:
 
 
 def shown(url: str) -> str:
-    """A url or route as it may stand in a page that is handed round: secrets masked, no control characters."""
+    """A url or route for a page that others may read: secrets masked, no control characters."""
     return terminal_safe(masked(url))
 
 

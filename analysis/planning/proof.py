@@ -54,7 +54,7 @@ class Proof:
 
 
 def unjudged(machines: int, text: str) -> Proof:
-    """A replay that says nothing of the bounds."""
+    """A replay that does not test the bounds."""
     return Proof(machines=machines, rate=0.0, requests=0, kept=None, text=text)
 
 

@@ -67,7 +67,7 @@ def scaling_sentence(target: ScalingTarget, plan: MachinePlan) -> str:
 
 
 def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
-    """The plan but for its answer, as JSON: rates in requests/s, instants ISO 8601 UTC, day 0 is Monday."""
+    """The plan except for its answer, as JSON: rates in requests/s, instants ISO 8601 UTC, day 0 is Monday."""
     found, supply, scaling = plan.number, plan.supply, plan.scaling
     demand = {name: plan.demand[name].rate if name in plan.demand else None for name in WINDOWS}
     ranges = {name: [each.low, each.high] for name, each in plan.demand.items()}

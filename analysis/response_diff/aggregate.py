@@ -6,7 +6,7 @@ second instance has it. If the candidate is like the baseline, one without the o
 the one (McNemar's exact test). A difference counts only if that is refuted, corrected for the number of groups (Holm).
 A change that is rare on each of many routes is found by a second test: of each place, over the routes where the first
 did not find it. Half of the level is for each test.
-Without a second instance each difference counts, but for values of one class: UUIDs, time stamps, tokens.
+Without a second instance each difference counts, except for values of one class: UUIDs, time stamps, tokens.
 
 Headers and bodies are compared where all targets answer with the same status, or the status is ignored: otherwise a
 target that fails more often would have fewer of all other differences.

@@ -26,7 +26,7 @@ BOUNDED: Final = {**PERCENTILES, "p9999": 0.9999, "p99999": 0.99999}
 STATISTICS: Final = (*BOUNDED, "mean", "max", "errors")
 Bools = npt.NDArray[np.bool_]
 Z: Final = 2.24
-"""97.5 % two-sided: looked at every second, it must not see a failure in chance."""
+"""z of a two-sided 97.5 % interval: stricter than 95 %, because a trial is tested every second."""
 LEAST_DESIGN_EFFECT: Final = 2.0
 MEAN_NEEDS: Final = 100
 """Requests after which a mean is known to 10 %, one standard error, if response times are exponential."""

@@ -1,4 +1,4 @@
-"""Isotonic regression: the rising curve nearest to values that should rise but for noise."""
+"""Isotonic regression: the rising curve nearest to values that should rise except for noise."""
 
 import numpy as np
 

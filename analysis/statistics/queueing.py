@@ -23,7 +23,8 @@ class Fit:
 
     Attributes:
         capacity: requests/s at which waiting would have no end.
-        low: lower end of its interval, doubled in width: simulated, the plain one holds the truth in 60 % only.
+        low: lower end of its interval, doubled in width: the plain interval contains the true value in 60 % of
+            simulations only.
         high: upper end.
         utilisation: reached at the highest rate tried.
         gain: advantage over a straight line (difference of the Bayesian information criterion).

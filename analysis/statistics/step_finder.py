@@ -31,7 +31,7 @@ MOSTLY: Final = 0.6
 """A rate that stays within `ALIKE` for this share of the time is one rate with disturbances, no sweep."""
 
 CURVED: Final = 0.2
-"""A share: counts that rise within steps by more of the slope between steps follow a curve; those of steps by none."""
+"""Largest slope within steps, as a share of the slope between steps, at which the counts still form steps."""
 
 _FEWEST_S: Final = 12
 _MEDIAN_CHI_SQUARE: Final = 0.455
@@ -125,7 +125,7 @@ def _between_pauses(counts: Ints) -> Ints | None:
 
 
 def _without_equals(values: Floats, edges: Ints) -> Ints:
-    """Leave out edges between two steps with the same count, but for rounding: a common length may divide a step."""
+    """Leave out edges between two steps with the same count, except for rounding: a common length may divide a step."""
     level = np.array([np.median(step) for step in np.split(values, edges[1:-1])])
     different = np.abs(np.diff(level)) > _ROUNDED
     return edges[np.concatenate(([True], different, [True]))]

@@ -76,7 +76,7 @@ class TypicalValue:
     Attributes:
         value: the estimate.
         blocks: blocks of time it rests on.
-        freedom: degrees of freedom of each of the mixed Student's t.
+        freedom: degrees of freedom of each mixed Student's t.
         seconds: length of the series.
     """
 

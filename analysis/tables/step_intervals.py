@@ -50,7 +50,7 @@ def with_intervals(steps: pl.DataFrame, capacity: float | None, *, open_loop: bo
     Args:
         steps: table of `logreplay.analysis.verdict.stability.judged_steps`.
         capacity: estimate of the rate at which the target saturates, requests/s; None: it is above all stable rates.
-        open_loop: True if requests were sent at a rate; otherwise the rate says nothing about the capacity.
+        open_loop: True if requests were sent at a rate; otherwise the rate does not show the capacity.
 
     Returns:
         The steps with ``design_effect``: of p99; ``p50_low``, ``p50_high``, likewise of p90, p99 and the mean: ends of

@@ -25,7 +25,7 @@ class UrlRepeats:
         log_requests, log_distinct: the same of the log, as far as it may be sent.
         touched: URLs of the log that were sent.
         again: share of the requests whose URL the run had asked for before.
-        again_in_log: the same share in as many requests of the log; if it has fewer, of a log that goes on as it ends.
+        again_in_log: expected share of repeated URLs for the same number of log requests (extrapolated if needed).
     """
 
     requests: int

@@ -170,7 +170,7 @@ def _mean_time(begun: Floats, times: Micros) -> tuple[float, float] | tuple[None
 def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
     """Say where the throughput stops growing, and how many users make the target busy.
 
-    The plateau holds the highest throughput and all neighbours that reach 95 % of it, or it but for their error, or
+    The plateau holds the highest throughput and all neighbours that reach 95 % of it, or it except for their error, or
     grow far less than the users do, and that have enough users for it by Little's law. It counts only if the throughput
     surely grows less within it than the users do, or falls after it.
 

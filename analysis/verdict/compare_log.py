@@ -109,7 +109,7 @@ class Fidelity(CheckedAnswer):
         return [ALL] if self.change and self.change.verdict(limit) == "slower" else []
 
     def uncertain(self, limit: float) -> list[str]:
-        """``all`` if requests may be slower by more, and a change of that size could not have been detected."""
+        """``all`` if requests may be slower by more, and the runs are too short to detect a change of that size."""
         return [ALL] if self.change and self.change.may_exceed(limit) else []
 
     def as_dict(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Runs of the same log are compared request by request: the same row at the same rate, in both runs. That finds a
 change of 3 % where the percentiles of a run, taken alone, differ by more from one minute to the next. Runs of
-different logs can only be compared by their percentiles. One pair of runs says nothing of how much runs differ by
+different logs can only be compared by their percentiles. One pair of runs does not show how much runs differ by
 themselves. Several pairs, run in turn, A B A B, are judged by the spread between the pairs. Runs that were made at
 once, as a duet, are compared pair by pair, over the same short blocks of time: what disturbed one disturbed the other.
 """
@@ -187,7 +187,7 @@ class Comparison(CheckedAnswer):
         return [name for name, change in self._judged.items() if change.verdict(limit) == "slower"]
 
     def uncertain(self, limit: float) -> list[str]:
-        """The names of `slower` that may be slower by more: a change of that size could not have been detected."""
+        """The names of `slower` that may be slower by more: the runs are too short to detect a change of that size."""
         return [name for name, change in self._judged.items() if change.may_exceed(limit)]
 
     @property

@@ -1,6 +1,6 @@
 """Finds outages: seconds in which a target that answers before and after answers nothing as expected.
 
-An outage says nothing about the rate at which it happened, unless it comes again at each rate from there on: then
+An outage is independent of the rate at which it happened, unless it comes again at each rate from there on: then
 the target crashes under load.
 """
 
@@ -25,7 +25,7 @@ FEWEST: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A span of time in which nothing was answered as expected.
+    """A span of time without one response as expected.
 
     Attributes:
         start: microseconds since the start of the run, of the first failed request.

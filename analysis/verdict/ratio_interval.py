@@ -1,6 +1,6 @@
 """Changes of response times, from pairs of requests or from percentiles, and the verdicts on them.
 
-A verdict follows from the interval beside it: a change is slower or faster exactly if its interval excludes no change.
+A verdict follows from the interval: a change is slower or faster exactly if its interval does not contain 0 %.
 Percentiles and rates that are judged together have wider intervals (by the method of Holm, A simple sequentially
 rejective multiple test procedure, 1979). A route is judged by how it deviates from all requests of the same second,
 added to the change of all requests: both intervals add up, and those of the deviations allow for their number. What
@@ -95,7 +95,7 @@ class Change:
         return math.log(self.high / max(self.low, 1e-300)) / 2
 
     def verdict(self, tolerance: float = TOLERANCE) -> str:
-        """``slower`` or ``faster`` if the interval excludes no change; else ``no difference detected``.
+        """``slower`` or ``faster`` if the interval does not contain 0 %; otherwise ``no difference detected``.
 
         Up to the tolerance the word is ``slower within 2%``: the change is certain, and too small to count. Where not
         even a change of 10 % could be detected, it is ``undecided``.
@@ -115,7 +115,7 @@ class Change:
         return math.expm1(min(least + self.error * student(2 * POWER - 1, self.freedom), 700))
 
     def may_exceed(self, limit: float) -> bool:
-        """Whether it may be slower by more than a limit, and a change of that size could not have been detected."""
+        """Whether it may be slower by more than a limit, and the runs are too short to detect a change of that size."""
         return self.high - 1 > limit and max(self.ratio - 1, self.detectable(0)) > limit
 
     def remedy(self, size: float) -> str:

@@ -148,7 +148,7 @@ def no_verdict(text: str, table: pl.DataFrame, *, target_failing: bool = False) 
 
 
 def _sent(measured: pl.DataFrame, tested: pl.DataFrame) -> pl.DataFrame:
-    """The rates that this machine could send, one row each: what a step shows in which it could not does not count."""
+    """One row per rate, without steps in which the generator was the limit."""
     rates = tested.filter(~pl.col("generator"))["rate"].implode()
     return by_rate(measured.filter(pl.col("outage").is_null() & ~pl.col("generator") & pl.col("rate").is_in(rates)))
 
@@ -201,7 +201,7 @@ def _half(flag: pl.Expr) -> pl.Expr:
 
 
 def first_lasting(bad: "np.ndarray[Any, np.dtype[np.bool_]]") -> int | None:
-    """Return the first bad step that stays bad: so are 3 of the next 4, or all that remain; None if none does."""
+    """Return the first bad step after which 3 of the next 4 steps, or all remaining, are bad; None if there is none."""
     for index in np.flatnonzero(bad):
         following = bad[index + 1 : index + 5]
         if following.all() or following.sum() >= 3:
@@ -353,7 +353,7 @@ def widened(rates: Floats, first_bad: int) -> tuple[float, float]:
 
 
 def _failed(steps: pl.DataFrame) -> bool:
-    """Whether more than half of the requests failed at each rate, and not for want of a generator."""
+    """Whether more than half of the requests failed at each rate, and not for lack of a generator."""
     failed = steps["errors"] > FAILING * steps["scheduled"]
     sent = steps.filter(~pl.col("generator"))["scheduled"].sum()
     return int(sent) >= FEWEST and bool(failed.all())

@@ -42,7 +42,7 @@ LOOKED_AT: Final = 2
 """Overloaded rates, from the lowest on, at which the answers/s are measured while the backlog forms."""
 
 CUT: Final = "cut"
-"""Verdict of a step that ended before its time, and that nothing speaks against: it proves nothing."""
+"""Verdict of a step that ended before its time, without overload or errors: it proves nothing."""
 
 
 VOID: Final = "void"
@@ -122,7 +122,9 @@ def evidence(
     over = (
         (rises & (growth > GROWTH))
         | (clearly_rises(means) & (growth > SLOW_GROWTH) & (theil_sen(means, spacing) > SLOW_GROWTH))
-        | ((more > rate * patience) & (4 * more_by_middle > more))  # what came at its end only is a stall
+        | (
+            (more > rate * patience) & (4 * more_by_middle > more)
+        )  # growth only at the very end of the step is a stall, not overload
     )
     dropped = table["dropped"].to_numpy()  # the target had no part in them
     errors, count, found = table["errors"].to_numpy() - dropped, windows.count - dropped, outages(requests)
@@ -237,11 +239,11 @@ def clearly_rises(series: Floats) -> Flags:
 
 
 def _excused(found: list[Outage], rate: Floats, over: Flags, failing: Flags) -> dict[int, str]:
-    """The steps whose outage says nothing about their rate, and what to say of it.
+    """Steps whose outage was not caused by load, and a text about it.
 
-    It does not if that rate or a higher one was carried without. Nor does it where no rate up to there overloaded the
-    target, if it is the only one, or if others came at rates that were carried. One in which requests waited may be
-    an overload: only a higher rate shows that it was none.
+    An outage is excused if (1) the target sustained this or a higher rate without one, or (2) no rate up to here was
+    overloaded and it is the only outage, or others came at sustained rates. If requests queued during it, only a
+    higher sustained rate excuses it.
     """
     highest = [rate[list(outage.steps)].max() for outage in found]
     best = rate[~over & ~failing].max(initial=0.0)

@@ -1,1 +1,1 @@
-"""How a call runs: its thread and loop, whom it tells, when it stops."""
+"""Runs a call: its thread and loop, its listeners, its end."""

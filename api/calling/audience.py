@@ -1,4 +1,4 @@
-"""All who are told of a run: the listener of the call, the live page, Prometheus; and figures from elsewhere."""
+"""Outputs of a run's progress: the listener of the call, the live page, Prometheus; and figures from elsewhere."""
 
 import asyncio
 import re
@@ -31,7 +31,9 @@ Steer = Callable[["Order", str], str]
 
 
 class Audience:
-    """All who are told of one run. `begin`, `see`, `end` belong to the loop that sends, and take a fraction of a ms.
+    """Sends the progress of one run to its outputs.
+
+    `begin`, `see`, `end` belong to the loop that sends, and take a fraction of a ms.
 
     Args:
         builder: makes the snapshots.

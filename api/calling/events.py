@@ -1,4 +1,4 @@
-"""What a call tells while it goes on, and whom; the library prints nothing itself."""
+"""Events of a running call, and their listeners; the library prints nothing itself."""
 
 from typing import TYPE_CHECKING, Any, Protocol
 

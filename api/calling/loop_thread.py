@@ -1,7 +1,7 @@
 """Runs work in a thread of its own, on the fast event loop; Ctrl-C in the calling thread ends it in good order.
 
 Theory of operation. The calling thread waits for the work; there Python raises `KeyboardInterrupt`, by its own handler
-or by that of the command line. The first one asks the work to stop and is waited for, so that rows and summaries are
+or by that of the command line. The first one asks the work to stop; the caller waits, so that rows and summaries are
 whole; the second one is raised at once. Meanwhile that thread calls the listener of the call. So the library needs no
 signal handler, and works in threads that get none.
 """

@@ -1,4 +1,4 @@
-"""Shows the state of a run in one line, anew each second, for ``progress=True``."""
+"""Shows the state of a run in one line, once a second, for ``progress=True``."""
 
 import sys
 from shutil import get_terminal_size

@@ -1,4 +1,4 @@
-"""Where a person waits for what a call returns: at a prompt of Python or IPython, or in a notebook."""
+"""Detects a person who waits for the result of a call: at a prompt of Python or IPython, or in a notebook."""
 
 import sys
 from typing import Any

@@ -1,1 +1,1 @@
-"""What a caller asked for: one frozen value for each function."""
+"""Arguments of a call: one frozen value for each function."""

@@ -16,7 +16,7 @@ from logreplay.options.table import options_of
 
 _OWN: Final = {option.name for _, among in PLAN for option in among}
 OF_SENDING: Final = frozenset(option.name for option in options_of("plan")) - _OWN - WRITING - {*BOUNDS}
-"""Options of a plan that say what is sent, and how."""
+"""Options of a plan that select requests and configure the sender."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""What a command does for which `import logreplay` has no function: calibrate, plot, urls."""
+"""Tasks of commands without a function in `import logreplay`: calibrate, plot, urls."""

@@ -10,12 +10,12 @@ from logreplay.core.files import atomic_path, check_absent, check_distinct
 def plot_once(
     results: Sequence[Path], kind: str | None, output: Path | None, *, within: float | None, linear: bool, force: bool
 ) -> tuple[str, Path]:
-    """Draw one run, or several over each other; return what is drawn, and the file.
+    """Draw one run, or several over each other; return the kind of picture, and the file.
 
     Args:
         results: result logs, or folders that hold one.
         kind: kind of the picture; None: the usual one.
-        output: the file; None: named after what is drawn.
+        output: the file; None: named after the kind.
         within: bound of the response time to draw, seconds.
         linear: linear time axis.
         force: replace an existing file.

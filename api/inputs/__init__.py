@@ -1,1 +1,1 @@
-"""What a call reads: logs, targets, and the stream of requests made of them."""
+"""Inputs of a call: logs, targets, and the stream of requests made of them."""

@@ -98,7 +98,7 @@ class RequestsFrom:
 
     Attributes:
         name: for messages.
-        make: returns them, anew for each pass.
+        make: returns them, again for each pass.
         once: it cannot be called again.
     """
 

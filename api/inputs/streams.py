@@ -85,7 +85,7 @@ def request_stream(
             raise UsageError(f"{log}: --shuffle and --random need all requests before the first is sent; give a list")
         if loop and log.once:
             raise UsageError(
-                f"{log}: a generator cannot begin anew, and the call may need more requests than it has; give the "
+                f"{log}: a generator cannot begin again, and the call may need more requests than it has; give the "
                 "function that makes it, or leave out what repeats the log"
             )
     elif not isinstance(log, Followed):  # it is not there yet

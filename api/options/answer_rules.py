@@ -1,4 +1,4 @@
-"""How the answers of two targets are compared."""
+"""Rules for comparing the responses of two targets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

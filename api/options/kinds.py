@@ -44,7 +44,7 @@ class Kind:
         read: text → checked value; raises `ValueError`. Or its name, as `function_of` takes it.
         types: Python types other than text that a value may have.
         between: separators of a value with several parts, from the outermost to the innermost.
-        marked: the attribute of objects that are taken as they are, such as functions.
+        marked: the attribute of objects that are not converted, such as functions.
         convert: such an object → checked value, or its name, as for ``read``; None: the object itself is the value.
         choices: the only texts; empty: whatever ``read`` accepts.
     """
@@ -71,7 +71,7 @@ class Kind:
         taken = isinstance(value, bool) and self.annotation.startswith("bool")
         if taken or (self.marked and hasattr(value, self.marked)):
             if iscoroutinefunction(value):
-                raise ValueError(f"{value.__name__} is async, so its answer would not be waited for; write def")
+                raise ValueError(f"{value.__name__} is async, and logreplay does not await it; write def")
             return value if self.convert is None else function_of(self.convert)(value)
         text = self._spelled(value, self.between)
         if not text.strip():

@@ -1,4 +1,4 @@
-"""When to send: at a rate, at the log's own times, along a shape over time, or by users who wait."""
+"""Schedule of a call: a rate, the log's own times, a shape over time, or users who wait."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

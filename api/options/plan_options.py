@@ -1,6 +1,6 @@
-"""Options of `plan`: what becomes of the demand, what is kept in reserve, and how the log is read.
+"""Options of `plan`: growth of the demand, reserve, and reading of the log.
 
-It has the options of `find`, too, but for those that have no meaning in a plan.
+It has the options of `find`, too, except for those that have no meaning in a plan.
 """
 
 from collections.abc import Sequence
@@ -61,6 +61,6 @@ PLAN: Final[Sequence[tuple[str, Sequence[Option]]]] = (
 OF_SEARCH: Final = frozenset({"max_errors", "start", "max_tps", "precision", "trial", "trials", "budget", "arrivals"})
 """Options that only a search uses."""
 WRITING: Final = frozenset({"output", "force", "share", "as_json", "quiet", "plots", "show_secrets", "demo_target"})
-"""Options of `find` that do not say what is sent."""
+"""Options of `find` that do not select requests."""
 READING: Final = tuple(option.name for option in dict(PLAN)["Demand"])
 """The options that say how the log is read, and which of its requests are counted."""

@@ -1,4 +1,4 @@
-"""Which requests of a log are sent, in what order, and how they are changed."""
+"""Selection, order and changes of the requests of a log."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence

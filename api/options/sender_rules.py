@@ -1,4 +1,4 @@
-"""How to send: target permission, HTTP client, workers, limits. Builds the senders."""
+"""Builds the senders: target permission, HTTP client, workers, limits."""
 
 import math
 import re
@@ -224,13 +224,13 @@ class SenderRules:
 
     @property
     def client_certificate(self) -> "ClientCertificate | None":
-        """What is shown to a target that asks for a certificate."""
+        """Certificate for a target that asks for one."""
         from logreplay.replay.senders.tls import ClientCertificate
 
         return ClientCertificate(self.cert, self.key, self.key_password) if self.cert else None
 
     async def endpoint(self, target: str, among: Iterable[str] = ()) -> "Endpoint":
-        """Resolve a target and check that what is connected for it may be loaded.
+        """Resolve a target and check that its addresses may be loaded.
 
         Call it once for each target of a command: a name may have another address the next time.
 

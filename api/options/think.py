@@ -1,4 +1,4 @@
-"""The values of ``--think``: a fixed pause of a user, or one drawn anew for each request."""
+"""The values of ``--think``: a fixed pause of a user, or one drawn again for each request."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""What a run would send, and when; sends nothing."""
+"""Shows the requests of a run and their times; sends nothing."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass

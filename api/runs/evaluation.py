@@ -1,4 +1,4 @@
-"""What follows a measurement: findings on sessions, the conditions of the call, the files that show the rows."""
+"""Evaluates a measurement: findings on sessions, the conditions of the call, the files that show the rows."""
 
 import shlex
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence

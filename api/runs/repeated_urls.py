@@ -1,4 +1,4 @@
-"""Which URLs a call asked for again, and which routes its requests may change."""
+"""Finds the URLs that a call asked for again, and the routes that its requests may change."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

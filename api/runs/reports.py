@@ -1,4 +1,4 @@
-"""What a pipeline keeps of a call: its checks as JUnit XML, and its figures in a history."""
+"""Writes a call's checks as JUnit XML, and its figures to a history."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

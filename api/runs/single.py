@@ -80,7 +80,7 @@ def run_once(call: RunCall, listener: "CallListener") -> RunResult:
 def plan_of(
     call: RunCall, source: "Path | RequestSource", stack: ExitStack, tell: "Tell", *, once: bool = False
 ) -> Plan:
-    """The requests of a run and when they are due; ``once``: the log is not begun anew."""
+    """The requests of a run and when they are due; ``once``: the log is not begun again."""
     load = call.load
     stream = request_stream(
         call.request_rules,

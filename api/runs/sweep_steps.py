@@ -128,7 +128,7 @@ class _Steps:
         return outcomes, findings + report_sessions(engine, answers=answers)
 
     def _about(self, findings: list[dict[str, Any]], more: dict[str, Any]) -> About:
-        """What is known of a sweep that an error ended."""
+        """The caller's part of the summary of a sweep that an error ended."""
         call = self.call
         return About(str(call.log or BUNDLED), self.target, call.as_summary(), findings, more, call.closed_loop)
 

@@ -241,14 +241,14 @@ def _answers_fail(ran: "Ran") -> bool:
 
 
 def _void(ran: "Ran") -> str:
-    """Why a trial says nothing of the target; empty if it does."""
+    """Reason why a trial did not measure the target; empty if it did."""
     if ran.health.verdict not in (RunVerdict.GENERATOR_BOUND, RunVerdict.RATE_MISSED):
         return ""
     return next(finding.text for finding in ran.health.findings if finding.severity == "void")
 
 
 def _doubt(ran: "Ran") -> str:
-    """What speaks against a trial without making it invalid; empty if nothing does."""
+    """Doubt about a trial that does not make it invalid; empty if there is none."""
     vitals = ran.evidence.vitals
     if vitals.waited <= _BUSY * vitals.seconds:
         return ""

@@ -24,4 +24,4 @@ def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
 
     with SIGNALS.hearing():
         result = demo_once(output, Terminal(quiet=quiet), http=http, force=force)
-    return show_sweep(result, quiet=quiet, again="logreplay demo --force begins anew", short=True)
+    return show_sweep(result, quiet=quiet, again="logreplay demo --force begins again", short=True)

@@ -25,7 +25,7 @@ def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) 
     """Replay LOG against TARGET at each of RATES, and find the rate at which the target saturates.
 
     RATES are requests/s: 50..400 (about eight round steps: 50, 100, … 400), 50..400:25 (steps of 25) or 10,20,50.
-    Each step reads on in the log where the last one ended, goes round at its end, and waits for all responses. The
+    Each step reads on in the log where the last one ended, wraps around at its end, and waits for all responses. The
     sweep stops after two rates in a row that fall behind or fail: at the end of the step more than one second of
     its requests is in flight, and their number still grows, or 1 % more of them failed than at lower rates, or more
     than half. The step table judges by all rows, and may call lower rates overloaded. --resume continues an

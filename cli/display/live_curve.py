@@ -1,4 +1,4 @@
-"""Draws the curve of a sweep or a search on the terminal, anew after each step, below the lines about the steps."""
+"""Draws the curve of a sweep or a search on the terminal, again after each step, below the lines about the steps."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Shows the state of a run in one line on the terminal, anew each second."""
+"""Shows the state of a run in one line on the terminal, once a second."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class LiveLine:
-    """One line on stderr, written anew each second.
+    """One line on stderr, written once a second.
 
     Written by hand in some microseconds: a library that draws would hold up the loop for milliseconds, and the run
     would measure its own display.

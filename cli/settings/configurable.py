@@ -26,7 +26,7 @@ _APPLIED: Final = "logreplay.settings.applied"
 _PLACEHOLDER: Final = re.compile(r"\{\w*\}")
 """A variable of a template of URLs."""
 _EPILOG: Final = (
-    f"Options can also stand in {FILE} (see logreplay init) or in variables such as {{}}; the command line "
+    f"Options can also be set in {FILE} (see logreplay init) or in variables such as {{}}; the command line "
     "wins, --no-NAME restores a default."
 )
 

@@ -50,7 +50,7 @@ def _capture(data: bytes) -> Capture:
         raise Unreplayable("not a flow of HTTP")
     version = flow.get("version")
     if not isinstance(version, int) or version < _OLDEST:
-        raise Rejected("a flow of mitmproxy before version 5: write it anew with mitmdump -nr OLD -w NEW")
+        raise Rejected("a flow of mitmproxy before version 5: write it again with mitmdump -nr OLD -w NEW")
     request, response = flow["request"], flow.get("response") or {}
     if request.get("content") is None and int(_header(request, b"content-length") or 0):
         raise Rejected("the body is not in the file")

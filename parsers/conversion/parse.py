@@ -185,7 +185,7 @@ def _numbers(raw: pl.DataFrame, format: Format) -> pl.DataFrame:
 
 
 def _are_readable(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.Series:
-    """Which rows hold only numbers that may stand in the record; the others are a matter of the careful path."""
+    """Which rows hold only numbers that the record allows; the others are a matter of the careful path."""
     readable = pl.repeat(True, raw.height, dtype=pl.Boolean, eager=True)
     if "op" in raw.columns:
         readable &= raw["op"].ne_missing("CONNECT")  # whose reason the careful path says

@@ -59,8 +59,8 @@ class RequestLine:
 def unescape(text: str) -> str:
     """Undo the escapes of nginx (``\\xHH``) and Apache (also ``\\"``, ``\\\\``, ``\\n``, …) in logs.
 
-    One rule serves both: in nginx a backslash is always written ``\\x5C``, so none of Apache's other escapes can
-    stand in its logs. An escape that neither writes stays unchanged.
+    One rule serves both: in nginx a backslash is always written ``\\x5C``, so its logs hold none of Apache's
+    other escapes. An escape that neither writes stays unchanged.
 
     Source: ngx_http_log_module.c (escape=default), httpd util.c (ap_escape_logitem).
     """

@@ -165,7 +165,7 @@ class _Bytes:
     """The bytes of a block.
 
     Attributes:
-        text: they, behind `_FRONT` and in front of `CHUNK` others.
+        text: the block with `_FRONT` padding bytes before and `CHUNK` after it.
         octets: see `csv_lines.octets`.
         windows: see `csv_lines.windows`.
         ends: (n,) places of the newlines in the text.

@@ -191,7 +191,7 @@ class Content:
 
 
 def _around(text: str, change: Change) -> str:
-    """Replace a text but for the line end behind it."""
+    """Replace a text except for the line end behind it."""
     end = "\r\n" if text.endswith("\r\n") else ""
     return change(text.removesuffix(end)) + end
 
@@ -211,7 +211,7 @@ def encoded(text: str, change: Change) -> str:
 
 
 def content_type(headers: str | None) -> str:
-    """The Content-Type among headers, in lower case but for its parameters; empty where there is none."""
+    """The Content-Type among headers, in lower case except for its parameters; empty where there is none."""
     value = next((value for title, value in header_pairs(headers) if title.lower() == "content-type"), "")
     kind, mark, rest = value.partition(";")
     return kind.strip().lower() + mark + rest

@@ -429,7 +429,7 @@ class Engine:
         )
 
     async def _take_counters(self) -> tuple[Counters, WriteLag]:
-        """The counts of the plan that ended, complete, and how late its rows were written; begin anew."""
+        """The counts of the plan that ended, complete, and how late its rows were written; begin again."""
         await self._ask_to_count().wait()
         counters, self._recorder.counters = self._recorder.counters, Counters()
         delay, self._recorder.delay = self._recorder.delay, WriteLag()

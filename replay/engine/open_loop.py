@@ -21,9 +21,9 @@ from logreplay.replay.senders.contract import ERROR_CODES, Batching, Sender, Tra
 from logreplay.replay.senders.record_buffer import RecordBuffer
 
 _NEVER: Final = 10**15
-"""Eleven days."""
+"""Timer value that means "no wake-up": 10^15 ns, about 11.6 days."""
 _GRAIN_NS: Final = 150_000
-"""Where requests come thick, those due within this of each other share one waking: a timer's costs as much as one."""
+"""Requests due within this time share one wake-up, because a wake-up costs as much CPU as sending a request."""
 _BURST: Final = 64
 """Requests sent in one go when late, before the answers that came meanwhile are read."""
 _ROOM: Final = 2048
@@ -94,7 +94,7 @@ class OpenLoopSender:
         self._forget()
 
     def _forget(self) -> None:
-        """Nothing is to be sent."""
+        """Clear all state: no plan is running."""
         self._blocks: deque[_Block] = deque()
         self._behind = 0
         self._due: list[int] = []
@@ -219,7 +219,7 @@ class OpenLoopSender:
                 end = bisect_right(due, now, at, min(len(due), at + (burst if patience == inf else 1)))
                 end = end if end - at <= room else at + int(room)
                 burst -= end - at
-                if when < at_limit.ended:  # all that were due by then waited
+                if when < at_limit.ended:  # requests due before the last slot was freed waited
                     waits = [at_limit.since(each, now) for each in due[at : bisect_left(due, at_limit.ended, at, end)]]
                     self.counts.limited += len(waits)
                     self._waits.update(enumerate(waits, seq))

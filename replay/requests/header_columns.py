@@ -120,7 +120,7 @@ def is_sent(column: str) -> bool:
 def headers(columns: Iterable[str]) -> tuple[list[str], list[pl.Expr]]:
     """The headers that columns hold: their names, and for each its values, null where it is not sent.
 
-    Values are as in the columns, not yet safe to send. A name may come several times, but for `HeaderRules.single`.
+    Values are as in the columns, not yet safe to send. A name may come several times, except for `HeaderRules.single`.
     """
     found: dict[str, tuple[str, list[str]]] = {}
     for column in columns:

@@ -163,7 +163,7 @@ class LoggedProtocol:
 
 @dataclass(frozen=True, slots=True)
 class LoggedHeaders:
-    """All headers of the log's column ``headers``, but for Host and those of the connection, the body and traces.
+    """All headers of the log's column ``headers``, except for Host and those of the connection, the body and traces.
 
     With the headers of traces the requests would join the traces of those that were logged.
 

@@ -70,7 +70,7 @@ def with_file(frames: Iterator[pl.DataFrame], csv: str) -> Iterator[pl.DataFrame
 class RequestFile:
     """One raw HTTP/1.x request in a file: a single row, to be repeated.
 
-    Its headers are sent unchanged, but for those that belong to the connection; its ``Host`` is only a name, the
+    Its headers are sent unchanged, except for those that belong to the connection; its ``Host`` is only a name, the
     request goes to the target. Lines may end in LF; what follows the empty line is the body.
     """
 

@@ -68,7 +68,7 @@ class EndedRequests:
         response: (n,) seconds from the scheduled instant to the end; inf if it was cancelled.
         lag: (n,) of these, generator lag.
         failed: (n,) whether it failed (`logreplay.core.record.failed`).
-        sent: (n,) False if it was dropped: it says nothing of the target.
+        sent: (n,) False if it was dropped: it does not measure the target.
     """
 
     seq: NDArray[np.int64]

@@ -44,7 +44,7 @@ class Outcome:
 
     Attributes:
         step: its index.
-        first_seq: number of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``, but for gaps
+        first_seq: number of its first request; its rows are ``first_seq .. first_seq + scheduled - 1``, except for gaps
             where workers were stopped at different requests.
         next_seq: number of the next plan's first request.
         started, ended: UTC; the end is that of the last exchange.

@@ -178,7 +178,7 @@ class ResultLog:
         Args:
             path: where.
             force: an existing file may be replaced.
-            keep: bytes of an existing file that stay, as `sync` returned them; 0: begin anew.
+            keep: bytes of an existing file that stay, as `sync` returned them; 0: begin again.
             companion_files: the files that belong to a result log by its name. Those of the growing one are renamed
                 with it, others of the replaced one are removed with that.
             more: columns of the rows behind `RESULT_COLUMNS`.

@@ -96,7 +96,7 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
             yield Finding("value_unused", Severity.WARNING, text)
     if counts.forgotten:
         text = (
-            f"{number_of(counts.forgotten, 'session was', 'sessions were')} dropped for want of room: at most "
+            f"{number_of(counts.forgotten, 'session was', 'sessions were')} dropped for lack of room: at most "
             f"{MOST_CLIENTS:,} clients and {MOST_HELD >> 20} MiB are kept; replay fewer clients with --sample"
         )
         yield Finding("sessions_dropped", Severity.WARNING, text)

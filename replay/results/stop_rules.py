@@ -3,7 +3,7 @@
 When a target hangs, no request ends, so p50 and p99 also count requests in flight. Each request counts once: as above
 the limit when its response time passes the limit, whether it has ended by then or not, and otherwise when it ends.
 
-Response times hold the generator's lag. A percentile that is above its limit only with the lag says nothing of the
+Response times hold the generator's lag. A percentile that is above its limit only with the lag does not measure the
 target, so it does not end the run; it is noted as refused.
 """
 

@@ -17,7 +17,7 @@ Instants = NDArray[np.int64]
 
 
 class Pacer(Protocol):
-    """Computes the due times of the next requests of one run. Has a state; made anew for each run."""
+    """Computes the due times of the next requests of one run. Has a state; made again for each run."""
 
     def __call__(self, starts: Instants) -> Instants:
         """Place the next requests.

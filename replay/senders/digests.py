@@ -158,7 +158,7 @@ class Digests:
         self._last_read = b"", 0
 
     def failures_to(self, done: Done) -> Done:
-        """What a sender reports failures to, instead of ``done``, so that the listener hears of them."""
+        """Return a callback that reports failed requests to the listener, then calls ``done``."""
         listener = self._listener
         if listener is None:
             return done

@@ -30,7 +30,7 @@ _MOST_ROWS: Final = 100_000
 """Logins that are kept for the log of the run."""
 _SHORTEST_SECRET: Final = 4
 _EACH: Final = 300
-"""Bytes that a cookie or a value takes in memory besides its own."""
+"""Memory overhead per cookie or value, bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class SessionCounts:
 
     Attributes:
         clients: sessions begun.
-        forgotten: sessions dropped for want of room.
+        forgotten: sessions dropped for lack of room.
         cookies: cookies taken.
         refused: cookies refused, by reason.
         unkept: responses whose cookies were not taken, because clients keep none.

@@ -1,6 +1,6 @@
 """Runs the steps of a sweep into one result log, with a pause between them in which all responses arrive.
 
-A step reads on in the log where the one before it ended, and goes round at its end: a target with a cache is asked for
+A step reads on in the log where the one before it ended, and wraps around at its end: a target with a cache gets
 each URL as often as its visitors ask, not again in each step.
 """
 
@@ -79,7 +79,7 @@ class FinishedStep:
         sent: requests that were sent.
         by_second: requests that ended in each second, and those of them that failed; empty where none failed.
         limit: the limit of this machine that the step met (`logreplay.replay.results.verdict.Judgement.limit`): then it
-            says nothing about the target.
+            does not measure the target.
         warnings: findings on this machine that spoil the step; shown again when the sweep is resumed.
         waits: counts of delayed requests; shown again when the sweep is resumed.
     """
@@ -104,7 +104,7 @@ class SweepPlan:
         warm_up: seconds at the lowest rate before the first step, not judged.
         settle: seconds before each step at its rate, not judged.
         repeat: go through all rates so many times.
-        order: order of the rates; ``shuffle`` mixes them anew each time.
+        order: order of the rates; ``shuffle`` mixes them again each time.
         seed: seed of shuffling.
         keep_going: make all steps, whether the target carries them or not.
         restart: begin each step at the start of the log.

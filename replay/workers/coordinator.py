@@ -427,7 +427,7 @@ class Coordinator:
         """In a thread for each worker: receive its messages, also the last ones of a lost worker."""
         try:
             self._listen_on(worker)
-        except BaseException as error:  # or nobody would let it go
+        except BaseException as error:  # otherwise the coordinator would wait without end
             self._dismiss(worker, f"its messages cannot be read: {type(error).__name__}: {error}")
         finally:
             self._from_thread(self._lose, worker)
@@ -438,7 +438,7 @@ class Coordinator:
                 message = worker.process.channel.receive(LISTEN_S)
             except (OSError, EOFError):
                 message = None
-                if wait([worker.future], _LAST_WORD_S).done:  # it knows better why
+                if wait([worker.future], _LAST_WORD_S).done:  # prefer its own error as the reason
                     self._over(worker, worker.future)
                 self._give_up(worker, "it closed its connection")
             if worker.given_up and message in (None, Alive()):
@@ -480,7 +480,7 @@ class Coordinator:
         worker.heard()
         if isinstance(message, Hello):
             if worker.token:
-                return  # a scheduler has begun it once more; it is not welcome
+                return  # Dask restarted the task: ignore the duplicate
             worker.token, worker.where, worker.pid = message.token, message.where, message.pid
             self._tell(worker, Welcome(message.token))
         if isinstance(message, ExchangeSeen):

@@ -2,8 +2,8 @@
 
 Theory of operation. Each worker is one task, bound to one process of the cluster by an executor of its own. Its channel
 is a pair of Dask queues: messages pass the scheduler, the one machine that all can reach; so the scheduler's clock is
-the common one, too. Dask begins a task anew when its process dies, `retries` or not (`distributed.scheduler.allowed-
-failures`); a replay must never be begun anew, so a worker begins only when the coordinator has welcomed it, which it
+the common one, too. Dask begins a task again when its process dies, `retries` or not (`distributed.scheduler.allowed-
+failures`); a replay must never be begun again, so a worker begins only when the coordinator has welcomed it, which it
 does once (`logreplay.replay.workers.protocol.Welcome`).
 """
 

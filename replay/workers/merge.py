@@ -102,7 +102,7 @@ class LostRows:
 
         Args:
             stopped_at: seconds since the start of the run, if the plan was stopped then: later requests are left out,
-                but for those that may have been sent.
+                except for those that may have been sent.
         """
         users = isinstance(self._share.schedule, Users)
         end = inf if stopped_at is None else stopped_at * 1e9

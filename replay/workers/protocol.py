@@ -111,7 +111,7 @@ class WorkerConfig:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Up: I have started. A scheduler may start a lost worker anew; its token tells the two apart."""
+    """Up: I have started. A scheduler may start a lost worker again; its token tells the two apart."""
 
     token: str
     where: str

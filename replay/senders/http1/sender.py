@@ -5,7 +5,7 @@ Theory of operation. Requests come as finished bytes. `WireSender.send` takes th
 clock is read where its bytes arrive. Bodies are counted, never kept. All exchanges in flight are in one dict in the
 order of their start, so those that timed out are at its front: one sweep, no timer per request.
 
-Responses of one kind have equal heads, but for their date. The heads of whole responses that came in one piece and
+Responses of one kind have equal heads, except for their date. The heads of whole responses that came in one piece and
 left the connection open are remembered by their bytes: what the parser said of the first one is true of the next.
 
 The bytes are written with ``os.write`` on the transport's own descriptor. ``transport.write`` of uvloop before 0.23

@@ -1,7 +1,7 @@
 """Sends each client's requests on an HTTP/2 connection of its own, one after the other, with the client's session.
 
 A session makes requests depend on the answers before them, so a client has one request at a time. Sessions change
-requests in the form of HTTP/1.1 (`logreplay.replay.sessions.request_text`); one that they changed is rendered anew.
+requests in the form of HTTP/1.1 (`logreplay.replay.sessions.request_text`); one that they changed is rendered again.
 """
 
 from collections.abc import Sequence

@@ -137,7 +137,7 @@ def test_a_generator_is_sent_once_and_refused_where_it_must_begin_anew(target: R
 
     with logreplay.run(made(), target.url, tps=40) as result:
         assert sorted(result.requests["url"]) == ["/a", "/b"]
-    with pytest.raises(logreplay.UsageError, match="made: a generator cannot begin anew"):
+    with pytest.raises(logreplay.UsageError, match="made: a generator cannot begin again"):
         logreplay.run(made(), target.url, tps=40, duration=60)
 
 
@@ -188,5 +188,5 @@ def test_a_sweep_over_a_table_and_requests_that_a_function_makes(target: Recordi
     for log in (pd.DataFrame({"url": ["/a", "/b"]}), orders):
         with logreplay.sweep(log, target.url, [20, 40], duration="500ms") as curve:
             assert len(curve.requests) == 30
-    with pytest.raises(logreplay.UsageError, match="orders: a generator cannot begin anew"):
+    with pytest.raises(logreplay.UsageError, match="orders: a generator cannot begin again"):
         logreplay.sweep(orders(), target.url, [20, 40], duration="500ms")

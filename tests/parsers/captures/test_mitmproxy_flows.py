@@ -19,7 +19,7 @@ def reasons(data: bytes) -> list[str]:
     ("change", "reason"),
     [
         ({"type": "tcp"}, "not a flow of HTTP"),
-        ({"version": 4}, "a flow of mitmproxy before version 5: write it anew with mitmdump -nr OLD -w NEW"),
+        ({"version": 4}, "a flow of mitmproxy before version 5: write it again with mitmdump -nr OLD -w NEW"),
         ({"request": {"headers": [[b"Content-Length", b"7"]], "content": None}}, "the body is not in the file"),
         ({"request": None}, "damaged: a value of the wrong type"),
     ],
