@@ -33,6 +33,8 @@ from logreplay.core.plural import number_of
 from logreplay.core.rows import left_out
 from logreplay.core.validity import deepest, holds_lag, percentile
 
+_WORDS: Final = {VOID: "invalid"}
+"""Verdicts of steps that people read as another word than files have."""
 SCHEMA: Final = "logreplay/1"
 LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
@@ -432,14 +434,17 @@ def limit_of(summary: Mapping[str, Any]) -> float | None:
 
 
 def verdict_word(step: Mapping[str, Any], limit: float | None) -> str:
-    """Return the verdict on a step as people read it: ``at limit`` for a stable step at saturation or above.
+    """Return the verdict on a step as people read it.
+
+    ``at limit``: a stable step at saturation or above. ``invalid``: it did not measure the target.
 
     Args:
         step: a row of the step table.
         limit: limit from `limit_of`.
     """
     near = limit is not None and step["rate"] > (1 - sentences.LEAST_APART) * limit
-    return "at limit" if step["verdict"] == "stable" and near else step["verdict"] or "–"
+    word: str = _WORDS.get(step["verdict"], step["verdict"] or "–")
+    return "at limit" if word == "stable" and near else word
 
 
 def step_rows(steps: pl.DataFrame, limit: float | None = None) -> list[tuple[str, ...]]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from logreplay.analysis.analyze import Analysis
+from logreplay.analysis.format_time import show
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.output import pictures
 from logreplay.analysis.output.plots import single_run
@@ -106,6 +107,9 @@ def _hockey_stick(analysis: Analysis) -> Chart:
         if not supported.all():
             hollow = f"{name}: too few requests, longest time"
             series.append(_series(hollow, rate[~supported], times[~supported], dots="hollow"))
+    if bound := pictures.bound_of(analysis.summary):
+        span = np.array([0.0, max(rate.max(), offered.max(initial=0.0))])
+        series.append(_series(f"bound {show(bound)}", span, np.full(2, 1000 * bound), dash=_DASHES[1], colour="good"))
     bends = (("saturation", verdict.saturation), ("onset", verdict.onset))
     spans = [{"low": b.low, "at": b.rate, "high": b.high, "colour": name, "name": name} for name, b in bends if b.found]
     spans += [

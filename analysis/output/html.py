@@ -10,6 +10,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +22,7 @@ from markupsafe import Markup
 from logreplay.analysis import summary
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.costs.route_costs import cost_rows
-from logreplay.analysis.format_time import between, show, show_range
+from logreplay.analysis.format_time import between, show, show_range, show_rate
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.run_metadata import sampled_share
@@ -30,6 +31,7 @@ from logreplay.analysis.output.plots import hockey_stick
 from logreplay.analysis.output.template import rendered, resource
 from logreplay.analysis.output.trace_links import is_sampled, link
 from logreplay.analysis.output.trial_table import trial_rows
+from logreplay.analysis.search import report
 from logreplay.analysis.tables import aggregate
 from logreplay.core.files import atomic_path
 from logreplay.core.masking import masked, terminal_safe
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 INK: Final = "#010203"
 """Colour of text and frames in a drawing, replaced by that of the page, which is light or dark."""
 
+_MOST_NAMED: Final = 12
+"""Rates that are named one by one."""
 _ROUTES: Final = 30
 _CAPTIONS: Final = {
     "hockeystick": (
@@ -58,7 +62,7 @@ _CAPTIONS: Final = {
     "percentiles": ("Distribution", "Share of the requests that took no longer; each further nine is as wide."),
     "heatmap": (
         "Response times over time",
-        "Brighter: more requests. Shows pauses, drift and several modes.",
+        "Brighter: more requests. Shows pauses, drift and several modes. Names: routes whose medians differ.",
     ),
     "timeline": (
         "Rates, response times, backlog, errors and generator lag over time",
@@ -131,6 +135,7 @@ def html(analysis: Analysis) -> str:
         chart_kinds=list(interactive),
         run=analysis.summary,
         limit=[shown(sentence) for sentence in summary.limit_sentences(analysis.summary).values()],
+        headline=_headline(analysis.summary),
         protocol=summary.protocol(analysis.summary["target"], analysis.summary["options"]),
         tiles=_tiles(analysis),
         trials=trial_rows(analysis.summary, analysis.steps),
@@ -219,18 +224,41 @@ def shown(url: str) -> str:
     return terminal_safe(masked(url))
 
 
+def _headline(run: Mapping[str, Any]) -> str:
+    """The answer of a search in one line; empty of others, and of one without an answer."""
+    with suppress(KeyError, TypeError, ValueError):  # edited by hand, or of an older version
+        return report.headline(run["slo"]) if "slo" in run else ""
+    return ""
+
+
+def _of_search(facts: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The figures of a search that found a rate."""
+    unit = " users" if facts["unit"] == "users" else "/s"
+    tiles = [("holds", f"{facts['rate']:g}{unit}", f"held for {facts['held_s']:.0f} s")]
+    if facts["capacity"]:
+        low, high = facts["range"] or (facts["capacity"],) * 2
+        tiles.append(
+            ("capacity", f"~{show_rate(facts['capacity'])}{unit}", f"{show_range(low, high)}{unit}, 90 % range")
+        )
+    if facts["machines"]:
+        tiles.append(("machines", f"{facts['machines']:,}", f"for {facts['demand']:g}/s"))
+    return tiles
+
+
 def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
     """The figures at the top: (name, value, remark)."""
     run, verdict = analysis.summary, analysis.verdict
-    tiles = []
-    for name, bend in (("saturation", verdict.saturation), ("onset", verdict.onset)):
+    searched = bool(_headline(run))
+    tiles = _of_search(run["slo"]) if searched else []
+    for name, bend in () if searched else (("saturation", verdict.saturation), ("onset", verdict.onset)):
         if bend.found and bend.low is not None and bend.high is not None:
             tiles.append((name, f"~{bend.rate:.0f}/s", f"{show_range(bend.low, bend.high)}/s"))
     counts = run["requests"]
     tiles.append(("requests", f"{counts['scheduled']:,}", f"{counts['unexpected']:,} failed"))
     best = _last_stable(analysis)
     names = summary.step_names(analysis.steps, run)
-    where = f"at {names[best['step']]}, the last stable step" if best else "from the scheduled send time"
+    which = "the confirmation" if searched else "the last stable step"
+    where = f"at {names[best['step']]}, {which}" if best else "from the scheduled send time"
     times = best or run.get("response_s", {})
     for name in ("p50", "p99"):
         if times.get(name) is not None or (not best and name in times):
@@ -248,6 +276,11 @@ def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
 def _last_stable(analysis: Analysis) -> dict[str, Any] | None:
     """The row of the last stable step, of several."""
     label = summary.last_stable(analysis.steps) if "by_step" in analysis.summary else None
+    if _headline(analysis.summary):
+        proved = [
+            each for each in analysis.summary["slo"]["trials"] if each["rate"] == analysis.summary["slo"]["held_rate"]
+        ]
+        label = proved[-1]["number"] - 1
     return None if label is None else analysis.steps.row(by_predicate=pl.col("step") == label, named=True)
 
 
@@ -273,12 +306,26 @@ def _pictures(analysis: Analysis) -> list[tuple[str, str, str, str, Markup]]:
                 and 0 < hockey_stick.first_overloaded(analysis.steps) < analysis.steps["rate"].n_unique()
             ):
                 what += " Grey dashes join the last stable to the first overloaded step: no rate between was measured."
+            what += _failed(analysis)
         drawn = _left_out(analysis) if kind == "percentiles" else ""
         watched = sum(name.startswith("watch_") for name in analysis.seconds.columns)
         height = 5.6 + watched if kind == "timeline" else 3.9
         size = (5.2, 4.8) if kind in ("achieved", "throughput") and not analysis.users else (5.6, height)
         found.append((kind, name, what, drawn, svg(partial(pictures.draw, analysis=analysis, kind=kind), size, name)))
     return found
+
+
+def _failed(analysis: Analysis) -> str:
+    """Name the rates at which p99 falls on a failed request, as a sentence; empty if it does at none."""
+    rates = [] if analysis.users else hockey_stick.rates_failed(analysis.steps, "p99").tolist()
+    if not rates:
+        return ""
+    at = (
+        ", ".join(f"{rate:.4g}" for rate in rates)
+        if len(rates) <= _MOST_NAMED
+        else f"{len(rates)} rates from {rates[0]:.4g}"
+    )
+    return f" p99 is failed, as it falls on a failed request, at {at}/s{' on' * (len(rates) > _MOST_NAMED)}."
 
 
 def _left_out(analysis: Analysis) -> str:

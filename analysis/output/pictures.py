@@ -1,8 +1,9 @@
 """Draws the pictures of one analysis by name."""
 
 import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -11,9 +12,13 @@ from logreplay.analysis.output.plots import hockey_stick, single_run, users
 from logreplay.analysis.summary import step_names
 from logreplay.core.masking import masked, terminal_safe
 from logreplay.core.plural import number_of
+from logreplay.core.quantities import seconds_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+_HEAT_TITLE: Final = "Response times over time; brighter: more requests; names: routes, each at its median"
 
 
 def kinds(analysis: Analysis) -> Sequence[str]:
@@ -41,9 +46,10 @@ def draw(
         ax: where to draw.
         analysis: the run.
         kind: ``hockeystick``, ``achieved``, ``throughput``, ``percentiles``, ``heatmap`` or ``timeline``.
-        slo: bound of the response time in seconds, drawn where times are.
+        slo: bound of the response time in seconds, drawn where times are; None: in a hockey stick that of `bound_of`.
         linear: linear time axis of the hockey stick.
-        title: write the verdict above the hockey stick, and a caption below it: target, log and steps.
+        title: write above the hockey stick the verdict, and below it target, log and steps; those above a timeline; and
+            above a heat map what it shows.
 
     Of a sweep over users, ``hockeystick`` and ``throughput`` have the users as their horizontal axis.
 
@@ -66,7 +72,7 @@ def draw(
             caption=textwrap.fill(caption(analysis), 115) if title else "",
             saturation=verdict.saturation.as_dict(),
             onset=verdict.onset.as_dict(),
-            slo=slo,
+            slo=bound_of(analysis.summary) if slo is None else slo,
             linear=linear,
         )
     if requests is None or kind not in kinds(analysis):
@@ -84,7 +90,26 @@ def draw(
         if len(curves) < analysis.steps.height and several:
             ax.legend(loc="lower right", fontsize=8, title=f"{len(curves)} of {analysis.steps.height} steps")
         return ax
-    return single_run.heat_map(ax, requests) if kind == "heatmap" else single_run.timeline(ax, analysis.seconds)
+    if kind == "heatmap":
+        if title:
+            ax.set_title(_HEAT_TITLE, fontsize=10.5, loc="left")
+        return single_run.heat_map(ax, requests)
+    return single_run.timeline(ax, analysis.seconds, textwrap.fill(caption(analysis), 115) if title else "")
+
+
+def bound_of(summary: Mapping[str, Any]) -> float | None:
+    """Return the bound on the response time that a search or a sweep was given, seconds: the longest of several.
+
+    That of a sweep is in its ``--stop`` conditions.
+    """
+    facts = summary.get("slo")
+    given = facts.get("bounds", ()) if isinstance(facts, Mapping) else ()
+    limits = [each["limit"] for each in given if each["statistic"] != "errors"]
+    for text in summary["options"].get("stop", ()):
+        figure, _, limit = str(text).partition(">")
+        with suppress(ValueError):
+            limits += [seconds_of(limit.partition("/")[0])] if figure.strip() in ("p50", "p99") else []
+    return max(limits, default=None)
 
 
 def caption(analysis: Analysis) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from logreplay.analysis.format_time import show, show_rate, spoken
+from logreplay.analysis.format_time import show, show_rate, show_share, spoken
 from logreplay.analysis.summary import LADDER, in_step
 
 _HEADS: Final = ("trial", "why", "rate", "held", "requests", "verdict")
@@ -34,7 +34,8 @@ def _row(trial: Mapping[str, Any], bounds: Any, step: Mapping[str, Any] | None, 
     rate = f"{trial['rate']:g}" if users else f"{show_rate(trial['rate'])}/s"
     held = min(trial["judged_s"], trial["seconds"])
     cells = (str(trial["number"]), trial["phase"], rate, f"{held:.0f} s", f"{trial['requests']:,}")
-    row = dict(zip(_HEADS, (*cells, f"{verdict}: {why}" if why else verdict), strict=True))
+    word = "invalid" if verdict == "void" else verdict
+    row = dict(zip(_HEADS, (*cells, f"{word}: {why}" if why else word), strict=True))
     for bound in bounds:
         name, seen = bound["statistic"], trial["seen"].get(bound["statistic"])
         if name == "errors":
@@ -51,4 +52,4 @@ def _figure(step: Mapping[str, Any], name: str) -> str:
 
 
 def _share(share: float | None) -> str:
-    return "–" if share is None or not math.isfinite(share) else f"{100 * share:.2g} %"
+    return "–" if share is None or not math.isfinite(share) else show_share(share)

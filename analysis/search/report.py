@@ -1,10 +1,10 @@
 """Writes the answer of a search: its sentence, its weaknesses, the ``slo`` of summary.json."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from logreplay.analysis.format_time import show
+from logreplay.analysis.format_time import show, spoken
 from logreplay.analysis.search.bounds import BoundFinding
 from logreplay.analysis.search.pooled import hard
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
@@ -319,6 +319,24 @@ def _busy_machine(search: Search) -> str:
     )
 
 
+def headline(facts: Mapping[str, Any]) -> str:
+    """The answer in one line, from ``slo`` of summary.json: ``87/s per machine keeps p99 below 300 ms: 3 machines …``.
+
+    Empty if no rate holds.
+    """
+    bounds = [each for each in facts["bounds"] if each["statistic"] != "errors"]
+    if not facts["found"] or not bounds:
+        return ""
+    kept = " and ".join(f"{spoken(each['statistic'])} below {show(each['limit'])}" for each in bounds)
+    if facts["unit"] == "users":
+        return f"{number_of(round(facts['rate']), 'user')} {'keeps' if facts['rate'] == 1 else 'keep'} {kept}"
+    machines, demand = facts.get("machines"), facts.get("demand")
+    if not machines or not demand:
+        return f"{facts['rate']:g}/s keeps {kept}"
+    needed = f"{number_of(machines, 'machine')} for {demand:g}/s"
+    return f"{facts['rate']:g}/s per machine keeps {kept}: {needed}"
+
+
 def slo(search: Search, tps: float | None = None) -> dict[str, Any]:
     """Return ``slo`` of summary.json: the answer and every trial, plain values."""
     answer = answer_of(search)
@@ -338,6 +356,7 @@ def slo(search: Search, tps: float | None = None) -> dict[str, Any]:
         "margin": answer.capacity / answer.low - 1 if answer.holds and answer.capacity and answer.low else None,
         "unit": "users" if search.goal.users else "requests/s",
         "machines": _machines_needed(answer, search.goal, tps),
+        "demand": tps,
         "confirmations": answer.confirmations,
         "fails_anyway": search.judging.fails_anyway,
         "requests": answer.requests,

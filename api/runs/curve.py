@@ -112,7 +112,7 @@ def sweep_to(
         about = About(
             str(call.log or BUNDLED),
             url,
-            call.as_summary(),
+            {**call.as_summary(), **({"stop": [each.text for each in call.stop_at]} if call.stop_at else {})},
             [finding.as_dict() for finding in findings],
             {"left_out": dict(stream.left_out), **urls, **verdict, **_left_out_routes(call)},
             call.closed_loop,

@@ -164,12 +164,13 @@ def hockey_stick(
     top = _top(finite, bound, linear)
     wall = first_overloaded(steps)
     _dots(ax, offered, median, middle)
-    bounded = [np.where(np.isinf(times), top, times) for _, times, _ in percentiles]
-    for lower, upper, alpha in zip(bounded, bounded[1:], (0.22, 0.1), strict=False):
+    measured = [np.where(np.isinf(times), np.nan, times) for _, times, _ in percentiles]
+    for lower, upper, alpha in zip(measured, measured[1:], (0.22, 0.1), strict=False):
         for part in (slice(0, wall), slice(wall, None)):
             ax.fill_between(rate[part], lower[part], upper[part], color=BLUE, alpha=alpha, lw=0)
     for (name, times, known), style, marker in zip(percentiles, ("-", "--", ":"), "o^s", strict=False):
         _curve(ax, rate, times, known, wall, (name, style, marker))
+    _failed(ax, steps)
     _legend_of_marks(ax, wall < len(rate), not all(known.all() for _, _, known in percentiles))
     _marks(ax, saturation, onset, slo)
     _hatch_void(ax, limited)
@@ -178,12 +179,10 @@ def hockey_stick(
         ax.set_ylim(0, top)
     elif (finite > 0).any():
         ax.set_yscale("log")
-        low = finite[finite > 0].min() / 1.6
-        ax.set_ylim(
-            low, top if wall < len(rate) else top * (top / low) ** 0.4
-        )  # room for the legend above a flat curve
+        ax.set_ylim(finite[finite > 0].min() / 1.6, top)
     milliseconds(ax.yaxis)
     finish(ax, "offered rate, requests/s", "response time from the scheduled send time, ms", framealpha=0.9)
+    legend_below(ax)
     if verdict:
         ax.set_title(verdict[:1].upper() + verdict[1:], fontsize=10.5, loc="left", wrap=True, parse_math=False)
     if caption:
@@ -259,6 +258,32 @@ def _curve(ax: "Axes", rate: Floats, times: Floats, known: Bools, wall: int, loo
         ax.plot(rate[wall - 1 : wall + 1], measured[wall - 1 : wall + 1], color=GREY, ls=(0, (2, 3)), lw=0.9, zorder=3)
     if not known.all():
         ax.plot(rate[~known], measured[~known], color=BLUE, marker=marker, mfc="white", ms=5, lw=0, zorder=5)
+
+
+def rates_failed(steps: "Table", name: str) -> Floats:
+    """Return the rates at which a percentile falls on a failed request."""
+    rate, times = by_rate(steps, name)
+    return np.asarray(rate[np.isinf(times)])
+
+
+def _failed(ax: "Axes", steps: "Table") -> None:
+    """Mark at the top of the picture the rates at which a percentile falls on a failed request."""
+    for name, height, marker in (("p99", 0.955, "s"), ("p95", 0.925, "^")):
+        rates = rates_failed(steps, name)
+        if len(rates):
+            ax.scatter(rates, np.full(len(rates), height), s=26, marker=marker, facecolors="none", edgecolors=RED,
+                       lw=1.0, zorder=5, transform=ax.get_xaxis_transform(),
+                       label=f"{name} failed: it falls on a failed request")  # fmt: skip
+
+
+def legend_below(ax: "Axes") -> None:
+    """Move the legend below the axes, off the points, where a layout makes room for it; elsewhere it stays."""
+    legend, made = ax.get_legend(), ax.get_figure(root=True)
+    if legend is None or made is None or not made.get_layout_engine():
+        return
+    handles, labels = ax.get_legend_handles_labels()
+    legend.remove()
+    made.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=8, framealpha=0.0)
 
 
 def _legend_of_marks(ax: "Axes", wall: bool, hollow: bool) -> None:

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from matplotlib.ticker import MaxNLocator
 
-from logreplay.analysis.output.plots.hockey_stick import BLUE, GREEN, GREY, ORANGE, RED, finish
+from logreplay.analysis.output.plots.hockey_stick import BLUE, GREEN, GREY, ORANGE, RED, finish, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_WORDS: Final = {"void": "invalid"}
 _MARKS: Final = {"pass": ("o", GREEN), "fail": ("X", RED), "void": ("s", GREY)}
 
 
@@ -32,7 +33,7 @@ def trace(ax: "Axes", slo: Mapping[str, Any]) -> "Axes":
         if chosen:
             ax.scatter([trial["number"] for trial in chosen], [trial["rate"] for trial in chosen], marker=marker,
                        color=colour, s=[30 if trial["phase"] in ("calibrate", "ramp") else 70 for trial in chosen],
-                       zorder=3, label=verdict)  # fmt: skip
+                       zorder=3, label=_WORDS.get(verdict, verdict))  # fmt: skip
     if slo["low"]:
         ax.axhline(
             slo["low"], color=BLUE, lw=1.2, label=f"{'holds' if slo['found'] else 'passed'}: {slo['low']:g}{unit}"
@@ -45,5 +46,6 @@ def trace(ax: "Axes", slo: Mapping[str, Any]) -> "Axes":
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     vertical = "users" if unit == " users" else "offered rate, requests/s"
     finish(ax, "trial (small: short ones)", vertical, "lower right", framealpha=0.9)
+    legend_below(ax)
     ax.set_title(f"{slo['sentence']}\n{len(trials)} trials, {slo['seconds']:.0f} s", fontsize=9, loc="left", wrap=True)
     return ax

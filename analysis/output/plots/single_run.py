@@ -3,6 +3,7 @@
 As in `logreplay.analysis.output.plots.hockey_stick`: each takes an Axes and data, draws, and returns the Axes.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +30,9 @@ from logreplay.analysis.output.plots.hockey_stick import (
     plain_numbers,
     sent_in_time,
 )
-from logreplay.analysis.statistics.quantiles import FAILED, Micros, quantile, valid_rank
+from logreplay.analysis.statistics.quantiles import FAILED, Floats, Micros, quantile, valid_rank
+from logreplay.analysis.tables.group_times import GroupTimes
+from logreplay.core.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +44,15 @@ _HEAT: Final = ListedColormap(colormaps["viridis"](np.linspace(0.12, 0.93, 256))
 _HEAT_S: Final = 2
 _HEAT_ROWS: Final = 90
 _HEAT_RATES: Final = 150
+_NAMED: Final = 6
+"""Most frequent routes that a heat map names."""
+_TOGETHER: Final = 2
+"""Names that stand at one band."""
+_ROOM_FOR_LEGEND: Final = 1.5
+"""Height of a row of the timeline over that of its lines, so that the legend covers none."""
+_APART: Final = 0.035
+"""Share of the height of a heat map below which the medians of two routes are one band: two names would overlap."""
+_LONGEST_NAME: Final = 32
 TIMES_DRAWN: Final = ("p50", "p95")
 """Response times that a timeline shows: more requests than a second has are needed for p99."""
 _MOST_POINTS: Final = 1000
@@ -165,6 +177,7 @@ def heat_map(ax: "Axes", requests: RequestArrays) -> "Axes":
         counts[counts == 0] = np.nan
         drawn = ax.pcolormesh(times, rows, counts, norm=LogNorm(), cmap=_HEAT, rasterized=True)
         beside = 0.03 if ax.figure.get_layout_engine() else 0.11  # without one, room for the labels of the other scale
+        _name_bands(ax, requests, rows)
         bar = ax.figure.colorbar(drawn, ax=ax, pad=beside, label="requests in a cell")
         plain_numbers(bar.ax.yaxis)
     ax.set_yscale("log")
@@ -184,11 +197,37 @@ def heat_map(ax: "Axes", requests: RequestArrays) -> "Axes":
     return ax
 
 
-def timeline(ax: "Axes", seconds: "Table") -> "Axes":
+def _name_bands(ax: "Axes", requests: RequestArrays, rows: Floats) -> None:
+    """Name the most frequent routes at the left, each at its median, where these make more than one band."""
+    counts = np.bincount(requests.route, minlength=len(requests.routes))
+    took = GroupTimes.by(requests, "route", len(requests.routes)).quantile(0.5)
+    often = [route for route in np.argsort(-counts)[:_NAMED] if counts[route] and 0 < took[route] < np.inf]
+    bands: list[tuple[float, list[str]]] = []
+    for route in sorted(often, key=lambda route: took[route]):
+        name = _short(requests.routes[route])
+        if bands and math.log(1000 * took[route] / bands[-1][0]) < _APART * math.log(rows[-1] / rows[0]):
+            bands[-1][1].append(name)
+        else:
+            bands.append((1000 * took[route], [name]))
+    for at, names in bands if len(bands) > 1 else ():
+        more = f" and {len(names) - _TOGETHER} more" if len(names) > _TOGETHER else ""
+        ax.text(0.01, at, f"{', '.join(names[:_TOGETHER])}{more}", transform=ax.get_yaxis_transform(), fontsize=7,
+                va="center", color="black", parse_math=False,
+                bbox={"facecolor": "white", "alpha": 0.8, "lw": 0, "pad": 1.5})  # fmt: skip
+
+
+def _short(route: str) -> str:
+    """A route that can be drawn, its secrets masked."""
+    drawn = terminal_safe(masked(route)) or "/"
+    return drawn if len(drawn) <= _LONGEST_NAME else f"{drawn[: _LONGEST_NAME - 1]}…"
+
+
+def timeline(ax: "Axes", seconds: "Table", title: str = "") -> "Axes":
     """Draw over time: rates, response times, requests in flight, errors, generator lag, and each external metric.
 
     Args:
         ax: its place is taken by a row for each; the last of them is returned.
+        title: above the first row.
         seconds: per-second table; its columns ``watch_NAME`` are drawn unchanged. Of more than 1,000 seconds several
             make a point: the mean of the rates, the highest value of all others.
     """
@@ -200,6 +239,7 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
     rows = ax.get_subplotspec().subgridspec(number, 1, hspace=0.08)  # type: ignore[union-attr]
     made = ax.figure
     axes = [made.add_subplot(rows[0])]
+    axes[0].set_title(title, fontsize=9, loc="left", parse_math=False)
     axes += [made.add_subplot(rows[index], sharex=axes[0]) for index in range(1, number)]
     edge = seconds.tail(1).with_columns(pl.col("second") + width)  # a step is drawn up to the next point
     seconds = pl.concat([seconds, edge])
@@ -230,7 +270,11 @@ def timeline(ax: "Axes", seconds: "Table") -> "Axes":
         row.set_ylabel(label)
         row.grid(alpha=0.25, lw=0.5)
         row.set_ylim(bottom=0 if row not in axes[5:] else None)
+        if row.get_legend():
+            row.set_ylim(top=_ROOM_FOR_LEGEND * row.get_ylim()[1])
         row.tick_params(labelbottom=row is axes[-1])
+    if not column(seconds, "errors").any():
+        axes[3].set_ylim(0, 1)
     if np.nanmax(lag, initial=0.0) > 0:
         axes[4].set_ylim(auto=True)
         axes[4].set_yscale("log")

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.figure import Figure
 
 import simulate
@@ -15,6 +16,7 @@ from logreplay.analysis.format_time import show_range
 from logreplay.analysis.output import pictures
 from logreplay.analysis.output.plots import hockey_stick, single_run
 from simulate import SimulatedQueue
+from support.simulated_results import write_results
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,52 @@ def test_a_percentile_of_too_few_requests_is_hollow() -> None:
     few = short.steps.filter(pl.col("scheduled") < 368)
     assert [np.asarray(line.get_xdata()).tolist() for line in hollow] == [few["rate"].to_list()]
     assert np.asarray(hollow[0].get_ydata()).tolist() == pytest.approx((1000 * few["max"]).to_list())
+
+
+def test_where_percentiles_fall_on_failed_requests_marks_say_so_and_no_area_reaches_to_the_top(sweep: Analysis) -> None:
+    """The area between p50 and p95 was drawn up to the edge, as a wedge."""
+    failing = pl.col("rate") >= sweep.steps["rate"].to_list()[2]
+    steps = sweep.steps.with_columns(
+        pl.when(failing).then(float("inf")).otherwise(pl.col(name)).alias(name) for name in ("p95", "p99")
+    )
+    ax = hockey_stick.hockey_stick(axes(), sweep.seconds, steps)
+    marked = [each for each in ax.collections if "failed: it falls" in str(each.get_label())]
+    assert [len(np.asarray(each.get_offsets())) for each in marked] == [steps.filter(failing).height] * 2
+    areas = [each for each in ax.collections if isinstance(each, FillBetweenPolyCollection)]
+    highest = 1000 * steps.filter(~failing)["p99"].max()  # type: ignore[operator]
+    drawn = [path.vertices[:, 1].max() for area in areas for path in area.get_paths() if len(path.vertices)]
+    assert max(drawn) <= highest
+
+
+def test_the_legend_stands_below_the_axes_of_a_picture_and_covers_no_point(sweep: Analysis) -> None:
+    made = hockey_stick.figure(lambda ax: pictures.draw(ax, sweep, "hockeystick", title=True))
+    made.draw_without_rendering()
+    (legend,) = made.legends
+    (ax,) = made.axes
+    assert ax.get_legend() is None
+    assert legend.get_window_extent().y1 <= ax.get_window_extent().y0
+
+
+def test_a_sweep_that_was_given_a_bound_on_time_has_it_in_its_picture(sweep: Analysis) -> None:
+    given = replace(
+        sweep, summary=sweep.summary | {"options": {"stop": ["errors>5%/10s", "p99>2s/10s", "p50 > 300ms"]}}
+    )
+    ax = pictures.draw(axes(), given, "hockeystick")
+    assert "bound 2 s" in [str(line.get_label()) for line in ax.get_lines()]
+
+
+def test_a_heat_map_names_the_routes_whose_medians_differ(tmp_path: Path) -> None:
+    rows = pl.read_csv(write_results(tmp_path, [50], 8), infer_schema_length=None)
+    slow = pl.col("seq") % 5 == 0
+    rows = rows.with_columns(
+        url=pl.when(slow).then(pl.lit("/slow")).otherwise(pl.lit("/fast")),
+        latency=pl.when(slow).then(0.4).otherwise(0.02),
+    )
+    ax = pictures.draw(axes(), analyse(rows), "heatmap", title=True)
+    assert [text.get_text() for text in ax.texts] == ["/fast", "/slow"]
+    assert ax.get_title(loc="left").startswith("Response times over time")
+    same = pictures.draw(axes(), analyse(rows.with_columns(latency=pl.lit(0.02))), "heatmap")
+    assert not same.texts
 
 
 def test_the_caption_says_what_was_measured(sweep: Analysis) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from logreplay.analysis.analyze import analyse
-from logreplay.analysis.output import html
+from logreplay.analysis.output import html, pictures
 from logreplay.analysis.output.trial_table import trial_rows
 from logreplay.analysis.summary import About
 from support.simulated_results import write_results
@@ -45,7 +45,7 @@ def test_each_trial_has_its_rate_how_long_it_was_held_its_verdict_with_the_reaso
     assert first["over 300 ms"] == "0.62 %"
     assert first["p99"].endswith(" ms")
     assert first["failed"] == "0 %"
-    assert second["verdict"] == "void: the machine was busy"
+    assert second["verdict"] == "invalid: the machine was busy"
     assert (third["held"], third["verdict"]) == ("3 s", "fail: requests in flight grow")
     assert third["over 300 ms"] == "–"
 
@@ -54,8 +54,31 @@ def test_the_report_of_a_search_has_its_trials_after_its_answer_and_before_its_p
     page = html.html(analyse(write_results(tmp_path, (100, 200, 400), 4), About(more=searched())))
     places = [page.index(text) for text in ("<h1>", "<h2>Trials</h2>", '<section class="pictures">')]
     assert places == sorted(places)
-    assert '<span class="void">void</span>: the machine was busy</td>' in page
+    assert '<span class="invalid">invalid</span>: the machine was busy</td>' in page
     assert ">100/s, trial 1<" in page  # the steps have the same numbers
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (
+            {"machines": 2, "demand": 150.0},
+            "100/s per machine keeps p99 below 300 ms and mean below 100 ms: 2 machines for 150/s",
+        ),
+        ({"machines": None, "demand": None}, "100/s keeps p99 below 300 ms and mean below 100 ms"),
+        ({"unit": "users", "machines": None}, "100 users keep p99 below 300 ms and mean below 100 ms"),
+    ],
+)
+def test_the_report_of_a_search_begins_with_its_answer_in_one_line_and_draws_its_longest_bound(
+    tmp_path: Path, more: dict[str, Any], line: str
+) -> None:
+    answer = {"found": True, "rate": 100.0, "held_s": 4.0, "held_rate": 100, "capacity": 120.0, "range": [110.0, 130.0]}
+    found = analyse(write_results(tmp_path, (100, 200, 400), 4), About(more=searched(**answer, **more)))
+    page = html.html(found)
+    assert f"<h1>{line}</h1>" in page
+    assert found.summary["answer"][1:] in page
+    assert "bound 300 ms" in page
+    assert pictures.bound_of(found.summary) == 0.3
 
 
 def test_the_trials_of_a_search_for_users_have_numbers_of_users(tmp_path: Path) -> None:
