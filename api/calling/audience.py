@@ -1,6 +1,7 @@
 """Outputs of a run's progress: the listener of the call, the live page, Prometheus; and figures from elsewhere."""
 
 import asyncio
+import os
 import re
 import shlex
 import time
@@ -12,14 +13,17 @@ from socket import gethostname
 from typing import TYPE_CHECKING
 
 from logreplay.core.errors import UsageError
+from logreplay.core.masking import masked
+from logreplay.replay.monitor.push_counts import PushCounts
 from logreplay.replay.schedules.orders import WORDS
 
 if TYPE_CHECKING:
     from logreplay.calling.events import CallListener
     from logreplay.replay.monitor.access import Address
+    from logreplay.replay.monitor.otlp_settings import OtlpSettings
     from logreplay.replay.monitor.probe_log import ProbeLog
-    from logreplay.replay.monitor.probes import Probe, ProbeReading
-    from logreplay.replay.monitor.sidecar import Answer, OrderAsked, Sidecar, StopAsked
+    from logreplay.replay.monitor.probes import Probe
+    from logreplay.replay.monitor.sidecar import Answer, Heard, OrderAsked, Sidecar
     from logreplay.replay.monitor.snapshot import Snapshot, Stage
     from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
     from logreplay.replay.results.outcome import Outcome, Progress
@@ -39,6 +43,9 @@ class Audience:
         builder: makes the snapshots.
         listener: object that hears the progress of the call.
         readings: figures from elsewhere.
+
+    Attributes:
+        pushes: counts of the pushes of metrics.
     """
 
     def __init__(self, builder: "SnapshotBuilder", listener: "CallListener", readings: "ProbeLog") -> None:
@@ -46,6 +53,7 @@ class Audience:
         self._listeners: list[Callable[[Snapshot], object]] = []
         self._on_stop: Callable[[], object] | None = None
         self._asked = False
+        self.pushes = PushCounts()
         self._on_order: Callable[[OrderAsked, Answer], object] | None = None
 
     @property
@@ -141,6 +149,7 @@ class Telling:
     metrics: "Address | None" = None
     progress: str = "auto"
     watch: "tuple[Probe, ...]" = ()
+    otlp: str | None = None
     control: Path | None = None
 
     def __post_init__(self) -> None:
@@ -152,6 +161,16 @@ class Telling:
         names = [name for probe in self.watch for name in probe.names]
         for name in sorted({name for name in names if names.count(name) > 1}):
             raise UsageError(f"--watch: {name} is given twice; give each figure its own name")
+
+    def _otlp(self) -> "OtlpSettings | None":
+        if self.otlp is None:
+            return None
+        from logreplay.replay.monitor.otlp_settings import otlp_settings
+
+        try:
+            return otlp_settings(self.otlp, os.environ)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
 
     @contextmanager
     def audience(
@@ -178,22 +197,32 @@ class Telling:
             listener.opened()
             stack.callback(listener.closed)
             if sidecar := self._sidecar(audience, readings, listener):
+                stack.callback(self._tell_of_pushes, audience, listener)
                 stack.callback(sidecar.close)
                 audience.add(sidecar.show)
             stack.callback(audience.close)
             yield audience
 
+    def _tell_of_pushes(self, audience: Audience, listener: "CallListener") -> None:
+        """Say how many pushes failed, once the last one is over."""
+        if self.otlp is not None and (text := audience.pushes.sentence()):
+            listener.note(f"warning: {text}")
+
     def _sidecar(self, audience: Audience, readings: "ProbeLog", listener: "CallListener") -> "Sidecar | None":
         from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, StopAsked
 
-        config = SidecarConfig(self.live, self.metrics, self.watch, self.control and self.control.absolute())
+        config = SidecarConfig(
+            self.live, self.metrics, self.watch, self._otlp(), self.control and self.control.absolute()
+        )
         if not config:
             return None
 
-        def hear(message: "ProbeReading | StopAsked") -> None:
+        def hear(message: "Heard") -> None:
             if isinstance(message, StopAsked):
                 listener.note(f"stopped from the live page, by {message.who}", always=True)
                 audience.stop()
+            elif isinstance(message, PushCounts):
+                audience.pushes = message
             elif readings.hear(message):
                 listener.note(f"watch {message.name}: {message.problem}")
 
@@ -203,6 +232,8 @@ class Telling:
         if self.live:
             url = re.sub(r"//(0\.0\.0\.0|\[::\])(?=:)", f"//{gethostname()}", sidecar.opened.live)
             listener.note(f"live page: {url}/#{config.token}", always=True)
+        if config.otlp:
+            listener.note(f"otlp: {masked(config.otlp.url)}")
         if self.metrics:
             listener.note(f"metrics: {sidecar.opened.metrics}/metrics")
         return sidecar

@@ -173,7 +173,7 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     *(Clash(more, "quiet", "one prints more, the other less; choose one", "run", yields="both")
       for more in ("verbose", "debug", "classic")),
     *(Clash(measured, "dry_run", "nothing is sent or measured", "run")
-      for measured in ("junit", "history", "live", "metrics", "watch", "control")),
+      for measured in ("junit", "history", "live", "metrics", "otlp", "watch", "control")),
 )
 # fmt: on
 

@@ -275,6 +275,7 @@ EXTRACT: Final = Kind("str", "replay.sessions.extraction:Extraction.parse", (), 
 USE: Final = Kind("str", "replay.sessions.insertion:Insertion.parse", (), ("=",))
 STOP: Final = Kind("str | StopFunction", "replay.results.stop_rules:parse", marked="__call__")
 ADDRESS: Final = Kind("int | str", "replay.monitor.access:parse_address", (Integral,))
+OTLP: Final = Kind("bool | str", "replay.monitor.otlp_settings:otlp_url", convert=lambda wanted: "" if wanted else None)
 WATCH: Final = Kind("str", "replay.monitor.probes:parse_probe", (), ("=",))
 PLACE: Final = Kind("str", place)
 CLUSTER: Final = Kind("str | Client", marked="scheduler", convert=attrgetter("scheduler.address"))

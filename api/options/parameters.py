@@ -96,6 +96,7 @@ class ProgressOptions(TypedDict, total=False):
 
     live: int | str | None
     metrics: int | str | None
+    otlp: bool | str | None
     progress: bool | ProgressFunction | None
     watch: str | Mapping[str, str] | Sequence[str]
 

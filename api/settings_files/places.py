@@ -25,6 +25,7 @@ _FILES: Final = (
     "history",
     "rejects",
     "resume",
+    "control",
     "login",
     "cacert",
     "cert",

@@ -16,6 +16,7 @@ REFUSED: Final = {
     "hook": "it runs code",
     "cluster": "code is sent there",
     "force": "it overwrites results",
+    "otlp": "it sends the figures of a run elsewhere",
     "connect-to": "it sends elsewhere than the target says",
 }
 """Options that a file may not set, and why."""

@@ -1,7 +1,7 @@
 """Options of click from the table of options."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -11,6 +11,8 @@ from logreplay.options.kinds import Kind
 from logreplay.options.option import Option
 from logreplay.options.table import options_of
 
+ALONE: Final = {"live": "0", "otlp": ""}
+"""Options that may stand without a value, and what they then mean: a free port; what the variables say."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -36,8 +38,8 @@ def made(option: Option) -> Any:
     else:
         named |= {"type": _type(kind), "multiple": option.several, "required": option.required}
         named |= {"default": option.default, "show_default": True} if option.default else {}
-    if option.name == "live":  # alone it means a free port
-        named |= {"is_flag": False, "flag_value": "0"}
+    if option.name in ALONE:
+        named |= {"is_flag": False, "flag_value": ALONE[option.name]}
     cls = {"once": Once, "lines": LinesOfFiles}.get(option.repeated, click.Option)
     return click.option(*(option.flags or option.names[0]).split(), option.name, cls=cls, **named)
 

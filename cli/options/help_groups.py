@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import click
 
+from logreplay.cli.options.from_table import ALONE
 from logreplay.cli.options.other_tools import check_words
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.options.clashes import gives_way, needed
@@ -14,7 +15,8 @@ from logreplay.options.table import grouped, options_of
 Record = tuple[str, str]
 """The names of an option, and its help."""
 
-_ADDRESS: Final = re.compile(r"(\S+:)?\d+")
+_VALUES: Final = {"--live": re.compile(r"(\S+:)?\d+"), "--otlp": re.compile(r"https?://\S+")}
+"""Pattern of the value of an option that may stand alone; any other word after it is an argument."""
 _WIDEST: Final = 32
 """Columns of the names; a longer one has its text on the next line."""
 
@@ -22,7 +24,7 @@ _WIDEST: Final = 32
 class GroupedCommand(Configurable):
     """A command whose help lists its options in groups, and which knows those of other tools.
 
-    ``--live`` may stand before an argument: only an address is its value.
+    ``--live`` and ``--otlp`` may stand before an argument: only an address, or a URL, is their value.
     """
 
     def __init__(self, *args: Any, name: str, **named: Any) -> None:
@@ -35,8 +37,8 @@ class GroupedCommand(Configurable):
         for index, word in enumerate(args[:-1]):
             if word == "--":
                 break
-            if word == "--live" and not _ADDRESS.fullmatch(args[index + 1]):
-                args = [*args[:index], "--live=0", *args[index + 1 :]]
+            if word in _VALUES and not _VALUES[word].fullmatch(args[index + 1]):
+                args = [*args[:index], f"{word}={ALONE[word[2:]]}", *args[index + 1 :]]
         return super().parse_args(ctx, args)
 
     def _check_pairs(self, args: Sequence[str]) -> None:

@@ -11,10 +11,9 @@ from typing import Any, Final
 from prometheus_client import core, generate_latest
 from prometheus_client.registry import Collector
 
-from logreplay.replay.monitor.snapshot import BOUNDS, Snapshot
+from logreplay.replay.monitor.snapshot import BOUNDS, VERDICTS, Snapshot
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-_VERDICTS: Final = ("VALID", "GENERATOR_BOUND", "RATE_MISSED", "TARGET_FAILING")
 
 
 def exposition(snapshot: Snapshot) -> bytes:
@@ -46,11 +45,14 @@ class _Metrics(Collector):
         yield _counter("received_bytes", "Bytes of response bodies.", totals.bytes)
         counts = (*(totals.buckets or (0,) * len(BOUNDS)), sum(ended.values()))
         buckets = list(zip((*(f"{bound:g}" for bound in BOUNDS), "+Inf"), counts, strict=True))
-        text = "Response time from the scheduled send time."
-        yield core.HistogramMetricFamily("logreplay_response_seconds", text, buckets, totals.seconds)
+        for name, text in (
+            ("logreplay_response_duration_seconds", "Response time from the scheduled send time."),
+            ("logreplay_response_seconds", "The same, by its older name."),
+        ):
+            yield core.HistogramMetricFamily(name, text, buckets, totals.seconds)
         quantiles = {"0.5": lag.p50, "0.99": lag.p99, "1": lag.max}
         yield _gauge("lag_seconds", "Generator lag in the last second.", quantiles, "quantile")
-        verdicts = {verdict: verdict == now.verdict for verdict in _VERDICTS if now.verdict}
+        verdicts = {verdict: verdict == now.verdict for verdict in VERDICTS if now.verdict}
         yield _gauge("verdict", "1 for the verdict on the step or trial so far.", verdicts, "verdict")
         yield _gauge("watch", "Figures of the probes (--watch).", now.watch, "name")
 

@@ -22,7 +22,9 @@ from typing import Any, Final
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.child_process import start_child
 from logreplay.replay.monitor.access import Address
+from logreplay.replay.monitor.otlp_settings import OtlpSettings
 from logreplay.replay.monitor.probes import Probe, ProbeReading
+from logreplay.replay.monitor.push_counts import LAST_S, PushCounts
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.schedules.orders import Order
 
@@ -38,6 +40,7 @@ class SidecarConfig:
     Attributes:
         live, metrics: where to serve the page and the metrics; None: not at all.
         probes: sources to read once a second.
+        otlp: where to push metrics; None: nowhere.
         control: the folder of the socket for orders; None: the load is not changed.
         token: with it, the run may be stopped, and its load changed, from the page.
     """
@@ -45,11 +48,12 @@ class SidecarConfig:
     live: Address | None = None
     metrics: Address | None = None
     probes: tuple[Probe, ...] = ()
+    otlp: OtlpSettings | None = None
     control: Path | None = None
     token: str = field(default_factory=secrets.token_urlsafe)
 
     def __bool__(self) -> bool:
-        return bool(self.live or self.metrics or self.probes or self.control)
+        return bool(self.live or self.metrics or self.probes or self.otlp or self.control)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,7 @@ class OrderAnswered:
     text: str
 
 
+Heard = ProbeReading | StopAsked | PushCounts
 Answer = Callable[[bool, str], object]
 """Takes whether an order was carried out, and a sentence on it."""
 
@@ -98,7 +103,7 @@ class Sidecar:
 
     Args:
         config: addresses and sources of the sidecar.
-        hear: called with each `ProbeReading` and `StopAsked`, in a thread of its own.
+        hear: called with each `ProbeReading`, `StopAsked` and `PushCounts`, in a thread of its own.
         obey: called there with each `OrderAsked`, and what takes its answer.
 
     Raises:
@@ -108,10 +113,11 @@ class Sidecar:
     def __init__(
         self,
         config: SidecarConfig,
-        hear: Callable[[ProbeReading | StopAsked], object],
+        hear: Callable[[Heard], object],
         obey: Callable[[OrderAsked, Answer], object] = _unheard,
     ) -> None:
         self._hear, self._obey = hear, obey
+        self._last_s = LAST_S if config.otlp else 0.0
         self._down: queue.Queue[Snapshot | OrderAnswered | None] = queue.Queue(_BACKLOG)
         self._threads: list[threading.Thread] = []
         self._process, self._connection = start_child("logreplay.replay.monitor.sidecar_main")
@@ -143,7 +149,7 @@ class Sidecar:
             self._down.put(None, timeout=_END_S)
         self._threads[0].join(_END_S)
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_END_S)
+            self._process.wait(_END_S + self._last_s)
         self._kill()
 
     def _write(self) -> None:
@@ -153,7 +159,7 @@ class Sidecar:
             self._connection.send(None)
 
     def _listen(self) -> None:
-        while isinstance(message := take(self._connection), ProbeReading | StopAsked | OrderAsked):
+        while isinstance(message := take(self._connection), Heard | OrderAsked):
             if isinstance(message, OrderAsked):
                 self._obey(message, partial(self._answer, message.number))
             else:

@@ -16,6 +16,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.replay.child_process import connection_to_parent
 from logreplay.replay.monitor.control_socket import control_socket
 from logreplay.replay.monitor.live_page import PageState, metrics_app, page_app
+from logreplay.replay.monitor.otlp_push import keep_pushing
 from logreplay.replay.monitor.probes import keep_reading
 from logreplay.replay.monitor.sidecar import Opened, OrderAnswered, OrderAsked, SidecarConfig, StopAsked, take
 from logreplay.replay.monitor.snapshot import Snapshot
@@ -94,6 +95,8 @@ async def _serve(config: SidecarConfig, replay: "Connection[Any, Any]") -> None:
         tell(Opened(*urls))
         threading.Thread(target=show_snapshots, daemon=True).start()
         reading = asyncio.create_task(keep_reading(config.probes, tell))
+        if config.otlp:
+            await keep_pushing(config.otlp, lambda: state.now, over, tell)
         await over.wait()
         reading.cancel()
         with suppress(asyncio.CancelledError):

@@ -3,7 +3,7 @@
 Values only; `logreplay.replay.monitor.snapshot_builder` makes them. No heavy library: another process serves them.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from logreplay.replay.schedules.orders import Level
@@ -12,6 +12,9 @@ BOUNDS: Final = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 )  # fmt: skip
 """Upper bounds of the buckets in `Totals`, seconds."""
+
+
+VERDICTS: Final = ("VALID", "GENERATOR_BOUND", "RATE_MISSED", "TARGET_FAILING")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,27 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
+class DurationSeries:
+    """Service times of the requests of the whole run with one method and one outcome.
+
+    Attributes:
+        method: empty: those of all methods and outcomes that are not kept apart.
+        status: 0: none came.
+        error: its word; empty: none.
+        bounds: upper bounds of the buckets, seconds.
+        counts: requests in each bucket, and above.
+        seconds: the sum of the times.
+    """
+
+    method: str
+    status: int
+    error: str
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class TimePoint:
     """One stage on the curve.
 
@@ -114,6 +138,7 @@ class Snapshot:
         curve: the stages that ended, and the one that runs, in their order.
         notes: on stages that ended, the last ones.
         watch: figures of the probes, by name; None where the last reading failed.
+        durations: service times of the whole run; not in the JSON.
         load: the load that a person may change while it is sent; None: nobody may.
         over: the run has ended.
     """
@@ -135,9 +160,12 @@ class Snapshot:
     curve: tuple[TimePoint, ...] = ()
     notes: tuple[str, ...] = ()
     watch: dict[str, float | None] = field(default_factory=dict)
+    durations: tuple[DurationSeries, ...] = ()
     load: Level | None = None
     over: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return asdict(self)
+        value = asdict(replace(self, durations=()))
+        del value["durations"]
+        return value

@@ -3,8 +3,9 @@
 from dataclasses import replace
 from typing import Final
 
-from logreplay.replay.monitor.snapshot import BOUNDS, Rates, Snapshot, Stage, TimePoint, Times, Totals
+from logreplay.replay.monitor.snapshot import BOUNDS, DurationSeries, Rates, Snapshot, Stage, TimePoint, Times, Totals
 from logreplay.replay.results.counters import Counters
+from logreplay.replay.results.durations import DURATION_BOUNDS
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.self_monitor import ProcessLoad
@@ -72,6 +73,7 @@ class SnapshotBuilder:
             in_flight=now.in_flight,
             load=now.level,
             totals=self._totals(now.started),
+            durations=self._durations(now.started),
             verdict=verdict,
             findings=findings,
             curve=(*self._curve, *self._point(so_far, "runs")),
@@ -100,6 +102,7 @@ class SnapshotBuilder:
             so_far=so_far,
             in_flight=0,
             totals=self._totals(outcome.counters),
+            durations=self._durations(outcome.counters),
             verdict=str(outcome.health.verdict),
             findings=tuple(finding.text for finding in outcome.health.findings),
             curve=self._curve,
@@ -126,6 +129,13 @@ class SnapshotBuilder:
             status=dict(sorted(counted.status.items())),
             buckets=tuple(counted.response.up_to(BOUNDS)),
             seconds=round(counted.response.seconds, 3),
+        )
+
+    def _durations(self, counters: Counters) -> tuple[DurationSeries, ...]:
+        counted = self._past.durations + counters.durations
+        return tuple(
+            DurationSeries(*group, DURATION_BOUNDS, counts, round(counted.seconds[group], 6))
+            for group, counts in counted.counts.items()
         )
 
     def _point(self, so_far: Times, state: str) -> tuple[TimePoint, ...]:

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.core.record import ERRORS, failed
+from logreplay.replay.results.durations import Durations
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.replay.senders.expected_status import unexpected
@@ -40,6 +41,7 @@ class Counters:
         lag: generator lag of all requests, the dropped ones too, seconds.
         response: response times of those that were sent.
         without_lag: part of the response times that is not the generator lag.
+        durations: service times of those that were sent, by method and outcome.
         waiting: for how long requests in flight at the last look had been seen under way, without lag.
     """
 
@@ -57,6 +59,7 @@ class Counters:
     lag: Histogram = field(default_factory=Histogram)
     response: Histogram = field(default_factory=Histogram)
     without_lag: Histogram = field(default_factory=Histogram)
+    durations: Durations = field(default_factory=Durations)
     waiting: Histogram = field(default_factory=Histogram)
 
     def add(self, records: NDArray[np.void], due: NDArray[np.int64], expected_rc: NDArray[np.int64]) -> None:
@@ -138,18 +141,20 @@ class Counters:
             status=self.status.copy(),
             unexpected=self.unexpected.copy(),
             samples=self.samples.copy(),
+            durations=self.durations.copy(),
         )
         for name in _TIMES:
             setattr(whole, name, getattr(self, name) + Histogram())
         return whole
 
     def sample(self, records: NDArray[np.void], rows: pl.DataFrame) -> None:
-        """Remember the first request of each error, and of each status of 400 and above.
+        """Count the service times by method; remember the first request of each error, and of each status from 400 on.
 
         Args:
             records: as in `add`.
             rows: ``(n,)`` of the plan, with ``op`` and ``url``.
         """
+        self.durations.add(records, rows["op"])
         error, status = records["error"], records["status"]
         not_ok = ((error != 0) & (error != _DROPPED)) | ((error == 0) & (status >= 400))
         kinds = np.where(error != 0, error, status + len(_WORDS))

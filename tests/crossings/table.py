@@ -116,6 +116,7 @@ _TELLING: Final[Factors] = {
     "stop": _option("stop", never="'errors>99%/60s'", soon="'p99>1us/1s'"),
     "live": _option("live", any="0"),
     "metrics": _option("metrics", any="0"),
+    "otlp": _option("otlp", away="http://127.0.0.1:9"),
     "progress": _option("progress", auto="auto", json="json", none="none"),
     "watch": _option("watch", command="'one=!echo 1'", most="'one:2=!echo 1'", process="pid:1"),
 }

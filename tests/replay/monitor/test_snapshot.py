@@ -16,7 +16,7 @@ def test_a_snapshot_is_read_back_from_its_json() -> None:
         watch={"cpu": None},
     )
     read = json.loads(json.dumps(snapshot.as_dict()))
-    assert list(read) == [item.name for item in fields(Snapshot)]
+    assert list(read) == [item.name for item in fields(Snapshot) if item.name != "durations"]
     assert (read["target"], read["stage"]["rate"], read["watch"]) == (snapshot.target, 10.0, {"cpu": None})
     assert (read["response"]["p50"], read["response"]["p99"]) == (0.5, None)
     assert read["totals"]["status"] == {"200": 4}

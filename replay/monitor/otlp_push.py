@@ -1,0 +1,104 @@
+"""Pushes metrics to a collector every few seconds, and once more at the end. Runs beside the process that sends.
+
+A collector that is away costs the run nothing: one push is under way at a time, each has a limit of time, and since
+figures are of the whole run, the next push makes up for one that failed. Only 429 and 503 are tried again at once, as
+https://opentelemetry.io/docs/specs/otlp/#failures-1 allows.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from logreplay.core.masking import masked
+from logreplay.replay.monitor.otlp_metrics import payload
+from logreplay.replay.monitor.otlp_settings import OtlpSettings
+from logreplay.replay.monitor.push_counts import LAST_S, PushCounts
+from logreplay.replay.monitor.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+_TIMEOUT_S: Final = 8.0
+_AGAIN: Final = (429, 503)
+_TRIES: Final = 3
+_PAUSE_S: Final = 1.0
+_LONGEST_PAUSE_S: Final = 5.0
+_READ: Final = 4096
+"""Bytes of an answer that are read."""
+
+
+async def keep_pushing(
+    settings: OtlpSettings, newest: Callable[[], Snapshot], over: asyncio.Event, tell: Callable[[PushCounts], object]
+) -> None:
+    """Push until the run is over, and then the last state.
+
+    Args:
+        settings: where to, and how often.
+        newest: returns the state of the run.
+        over: the run is over.
+        tell: called after each push.
+    """
+    from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
+
+    began_ns, counts = time.time_ns(), PushCounts(settings.url)
+    headers = {**settings.headers, "Content-Type": "application/json", "User-Agent": "logreplay"}
+    timeout = ClientTimeout(total=_TIMEOUT_S)
+    async with ClientSession(headers=headers, timeout=timeout, cookie_jar=DummyCookieJar()) as session:
+        ended = False
+        while not ended:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), settings.interval)
+            ended, now = over.is_set(), newest()
+            if now.at:
+                why = await _pushed(settings, session, now, began_ns, over)
+                counts = counts.and_one(why)
+                tell(counts)
+
+
+async def _pushed(
+    settings: OtlpSettings, session: "ClientSession", now: Snapshot, began_ns: int, over: asyncio.Event
+) -> str:
+    """Push one state; return why no collector accepted it, empty if one did."""
+    body = json.dumps(payload(now, began_ns, settings.resource), separators=(",", ":")).encode()
+    why = ""
+    try:
+        async with asyncio.timeout(LAST_S if over.is_set() else _TIMEOUT_S):
+            for attempt in range(_TRIES):
+                why, pause = await _posted(settings.url, session, body)
+                if pause is None or attempt + 1 == _TRIES:
+                    break
+                await asyncio.sleep(min(pause or _PAUSE_S * 2**attempt, _LONGEST_PAUSE_S))
+    except TimeoutError:
+        return why or "no answer in time"
+    return why
+
+
+async def _posted(url: str, session: "ClientSession", body: bytes) -> tuple[str, float | None]:
+    """POST once; return why it failed, empty if it did not, and the seconds until a second try: 0: any; None: never."""
+    from aiohttp import ClientError
+
+    try:
+        async with session.post(url, data=body, allow_redirects=False) as response:
+            said = (await response.content.read(_READ)).decode(errors="replace")
+            if response.status == 200:
+                return _rejected(said), None
+            text = f"status {response.status}"
+            if response.status not in _AGAIN:
+                return text, None
+            after = response.headers.get("Retry-After", "")
+            return text, float(after) if after.isascii() and after.isdigit() else 0.0
+    except (ClientError, OSError, ValueError) as error:
+        return masked(str(error) or type(error).__name__), None
+
+
+def _rejected(answer: str) -> str:
+    """Why a collector that answered 200 rejected some points; empty if it did not."""
+    try:
+        partial = json.loads(answer)["partialSuccess"]
+        count = int(partial.get("rejectedDataPoints", 0))
+        return f"{count} points rejected: {str(partial.get('errorMessage', ''))[:200]}" if count else ""
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return ""

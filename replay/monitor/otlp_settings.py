@@ -1,0 +1,96 @@
+"""Settings of a push of metrics: from ``--otlp`` and the variables of OpenTelemetry. Pure.
+
+Source: https://opentelemetry.io/docs/specs/otel/protocol/exporter/ (endpoints and headers),
+https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ (resource attributes).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from logreplay.core.masking import masked
+
+_PATH: Final = "/v1/metrics"
+_DEFAULT: Final = "http://localhost:4318"
+ENDPOINT: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+METRICS_ENDPOINT: Final = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
+HEADERS: Final = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS")
+RESOURCE: Final = "OTEL_RESOURCE_ATTRIBUTES"
+SERVICE: Final = "OTEL_SERVICE_NAME"
+
+
+@dataclass(frozen=True, slots=True)
+class OtlpSettings:
+    """Where metrics are pushed.
+
+    Attributes:
+        url: takes the metrics by POST.
+        headers: sent with them; they may hold secrets.
+        resource: attributes of what sends, by name.
+        interval: seconds between two pushes.
+    """
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    resource: Mapping[str, str] = field(default_factory=dict)
+    interval: float = 10.0
+
+
+def otlp_url(text: str) -> str:
+    """Check an endpoint; empty: that of the variables.
+
+    Raises:
+        ValueError: it is not a URL of HTTP.
+    """
+    if not text:
+        return text
+    try:
+        parts = urlsplit(text)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        whole = False
+    if not whole or not text.isascii() or any(letter <= " " for letter in text):
+        raise ValueError(f"{masked(text)!r}: expected the URL of a collector, such as {_DEFAULT}")
+    return text
+
+
+def otlp_settings(typed: str, environment: Mapping[str, str]) -> OtlpSettings:
+    """The settings of a push.
+
+    Args:
+        typed: the endpoint of ``--otlp``; empty: that of the variables, or port 4318 of this machine.
+        environment: the variables.
+
+    Raises:
+        ValueError: a variable cannot be read; names it.
+    """
+    given = {name: text.strip() for name, text in environment.items() if text.strip()}
+    if typed or METRICS_ENDPOINT not in given:
+        name, base = ("--otlp", typed) if typed else (ENDPOINT, given.get(ENDPOINT, _DEFAULT))
+        url = base if urlsplit(base).path.endswith(_PATH) else base.rstrip("/") + _PATH
+    else:
+        name, url = METRICS_ENDPOINT, given[METRICS_ENDPOINT]
+    try:
+        otlp_url(url)
+    except ValueError as error:
+        raise ValueError(f"{name}={error}") from None
+    headers: dict[str, str] = {}
+    for variable in HEADERS:
+        headers |= _pairs(variable, given.get(variable, ""))
+    for key, value in headers.items():
+        if not (key.isascii() and key.replace("-", "").replace("_", "").isalnum() and value.isprintable()):
+            raise ValueError(f"{' or '.join(HEADERS)}: {key!r} cannot be a header; write NAME=VALUE,NAME=VALUE")
+    resource = {"service.name": "logreplay", **_pairs(RESOURCE, given.get(RESOURCE, ""))}
+    return OtlpSettings(url, headers, resource | ({"service.name": given[SERVICE]} if SERVICE in given else {}))
+
+
+def _pairs(variable: str, text: str) -> dict[str, str]:
+    """Read ``k=v,k=v`` with percent-encoded values."""
+    pairs = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise ValueError(f"{variable}: expected NAME=VALUE,NAME=VALUE; a part of it has no '='")
+        pairs[unquote(key.strip())] = unquote(value.strip())
+    return pairs

@@ -1,0 +1,83 @@
+"""Service times by method and outcome, as the semantic conventions of OpenTelemetry group them.
+
+Source: https://opentelemetry.io/docs/specs/semconv/http/http-metrics/ (`http.client.request.duration`).
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from logreplay.replay.senders.contract import ERROR_CODES, WORDS
+
+DURATION_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
+"""Upper bounds of the buckets, seconds."""
+OTHER: Final = "_OTHER"
+"""Stands for any method that the conventions do not know."""
+_METHODS: Final = ("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE")
+_MOST: Final = 100
+"""Groups kept apart; the requests of further ones are counted together."""
+_DROPPED: Final = ERROR_CODES["dropped"]
+
+Group = tuple[str, int, str]
+"""Method, status (0: none came), error word (empty: none)."""
+OVERFLOW: Final[Group] = ("", 0, "")
+
+
+@dataclass(slots=True)
+class Durations:
+    """Counts of service times by bucket, for each group of requests.
+
+    Attributes:
+        counts: for each group the requests in each bucket, one more than there are bounds.
+        seconds: for each group the sum of the service times.
+    """
+
+    counts: dict[Group, tuple[int, ...]] = field(default_factory=dict)
+    seconds: dict[Group, float] = field(default_factory=dict)
+
+    def add(self, records: NDArray[np.void], methods: pl.Series) -> None:
+        """Count the requests among some records that were sent.
+
+        Args:
+            records: ``(n,)`` of `logreplay.replay.senders.contract.RECORD`.
+            methods: ``(n,)``.
+        """
+        service = (records["connect"] + records["latency"] + records["xfertime"]) / 1e9
+        frame = pl.DataFrame(
+            {
+                "method": methods,
+                "status": np.ascontiguousarray(records["status"]),
+                "error": np.ascontiguousarray(records["error"]),
+                "bucket": np.searchsorted(DURATION_BOUNDS, service),
+                "seconds": service,
+            }
+        ).filter(pl.col("error") != _DROPPED)
+        counted = frame.group_by("method", "status", "error", "bucket").agg(pl.len(), pl.col("seconds").sum())
+        for method, status, error, bucket, count, seconds in counted.iter_rows():
+            group = self._group((method if method in _METHODS else OTHER, status, WORDS[error]))
+            buckets = [*self.counts.get(group, _NONE)]
+            buckets[bucket] += count
+            self.counts[group] = tuple(buckets)
+            self.seconds[group] = self.seconds.get(group, 0.0) + seconds
+
+    def copy(self) -> "Durations":
+        """A copy of the present state; another thread may be counting."""
+        return Durations(self.counts.copy(), self.seconds.copy())
+
+    def __add__(self, other: "Durations") -> "Durations":
+        """Both together."""
+        made = self.copy()
+        for each, buckets in other.counts.items():
+            group = made._group(each)
+            made.counts[group] = tuple(map(sum, zip(made.counts.get(group, _NONE), buckets, strict=True)))
+            made.seconds[group] = made.seconds.get(group, 0.0) + other.seconds[each]
+        return made
+
+    def _group(self, group: Group) -> Group:
+        return group if group in self.counts or len(self.counts) < _MOST else OVERFLOW
+
+
+_NONE: Final = (0,) * (len(DURATION_BOUNDS) + 1)

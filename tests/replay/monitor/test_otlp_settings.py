@@ -1,0 +1,64 @@
+import pytest
+
+from logreplay.replay.monitor.otlp_settings import otlp_settings, otlp_url
+
+
+@pytest.mark.parametrize(
+    ("typed", "variables", "url"),
+    [
+        ("", {}, "http://localhost:4318/v1/metrics"),
+        ("http://c:4318", {}, "http://c:4318/v1/metrics"),
+        ("http://c:9090/api/v1/otlp/", {}, "http://c:9090/api/v1/otlp/v1/metrics"),
+        ("https://c/v1/metrics", {}, "https://c/v1/metrics"),
+        ("", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://e:1/x"}, "http://e:1/x/v1/metrics"),
+        (
+            "",
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://e:1", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://m:2/as/is"},
+            "http://m:2/as/is",
+        ),
+        ("http://t:3", {"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://m:2"}, "http://t:3/v1/metrics"),
+    ],
+)
+def test_the_endpoint_is_the_typed_one_or_that_of_the_variables(
+    typed: str, variables: dict[str, str], url: str
+) -> None:
+    assert otlp_settings(typed, variables).url == url
+
+
+def test_headers_and_attributes_come_from_the_variables() -> None:
+    settings = otlp_settings(
+        "",
+        {
+            "OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b, X-Scope=1",
+            "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "X-Scope=2",
+            "OTEL_RESOURCE_ATTRIBUTES": "service.name=no,deployment.environment=load%2Ctest",
+            "OTEL_SERVICE_NAME": "shop-replay",
+        },
+    )
+    assert settings.headers == {"api-key": "a b", "X-Scope": "2"}
+    assert settings.resource == {"service.name": "shop-replay", "deployment.environment": "load,test"}
+    assert "a b" not in repr(settings)
+    assert otlp_settings("", {}).resource == {"service.name": "logreplay"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "variables", "why"),
+    [
+        ("", {"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"}, "OTEL_EXPORTER_OTLP_ENDPOINT="),
+        ("", {"OTEL_EXPORTER_OTLP_HEADERS": "secretvalue"}, "OTEL_EXPORTER_OTLP_HEADERS: expected NAME=VALUE"),
+        ("", {"OTEL_EXPORTER_OTLP_HEADERS": "a=b%0d%0aX:y"}, "cannot be a header"),
+        ("", {"OTEL_RESOURCE_ATTRIBUTES": "=x"}, "OTEL_RESOURCE_ATTRIBUTES: expected"),
+    ],
+)
+def test_a_variable_that_cannot_be_read_is_named_without_its_value(
+    typed: str, variables: dict[str, str], why: str
+) -> None:
+    with pytest.raises(ValueError, match=why) as refused:
+        otlp_settings(typed, variables)
+    assert "secretvalue" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["localhost:4318", "ftp://c", "http://", "http://c:99999", "http://c/ x", "http://é"])
+def test_what_is_no_url_of_a_collector_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected the URL of a collector"):
+        otlp_url(text)
