@@ -150,12 +150,12 @@ def lock_inside(rng: Random) -> Limited:
     """Many workers, and a part of each request that passes one at a time, or a few at a time."""
     inside, capacity, law = int(rng.choice([1, 1, 1, 2, 3])), _capacity(rng), _law(rng)
     outside = inside / capacity * float(rng.uniform(1.5, 8))
-    first = float(rng.uniform(0, 1))
+    first, spread = float(rng.uniform(0, 1)), float(rng.choice([0.05, 0.1, 0.3, 0.7]))
 
     def serve(arrived: Floats) -> Answered:
         held = _works(rng, len(arrived), inside / capacity, law)
-        before = _works(rng, len(arrived), outside * first + 1e-9, 0.1)
-        after = _works(rng, len(arrived), outside * (1 - first) + 1e-9, 0.1)
+        before = _works(rng, len(arrived), outside * first + 1e-9, spread)
+        after = _works(rng, len(arrived), outside * (1 - first) + 1e-9, spread)
         at = arrived + before
         order = np.argsort(at, kind="stable")
         waited = np.empty(len(at))
@@ -166,7 +166,7 @@ def lock_inside(rng: Random) -> Limited:
 
 
 def partly_pooled(rng: Random) -> Limited:
-    """Workers, of which 60 % of the requests need a connection of a smaller pool, too."""
+    """Workers, of which 60 % of the requests need a connection of a smaller pool, too; they wait for it on a worker."""
     pool = int(rng.choice([2, 3, 4]))
     places, capacity, law = 3 * pool, _capacity(rng), _law(rng)
     mean = 0.6 * capacity / pool
@@ -206,7 +206,7 @@ def partly_pooled(rng: Random) -> Limited:
                     break
         return Answered(ended - arrived + _overhead(rng, len(arrived)))
 
-    return Limited((), None, capacity, serve)
+    return Limited(("inner",), None, capacity, serve)
 
 
 def rate_limit(rng: Random) -> Limited:
@@ -301,10 +301,10 @@ def batch(rng: Random) -> Limited:
 def retrograde(rng: Random) -> Limited:
     """Workers that hinder each other: what is carried falls with the backlog."""
     number, capacity, law = int(rng.choice([2, 4, 8])), _capacity(rng), _law(rng)
-    half = float(rng.uniform(10, 30)) * number
+    half, left = float(rng.uniform(10, 30)) * number, float(rng.uniform(0.2, 0.6))
 
     def speed(n: int) -> float:
-        return min(1.0, number / n) / (1 + (n / half) ** 2)
+        return min(1.0, number / n) * (left + (1 - left) / (1 + (n / half) ** 2))
 
     def serve(arrived: Floats) -> Answered:
         work = _works(rng, len(arrived), number / capacity, law)

@@ -11,6 +11,7 @@ from logreplay.analysis.statistics.quantiles import Floats, Ints
 
 SAMPLE: Final = 400
 """Requests of a backlog whose place in the queue is looked at."""
+SAMPLED: Final = 1500
 FEWEST: Final = 200
 
 
@@ -55,6 +56,20 @@ def delayed_by_later(seen: Observations, steps: Ints, number: float, service_s: 
         return 0.0, 0.0
     together = float((slower * more).mean()) / spread
     return together, together * float(np.sqrt(len(chosen)))
+
+
+def overtaken(start: Floats, end: Floats, most: int) -> float:
+    """Return how many older requests are in flight, on average, when one leaves.
+
+    Args:
+        start: (n,) seconds, in order.
+        end: (n,) seconds.
+        most: the most requests in flight.
+    """
+    some = np.linspace(0, len(start) - 1, min(len(start), SAMPLED)).astype(np.int64)
+    before = some[:, None] - np.arange(1, most + 1)
+    older = (before >= 0) & (end[np.maximum(before, 0)] > end[some][:, None])
+    return float(older.sum(axis=1).mean()) if len(some) else 0.0
 
 
 def _without_mean(values: Floats, group: Ints) -> Floats:

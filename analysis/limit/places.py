@@ -46,12 +46,19 @@ class Arrivals:
     draws: Floats
 
     @classmethod
-    def of(cls, seen: Observations, steps: Iterable[int], alone: Floats) -> "Arrivals":
-        """Take the first requests of some steps, which the target was idle before."""
+    def of(cls, seen: Observations, steps: Iterable[int], alone: Floats, warm: float = 0.0) -> "Arrivals":
+        """Take the first requests of some steps, before which the target was idle.
+
+        Args:
+            seen: the sweep.
+            steps: indices of the steps.
+            alone: times of requests alone, seconds.
+            warm: from when on the target was warm, seconds; steps that began before count from then on.
+        """
         chosen = [np.flatnonzero(seen.step == step) for step in steps]
         each = max(min(REPLAYED, IN_ALL // max(len(chosen), 1)), 100)
         rows = np.concatenate([of_step[:each] for of_step in chosen])
-        rows = np.sort(rows[seen.good[rows] & (seen.took[rows] > 0)])
+        rows = np.sort(rows[seen.good[rows] & (seen.took[rows] > 0) & (seen.start[rows] >= warm)])
         rng = np.random.default_rng(len(rows))  # the same rows give the same answer
         return cls(seen.start[rows], seen.in_flight[rows], np.log(seen.took[rows]), rng.choice(alone, len(rows)))
 

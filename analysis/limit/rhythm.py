@@ -67,7 +67,7 @@ def dips(found: Sequence[Floats], most: int) -> int | None:
         found: gaps between completions.
         most: the largest number.
     """
-    ratios = np.array([1.0, *(_steadiness(found, count) for count in range(1, most + 2))])
+    ratios = np.array([1.0, *(steadiness(found, count) for count in range(1, most + 2))])
     for count in range(1, most + 1):
         before, here, after = ratios[count - 1 : count + 2]
         if count == 1:
@@ -78,8 +78,8 @@ def dips(found: Sequence[Floats], most: int) -> int | None:
     return None
 
 
-def _steadiness(found: Sequence[Floats], count: int) -> float:
-    """Variance of sums of so many gaps, over that of random ones; NaN where the gaps are too few."""
+def steadiness(found: Sequence[Floats], count: int) -> float:
+    """Return the variance of sums of so many gaps, over that of random ones; NaN where the gaps are too few."""
     sums = [np.convolve(each, np.ones(count), "valid") for each in found if len(each) >= count]
     every = np.sort(np.concatenate(sums)) if sums else np.zeros(0)
     cut = int(TRIMMED * len(every))

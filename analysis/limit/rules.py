@@ -8,6 +8,7 @@ import numpy as np
 
 from logreplay.analysis.limit import order, places, rhythm, sentences
 from logreplay.analysis.limit.carried import LoadFigures, carried, undisturbed
+from logreplay.analysis.limit.likeness import Likeness, likeness
 from logreplay.analysis.limit.observations import Observations
 from logreplay.analysis.limit.places import MOST_PLACES, Arrivals
 from logreplay.analysis.limit.routes import slow_routes
@@ -35,6 +36,8 @@ NEAR: Final = 0.85
 DELAYED: Final = 0.15
 """Correlation of a time with the number that come later: 0.28 to 0.67 where all share, else at most 0.08."""
 SURELY: Final = 6.0
+IN_STEP: Final = 0.08
+"""Evenness of as many completions as there are workers, below which these keep time in their number."""
 OLDEST_LAST: Final = 0.75
 WATCH: Final = ("the target's processors", "its pools")
 
@@ -119,11 +122,10 @@ def _of_rhythm(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLi
     return None
 
 
-def fits(seen: Observations, steps: Ints, found: LoadFigures) -> Fits:
+def fits(arrivals: Arrivals, found: LoadFigures) -> Fits:
     """Replay the arrivals through each number of places."""
     number = max(round(found.at_once), 1)
     most = int(2 * found.at_once) + 6
-    arrivals = Arrivals.of(seen, steps, found.alone)
     tried = {
         each: arrivals.misfit(places.in_order(each, min(each / found.at_once, 1.0)), most)
         for each in places.numbers(number)
@@ -138,23 +140,26 @@ def _of_places(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLi
     number, (low, high), service_s = found.at_once, found.interval, found.service_s
     if number > MOST_PLACES:
         return cannot_tell(f"{number:.0f} requests are in the target when it is just busy", *WATCH, service_s=service_s)
-    steps = np.concatenate([stable, [found.backlogs[0].step]])
-    fit, young = fits(seen, steps, found), order.rank(seen, found.backlogs)
+    steps, warm = [*stable.tolist(), *(each.step for each in found.backlogs)], float(seen.start[found.rows[0]])
+    arrivals = Arrivals.of(seen, steps, found.alone, warm)
+    fit, young = fits(arrivals, found), order.rank(seen, found.backlogs)
     beat = rhythm.dips(rhythm.gaps(found.backlogs), int(4 * high) + 2) if found.variation < EVEN else None
-    if _shares(seen, stable, found, fit, young):
+    whole = max(round(number), 1)
+    like = likeness(arrivals, found.backlogs[-1], whole, places.in_order(whole, 1.0))
+    if _shares(seen, stable, found, fit, young, like):
         return _of_sharing(seen, found, beat)
     if SPLIT_BETTER * fit.split < fit.best and OF_QUEUES[0] <= young <= OF_QUEUES[1]:
         return sentences.split(number, low, high, service_s)
-    if beat and NEAR * number <= beat <= SLOWER * high:
+    if beat and NEAR * number <= beat <= SLOWER * high and not like.overtaking:
         return sentences.workers(beat, min(low, beat), max(high, beat), service_s)
+    if beat and beat > SLOWER * high:
+        return sentences.slowed(beat, number, low, high, service_s)
     if beat and beat <= INNER * number and (beat in fit.accepted or fit.poor):
         return sentences.inner(beat, found.rate, number, service_s, exact=True)
-    if fit.poor:
-        return cannot_tell("response times fit no number of workers", *WATCH, service_s=service_s)
-    return _of_fit(fit, found)
+    return _of_fit(fit, found, like)
 
 
-def _shares(seen: Observations, stable: Ints, found: LoadFigures, fit: Fits, young: float) -> bool:
+def _shares(seen: Observations, stable: Ints, found: LoadFigures, fit: Fits, young: float, like: Likeness) -> bool:
     """Whether requests that come later slow those before them."""
     slowed, z = order.delayed_by_later(seen, stable, found.at_once, found.service_s)
     if slowed > DELAYED and z > SURELY:
@@ -162,7 +167,7 @@ def _shares(seen: Observations, stable: Ints, found: LoadFigures, fit: Fits, you
     better = fit.shared < min(fit.best, fit.split)
     if found.variation < EVEN or not better or young > OLDEST_LAST:  # where times are even, a delay would have shown
         return False
-    return young > YOUNG or SHARED_BETTER * fit.shared < fit.best
+    return young > YOUNG or (like.overtaking and SHARED_BETTER * fit.shared < fit.best)
 
 
 def _of_sharing(seen: Observations, found: LoadFigures, beat: int | None) -> TargetLimit:
@@ -175,20 +180,18 @@ def _of_sharing(seen: Observations, found: LoadFigures, beat: int | None) -> Tar
     return sentences.sharing(number, low, high, service_s)
 
 
-def _of_fit(fit: Fits, found: LoadFigures) -> TargetLimit:
+def _of_fit(fit: Fits, found: LoadFigures, like: Likeness) -> TargetLimit:
+    """Workers or a part inside, by how requests leave and by the numbers of places that fit."""
     number, (low, high), service_s = found.at_once, found.interval, found.service_s
     fewest, most = min(fit.accepted), max(fit.accepted)
     reaches = most >= low or most == max(fit.of)
-    if reaches and fewest <= INNER * number:
-        both = sentences.candidates(
-            [
-                f"{sentences.count(number)} workers of {number / found.rate:.3g} s",
-                f"a part inside that {fewest} at a time pass",
-            ]
-        )
-        return cannot_tell(both, *WATCH, service_s=service_s)
-    if reaches:
+    in_step = 2 * found.variation**2 * number < IN_STEP  # then workers would keep time, which was not seen
+    if like.alike and reaches and not in_step:
         return sentences.workers(number, low, high, service_s)
-    if most <= INNER * number:
+    if fit.poor:
+        return cannot_tell("response times fit no number of workers", *WATCH, service_s=service_s)
+    if not like.alike and not like.overtaking and most <= INNER * number and fit.shared > fit.best:
         return sentences.inner(most, found.rate, number, service_s, exact=False)
-    return cannot_tell("response times fit fewer workers than are busy", *WATCH, service_s=service_s)
+    named = [f"{sentences.count(number)} workers", f"a part inside that {fewest} at a time pass"]
+    both = sentences.candidates(named) if reaches and fewest < number else "requests leave unlike those of workers"
+    return cannot_tell(both, *WATCH, service_s=service_s)
