@@ -148,7 +148,7 @@ def _of_places(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLi
     like = likeness(arrivals, found.backlogs[-1], whole, places.in_order(whole, 1.0))
     if _shares(seen, stable, found, fit, young, like):
         return _of_sharing(seen, found, beat)
-    if SPLIT_BETTER * fit.split < fit.best and OF_QUEUES[0] <= young <= OF_QUEUES[1]:
+    if number > SEVERAL and SPLIT_BETTER * fit.split < fit.best and OF_QUEUES[0] <= young <= OF_QUEUES[1]:
         return sentences.split(number, low, high, service_s)
     if beat and NEAR * number <= beat <= SLOWER * high and not like.overtaking:
         return sentences.workers(beat, min(low, beat), max(high, beat), service_s)

@@ -32,9 +32,10 @@ def test_requests_leave_workers_as_the_model_says(seed: int) -> None:
 
 
 def test_requests_that_need_no_pool_overtake_those_that_do() -> None:
-    found = compared(FAMILIES["a pool for 60 % of the requests"](np.random.default_rng(5)), 7, 5)
-    assert found.overtaking
-    assert not found.alike
+    for seed in (4, 5, 6):
+        found = compared(FAMILIES["a pool for 60 % of the requests"](np.random.default_rng(seed)), 7, seed)
+        assert found.overtaken[0] > 1.1 * found.overtaken[1]
+        assert not found.alike
 
 
 def test_requests_leave_a_lock_as_evenly_as_it_is_held() -> None:

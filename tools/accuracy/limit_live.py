@@ -1,0 +1,67 @@
+"""The part ``limit_live`` of the page: the limit that a sweep names, of real servers whose limit is known.
+
+A server is a process of its own on the same machine. The sweeps are made one after the other through the library.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import logreplay
+from accuracy._tables import Table, totals
+from limit_servers import SERVERS, available, serving
+from logreplay.analysis.limit.sentences import TargetLimit
+
+RUNS: Final = 5
+_SECONDS: Final = 7
+_SHARES: Final = (0.25, 0.4, 0.55, 0.7, 0.85, 0.95, 1.1, 1.25)
+_HEADER: Final = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
+_URLS: Final = ("/db", "/", "/about", "/db", "/")
+
+
+def written(folder: Path) -> Path:
+    """A log of three routes."""
+    log = folder / "access.csv"
+    rows = (f"2026-01-01,00:00:{at:02},0,0,0,2,{_URLS[at * 7 % 5]},200,GET" for at in range(60))
+    log.write_text("\n".join([_HEADER, *rows]) + "\n")
+    return log
+
+
+def limit_of(kind: str, seed: int, seconds: float = _SECONDS) -> TargetLimit:
+    """Sweep a server of a kind, and return what its limit looks like."""
+    rates = [round(share * SERVERS[kind].capacity) for share in _SHARES]
+    with TemporaryDirectory() as folder, serving(kind) as url:
+        found = logreplay.sweep(written(Path(folder)), url, rates, duration=seconds, seed=seed).limit
+    assert found
+    return found
+
+
+def table(runs: int, seed: int) -> str:
+    """The table of kinds of server, in Markdown."""
+    lines = ["| server | right | cannot tell | wrong | one of the answers |", "|---|--:|--:|--:|---|"]
+    for kind in filter(available, SERVERS):
+        server = SERVERS[kind]
+        found = [limit_of(kind, seed + number) for number in range(runs)]
+        named = [each for each in found if each.kind is not None]
+        right = [each for each in named if is_right(kind, each)]
+        counts = f"{len(right)} of {runs} | {runs - len(named)} of {runs} | {len(named) - len(right)} of {runs}"
+        lines.append(f"| {server.name} | {counts} | {(named or found)[0].text} |")
+    return "\n".join(lines)
+
+
+def is_right(kind: str, found: TargetLimit) -> bool:
+    """Whether an answer is right: its kind, and its number within a tenth, and a half."""
+    server = SERVERS[kind]
+    if found.kind not in server.kinds:
+        return False
+    if server.at_once is None or found.at_once is None:
+        return True
+    return abs(found.at_once - server.at_once) <= 0.1 * server.at_once + 0.5
+
+
+def result(tables: Sequence[Table]) -> str:
+    """How many sweeps are right."""
+    right, runs = totals(tables[0], "right")
+    wrong, _ = totals(tables[0], "wrong")
+    return f"Of {runs} sweeps, {right} name the right limit, {wrong} a wrong one; the others say that they cannot tell"
