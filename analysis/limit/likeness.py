@@ -60,7 +60,7 @@ def likeness(arrivals: Arrivals, spell: Backlog, places: int, model: Model) -> L
     Args:
         arrivals: with those of the backlog.
         spell: the backlog in which the evenness is looked at.
-        places: of the model.
+        places: number of places of the model.
         model: gives the times of its requests.
     """
     start = arrivals.start
