@@ -18,6 +18,7 @@ from logreplay.inputs.logs import BUNDLED, replayable
 from logreplay.inputs.route_mixes import route_mixes
 from logreplay.inputs.streams import bind_target, left_out, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
+from logreplay.replay.results.outcome import addresses_of
 from logreplay.replay.results.verdict import RunVerdict, held_back_in_steps
 from logreplay.replay.sweeps.manifest import Manifest, fingerprint
 from logreplay.replay.sweeps.step_log import JUDGED
@@ -109,12 +110,13 @@ def sweep_to(
         place = folder.path if half else folder.keep()
         findings += [*repeated, *warnings_of_steps(manifest, outcomes), *rule.findings()]
         verdict = {"verdict": str(RunVerdict.GENERATOR_BOUND)} if lost else {}
+        spread = {"addresses": found} if (found := addresses_of(outcomes)) else {}
         about = About(
             str(call.log or BUNDLED),
             url,
             {**call.as_summary(), **({"stop": [each.text for each in call.stop_at]} if call.stop_at else {})},
             [finding.as_dict() for finding in findings],
-            {"left_out": dict(stream.left_out), **urls, **verdict, **_left_out_routes(call)},
+            {"left_out": dict(stream.left_out), **urls, **verdict, **spread, **_left_out_routes(call)},
             call.closed_loop,
             limited_steps(manifest, outcomes),
         )

@@ -112,7 +112,7 @@ async def replayer(
             closed=closed,
             by_client=sender_rules.by_client,
             connections=sender_rules.connections,
-            in_parts=sender_rules.login is not None,
+            in_parts=True,
             trace_ids=ids,
         ) as coordinator:
             if watch:

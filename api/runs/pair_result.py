@@ -21,6 +21,7 @@ from logreplay.options.load import log_report
 from logreplay.replay.requests.combine import ForTargets
 from logreplay.replay.requests.plan import Plan
 from logreplay.replay.results.by_target import CANDIDATES, DuetJudgement
+from logreplay.replay.results.outcome import addresses_of
 from logreplay.replay.results.verdict import Severity
 from logreplay.replay.schedules.rates import Together
 from logreplay.runs import pair_answers
@@ -126,6 +127,7 @@ class EndedDuet:
             "answers": pair_answers.as_dict(differences) if differences else None,
             "findings": [each.as_dict() for each in self._told],
             "left_out": outcome.left_out,
+            **({"addresses": spread} if (spread := addresses_of([outcome])) else {}),
             "stopped": outcome.stopped or None,
             "replay": log_report(self.stream.requests, self._of_one, outcome.scheduled // self.stream.together),
         }

@@ -31,6 +31,7 @@ from logreplay.replay.engine.engine import stopped_by
 from logreplay.replay.monitor.snapshot import Stage
 from logreplay.replay.results.live_samples import RecentRequests
 from logreplay.replay.results.login_log import LoginLog
+from logreplay.replay.results.outcome import addresses_of
 from logreplay.replay.results.result_log import ResultLog
 from logreplay.replay.results.verdict import held_back_in_steps
 from logreplay.replay.sweeps.step_log import JUDGED
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.stop_rules import StopRule
-    from logreplay.replay.results.verdict import Finding, Waits
+    from logreplay.replay.results.verdict import Finding
     from logreplay.replay.schedules.rates import Schedule
     from logreplay.replay.senders.contract import Sender
 
@@ -92,7 +93,7 @@ class _RateSearch:
 
     Attributes:
         answered: requests of its trials with a whole response.
-        waits: counts of delayed requests of its trials.
+        trials: outcomes of its trials.
         warned: that trials will be invalid.
     """
 
@@ -104,7 +105,7 @@ class _RateSearch:
     rule: "StopRule"
     mailbox: Mailbox
     answered: int = 0
-    waits: "list[Waits]" = field(default_factory=list)
+    trials: "list[Outcome]" = field(default_factory=list)
     warned: bool = False
 
     def result(self) -> FindResult:
@@ -128,6 +129,8 @@ class _RateSearch:
         text = report.sentence(self.search, call.tps)
         facts = report.slo(self.search, call.tps) | {"seed": call.request_rules.seed}
         more: dict[str, Any] = {"answer": text, "slo": facts, **urls}
+        if spread := addresses_of(self.trials):
+            more["addresses"] = spread
         if not self.search.measured or answer.why == "generator":
             more["verdict"] = "GENERATOR_BOUND"
         elif answer.holds:  # it rests on a valid trial, whatever others were
@@ -215,7 +218,7 @@ class _RateSearch:
         sessions = report_sessions(engine, answers=self.answered * rules.cookies)
         if not cut:
             remove_unfinished(path)
-        waits = held_back_in_steps(self.waits)
+        waits = held_back_in_steps([trial.evidence.waits for trial in self.trials])
         return cut, [*findings, *audience.findings, *waits, *self.rule.findings(), *sessions]
 
     @property
@@ -246,7 +249,7 @@ class _RateSearch:
 
     def _end(self, audience: Audience, judged: "Judged", ran: "Outcome") -> None:
         self.answered += ran.counters.completed
-        self.waits.append(ran.evidence.waits)
+        self.trials.append(ran)
         budget, verdict = self.search.goal.budget_s, judged.verdict
         left = f"  {max(round(budget - self.search.elapsed), 0)} s" if budget is not None else ""
         audience.end(ran, state=_STATES[verdict], note=report.trial_line(judged, self.search.goal), more=left)

@@ -29,7 +29,7 @@ from logreplay.replay.engine.engine import Engine, stopped_by
 from logreplay.replay.monitor.snapshot import Stage
 from logreplay.replay.requests.plan import Plan
 from logreplay.replay.results.login_log import LoginLog
-from logreplay.replay.results.outcome import describe_course
+from logreplay.replay.results.outcome import addresses_of, describe_course
 from logreplay.replay.results.result_log import InSteps, ResultLog, partial_path
 from logreplay.replay.results.verdict import SEE_FIRST, steered
 from logreplay.replay.schedules.users import Users
@@ -242,6 +242,7 @@ class _OneRun:
             "stopped": outcome.stopped or None,
             "received_bytes": outcome.received,
             "retried": outcome.evidence.retried,
+            **({"addresses": spread} if (spread := addresses_of([outcome])) else {}),
             **besides,
         }
         return write_beside(self.path, self._about([finding.as_dict() for finding in findings], more))

@@ -1,6 +1,7 @@
 """Shows one replay: its tables and findings, and the exchanges as they are made."""
 
 import json
+from collections.abc import Iterator
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,8 @@ from logreplay.runs.reports import remember
 if TYPE_CHECKING:
     from logreplay.results import RunResult
 
+_ADDRESSES: Final = 8
+"""Most addresses of the target that are printed."""
 _STATUSES: Final = 8
 """Most kinds of unexpected statuses that are printed."""
 
@@ -45,7 +48,7 @@ def show_run(
     for sentence in (log_sentence(summary["replay"]), _punctuality(summary)):
         if sentence:
             say(sentence, quiet=quiet)
-    for sentence in result.left_out:
+    for sentence in (*result.left_out, *_spread(summary)):
         say(sentence, quiet=quiet)
     for finding in result.findings:
         say_finding(finding.severity, finding.text, quiet=quiet)
@@ -84,6 +87,15 @@ def finish(exchanges: Outlet, path: Path) -> None:
             f"warning: {number_of(exchanges.left_out, 'exchange was', 'exchanges were')} not printed: the reader of "
             "standard output was too slow; write to a file, or lower the rate"
         )
+
+
+def _spread(summary: dict[str, Any]) -> Iterator[str]:
+    """How requests spread over the addresses of the target, where that was counted."""
+    loads = summary.get("addresses", {})
+    for address, load in [*loads.items()][:_ADDRESSES]:
+        yield f"{address}: {number_of(load['requests'], 'request')} on {number_of(load['connections'], 'connection')}"
+    if len(loads) > _ADDRESSES:
+        yield f"{len(loads) - _ADDRESSES} more addresses are in the summary, key addresses"
 
 
 def _punctuality(summary: dict[str, Any]) -> str:

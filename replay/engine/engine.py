@@ -492,6 +492,8 @@ class Engine:
             stopped=self._stopped,
             left_out=dict(plan.requests.left_out.most_common()),
             received=counts.received - before.received,
+            opened=counts.opened - before.opened,
+            carried=counts.carried - before.carried,
             used=hook.used(evidence.scheduled) if (hook := hooked(plan.requests)) else evidence.scheduled,
         )
 

@@ -1,5 +1,7 @@
 """The progress and the outcome of a run: the same values from one engine or from many workers."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -57,6 +59,7 @@ class Outcome:
         left_out: rows of the log that were not sent, by reason.
         lost: workers that were lost in it, by name.
         received: bytes of all responses, heads included; without those of lost workers.
+        opened, carried: connections to each address of the target, and requests on them; empty where not counted.
         used: requests of the stream that the plan used up, with those that a hook left out: the next plan reads on
             after them.
     """
@@ -76,6 +79,8 @@ class Outcome:
     lost: tuple[str, ...] = ()
     received: int = 0
     used: int = 0
+    opened: Counter[str] = field(default_factory=Counter)
+    carried: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         counters = self.counters
@@ -103,6 +108,20 @@ class Outcome:
     def why_nothing(self) -> str:
         """Why no request was sent, where none was."""
         return self.stopped or self.health.limit or "the schedule holds no request"
+
+
+def addresses_of(outcomes: Iterable[Outcome]) -> dict[str, dict[str, int]]:
+    """How requests spread over the addresses of the target: connections and requests of each; empty where not counted.
+
+    A request that was sent again counts twice.
+    """
+    opened, carried = Counter[str](), Counter[str]()
+    for outcome in outcomes:
+        opened, carried = opened + outcome.opened, carried + outcome.carried
+    return {
+        address: {"connections": opened[address], "requests": carried[address]}
+        for address in sorted({*opened, *carried})
+    }
 
 
 def describe_course(outcome: Outcome) -> str:

@@ -8,6 +8,7 @@ A sender turns planned requests into something it can send quickly (in a second 
 exchange when told, and reports its end exactly once. It never raises for any behaviour of a target.
 """
 
+from asyncio import BaseTransport
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -130,6 +131,10 @@ class SenderCounts:
     """Sign that the target does not speak the requested version of HTTP; empty: none."""
     local: Counter[str] = field(default_factory=Counter)
     """Connections that this machine could not open, by the name of its error (EMFILE, EADDRNOTAVAIL)."""
+    opened: Counter[str] = field(default_factory=Counter)
+    carried: Counter[str] = field(default_factory=Counter)
+    """Connections that were opened, and requests that were written on them, by address and port of the target; empty:
+    they are not counted."""
     details: dict[str, str] = field(default_factory=dict)
     """For each error word the first full text behind it."""
     sessions: SessionCounts | None = None
@@ -138,7 +143,16 @@ class SenderCounts:
     def copy(self) -> "SenderCounts":
         """A copy of the present state."""
         sessions = self.sessions and self.sessions.copy()
-        return replace(self, local=self.local.copy(), details=self.details.copy(), sessions=sessions)
+        named = {name: getattr(self, name).copy() for name in ("local", "opened", "carried", "details")}
+        return replace(self, sessions=sessions, **named)
+
+    def count_opened(self, transport: BaseTransport) -> str:
+        """Count a connection that was opened; return the address and port of its target."""
+        peer = transport.get_extra_info("peername")
+        host, port = peer[:2] if isinstance(peer, tuple) else ("unix socket", "")
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}".rstrip(":")
+        self.opened[address] += 1
+        return address
 
 
 class Sender(Protocol):

@@ -91,6 +91,8 @@ class SharedPlan:
             left_out=dict(self.plan.requests.left_out.most_common()),
             lost=tuple(lost.name for lost in self.lost),
             received=sum(outcome.received for outcome in outcomes),
+            opened=sum((outcome.opened for outcome in outcomes), Counter()),
+            carried=sum((outcome.carried for outcome in outcomes), Counter()),
             used=self.scheduled if self.by_client else next_ - first,
         )
 

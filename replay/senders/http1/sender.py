@@ -89,6 +89,7 @@ class WireSender:
         self.busy: dict[int, Connection] = {}
         self.heads: dict[bytes, tuple[int, int, int]] = {}
         self._dialer = Dialer(endpoint, tls)
+        self._spreads = budget is not None or len(endpoint.addresses) > 1
         self._opening: dict[Connection, asyncio.Task[None]] = {}
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[bytes]:
@@ -101,6 +102,8 @@ class WireSender:
         if self.digests:
             self.failed = self.digests.failures_to(done)
             self._connection = TracedDigestConnection if trace else DigestConnection
+        if self._spreads:
+            self._connection = type("SpreadConnection", (_Spread, self._connection), {})
         self._sweep_s = min(0.05, max(0.001, self.timeout_ns / 20e9))
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
 
@@ -592,6 +595,20 @@ class DigestConnection(Connection):
 
 class TracedDigestConnection(TracedConnection, DigestConnection):
     """A connection with both."""
+
+
+class _Spread(Connection):
+    """Counts what connections to each address of the target carry."""
+
+    _address = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._address = self._sender.counts.count_opened(transport)
+        super().connection_made(transport)
+
+    def begin(self, seq: int, request: bytes, start: int) -> None:
+        self._sender.counts.carried[self._address] += 1
+        super().begin(seq, request, start)
 
 
 def persists(version: str, options: bytes) -> bool:

@@ -179,3 +179,19 @@ class BudgetedConnection(Http2Connection):
 
     def room(self, most: float) -> float:
         return min(super().room(most), self.state.most - self.state.began - len(self.waiting))
+
+
+class SpreadConnection(BudgetedConnection):
+    """A connection that counts what those to each address of the target carry; with or without a limit."""
+
+    __slots__ = ("_address", "_carried")
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._address, self._carried = self._sender.counts.count_opened(transport), 0
+        super().connection_made(transport)
+
+    def flush(self) -> None:
+        super().flush()
+        if self._transport is not None and (more := self.state.began - self._carried):
+            self._carried += more
+            self._sender.counts.carried[self._address] += more

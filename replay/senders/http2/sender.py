@@ -26,7 +26,7 @@ from logreplay.replay.senders.endpoint import Dialer, Endpoint
 from logreplay.replay.senders.errors import connect_fault, local_fault
 from logreplay.replay.senders.http1.sender import IDEMPOTENT, UNNEEDED_NS
 from logreplay.replay.senders.http2.client_state import UNKNOWN_LIMIT, ClientState
-from logreplay.replay.senders.http2.connection import NOT_SPOKEN, BudgetedConnection, Http2Connection
+from logreplay.replay.senders.http2.connection import NOT_SPOKEN, Http2Connection, SpreadConnection
 from logreplay.replay.senders.http2.connection_state import ConnectionState
 from logreplay.replay.senders.http2.exchange_text import exchange_of
 from logreplay.replay.senders.http2.frames import HEADER_BYTES
@@ -168,9 +168,9 @@ class Http2Sender:
         """Open a connection."""
         state = self.new_state(max(self.kept_body, KEPT_BODY if self.trace else 0))
         state.limit = max(1, self._limit)
-        kind = Http2Connection
         if self._budget:
-            kind, state.most = BudgetedConnection, self._budget.draw()
+            state.most = self._budget.draw()
+        kind = SpreadConnection if self._budget or len(self.endpoint.addresses) > 1 else Http2Connection
         self.counts.connections += 1
         connection = kind(self, pool, state, now)
         self._connections.add(connection)
