@@ -154,7 +154,8 @@ class SenderRules:
             processes,
             streams,
             together,
-            len(self.local_address or [""]),
+            0 if endpoint.target.path else len(self.local_address or [""]),
+            self.sender != "aiohttp" and not self.cluster,
         )
         alone = processes == 1 and not self.cluster
         findings = preflight.machine(demand, output, remembered_ceiling() if alone else None)

@@ -57,7 +57,8 @@ class Demand:
         processes: that share in it on this machine; each has its own descriptors.
         streams: requests that a connection carries at once.
         together: targets that get each request; the user gave the rate of one of them.
-        sources: addresses of this machine from which connections are opened; each has all ports.
+        sources: addresses of this machine from which connections are opened; each has all ports. 0: a unix socket.
+        more_sources: True if there may be more of them.
     """
 
     rate: float
@@ -69,6 +70,7 @@ class Demand:
     streams: int = 1
     together: int = 1
     sources: int = 1
+    more_sources: bool = True
 
     @property
     def given(self) -> str:
@@ -128,7 +130,7 @@ def _descriptors(demand: Demand) -> Finding | None:
 
 
 def _ports(demand: Demand) -> Finding | None:
-    if demand.keep_alive:
+    if demand.keep_alive or not demand.sources:
         return None
     try:
         low, high = map(int, _PORTS.read_text().split())
@@ -144,7 +146,8 @@ def _ports(demand: Demand) -> Finding | None:
         Severity.WARNING,
         f"without keep-alive {demand.given} may use up the {ports} local ports{of_all} (EADDRNOTAVAIL), each of "
         f"which stays in TIME_WAIT for {_TIME_WAIT_S} s; widen the range with "
-        "sysctl net.ipv4.ip_local_port_range='1024 65535', send from more addresses with --local-address, or "
+        "sysctl net.ipv4.ip_local_port_range='1024 65535', "
+        f"{'send from more addresses with --local-address, ' * demand.more_sources}or "
         f"lower the rate below {ports / _TIME_WAIT_S / demand.together:.3g}/s",
     )
 
@@ -179,8 +182,13 @@ async def reachable(endpoint: Endpoint, timeout_s: float = _PROBE_S) -> tuple[En
     Raises:
         LogreplayError: none does.
     """
+    findings = []
+    if endpoint.unreached:
+        text = f"{endpoint.target.host} is also {', '.join(endpoint.unreached)}, of another version of IP than "
+        text += "--local-address; they are not used: name a local address of their version, too"
+        findings.append(Finding("addresses", Severity.INFO, text))
     if len(endpoint.addresses) < 2:
-        return endpoint, []
+        return endpoint, findings
 
     good = await _accepting(endpoint, timeout_s)
     if not good:
@@ -189,8 +197,10 @@ async def reachable(endpoint: Endpoint, timeout_s: float = _PROBE_S) -> tuple[En
             "is it running, is this its port, and is it reachable from here?"
         )
     silent = [address for address in endpoint.addresses if address not in good]
-    text = f"{endpoint.target.host} is also {', '.join(silent)}, which accepts no connection; only the others are used"
-    return replace(endpoint, addresses=good), [Finding("addresses", Severity.INFO, text)] if silent else []
+    if silent:
+        text = f"{endpoint.target.host} is also {', '.join(silent)}, which accepts no connection; "
+        findings.append(Finding("addresses", Severity.INFO, f"{text}only the others are used"))
+    return replace(endpoint, addresses=good), findings
 
 
 async def _accepting(endpoint: Endpoint, timeout_s: float) -> tuple[str, ...]:

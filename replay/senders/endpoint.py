@@ -57,6 +57,7 @@ class Endpoint:
         target: as the user named it.
         addresses: numeric, in the order of the resolver; used in turn. Empty for a unix socket.
         sources: numeric addresses of this machine from which connections are opened; empty: the system chooses.
+        unreached: addresses of the target that no source reaches, as they are of another version of IP.
         place: host and port to connect to, where they are not those of the target; the addresses are its own.
         tls_name: that the target's certificate must have, sent as SNI; empty: the host of the target.
     """
@@ -64,6 +65,7 @@ class Endpoint:
     target: Target
     addresses: tuple[str, ...]
     sources: tuple[str, ...] = ()
+    unreached: tuple[str, ...] = ()
     place: Target | None = None
     tls_name: str = ""
 
@@ -189,7 +191,8 @@ def with_sources(endpoint: Endpoint, sources: tuple[str, ...]) -> Endpoint:
             f"target {endpoint.target}: {', '.join(endpoint.addresses)} and --local-address {sources[0]} are of "
             "different versions of IP; name local addresses of the same version"
         )
-    return replace(endpoint, addresses=addresses, sources=sources)
+    unreached = tuple(address for address in endpoint.addresses if address not in addresses)
+    return replace(endpoint, addresses=addresses, sources=sources, unreached=unreached)
 
 
 def _unresolved(target: Target, error: Exception) -> TargetError:

@@ -99,7 +99,9 @@ class ClientCertificate:
             if asked and password is None:
                 remedy = "the key has a password; name it with --key-password file:FILE or env:NAME"
             elif asked:
-                remedy = f"the password of --key-password {self.password} does not open the key"
+                remedy = (
+                    f"the password of --key-password {self.password} does not open the key; a duet has one for both"
+                )
             elif "KEY_VALUES_MISMATCH" in str(error):
                 remedy = "the key does not belong to the certificate"
             else:

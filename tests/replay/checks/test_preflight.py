@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,9 @@ def test_without_keep_alive_the_local_ports_are_counted(tmp_path: Path, monkeypa
     monkeypatch.setattr(preflight, "_PORTS", tmp_path / "range")
     fresh = Demand(rate=100, duration=60, timeout=1, keep_alive=False)
     assert "the 1000 local ports (EADDRNOTAVAIL)" in findings(fresh, tmp_path)["ports"]
-    assert "below 16.7/s" in findings(fresh, tmp_path)["ports"]
+    assert "with --local-address, or lower the rate below 16.7/s" in findings(fresh, tmp_path)["ports"]
+    assert "--local-address" not in findings(replace(fresh, more_sources=False), tmp_path)["ports"]
+    assert findings(replace(fresh, sources=0), tmp_path) == {}
     assert findings(Demand(rate=100, duration=60, timeout=1), tmp_path) == {}
     assert findings(Demand(rate=100, duration=5, timeout=1, keep_alive=False), tmp_path) == {}
 

@@ -1,5 +1,6 @@
 """Connections are opened from the addresses that were named: in turn, or one for each client."""
 
+import asyncio
 import subprocess
 import sys
 from collections import Counter
@@ -11,6 +12,7 @@ import pytest
 from conftest import ServerFactory
 from logreplay.cli.main import run
 from logreplay.core.errors import TargetError, UsageError
+from logreplay.replay.checks.preflight import reachable
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, with_sources
 from logreplay.replay.senders.source_addresses import check_sources, parse_sources
 from support.logging_nginx import LoggingNginx
@@ -56,7 +58,12 @@ def test_an_address_that_this_machine_lacks_is_named() -> None:
 
 def test_only_addresses_of_the_same_version_are_used_and_a_target_needs_one() -> None:
     both = Endpoint(parse_target("http://localhost:80"), ("::1", "127.0.0.1"))
-    assert with_sources(both, ("127.0.0.2",)).addresses == ("127.0.0.1",)
+    made = with_sources(both, ("127.0.0.2",))
+    assert made.addresses == ("127.0.0.1",)
+    assert [finding.text for finding in asyncio.run(reachable(made))[1]] == [
+        f"{both.target.host} is also ::1, of another version of IP than --local-address; they are not used: name a "
+        "local address of their version, too"
+    ]
     with pytest.raises(TargetError, match="are of different versions of IP"):
         with_sources(Endpoint(parse_target("http://[::1]:80"), ("::1",)), ("127.0.0.2",))
     with pytest.raises(UsageError, match="a unix socket has no addresses"):
