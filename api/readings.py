@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from logreplay.analysis.input.sources import Source
+    from logreplay.analysis.scaling.scale_out import ScaleOut
     from logreplay.analysis.verdict.capacity import Capacity
     from logreplay.analysis.verdict.compare_log import Fidelity
     from logreplay.analysis.verdict.comparison import Comparison
@@ -103,7 +104,10 @@ def capacity(
     percentile: "Percentile" = "p90",
     headroom: float | str = 0.0,
     survive: int = 0,
-) -> "Capacity":
+    machines: str | Sequence[int] | None = None,
+    output: str | PathLike[str] | None = None,
+    force: bool = False,
+) -> "Capacity | ScaleOut":
     """Say how many machines carry a load within a bound, from a sweep of one of them.
 
     Args:
@@ -113,6 +117,9 @@ def capacity(
         percentile: which figure is bounded.
         headroom: share of each machine to keep free, such as ``"20%"``.
         survive: number of machines that may be lost.
+        machines: number of machines behind each result, such as ``"1,2,4"``: fits the universal scalability law.
+        output: PNG or SVG file into which the curve of ``machines`` is drawn.
+        force: replace an existing ``output``.
 
     Raises:
         UsageError: a value is wrong, or the runs are not of the same sweep.
@@ -120,14 +127,52 @@ def capacity(
     """
     runs: Sequence[Results] = results if isinstance(results, list | tuple) else [results]  # type: ignore[list-item]
     given = {"tps": tps, "within": within, "percentile": percentile, "headroom": headroom, "survive": survive}
-    return capacity_once(runs, given)
+    return capacity_once(runs, {**given, "machines": machines, "output": output, "force": force})
 
 
-def capacity_once(runs: "Sequence[Results]", given: dict[str, Any]) -> "Capacity":
+def capacity_once(runs: "Sequence[Results]", given: dict[str, Any]) -> "Capacity | ScaleOut":
     """`capacity` for callers whose errors name options."""
-    from logreplay.analysis.api import capacity as machines
+    from logreplay.analysis.api import capacity as of_one
 
-    return machines([_named(run) for run in runs], **read("capacity", given))
+    values = read("capacity", given)
+    numbers, output, force = (values.pop(name) for name in ("machines", "output", "force"))
+    if numbers is None:
+        return of_one([_named(run) for run in runs], **values)
+    return _scale_out(runs, numbers, output, force=force, **values)
+
+
+def _scale_out(
+    runs: "Sequence[Results]",
+    numbers: Sequence[int],
+    output: Path | None,
+    *,
+    force: bool,
+    tps: float,
+    within: float,
+    percentile: str,
+    headroom: float,
+    survive: int,
+) -> "ScaleOut":
+    """Whether more machines carry more, from a result of each number of them."""
+    from logreplay.analysis.planning.supply import scaling_points
+    from logreplay.analysis.scaling.scale_out import scale_out
+
+    if any(not isinstance(run, str | PathLike) for run in runs):
+        raise UsageError("--machines needs the folder or the result log of a search or a sweep, and not a table")
+    paths = [Path(run) for run in runs if isinstance(run, str | PathLike)]
+    points = scaling_points(paths, numbers, {percentile: within})
+    found = scale_out(points, tps=tps, headroom=headroom, survive=survive)
+    if output is not None:
+        _draw_scaling(found, output, force=force)
+    return found
+
+
+def _draw_scaling(found: "ScaleOut", output: Path, *, force: bool) -> None:
+    from logreplay.analysis.output.plots import hockey_stick, scaling
+    from logreplay.core.files import atomic_path
+
+    with atomic_path(output, force=force) as fresh:
+        hockey_stick.save(hockey_stick.figure(lambda ax: scaling.scaling(ax, found)), fresh)
 
 
 @respelled("analyze")

@@ -31,7 +31,7 @@ ORDER = {
     ),
     "analysis": (
         "format_time", "untested", "notebook_view", "statistics", "response_diff", "search", "input", "tables",
-        "demand", "costs", "verdict", "limit", "summary", "analyze", "pooled_sweeps", "planning",
+        "demand", "costs", "verdict", "limit", "scaling", "summary", "analyze", "pooled_sweeps", "planning",
         "output", "api", "__init__",
     ),
     "api": (
@@ -107,7 +107,7 @@ ACTING = {
     },
     "pictures: tested in tests/analysis/output/test_plots.py": {
         "analysis/output": {"pictures"},
-        "analysis/output/plots": {"hockey_stick", "overlay", "search", "single_run", "users"},
+        "analysis/output/plots": {"hockey_stick", "overlay", "scaling", "search", "single_run", "users"},
     },
     "whole analyses of files: tested by tests/analysis/test_api.py and by the commands": {
         "analysis": {"analyze", "summary"},

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from logreplay.analysis.costs.nonnegative import nonnegative
 from logreplay.analysis.costs.readings import StepReadings
+from logreplay.analysis.statistics.nonnegative import nonnegative
 from logreplay.analysis.statistics.quantiles import Floats
 
 BLOCK_S: Final = 2

@@ -11,8 +11,10 @@ from logreplay.analysis.format_time import show, show_range, show_rate, spoken
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.run_metadata import summary_of
 from logreplay.analysis.pooled_sweeps import capacity_of, lacking, pooled, steps_of
+from logreplay.analysis.scaling.scale_out import ScalingPoint
 from logreplay.analysis.verdict.capacity import FIGURES
 from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.core.plural import number_of
 
 _GET_HEAD: Final = ("GET", "HEAD")
 _CHANGES: Final = ("rewrite", "param", "inject", "hook")
@@ -91,6 +93,35 @@ def supply_of(results: Path, limits: Mapping[str, float]) -> Supply:
                 "search again"
             ) from None
     return _of_sweep(results, rows, summary, limits)
+
+
+def scaling_points(results: Sequence[Path], numbers: Sequence[int], limits: Mapping[str, float]) -> list[ScalingPoint]:
+    """Read what each number of machines carries, from searches or sweeps of them.
+
+    Args:
+        results: folder or result log of each.
+        numbers: number of machines behind each.
+        limits: as of `supply_of`.
+
+    Raises:
+        UsageError: there are not as many numbers as results.
+        LogreplayError: as `supply_of`.
+        NoAnswer: a result has no valid answer, or no rate that its machines do not carry.
+    """
+    if len(results) != len(numbers):
+        named = ",".join(map(str, numbers))
+        raise UsageError(
+            f"--machines {named}: {number_of(len(numbers), 'number')} for {number_of(len(results), 'result')}: give "
+            "the number of machines behind each result, in their order"
+        )
+    points = []
+    for path, number in zip(results, numbers, strict=True):
+        supply = supply_of(path, limits)
+        if supply.high is None:
+            raise NoAnswer(f"{path}: every rate was carried, so the most that {number} carry is unknown: sweep higher")
+        middle = (supply.low * supply.high) ** 0.5 if supply.source == "search" else supply.rate
+        points.append(ScalingPoint(number, middle, supply.low, supply.high))
+    return points
 
 
 def _of_search(results: Path, rows: Path, summary: Mapping[str, Any], limits: Mapping[str, float]) -> Supply:

@@ -123,6 +123,7 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Clash("routes", "inject", "injected requests cannot be left out; put them into LOG", "sweep"),
     Clash("routes", "hook", "a hook may change routes after one was left out", "sweep"),
     Needs("routes", ("watch",), "--watch pid:PID or cgroup:NAME: it compares requests with processor time", "sweep"),
+    Needs("output", ("machines",), "--machines: it draws throughput against machines", "capacity"),
     Clash("output", "resume", "a resumed sweep stays in its folder", "sweep"),
     Clash("growth", "forecast", "the forecast is the demand to come; leave out one of them", "plan"),
     Clash("per_machine_of", "forecast", "the forecast is the demand of all machines; leave out one of them", "plan"),

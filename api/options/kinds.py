@@ -244,6 +244,7 @@ RATES: Final = Kind("float | str | Sequence[float]", parse_rates, (Real,), (",",
 RAMP: Final = Kind("str | tuple[float, float]", load.ramp_of, (Real,), ("..",))
 STEPS: Final = Kind("str | Sequence[tuple[float, Seconds]]", load.steps_of, (Real, timedelta), (",", ":"))
 USERS: Final = Kind("int | str | Sequence[int]", load.users_of, (Integral,), (",",))
+MACHINES: Final = Kind("int | str | Sequence[int]", load.machines_of, (Integral,), (",",))
 THINK: Final = Kind("Seconds | tuple[Seconds, Seconds]", load.think_of, (Real, timedelta), ("..",))
 PAUSES: Final = Kind("Seconds | tuple[Seconds, Seconds]", parse_pauses, (Real, timedelta), ("..",))
 LATE: Final = Kind("str", sender_rules.late)

@@ -54,6 +54,18 @@ def speed_of(text: str) -> float:
     return speed
 
 
+def machines_of(text: str) -> Sequence[int]:
+    """Read ``1,2,4`` as numbers of machines.
+
+    Raises:
+        ValueError: not numbers, or one is not larger than the one before it.
+    """
+    try:
+        return users_of(text)
+    except ValueError:
+        raise ValueError(f"{text!r}: expected increasing numbers of machines such as 1,2,4") from None
+
+
 def users_of(text: str) -> Sequence[int]:
     """Read ``1,10,50`` or ``1..64`` (twice as many each time) as numbers of users.
 

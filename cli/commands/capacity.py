@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +26,9 @@ def capacity(
     percentile: "Percentile",
     headroom: float,
     survive: int,
+    machines: Sequence[int] | None,
+    output: Path | None,
+    force: bool,
     as_json: bool,
 ) -> int:
     """Compute how many machines carry a load within a bound, from a sweep of one of them.
@@ -35,6 +38,8 @@ def capacity(
     bracket. Steps in which the generator was the limit do not count. Both rates are at least 7.5 % below saturation:
     closer to it, machines would run full. The bound is on the requests answered as expected; a rate at which more
     requests fail than at the lowest rates does not keep it.
+    With --machines 1,2,4 RESULTS are searches or sweeps of so many machines: contention and coherency by the universal
+    scalability law, and the number of machines by it in place of n times one; no number unless the curve has bent.
     ~ marks rates read off steps under a minute. A sweep over users gives the least number of machines, by the
     throughput at which it levels off.
     Exit code 3: no step counts, the lower end is below all rates that count, or the throughput did not level off.
@@ -43,10 +48,18 @@ def capacity(
     \b
     Example: logreplay capacity sweep --tps 200 --within 300ms --headroom 20%
              logreplay capacity sweep-1 sweep-2 sweep-3 --tps 200 --within 300ms --survive 1
+             logreplay capacity one two four --machines 1,2,4 --tps 900 --within 300ms -o scaling.png
     """
     from logreplay.readings import capacity_once
 
-    given = {"tps": tps, "within": within, "percentile": percentile, "headroom": headroom, "survive": survive}
+    given: dict[str, Any] = {
+        "tps": tps,
+        "within": within,
+        "percentile": percentile,
+        "headroom": headroom,
+        "survive": survive,
+    }
+    given |= {"machines": machines, "output": output, "force": force}
     found = capacity_once(results, given)
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
     if found.not_covered:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from logreplay.analysis.costs.nonnegative import nonnegative
+from logreplay.analysis.statistics.nonnegative import nonnegative
 
 
 def test_a_fit_whose_coefficients_are_all_positive_is_the_free_fit() -> None:

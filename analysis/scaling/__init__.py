@@ -1,0 +1,1 @@
+"""The throughput of several machines, or of several users, by the universal scalability law."""

@@ -1,0 +1,126 @@
+"""The universal scalability law, X(N) = gN / (1 + a(N-1) + bN(N-1)), and what else a curve may be.
+
+Theory of operation. N/X is linear in N-1 and N(N-1), and none of the three coefficients is below 0, so the law is
+fitted by non-negative least squares, each point weighed by its relative error. The ranges come from points that are
+drawn again within their errors. A curve has bent if the efficiency of the largest number, X(N) / (N g), is below 1 in
+nearly all draws; the range of a or of b then excludes 0, or that of both together. A wall is straight up to a number,
+and level from there: the law does not describe it, and beyond the measured numbers the two differ most.
+
+Source: Gunther, Guerrilla Capacity Planning, 2007.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from logreplay.analysis.statistics.nonnegative import nonnegative
+from logreplay.analysis.statistics.quantiles import Floats
+
+Kind = Literal["bent", "straight", "wall", "unlike", "few"]
+DRAWS: Final = 2000
+FEWEST: Final = 3
+"""Different numbers that the three values of the law need."""
+_STRAIGHT: Final = 0.97
+"""An efficiency that may be as high as this is that of a straight line."""
+_MISFIT: Final = 9.0
+"""The squared misfit, in standard errors, from which on the law does not describe the points."""
+_WALL: Final = 4.0
+"""A wall whose squared misfit is no more than this above that of the law may be one."""
+_FLOOR: Final = 0.005
+"""Least relative error of a point: no two measurements agree better."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingLaw:
+    """The law fitted to points. Ranges are 95 % at least: those of the draws are a little too narrow at 0.
+
+    Attributes:
+        kind: ``bent``; ``straight``; ``wall``, if a wall fits as well; ``unlike``, if neither fits; ``few`` points.
+        values: the values g, a and b.
+        draws: (draws, 3) the same of points that were drawn again.
+        knee: of a wall: its number and rate; None: no wall.
+    """
+
+    kind: Kind
+    values: Floats
+    draws: Floats
+    knee: tuple[float, float] | None = None
+
+    def range(self, place: int) -> tuple[float, float]:
+        """The 95 % range of a value."""
+        low, high = np.percentile(self.draws[:, place], (1.5, 98.5))
+        return float(low), float(high)
+
+    def rates(self, numbers: Floats) -> Floats:
+        """(numbers,) throughput of the fit."""
+        return np.asarray(throughput(self.values[None], numbers)[0])
+
+    def drawn_rates(self, numbers: Floats) -> Floats:
+        """(draws, numbers) throughput of the draws."""
+        return throughput(self.draws, numbers)
+
+
+def throughput(values: Floats, numbers: Floats) -> Floats:
+    """(n, numbers) throughput by g, a and b in each of n rows."""
+    g, a, b = values[:, :1], values[:, 1:2], values[:, 2:]
+    return np.asarray(g * numbers / (1 + a * (numbers - 1) + b * numbers * (numbers - 1)))
+
+
+def fitted_law(numbers: Sequence[float], rates: Sequence[float], errors: Sequence[float], seed: int = 0) -> ScalingLaw:
+    """Fit the law, and say what the curve is.
+
+    Args:
+        numbers: machines or users, ascending.
+        rates: throughput of each, requests/s.
+        errors: relative standard error of each.
+        seed: seed of the draws.
+    """
+    count, rate = np.array(numbers, np.float64), np.array(rates, np.float64)
+    error = np.maximum(np.array(errors, np.float64), _FLOOR)
+    values, misfit = _fit(count, rate[None], error)
+    chance = np.random.default_rng(seed).standard_normal((DRAWS, len(count)))
+    draws, _ = _fit(count, rate * np.exp(error * chance), error)
+    wall, knee = _wall(count, rate, error)
+    return ScalingLaw(_kind(count, draws, float(misfit[0]), wall), values[0], draws, knee)
+
+
+def _kind(count: Floats, draws: Floats, misfit: float, wall: float) -> Kind:
+    if len(np.unique(count)) < FEWEST:
+        return "few"
+    last = count[-1:]
+    efficiency = throughput(draws, last)[:, 0] / (draws[:, 0] * last)
+    level = _MISFIT + 2 * max(len(count) - FEWEST, 0)
+    if np.percentile(efficiency, 97.5) > _STRAIGHT:
+        return "straight" if misfit < level else "unlike"
+    if wall <= misfit + _WALL and wall < level:
+        return "wall"
+    return "bent" if misfit < level else "unlike"
+
+
+def _fit(count: Floats, rates: Floats, error: Floats) -> tuple[Floats, Floats]:
+    """The values g, a and b of each row of rates, and its squared misfit."""
+    weight = rates / count / error
+    found = np.empty((len(rates), 3))
+    design = np.column_stack((np.ones(len(count)), count - 1, count * (count - 1)))
+    usual = np.median(weight, axis=0)  # the errors are shares, so the weights of all draws are nearly the same
+    coefficients = nonnegative(design * usual[:, None], count / rates * usual)
+    found[:, 0] = 1 / np.maximum(coefficients[:, 0], 1e-12)
+    found[:, 1:] = coefficients[:, 1:] * found[:, :1]
+    misfit = (((np.log(throughput(found, count)) - np.log(rates)) / error) ** 2).sum(1)
+    return found, misfit
+
+
+def _wall(count: Floats, rate: Floats, error: Floats) -> tuple[float, tuple[float, float] | None]:
+    """The squared misfit of the best wall, with its number and rate: straight up to a point, level from the next on."""
+    best: tuple[float, tuple[float, float] | None] = (np.inf, None)
+    for first in range(1, len(count)):
+        slope = float(np.exp(np.average(np.log(rate[:first] / count[:first]), weights=error[:first] ** -2.0)))
+        level = float(np.exp(np.average(np.log(rate[first:]), weights=error[first:] ** -2.0)))
+        if not count[first - 1] * (1 - _FLOOR) <= level / slope <= count[first] * (1 + _FLOOR):
+            continue
+        misfit = float((((np.log(np.minimum(slope * count, level)) - np.log(rate)) / error) ** 2).sum())
+        if misfit < best[0]:
+            best = misfit, (level / slope, level)
+    return best

@@ -1,0 +1,59 @@
+"""How many machines carry a load, in words and values."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from logreplay.analysis.scaling.law import throughput
+from logreplay.analysis.scaling.scale_out import ScaleOut, ScalingPoint, scale_out
+
+
+def answer(rates: Sequence[float], tps: float | None = None, *, survive: int = 0, headroom: float = 0.0) -> ScaleOut:
+    points = [ScalingPoint(2**place, rate, 0.98 * rate, 1.02 * rate) for place, rate in enumerate(rates)]
+    return scale_out(points, tps=tps, survive=survive, headroom=headroom)
+
+
+def bent(contention: float = 0.1, coherency: float = 0.0) -> list[float]:
+    return list(throughput(np.array([[100.0, contention, coherency]]), np.array([1.0, 2, 4]))[0])
+
+
+def test_the_number_of_machines_follows_the_law_and_not_n_times_one() -> None:
+    found = answer(bent(0.1, 0.001), 370)
+    assert found.machines == 6
+    assert found.machines_low is not None
+    assert found.machines_low <= 6
+    assert found.machines_high is None or found.machines_high >= 6
+    assert found.sentence.startswith(f"6 machines for 370/s ({found.machines_low}")
+    assert "; n times one would be 4); 4 machines carry" in found.sentence
+    assert "contention 10 % (" in found.sentence
+    assert found.passed
+    assert answer(bent(0.1, 0.001), 296, headroom=0.2, survive=1).machines == 7
+
+
+def test_a_load_that_no_number_carries_is_refused_with_the_most_and_its_number() -> None:
+    found = answer(bent(0.05, 0.05), 500)
+    assert (found.machines, found.peak) == (None, 4)
+    assert found.sentence.startswith("not known how many machines carry 500/s: no number of machines carries more than")
+    assert found.verdict == "NO_ANSWER"
+
+
+def test_a_number_far_beyond_those_measured_is_refused() -> None:
+    assert "more than 8 machines, 2 times the most measured, would be needed" in answer(bent(0.05), 650).sentence
+
+
+@pytest.mark.parametrize(
+    ("rates", "kind", "told"),
+    [
+        ([100, 200, 400], "straight", "4 machines carry 4 times (3.87–4.14) what 1 machine carries: straight up to 4"),
+        ([100, 200, 250], "wall", "a wall, straight up to about 2.5 machines and level at 250/s, fits as well"),
+        ([100, 160], "few", "n times one does not hold; a law needs 3 numbers of machines at least, such as 1,2,4,8"),
+        ([100, 199], "few", "n times one may hold"),
+        ([100, 400, 500], "unlike", "neither the universal scalability law nor a wall fits"),
+    ],
+)
+def test_a_curve_that_has_not_bent_gives_no_number(rates: list[float], kind: str, told: str) -> None:
+    found = answer(rates, 300)
+    assert (found.kind, found.machines) == (kind, None)
+    assert told in found.sentence
+    assert found.as_dict()["points"][0] == {"number": 1, "rate": 100, "low": 98, "high": 102, "level": 1.645}
