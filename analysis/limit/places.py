@@ -67,7 +67,10 @@ class Arrivals:
         took = model(self.start, self.draws)
         order = np.argsort(self.start + took, kind="stable")
         flying = counted(self.start, (self.start + took)[order])
-        observed, modelled = _moments(self.in_flight, self.log_took, most), _moments(flying, np.log(took), most)
+        observed, modelled = (
+            _moments(self.in_flight, self.log_took, most),
+            _moments(flying, np.log(np.maximum(took, 1e-6)), most),
+        )
         compared = (observed[0] >= LEAST) & (modelled[0] >= LEAST)
         error = observed[2] / np.maximum(observed[0], 1) + modelled[2] / np.maximum(modelled[0], 1) + TOLERANCE**2
         parts = ((observed[1] - modelled[1]) ** 2 / error)[compared]
