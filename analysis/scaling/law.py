@@ -40,7 +40,7 @@ class ScalingLaw:
         kind: ``bent``; ``straight``; ``wall``, if a wall fits as well; ``unlike``, if neither fits; ``few`` points.
         values: the values g, a and b.
         draws: (draws, 3) the same of points that were drawn again.
-        knee: of a wall: its number and rate; None: no wall.
+        knee: number and rate at which a wall begins; None: no wall.
     """
 
     kind: Kind

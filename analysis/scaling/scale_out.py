@@ -47,7 +47,7 @@ class ScaleOut(CheckedAnswer):
 
     Attributes:
         sentence: the answer in words.
-        points: what was measured, by number.
+        points: measured throughput, by number.
         kind: ``bent``: the universal scalability law holds; ``straight``, ``wall``, ``unlike`` or ``few``: no law.
         single: rate of one by the law, and ``single_low`` to ``single_high``; null without a law, as all that follow.
         contention: share of the work that waits for what all share, ``contention_low`` to ``contention_high``.

@@ -101,7 +101,7 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
         Option("capacity", "percentile", choice("mean", "p50", "p90", "p95", "p99", "p999"),
                "Percentile (or the mean) that is bounded.", default="p90"),
         Option("capacity", "machines", k.MACHINES,
-               "RESULTS are of N machines each, 1,2,4: does it scale out?  [default: all of one]", "N,N,…"),
+               "Number of machines behind each of RESULTS, such as 1,2,4.  [default: one]", "N,N,…"),
         Option("capacity", "headroom", percent(most=0.99), "Share of each machine to keep free: 20% or 0.2.", "P%",
                default="0%"),
         Option("capacity", "survive", whole(0), "Machines that may be lost while the others carry the load.", "N",

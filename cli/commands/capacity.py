@@ -38,7 +38,7 @@ def capacity(
     bracket. Steps in which the generator was the limit do not count. Both rates are at least 7.5 % below saturation:
     closer to it, machines would run full. The bound is on the requests answered as expected; a rate at which more
     requests fail than at the lowest rates does not keep it.
-    With --machines 1,2,4 RESULTS are searches or sweeps of so many machines: contention and coherency by the universal
+    With --machines 1,2,4 RESULTS are searches or sweeps of 1, 2 and 4 machines: contention and coherency by the universal
     scalability law, and the number of machines by it in place of n times one; no number unless the curve has bent.
     ~ marks rates read off steps under a minute. A sweep over users gives the least number of machines, by the
     throughput at which it levels off.
