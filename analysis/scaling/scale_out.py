@@ -1,4 +1,4 @@
-"""How many machines, or users, carry a load, from the throughput of several numbers of them; in words and values."""
+"""The number of machines for a load, from the throughput of several numbers of them; in words and values."""
 
 import math
 from collections.abc import Sequence

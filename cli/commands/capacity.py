@@ -38,8 +38,9 @@ def capacity(
     bracket. Steps in which the generator was the limit do not count. Both rates are at least 7.5 % below saturation:
     closer to it, machines would run full. The bound is on the requests answered as expected; a rate at which more
     requests fail than at the lowest rates does not keep it.
-    With --machines 1,2,4 RESULTS are searches or sweeps of 1, 2 and 4 machines: contention and coherency by the universal
-    scalability law, and the number of machines by it in place of n times one; no number unless the curve has bent.
+    With --machines 1,2,4 RESULTS are searches or sweeps of 1, 2 and 4 machines: contention and coherency by the
+    universal scalability law, and the number of machines by it in place of n times one; no number unless the curve has
+    bent.
     ~ marks rates read off steps under a minute. A sweep over users gives the least number of machines, by the
     throughput at which it levels off.
     Exit code 3: no step counts, the lower end is below all rates that count, or the throughput did not level off.
