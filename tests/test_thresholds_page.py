@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from logreplay.analysis.statistics import failures, trends
+from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE
 from logreplay.analysis.tables import slow_routes, warmup
 from logreplay.analysis.verdict import carried_rate, outages, saturation, stability
 from logreplay.core import validity
 from logreplay.replay.results import verdict
+from logreplay.replay.senders.digests import MOST_GROWTH, MOST_MEMBERS
+from logreplay.replay.sessions.extraction import MOST_BODY
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = " ".join((DOCS / "analysis.md").read_text(encoding="utf-8").split())
@@ -55,3 +58,24 @@ def test_another_page_links_to_the_thresholds(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     assert not re.search(r"lag p95 above|Mann-Kendall z|at least 7\.5 %", text)
     assert "analysis.md#" in text
+
+
+@pytest.mark.parametrize(
+    ("sentence", "value"),
+    [
+        (
+            r"p99(?: needs|_s` below) (\d+)|(\d+) requests are the fewest for such an interval",
+            SMALLEST_SAMPLE[0.99],
+        ),
+        (r"(\d[\d,]*) of p99\.9\b|\bp99\.9 needs (\d[\d,]*)", SMALLEST_SAMPLE[0.999]),
+        (r"(\d+) KiB(?: are read|, decompressed| of a decompressed)", MOST_BODY / 1024),
+        (r"(\d+) times the(?:ir)? bytes", MOST_GROWTH),
+        (r"(\d[\d,]*) (?:gzip )?members", MOST_MEMBERS),
+    ],
+)
+def test_a_figure_is_the_same_on_each_page_and_in_the_code(sentence: str, value: float) -> None:
+    pages = [DOCS.parent / "README.md", DOCS.parent / "SECURITY.md", *DOCS.rglob("*.md")]
+    text = " ".join(word for page in pages for word in page.read_text(encoding="utf-8").split())
+    found = [next(filter(None, each.groups())) for each in re.finditer(sentence, text)]
+    assert len(found) > 0
+    assert {float(each.replace(",", "")) for each in found} == {value}
