@@ -1,4 +1,4 @@
-"""Replays production access logs at rates you choose, and finds the rate at which a system saturates.
+"""Replays an access log, and finds the highest rate that a server sustains.
 
 Each name is imported when it is first used: `import logreplay` loads no other library.
 """

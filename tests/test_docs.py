@@ -323,3 +323,13 @@ def test_texts_quote_the_present_figures_of_the_page_beside_other_load_generator
     """`python -m benchmarks.peers` writes them into the page and into the other texts."""
     for path, text, present in quotes(ROOT):
         assert text == present, path
+
+
+def test_the_first_screen_quotes_the_promise_of_the_real_case() -> None:
+    case = (ROOT / "docs" / "real-case.md").read_text("utf-8")
+    promised, held = re.findall(r"\| (\d+)[\d.]*/s, the promise, first time \|.*\| (yes|no) \|", case)[0]
+    over = re.findall(r"10 % above the stated capacity \|.*\| (yes|no) \|", case)
+    assert (held, over) == ("yes", ["no"])
+    assert f"the promised {promised} requests/s held for ten minutes, three times" in (ROOT / "README.md").read_text(
+        "utf-8"
+    )
