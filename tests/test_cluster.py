@@ -467,7 +467,8 @@ def test_a_signal_while_a_local_cluster_starts_ends_a_conversion_in_good_order(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_cluster_that_is_ended_while_it_starts_leaves_no_temporary_file(tmp_path: Path) -> None:
+def test_a_cluster_that_is_ended_while_it_starts_leaves_no_process_and_no_temporary_file(tmp_path: Path) -> None:
+    psutil = pytest.importorskip("psutil")
     (scratch := tmp_path / "tmp").mkdir()
     command = [
         sys.executable,
@@ -482,7 +483,9 @@ def test_a_cluster_that_is_ended_while_it_starts_leaves_no_temporary_file(tmp_pa
     ]
     environment = {**os.environ, "TMPDIR": str(scratch)}
     process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
-    wait_until(lambda: any(scratch.rglob("worker-*")))
+    wait_until(lambda: len(psutil.Process(process.pid).children(recursive=True)) > 2)
+    family = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGTERM)
     process.wait(60)
-    wait_until(lambda: not any(scratch.iterdir()))  # workers that were killed end by themselves
+    assert not [each for each in family if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+    assert not any(scratch.iterdir())

@@ -9,6 +9,7 @@ does once (`logreplay.replay.workers.protocol.Welcome`).
 
 import asyncio
 import logging
+import signal
 import subprocess
 import threading
 import time
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 _CONNECT_S: Final = 10.0
 _CLOSING_S: Final = 30.0
 """Seconds that a cluster of this machine may take to end."""
+_DYING_S: Final = 5.0
+"""Seconds that killed workers may take to be gone."""
 _GONE: Final = (OSError, RuntimeError, ValueError, AttributeError, CancelledError, asyncio.CancelledError)
 """Errors that Dask raises if a client is closed, or has no scheduler."""
 _ANSWER_S: Final = 15.0
@@ -248,8 +251,25 @@ def _local_cluster(count: int) -> "Iterator[tuple[str, Security]]":
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(patience)
             finally:
-                process.kill()  # its workers notice and end
-                process.wait()
+                _kill_family(process)
+
+
+def _kill_family(process: "subprocess.Popen[bytes]") -> None:
+    """Kill the process of a cluster and those that it started: alive for a moment more, they would write files."""
+    import psutil
+
+    family: list[psutil.Process] = []
+    try:
+        process.send_signal(signal.SIGSTOP)  # it starts no others meanwhile
+        with suppress(psutil.NoSuchProcess):
+            family += psutil.Process(process.pid).children(recursive=True)
+        for each in family:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+    finally:
+        process.kill()
+        process.wait()
+    psutil.wait_procs(family, timeout=_DYING_S)
 
 
 def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:
