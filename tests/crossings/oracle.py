@@ -20,6 +20,7 @@ from crossings.running import Ran, other_targets
 from crossings.table import READING
 from crossings.target import Got
 from crossings.world import AGENTS, CLIENTS, FOLDERS, LINES, MADE, OLD, World, old_file, output_of, summary_of
+from logreplay.analysis.input.run_metadata import UNFINISHED
 from logreplay.analysis.output.history import ATTRIBUTES
 from logreplay.core.record import RESPONSE_PARTS
 from logreplay.core.rows import scan
@@ -441,7 +442,7 @@ def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame, name: st
     yield from _positions(case, rows)
     stem = result.name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[0]
     path = result / "summary.json" if result.is_dir() else result.with_name(f"{stem}.summary.json")
-    if not path.exists():
+    if not path.exists() or (path.read_bytes() != OLD and UNFINISHED in json.loads(path.read_text())):
         unfinished = case.command == "find" and (ran.code in (4, 130) or ran.lost)
         got_none = case.command == "duet" and not rows.height  # by chance, where both share few requests
         if ran.code in (0, 3, 4, 130) and not unfinished and not got_none and not _ended_hard(case, ran):
