@@ -109,7 +109,7 @@ def _of_errors(seen: Observations, steps: SortedSteps) -> TargetLimit:
     found = refusing(seen, steps.failing, service_s or 0.0)
     if found is None:
         return cannot_tell(
-            "requests fail, neither at once, nor as of a limit of the rate or of the number in flight",
+            "requests fail, and neither their rate nor the number in flight decides which do",
             "the target's pools and its error log",
             service_s=service_s,
         )

@@ -118,4 +118,6 @@ class Observations:
 
 def counted(start: Floats, end: Floats) -> Ints:
     """Return how many others are in flight as each starts: (n,) sorted by start."""
-    return np.asarray(np.arange(len(start)) - np.searchsorted(np.sort(end), start, "right"), dtype=np.int64)
+    before = np.searchsorted(np.sort(end), start, "right")
+    found: Ints = np.maximum(np.arange(len(start)) - before, 0)  # one that takes no time ends before itself
+    return found

@@ -72,6 +72,26 @@ def overtaken(start: Floats, end: Floats, most: int) -> float:
     return float(older.sum(axis=1).mean()) if len(some) else 0.0
 
 
+def passed(seen: Observations, steps: Ints, length_s: float) -> float:
+    """Return the share of slow requests that later ones pass: in a pause of the target none does.
+
+    Args:
+        seen: the sweep.
+        steps: indices of the stable steps.
+        length_s: length of a pause, seconds; a request is slow from half of it above the median on.
+    """
+    calm = np.isin(seen.step, steps)
+    limit = float(np.median(seen.took[calm])) + length_s / 2 if calm.any() else 0.0
+    slow = np.flatnonzero(calm & (seen.took > limit))[:SAMPLE]
+    last = np.searchsorted(seen.start, seen.end[slow] - length_s / 4)
+    overtaken_by = [
+        bool((seen.end[first + 1 : stop] < seen.end[first] - length_s / 4).any())
+        for first, stop in zip(slow, last, strict=True)
+        if stop > first + 1
+    ]
+    return float(np.mean(overtaken_by)) if overtaken_by else 0.0
+
+
 def _without_mean(values: Floats, group: Ints) -> Floats:
     """The values less the mean of their group."""
     mean = np.bincount(group, values) / np.maximum(np.bincount(group), 1)

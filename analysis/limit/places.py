@@ -19,6 +19,9 @@ TOLERANCE: Final = 0.025
 """Share by which a mean time may differ: no model is exact."""
 REPLAYED: Final = 6000
 """Requests of a step that are replayed, the first ones."""
+RANDOM: Final = 0.6
+"""Variation of the gaps of random arrivals is 1, also of several rates; of even ones of several rates up to 0.4."""
+SHORTEST_S: Final = 1e-6
 IN_ALL: Final = 40_000
 LEAST: Final = 12
 """Requests in a group that is compared."""
@@ -62,9 +65,16 @@ class Arrivals:
         rng = np.random.default_rng(len(rows))  # the same rows give the same answer
         return cls(seen.start[rows], seen.in_flight[rows], np.log(seen.took[rows]), rng.choice(alone, len(rows)))
 
+    @property
+    def random(self) -> bool:
+        """Whether requests came at random: their gaps, without those between steps, vary as those of a clock do not."""
+        gaps = np.sort(np.diff(self.start))
+        kept = gaps[: int(0.98 * len(gaps))]
+        return bool(len(kept)) and float(kept.std()) > RANDOM * float(kept.mean())
+
     def misfit(self, model: Model, most: int) -> tuple[float, int]:
         """Return chi-square of the mean log time by number in flight, up to ``most``, and the number of groups."""
-        took = model(self.start, self.draws)
+        took = np.maximum(model(self.start, self.draws), SHORTEST_S)
         order = np.argsort(self.start + took, kind="stable")
         flying = counted(self.start, (self.start + took)[order])
         observed, modelled = (

@@ -49,7 +49,8 @@ class Pauses:
 
 def pauses(found: Sequence[Floats], carried: LoadFigures) -> Pauses | None:
     """Return the pauses of a target; None where it has none."""
-    limit = max(4 * carried.service_s, 12 / carried.rate, PAUSE_S)
+    usual = float(np.quantile(carried.alone, 0.85))  # a few long requests may hold all workers for a while
+    limit = max(4 * carried.service_s, 2 * usual, 12 / carried.rate, PAUSE_S)
     every = np.concatenate(found)
     long = every[every > limit]
     whole = float(every.sum())
