@@ -141,6 +141,12 @@ def test_each_page_is_in_the_navigation_once() -> None:
     assert len(listed) == len(set(listed))
 
 
+def test_the_overview_links_each_page_that_helps_with_a_task() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("- How to:\n")[2].partition("- Explanation:")[0]
+    overview = (ROOT / "docs" / "index.md").read_text("utf-8")
+    assert [page for page in re.findall(r"(\S+\.md)$", navigation, re.M) if f"]({page})" not in overview] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_no_command_of_a_page_escapes_being_run(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
