@@ -13,6 +13,7 @@ import polars as pl
 from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.analysis.planning import proof as proving
 from logreplay.analysis.planning.autoscaling import pods_over
+from logreplay.analysis.planning.changed_mix import changed_mix
 from logreplay.analysis.planning.forecast import Forecast, read_forecast
 from logreplay.analysis.planning.plan import DemandGrowth, check_account, check_mix, check_timed
 from logreplay.analysis.planning.plan import plan as join
@@ -198,7 +199,9 @@ def _plan(
         supply = supply_of(search.files[0], limits)
     else:
         supply = supply_of(call.results, limits)
-    result.plan = join(profile, supply, growth, call.reserve, call.reaction)
+    place = call.costs or call.results
+    changed = changed_mix(call.mix, place, profile.peak_routes) if call.mix and place else None
+    result.plan = join(profile, supply, growth, call.reserve, call.reaction, changed)
     if call.prove:
         _prove(call, result, result.plan, folder, listener)
 

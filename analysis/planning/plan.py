@@ -11,6 +11,7 @@ from logreplay.analysis.demand.rates import HOUR
 from logreplay.analysis.demand.wording import span
 from logreplay.analysis.planning import demand_range
 from logreplay.analysis.planning.autoscaling import ScalingTarget, scaling_target, shortest
+from logreplay.analysis.planning.changed_mix import ChangedMix
 from logreplay.analysis.planning.demand_range import DemandRange
 from logreplay.analysis.planning.forecast import Forecast, minute_over
 from logreplay.analysis.planning.machines import Machines, Reserve, machines, of_week
@@ -56,6 +57,7 @@ class MachinePlan:
         no_week: why there is no plan by the hour; empty if there is one.
         mix: the difference between the peak's requests and those that were sent.
         scaling: the target of an autoscaler; None: not asked for, or see ``no_scaling``.
+        changed: change of the mix that demand and supply hold; None: the log's own mix.
         no_scaling: why there is no target; empty if there is one, or none was asked for.
     """
 
@@ -71,6 +73,7 @@ class MachinePlan:
     no_week: str = ""
     scaling: ScalingTarget | None = None
     no_scaling: str = ""
+    changed: ChangedMix | None = None
 
     @property
     def window(self) -> str:
@@ -84,7 +87,12 @@ class MachinePlan:
 
 
 def plan(
-    profile: LogProfile, supply: Supply, growth: DemandGrowth, reserve: Reserve, reaction: float | None = None
+    profile: LogProfile,
+    supply: Supply,
+    growth: DemandGrowth,
+    reserve: Reserve,
+    reaction: float | None = None,
+    changed: ChangedMix | None = None,
 ) -> MachinePlan:
     """Join demand and supply.
 
@@ -94,6 +102,7 @@ def plan(
         growth: growth of the demand.
         reserve: shares and numbers of machines to spare.
         reaction: seconds from a rise until new pods serve; None: no autoscaler.
+        changed: change of the mix; None: none.
 
     Raises:
         NoAnswer: the log has no times, or the requests that were sent are not those of its peak.
@@ -105,6 +114,8 @@ def plan(
         mix = replace(mix, share=0.0, routes="")
     check_mix(mix, f"the {supply.source}")
     factor = growth.factor(profile)
+    if changed:
+        factor, supply = factor * changed.requests, changed.supply(supply)
     wanted = demand_range.demand(profile, factor)
     found = {name: machines(each, supply, reserve) for name, each in wanted.items()}
     hours, why = _hours(profile, growth, factor)
@@ -126,7 +137,7 @@ def plan(
     return MachinePlan(
         profile=profile, growth=growth, factor=factor, demand=wanted, supply=supply, reserve=reserve, machines=found,
         week=of_week(hours, supply, reserve), no_week=why, mix=mix, scaling=target,
-        no_scaling=no_target,
+        no_scaling=no_target, changed=changed,
     )  # fmt: skip
 
 

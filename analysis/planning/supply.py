@@ -9,7 +9,7 @@ import polars as pl
 
 from logreplay.analysis.format_time import show, show_range, show_rate, spoken
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.run_metadata import summary_of
+from logreplay.analysis.input.run_metadata import left_out_routes, summary_of
 from logreplay.analysis.pooled_sweeps import capacity_of, lacking, pooled, steps_of
 from logreplay.analysis.scaling.scale_out import ScalingPoint
 from logreplay.analysis.verdict.capacity import FIGURES
@@ -153,7 +153,7 @@ def _of_search(results: Path, rows: Path, summary: Mapping[str, Any], limits: Ma
         held_s=slo["held_s"],
         mean=_mean_at(steps, rate),
         methods=_methods(summary),
-        sent=_sent(rows),
+        sent=_sent(rows, summary),
         changed=_changed(summary),
     )
 
@@ -182,7 +182,7 @@ def _of_sweep(results: Path, rows: Path, summary: Mapping[str, Any], limits: Map
         held_s=float(longest) if isinstance(longest, int | float) else None,
         mean=_mean_at(steps, answer.likely),
         methods=_methods(summary),
-        sent=_sent(rows),
+        sent=_sent(rows, summary),
         changed=_changed(summary),
         lacks=lacking(found),
     )
@@ -207,8 +207,12 @@ def _table(rows: Path, name: str) -> pl.DataFrame:
         ) from None
 
 
-def _sent(rows: Path) -> pl.DataFrame:
-    return _table(rows, "routes").group_by("route").agg(pl.col("requests").sum())
+def _sent(rows: Path, summary: Mapping[str, Any]) -> pl.DataFrame:
+    """The requests of each route, without the steps that leave out routes."""
+    table = _table(rows, "routes")
+    if without := left_out_routes(summary):
+        table = table.filter(~pl.col("step").is_in(list(without)))
+    return table.group_by("route").agg(pl.col("requests").sum())
 
 
 def _mean_at(steps: pl.DataFrame, rate: float) -> float | None:

@@ -35,6 +35,8 @@ def sentences(plan: MachinePlan) -> Iterator[tuple[str, str]]:
     yield "demand", f"{'; '.join(windows)}{_grown(plan)}"
     minute = plan.profile.peaks[plan.window]
     yield "at", f"busiest {plan.window} of the log: {rate(minute.rate)} at {when(minute.at, zone)} {zone}"
+    if plan.changed:
+        yield "mix", plan.changed.sentence
     yield "supply", plan.supply.sentence
     for name, found in plan.machines.items():
         lasting = plan.supply.held_s is not None and WINDOWS[name] < plan.supply.held_s
@@ -90,6 +92,10 @@ def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
             "range": [found.low, found.high],
             "ranges": {name: [each.low, each.high] for name, each in plan.machines.items()},
             "window": plan.window,
+        },
+        "mix": plan.changed and {
+            "changes": dict(plan.changed.changes), "requests": plan.changed.requests, "work": plan.changed.work,
+            "range": [plan.changed.low, plan.changed.high],
         },
         "reserve": {"headroom": plan.reserve.headroom, "survive": plan.reserve.survive},
         "week": plan.week.to_dicts(),
@@ -176,6 +182,8 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
     if supply.held_s:
         yield f"what a machine does after more than {supply.held_s:.0f} s at its rate"
     yield "anything that the machines share, such as a database: measure two machines once"
+    if plan.changed:
+        yield "whether the processor limits a machine: the costs of routes are those of the processor"
     if supply.lacks:
         yield f"the saturation of a machine: {supply.lacks}"
     if supply.high is None:

@@ -1,7 +1,7 @@
 """A plan as its caller asked for it: one frozen value."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
@@ -28,6 +28,8 @@ class PlanCall:
         reading: options for reading the logs and for selecting requests, as text, by option.
         find: the search, its target and its bounds; its ``log`` is made of ``logs``.
         results: a search or a sweep that was made before; None: search now.
+        mix: growth of single routes, by name or a part of it.
+        costs: a sweep that measured what a request of each route costs; None: ``results``.
         growth: share by which the demand grows.
         forecast: a CSV of the demand to come; None: ``growth``.
         per_machine_of: the log is that of one of so many front ends.
@@ -41,6 +43,8 @@ class PlanCall:
     reading: Mapping[str, Any]
     find: FindCall
     results: Path | None = None
+    mix: Sequence[tuple[str, float]] = ()
+    costs: Path | None = None
     growth: float | None = None
     forecast: Path | None = None
     per_machine_of: int | None = None
@@ -74,6 +78,8 @@ class PlanCall:
                 f"--from {self.results} and TARGET exclude each other: the search was made; leave out TARGET, or add "
                 "--prove"
             )
+        if self.mix and not (self.costs or self.results):
+            raise UsageError("--mix needs --costs DIR, the folder of a sweep with --routes")
         if self.results is not None:
             self._check_used()
         if self.find.output:

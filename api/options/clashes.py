@@ -125,6 +125,8 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Needs("routes", ("watch",), "--watch pid:PID or cgroup:NAME: it compares requests with processor time", "sweep"),
     Needs("output", ("machines",), "--machines: it draws throughput against machines", "capacity"),
     Clash("output", "resume", "a resumed sweep stays in its folder", "sweep"),
+    Clash("mix", "prove", "a proof replays the log's own mix; leave out one of them", "plan"),
+    Needs("costs", ("mix",), "--mix: it says how the mix changes", "plan"),
     Clash("growth", "forecast", "the forecast is the demand to come; leave out one of them", "plan"),
     Clash("per_machine_of", "forecast", "the forecast is the demand of all machines; leave out one of them", "plan"),
     Clash("noise", "alternate", "--noise needs all responses to one request, and --alternate sends it to one target",

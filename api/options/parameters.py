@@ -197,6 +197,8 @@ class PlanOptions(_BoundOptions, _SentOptions, SenderOptions, SessionOptions, Pr
     """The parameters of `logreplay.plan`."""
 
     results: File | None
+    mix: str | Sequence[str] | Mapping[str, str]
+    costs: File | None
     growth: Share | None
     forecast: File | None
     per_machine_of: int | None

@@ -64,6 +64,17 @@ def injection(text: str) -> tuple[Path, float]:
     return Path(path), fraction
 
 
+def mix_change(text: str) -> tuple[str, float]:
+    name, _, share = text.rpartition("=")
+    try:
+        change = float(share.strip().removesuffix("%")) / 100
+    except ValueError:
+        change = -2.0
+    if not (name and share.strip().endswith("%") and -1 <= change <= 100):
+        raise ValueError(f"{text!r}: expected a route and its change, such as checkout=+50% or search=-20%")
+    return name.strip(), change
+
+
 def body(text: str) -> "Shape":
     from logreplay.replay.requests.bodies import BodyFrom, LoggedBody, SizedBody
 

@@ -1,0 +1,95 @@
+"""``plan --mix``: a change of the mix of routes, by what each costs."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from logreplay.analysis.planning.changed_mix import ChangedMix, changed_mix
+from logreplay.analysis.planning.supply import NoAnswer, Supply
+from logreplay.cli.main import run as logreplay
+
+LINE = '192.0.2.1 - - [05/Jan/2026:{clock} +0000] "GET {url} HTTP/1.1" 200 10 "-" "agent"\n'
+PEAK = pl.DataFrame({"route": ["/search", "/checkout", "/a", "/b"], "requests": [700, 100, 150, 50]})
+
+
+def measured(folder: Path, *, costs: bool = True) -> Path:
+    """The folder of a sweep whose routes cost 1, 8 and 2 ms: shares of 41, 47 and 12 %."""
+    cheap = {"route": "/search", "seconds": 0.001, "share": 0.41, "share_low": 0.36, "share_high": 0.46, "why_not": ""}
+    dear = {"route": "/checkout", "seconds": 0.008, "share": 0.47, "share_low": 0.42, "share_high": 0.52, "why_not": ""}
+    rest = {"route": "(other routes)", "seconds": 0.001, "share": 0.12, "share_low": 0.05, "share_high": 0.19}
+    rows = [cheap, dear, {**rest, "why_not": "too cheap to tell from nothing"}]
+    folder.mkdir()
+    summary = {"costs": {"sentence": "", "routes": rows}} if costs else {}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    (folder / "results.csv").write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op\n")
+    return folder
+
+
+def test_a_dear_route_that_grows_costs_more_than_its_requests(tmp_path: Path) -> None:
+    found = changed_mix([("checkout", 0.5)], measured(tmp_path / "s"), PEAK)
+    assert found.changes == {"/checkout": 0.5}
+    assert found.requests == pytest.approx(1.05)
+    assert found.work == pytest.approx(1 + 0.5 * 0.8 / 1.7)
+    assert found.low < found.work < found.high
+    supply = Supply(
+        source="search", rate=100, low=90, high=None, bounds="", limits={}, held_s=None, mean=None, methods=(),
+        sent=PEAK,
+    )  # fmt: skip
+    assert found.supply(supply).rate == pytest.approx(100 * 1.05 / found.work)
+    assert found.supply(supply).low == pytest.approx(90 * 1.05 / found.high)
+
+
+def test_a_route_that_goes_takes_its_work_with_it(tmp_path: Path) -> None:
+    found: ChangedMix = changed_mix([("/search", -1.0)], measured(tmp_path / "s"), PEAK)
+    assert found.work == pytest.approx(1 - 0.7 / 1.7)
+    assert "/search -100 %: 0.3 times the requests and 0.588 times (" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("route", "told"),
+    [
+        ("basket", "--mix basket: no route of this name in"),
+        ("c", "--mix c: 2 routes of this name in"),
+        ("other", r"the cost of \(other routes\) is not known: too cheap to tell from nothing"),
+    ],
+)
+def test_a_change_that_the_costs_do_not_support_is_refused(tmp_path: Path, route: str, told: str) -> None:
+    with pytest.raises(NoAnswer, match=told):
+        changed_mix([(route, 0.5)], measured(tmp_path / "s"), PEAK)
+
+
+def test_a_sweep_without_costs_is_refused_with_how_to_measure_them(tmp_path: Path) -> None:
+    with pytest.raises(NoAnswer, match="no step of it leaves out routes; measure it with: logreplay sweep RATE LOG"):
+        changed_mix([("checkout", 0.5)], measured(tmp_path / "s", costs=False), PEAK)
+
+
+def test_a_plan_says_the_machines_for_the_changed_mix(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    costs, log, folder = measured(tmp_path / "costs"), tmp_path / "access.log", tmp_path / "search"
+    urls = ["/search"] * 7 + ["/checkout"] + ["/other"] * 2
+    times = [(f"12:{at // 60:02}:{at % 60:02}", urls[at % 10]) for at in range(3600)]
+    log.write_text("".join(LINE.format(clock=clock, url=url) for clock, url in times))
+    slo = {
+        "found": True, "rate": 0.1, "range": [0.09, 0.11], "high": 0.12, "unit": "requests/s", "held_s": 50.0,
+        "sentence": "", "bounds": [{"statistic": "p99", "limit": 0.3}, {"statistic": "errors", "limit": 0.01}],
+    }  # fmt: skip
+    folder.mkdir()
+    (folder / "summary.json").write_text(json.dumps({"verdict": "VALID", "slo": slo, "options": {}}))
+    (folder / "results.csv").write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op\n")
+    (folder / "routes.csv").write_text("step,rate,route,requests\n0,2,/search,70\n0,2,/checkout,10\n0,2,/other,20\n")
+    (folder / "steps.csv").write_text("rate,mean\n2,0.02\n")
+    words = ["plan", str(log), "--from", str(folder), "--json"]
+    assert logreplay(words) == 0
+    before = json.loads(capfd.readouterr().out)
+    assert logreplay([*words, "--costs", str(costs), "--mix", "checkout=+50%"]) == 0
+    after = json.loads(capfd.readouterr().out)
+    assert (before["mix"], after["mix"]["changes"]) == (None, {"/checkout": 0.5})
+    assert after["demand"]["minute"] == pytest.approx(1.05 * before["demand"]["minute"])
+    assert after["machines"]["minute"] == 13  # 1 request/s over 0.1/s, times 1.24
+    assert before["machines"]["minute"] == 10
+    assert logreplay([*words, "--costs", str(costs), "--mix", "basket=+50%"]) == 3
+    assert "--mix basket: no route of this name" in json.loads(capfd.readouterr().out)["answer"]
+    for wrong, told in ((["--costs", str(costs)], "--costs needs --mix"), (["--mix", "a=5"], "such as checkout=+50%")):
+        assert logreplay([*words, *wrong]) == 2
+        assert told in capfd.readouterr().err
