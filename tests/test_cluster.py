@@ -26,6 +26,7 @@ from logreplay.cli.main import run
 from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import ConvertOptions, convert
+from logreplay.replay.child_process import ENDING, start_child
 from logreplay.replay.servers.known_capacity import ServerCapacity
 from logreplay.replay.servers.target_process import spawned
 from logreplay.replay.workers import dask_workers
@@ -489,3 +490,14 @@ def test_a_cluster_that_is_ended_while_it_starts_leaves_no_process_and_no_tempor
     process.wait(60)
     assert not [each for each in family if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
     assert not any(scratch.iterdir())
+
+
+def test_a_cluster_is_deaf_to_the_signals_that_end_its_parent_from_its_first_moment(tmp_path: Path) -> None:
+    process, connection = start_child("logreplay.replay.workers.local_cluster", in_group=True)
+    for number in ENDING:
+        process.send_signal(number)
+    with connection:
+        connection.send((1, str(tmp_path)))
+        address, _ = connection.recv()
+    assert address.startswith("tls://")
+    process.wait(60)

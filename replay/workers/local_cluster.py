@@ -52,8 +52,12 @@ if __name__ == "__main__":
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), 2)  # processes that are ended while they start print tracebacks
     os.environ["PYTHONSAFEPATH"] = "1"  # of the workers: https://docs.python.org/3/using/cmdline.html
-    resource_tracker.ensure_running()  # which unblocks signals that this process leaves to its parent
+    for number in ENDING:  # signals for its parent: the tracker unblocks them, and one that came would end this process
+        signal.signal(number, signal.SIG_IGN)
+    resource_tracker.ensure_running()
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    for number in ENDING:
+        signal.signal(number, signal.SIG_DFL)
     with suppress(EOFError, ConnectionError), speechless():
         try:
             cluster = _started(*parent.recv())
