@@ -128,7 +128,7 @@ class Audience:
         if self._on_order:
             self._on_order(asked, answer)
         else:
-            answer(False, "the run does not send now")
+            answer(False, "the run does not send now, or was started without --control")
 
     def stop(self) -> None:
         """The button was pressed. From any thread."""
@@ -228,7 +228,7 @@ class Telling:
 
         sidecar = Sidecar(config, hear, audience.order)
         if self.control:
-            listener.note(f"control: logreplay control {shlex.quote(str(self.control))} {WORDS}")
+            listener.note(f"control: logreplay control {shlex.quote(str(self.control))} ORDER; an order is {WORDS}")
         if self.live:
             url = re.sub(r"//(0\.0\.0\.0|\[::\])(?=:)", f"//{gethostname()}", sidecar.opened.live)
             listener.note(f"live page: {url}/#{config.token}", always=True)

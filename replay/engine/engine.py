@@ -420,12 +420,14 @@ class Engine:
     def progress(self) -> Progress:
         """How the plan that runs now stands; all zeros before the first."""
         base = self._feed.base if self._feed else None
+        steering, since = self._steering, self._clock() - (base or 0)
         return Progress(
             elapsed=0.0 if base is None else (self._clock() - base) / 1e9,
             scheduled=self._sender.taken_up - self._first,
             in_flight=self.in_flight,
             counters=self._recorder.counters.copy(),
-            level=self._steering.level(self._clock() - base) if self._steering and base is not None else None,
+            level=steering.level(since) if steering and base is not None else None,
+            left=steering.left(since) if steering and base is not None else None,
         )
 
     async def _take_counters(self) -> tuple[Counters, WriteLag]:

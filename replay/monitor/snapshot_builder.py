@@ -49,6 +49,8 @@ class SnapshotBuilder:
         before = self._seen if self._seen and self._seen.elapsed < now.elapsed else Progress(0.0, 0, 0)
         past, seconds = before.counters, now.elapsed - before.elapsed or 1.0
         stage, counters, self._seen = self.last.stage, now.counters, now
+        if now.left is not None:
+            stage = replace(stage, planned=round(now.elapsed + now.left, 3))
         if now.level and now.level.unit == "rate":
             stage = replace(stage, rate=0.0 if now.level.paused else now.level.value)
         if self._began is None:

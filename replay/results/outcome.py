@@ -21,6 +21,7 @@ class Progress:
         in_flight: requests in flight now.
         counters: counters of requests that have ended; a copy that does not change.
         level: the load, where it may be changed while it is sent.
+        left: seconds of sending that are left then; None: unknown.
     """
 
     elapsed: float
@@ -28,6 +29,7 @@ class Progress:
     in_flight: int
     counters: Counters = field(default_factory=Counters)
     level: Level | None = None
+    left: float | None = None
 
     @property
     def sent(self) -> int:

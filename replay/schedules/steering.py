@@ -104,6 +104,11 @@ class Steering:
         """Seconds from the start to the end, pauses so far included; None: the schedule decides."""
         return None if self._left == inf else (self._piece.begin + self._left) / SECOND
 
+    def left(self, now: int) -> float | None:
+        """Seconds of sending that are left at an instant; None: the schedule decides."""
+        spent = 0 if self._piece.level.paused else now - self._piece.begin
+        return None if self._left == inf else max(0.0, (self._left - spent) / SECOND)
+
     def level(self, now: int) -> Level:
         """The load at an instant."""
         return [piece.level for piece in (self._piece, *self._turns) if piece.begin <= now or piece is self._piece][-1]

@@ -2,9 +2,11 @@
 
 import json
 import re
+import socket
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -44,6 +46,10 @@ def test_a_load_is_changed_from_a_terminal_and_from_the_page_and_each_rate_is_a_
         assert page
         url, token = page[1], {"Authorization": f"Bearer {page[2]}"}
         wait_until(lambda: output.exists() and output.stat().st_size > 1000)
+        for garbage in (b"\xff" * 1_000_000, b"raise 20", b"", b"\n" * 500) * 10:  # broken clients change nothing
+            with suppress(OSError), socket.socket(socket.AF_UNIX) as broken:
+                broken.connect(str(folder / "control.sock"))
+                broken.sendall(garbage)
         first = ordered(folder, "raise", "50%")
         assert (first.returncode, first.stderr) == (0, "")
         assert re.fullmatch(r"200 requests/s → 300 requests/s from second \d of the run\n", first.stdout)

@@ -15,6 +15,7 @@ from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.verdict import RunEvidence, judge
+from logreplay.replay.schedules.orders import Level
 from logreplay.replay.senders.contract import RECORD
 
 NOW = 1_800_000_000.0
@@ -148,3 +149,15 @@ def test_the_seconds_of_a_stage_add_up_to_all_that_was_sent(seconds: list[tuple[
     assert sent == pytest.approx(seen.totals.sent, abs=0.01)
     assert seen.totals.sent == counters.sent + in_flight
     assert seen.so_far.max is None or seen.so_far.max == pytest.approx(0.005, rel=0.02)
+
+
+def test_a_load_that_is_changed_by_hand_shows_its_rate_and_the_time_that_is_left() -> None:
+    builder = SnapshotBuilder("run", "http://127.0.0.1")
+    builder.begin(Stage(rate=10, planned=60))
+    now = progress(20.0, counted(Counters(), [5.0]))
+    seen = builder.see(replace(now, level=Level("rate", 30), left=40.0), NOW)
+    assert (seen.rate.offered, seen.stage.planned, seen.load) == (30, 60, Level("rate", 30))
+    seen = builder.see(replace(now, elapsed=25.0, level=Level("rate", 30, paused=True), left=38.0), NOW)
+    assert (seen.rate.offered, seen.stage.planned) == (0, 63)
+    seen = builder.see(replace(now, elapsed=26.0, level=Level("speed", 2.0)), NOW)
+    assert seen.load == Level("speed", 2.0)

@@ -65,6 +65,7 @@ def test_a_pause_moves_the_schedule_and_its_requests_are_not_sent_as_a_burst() -
     assert seconds == {0: 100, 1: 100, 7: 100, 8: 100, 9: 100}
     assert {step for at, step, _ in placed if at >= 7} == {1}
     assert steering.length == 10, "5 s of sending, and a pause of 5 s"
+    assert steering.left(9 * SECOND) == 1
     assert [(change.as_dict()["from"], change.as_dict()["to"], change.step) for change in steering.changes] == [
         (100.0, 0.0, None),
         (0.0, 100.0, 1),
