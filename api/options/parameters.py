@@ -79,6 +79,7 @@ class SenderOptions(TypedDict, total=False):
     streams: int | None
     allow_target: str | Sequence[str]
     digest: bool | None
+    server_timing: str | Iterable[str] | None
 
 
 class SessionOptions(TypedDict, total=False):

@@ -76,6 +76,7 @@ class SenderRules:
     login: "LoginFile | None" = None
     extract: "tuple[Extraction, ...]" = ()
     use: "tuple[Insertion, ...]" = ()
+    server_timing: tuple[str, ...] | None = None
     trace: float | None = None
     trace_url: str | None = None
     trace_seed: int | None = None
@@ -96,6 +97,8 @@ class SenderRules:
         given |= {name: _said(getattr(self, name)) for name in KEPT if getattr(self, name)}
         if self.connect_to:
             given["connect_to"] = [*map(str, self.connect_to)]
+        if self.server_timing:
+            given["server_timing"] = [*self.server_timing]
         if self.trace_url:
             given["trace_url"] = self.trace_url
         if self.local_address:
@@ -217,11 +220,10 @@ class SenderRules:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the result log that only these rules add."""
-        if self.trace is None:
-            return ()
         from logreplay.core.record import TRACE_ID
+        from logreplay.replay.sessions.server_timing import column_of
 
-        return (TRACE_ID,)
+        return (*map(column_of, self.server_timing or ()), *([TRACE_ID] if self.trace is not None else []))
 
     @property
     def client_certificate(self) -> "ClientCertificate | None":
@@ -281,20 +283,25 @@ class SenderRules:
         Raises:
             LogreplayError: the certificates cannot be read.
         """
-        from logreplay.replay.senders.digests import Digests
+        from logreplay.replay.senders.digests import Digests, HeadReader
         from logreplay.replay.senders.endpoint import turned
         from logreplay.replay.senders.request_budget import RequestBudget
         from logreplay.replay.senders.tls import tls_context
+        from logreplay.replay.sessions.server_timing import ServerTimings
 
         mine = plan and plan.part(*part)
         endpoint = turned(endpoint, part[0])
+        timings = ServerTimings(self.server_timing) if self.server_timing else None
 
         def made(http: str) -> "Sender":
             tls = None
             if endpoint.target.scheme == "https":
                 tls = tls_context(cacert=self.cacert, verify=not self.insecure, client=self.client_certificate)
             kind = self._kind(http, connections or self.connections, mine)
-            digests = Digests(listener) if listener or self.digest else None
+            wanted = bool(listener or self.digest)
+            digests = Digests(listener) if wanted else None
+            if timings:
+                digests = HeadReader(timings, listener, digests=wanted)
             if each := self.requests_per_connection:
                 kind = partial(kind, budget=RequestBudget(each, part[0]))
             return kind(endpoint, timeout=self.timeout, keep_alive=self.keep_alive, tls=tls, digests=digests)

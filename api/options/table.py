@@ -228,6 +228,8 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option("sweep find", "plots", k.OFF, "Write tables and summary without pictures.", "", "--no-plots"),
         Option(_SENDING, "digest", k.EITHER, "Write a hash of each response to the column digest.", "",
                "--digest/--no-digest"),
+        Option(_SENDING, "server_timing", k.METRICS,
+               "Write these durations of the response header Server-Timing to columns server_NAME.", "NAME,…"),
         Option(_SENDING, "show_secrets", k.SWITCH, "Do not mask tokens, passwords and cookies in output.",
                only="terminal"),
     )),

@@ -152,6 +152,7 @@ class Engine:
         self._recorder = Recorder(self._results, self._run_clock, threaded=self._threaded)
         try:
             await self._sender.open(self._clock, self._see if self._trace else None)
+            self._recorder.timings = self._sender.counts.timings
         except BaseException:
             await self._off_loop(self._recorder.close)
             self._results.close()

@@ -12,7 +12,7 @@ burst when the disk recovers. Nothing is lost: all ended requests are written be
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -34,6 +34,7 @@ from logreplay.replay.results.result_log import MemoryResults, Results
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, RECORD
 from logreplay.replay.senders.digests import digest_texts
+from logreplay.replay.sessions.server_timing import ServerTimings, timing_columns
 
 DROPPED: Final = ERROR_CODES["dropped"]
 
@@ -98,11 +99,15 @@ class Recorder:
         results: where the rows go.
         run_clock: clock of the run, which has begun before anything is recorded.
         threaded: work in a second thread; False: within `take`, for runs in virtual time.
+
+    Attributes:
+        timings: kept headers Server-Timing of the responses; empty: none are wanted.
     """
 
     def __init__(self, results: Results, run_clock: RunClock, *, threaded: bool = True) -> None:
         self.counters = Counters()
         self.failure: BaseException | None = None
+        self.timings: Sequence[ServerTimings] = ()
         self.delay = WriteLag()
         self._taken = self._written = 0
         self._results, self._run_clock = results, run_clock
@@ -203,7 +208,10 @@ class Recorder:
         if self.failure is None:
             began = time.monotonic()
             try:
-                self._results.write(result_rows(records, rows, due, start.at, start.wall))
+                made = result_rows(records, rows, due, start.at, start.wall)
+                if self.timings:
+                    made = made.with_columns(timing_columns(self.timings, records["seq"].tolist()))
+                self._results.write(made)
             except LogreplayError as error:
                 self.failure = error
             finally:

@@ -87,6 +87,7 @@ class AiohttpSender:
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
         self._done, self._failed = done, self._digests.failures_to(done) if self._digests else done
+        self.counts.keep_timings(self._digests.timings if self._digests else None)
         self._clock, self._trace = clock, trace
         self._loop = asyncio.get_running_loop()
         target = self._endpoint.target

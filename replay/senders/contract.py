@@ -23,6 +23,7 @@ from logreplay.core.record import ERRORS
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.sessions.client_sessions import SessionCounts
+from logreplay.replay.sessions.server_timing import ServerTimings
 
 WORDS: Final = ("", *ERRORS)
 """Error words by their number in a record."""
@@ -135,6 +136,8 @@ class SenderCounts:
     carried: Counter[str] = field(default_factory=Counter)
     """Connections that were opened, and requests that were written on them, by address and port of the target; empty:
     they are not counted."""
+    timings: list[ServerTimings] = field(default_factory=list)
+    """Headers Server-Timing of each sender; empty: they are not kept."""
     details: dict[str, str] = field(default_factory=dict)
     """For each error word the first full text behind it."""
     sessions: SessionCounts | None = None
@@ -145,6 +148,11 @@ class SenderCounts:
         sessions = self.sessions and self.sessions.copy()
         named = {name: getattr(self, name).copy() for name in ("local", "opened", "carried", "details")}
         return replace(self, sessions=sessions, **named)
+
+    def keep_timings(self, timings: ServerTimings | None) -> None:
+        """Note where a sender keeps the headers of its responses, if it does."""
+        if timings and timings not in self.timings:
+            self.timings.append(timings)
 
     def count_opened(self, transport: BaseTransport) -> str:
         """Count a connection that was opened; return the address and port of its target."""

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from logreplay.core.zstd import zstd
 from logreplay.replay.senders.contract import FIELDS, FIRST_LOGIN, Done
+from logreplay.replay.sessions.server_timing import ServerTimings
 
 CHOSEN: Final = (b"cache-control", b"content-disposition", b"content-language", b"content-type", b"location")
 """Headers that are part of the digest, in the order of their hash."""
@@ -146,9 +147,14 @@ class ResponseObserver:
 class Digests:
     """Makes the digests of the responses of one sender.
 
+    Attributes:
+        timings: kept headers Server-Timing; None: none are wanted.
+
     Args:
         listener: takes the answers; None: only digests are wanted.
     """
+
+    timings: ServerTimings | None = None
 
     def __init__(self, listener: ResponseObserver | None = None) -> None:
         self._listener = listener
@@ -250,6 +256,28 @@ class Digests:
                     self._known.clear()
                 self._known[fields] = read
         return read
+
+
+class HeadReader(Digests):
+    """Keeps the header Server-Timing of the responses of one sender, and makes digests where they are wanted.
+
+    Args:
+        timings: takes the headers.
+        listener: takes the answers; None: nobody compares them.
+        digests: True if digests are wanted; otherwise bodies are not read.
+    """
+
+    def __init__(self, timings: ServerTimings, listener: ResponseObserver | None, *, digests: bool) -> None:
+        super().__init__(listener)
+        self.timings, self._keep, self._wanted = timings, timings.keep, digests
+
+    def add(self, read: "Read", data: bytes, head: Callable[[], Head | None]) -> "Read":
+        return super().add(read, data, head) if self._wanted else b""
+
+    def of(self, seq: int, status: int, head: Head, body: "Read") -> int:
+        if seq < FIRST_LOGIN:
+            self._keep(seq, head)
+        return super().of(seq, status, head, body) if self._wanted else 0
 
 
 class BodyReader:

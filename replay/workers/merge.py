@@ -234,7 +234,7 @@ class MergedLog:
         self._written = until
         if not self._held:
             return
-        held = pl.concat(self._held).sort(_END, maintain_order=True)
+        held = pl.concat(self._held, how="diagonal").sort(_END, maintain_order=True)
         count = held.height if until == inf else int(held[_END].search_sorted(until))
         ended, rest = held[:count].drop(_END), held[count:]
         self._held = [rest] if rest.height else []

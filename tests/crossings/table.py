@@ -71,6 +71,7 @@ _SENDING: Final[Factors] = {
     "http": _option("http", one="1.1", two="2", log="log"),
     "connections": _option("connections", some="3", one="1"),
     "streams": _option("streams", some="3"),
+    "server-timing": _option("server-timing", some="db,app"),
     "digest": {"-": "", "yes": "--digest", "no": "--no-digest"},
     "workers": {
         "-": "",

@@ -21,11 +21,11 @@ class LoggingNginx:
     _log: Path
 
     @classmethod
-    def of(cls, nginx: ServerFactory, *fields: str) -> "LoggingNginx":
+    def of(cls, nginx: ServerFactory, *fields: str, answer: str = 'return 200 "hello";') -> "LoggingNginx":
         """Start one that logs the url of each request, and these variables of nginx."""
         port = free_port()
-        answer = f'listen 127.0.0.1:{port} http2; location / {{ return 200 "hello"; }}'
-        made = nginx(server=answer, log_format="|".join(("$request_uri", *fields)))
+        listening = f"listen 127.0.0.1:{port} http2; location / {{ {answer} }}"
+        made = nginx(server=listening, log_format="|".join(("$request_uri", *fields)))
         return cls(made.url, f"http://127.0.0.1:{port}", made.log)
 
     def url_for(self, options: Collection[object]) -> str:

@@ -101,6 +101,7 @@ class WireSender:
         self._connection: type[Connection] = TracedConnection if trace else Connection
         if self.digests:
             self.failed = self.digests.failures_to(done)
+            self.counts.keep_timings(self.digests.timings)
             self._connection = TracedDigestConnection if trace else DigestConnection
         if self._spreads:
             self._connection = type("SpreadConnection", (_Spread, self._connection), {})

@@ -99,6 +99,7 @@ class Http2Sender:
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
         self.done, self.failed = done, self.digests.failures_to(done) if self.digests else done
+        self.counts.keep_timings(self.digests.timings if self.digests else None)
         self.clock, self.trace = clock, trace
         self._loop = asyncio.get_running_loop()
         self._sweep_s = min(0.05, max(0.001, self.timeout_ns / 20e9))

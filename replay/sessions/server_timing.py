@@ -1,0 +1,93 @@
+"""Takes durations of the header Server-Timing from responses, by the number of the request.
+
+In the loop only the bytes of the header are kept; they are read when the row of the request is written.
+
+Source: https://www.w3.org/TR/server-timing/#the-server-timing-header-field. The unit is milliseconds.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+
+from logreplay.core.headers import NAME
+
+_LONGEST: Final = 4096
+"""Bytes of the headers of a response that are read."""
+_MOST: Final = 50
+_HEADER: Final = re.compile(rb"\r\nserver-timing:([^\r]*)", re.IGNORECASE)
+_METRIC: Final = re.compile(rb'(?:[^",]|"(?:[^"\\]|\\.)*+"?)++')
+"""A metric with its parameters; a comma within quotes belongs to it."""
+_DURATION: Final = re.compile(rb';[ \t]*dur[ \t]*=[ \t]*"?(\d{1,9}(?:\.\d{1,12})?)"?[ \t]*(?:;|$)', re.IGNORECASE)
+_QUOTED: Final = re.compile(rb'desc[ \t]*=[ \t]*"(?:[^"\\]|\\.)*+"', re.IGNORECASE)
+
+
+def column_of(name: str) -> str:
+    """The column of the result log for a metric."""
+    return "server_" + re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def metrics(text: str) -> tuple[str, ...]:
+    """Read the names of metrics, with commas between.
+
+    Raises:
+        ValueError: one is not the name of a metric, two have one column, or there are too many.
+    """
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        if not NAME.fullmatch(name) or column_of(name) == "server_":
+            raise ValueError(f"{name!r} is not the name of a metric: expected names such as db,cache")
+    if len({*map(column_of, names)}) < len(names):
+        raise ValueError(f"{text!r}: two names have the same column; name one of them")
+    if len(names) > _MOST:
+        raise ValueError(f"{text[:60]!r}…: these are more than {_MOST} names; name fewer")
+    return names
+
+
+def durations(header: bytes, names: Sequence[str]) -> list[float | None]:
+    """The duration of each metric of a header, in seconds; None where it has none. Those of one name are added up."""
+    found: dict[str, float] = {}
+    for metric in _METRIC.findall(header[:_LONGEST]):
+        name = metric.partition(b";")[0].strip(b" \t").decode("latin-1").lower()
+        if match := _DURATION.search(_QUOTED.sub(b"", metric)):
+            found[name] = found.get(name, 0.0) + float(match[1]) / 1000
+    return [found.get(name.lower()) for name in names]
+
+
+class ServerTimings:
+    """The headers of the responses of one sender whose rows are not written yet.
+
+    Args:
+        names: names of the metrics.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self._headers: dict[int, bytes] = {}
+
+    def keep(self, seq: int, head: bytes | tuple[tuple[bytes, bytes], ...]) -> None:
+        """Note the response to a request."""
+        if isinstance(head, bytes):
+            values = _HEADER.findall(head)
+        else:
+            values = [value for name, value in head if name.lower() == b"server-timing"]
+        if values:
+            self._headers[seq] = b",".join(values)[:_LONGEST]
+
+    def take(self, seq: int) -> bytes | None:
+        """The header of a response, once; None: it had none."""
+        return self._headers.pop(seq, None)
+
+
+def timing_columns(kept: Sequence[ServerTimings], seqs: Sequence[int]) -> list[pl.Series]:
+    """Columns with the durations of requests, seconds; null where there is none.
+
+    Args:
+        kept: headers of each sender; one of them has the response to a request.
+        seqs: numbers of the requests.
+    """
+    names = kept[0].names
+    rows = [durations(next(filter(None, (one.take(seq) for one in kept)), b""), names) for seq in seqs]
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return [pl.Series(column_of(name), values, dtype=pl.Float64) for name, values in zip(names, columns, strict=True)]

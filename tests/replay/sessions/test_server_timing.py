@@ -1,0 +1,77 @@
+"""Durations of the header Server-Timing come into columns of the result log, whatever a target sends."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import ServerFactory
+from logreplay.cli.main import run
+from logreplay.core.record import RESULT_COLUMNS
+from logreplay.core.rows import scan
+from logreplay.replay.sessions.server_timing import column_of, durations, metrics
+from support.logging_nginx import LoggingNginx
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        (b"db;dur=53.2, app;dur=47.25", [0.0532, 0.04725]),
+        (b' DB ; desc="a, app;dur=9" ; dur="1" ,app', [0.001, None]),
+        (b"db;dur=1,db;dur=2;desc=x,app;dur=-1", [0.003, None]),
+        (b'db;desc="dur=7;dur=8";x=;dur=3, app;duration=4', [0.003, None]),
+        (b"db;dur=nan,app;dur=1e999", [None, None]),
+        (b'app;dur=1,"db;dur=2', [None, 0.001]),
+        (b"\xff\x00;dur=1,db;dur=" + b"9" * 5000, [None, None]),
+        (b'"' * 4096, [None, None]),
+        (b'db;desc="' + b"\\" * 4096, [None, None]),
+        (b"a," * 50_000 + b"db;dur=1", [None, None]),
+        (b"", [None, None]),
+    ],
+)
+def test_a_header_of_any_kind_gives_durations_or_nothing(header: bytes, found: list[float | None]) -> None:
+    assert durations(header, ("db", "app")) == pytest.approx(found)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "db,", "a b", 'db;"', "db,DB", "a-b,a.b", "-", ",".join(f"m{n}" for n in range(60))]
+)
+def test_a_name_that_no_metric_and_no_column_can_have_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"name of a metric|same column|more than 50"):
+        metrics(text)
+
+
+def test_names_become_columns() -> None:
+    assert metrics("db, Cache-Read,db") == ("db", "Cache-Read")
+    assert [*map(column_of, ("db", "Cache-Read", "_x.y_"))] == ["server_db", "server_cache_read", "server_x_y"]
+
+
+@pytest.mark.parametrize(
+    "ways",
+    [
+        (),
+        ("--http", "2", "--digest"),
+        ("--workers", "2", "--trace", "10%"),
+        ("--sender", "aiohttp"),
+        ("--by-client", "--cookies", "--http", "2"),
+    ],
+)
+def test_the_row_has_the_durations_of_its_response(nginx: ServerFactory, tmp_path: Path, ways: tuple[str, ...]) -> None:
+    server = LoggingNginx.of(nginx, answer='add_header Server-Timing "db;dur=$arg_ms, x;dur=1"; return 200 "hello";')
+    pl.DataFrame({
+        "date": "2026-01-01", "time": "12:00:00.000000", "latency": 0.01, "xfertime": 0, "thinktime": 0, "bytes": 5,
+        "url": [f"/?ms={number}.5" if number % 2 else f"/{number}" for number in range(40)], "rc": 200, "op": "GET",
+        "client": [f"192.0.2.{number % 3}" for number in range(40)],
+    }).write_csv(tmp_path / "log.csv")  # fmt: skip
+    words = ("run", tmp_path / "log.csv", server.url_for(ways), "--tps", 300, "--server-timing", "db,app", *ways)
+    assert run([str(word) for word in (*words, "-o", tmp_path / "out.csv")]) in (0, 3)  # 3: a busy machine
+    rows = scan(tmp_path / "out.csv").collect()
+    traced = ["trace_id"] if "--trace" in ways else []
+    assert rows.columns == [*RESULT_COLUMNS, "server_db", "server_app", *traced]
+    for row in rows.iter_rows(named=True):
+        _, given, ms = row["url"].partition("ms=")
+        assert (float(row["server_db"]) * 1000 if given else row["server_db"]) == (
+            pytest.approx(float(ms)) if given else None
+        )
+        assert row["server_app"] is None
+        assert (row["digest"] is not None) == ("--digest" in ways)
