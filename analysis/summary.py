@@ -31,7 +31,7 @@ from logreplay.analysis.verdict.stability import MIX, VOID
 from logreplay.core.masking import masked
 from logreplay.core.plural import number_of
 from logreplay.core.rows import left_out
-from logreplay.core.validity import deepest, holds_lag, percentile
+from logreplay.core.validity import deepest, holds_lag, targets_own
 
 _WORDS: Final = {VOID: "invalid"}
 """Verdicts of steps that people read as another word than files have."""
@@ -612,9 +612,9 @@ def _late(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
     if (late := steps.filter(pl.col("valid_up_to") < deep)).is_empty():
         return
     at = f"at {_rates(late)} " if len(verdict.steps) > 1 else ""
-    lag, valid = late["lag_p95"].to_numpy().max(), percentile(late["valid_up_to"].to_numpy().min())
-    text = f"{at}requests were sent late (lag p95 up to {show(lag)}): response times are the target's up to {valid} "
-    text += "only, and figures that the lag reaches are left out; stop other processes, and repeat the run"
+    lag, valid = late["lag_p95"].to_numpy().max(), targets_own(late["valid_up_to"].to_numpy().min())
+    text = f"{at}requests were sent late (lag p95 up to {show(lag)}): response times are {valid}, "
+    text += "and figures that the lag reaches are left out; stop other processes, and repeat the run"
     yield {"code": "lag", "severity": "warning", "text": text}
 
 

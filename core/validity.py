@@ -54,6 +54,11 @@ def percentile(share: float) -> str:
     return f"p{floor(1000 * share + 1e-9) / 10:g}"
 
 
+def targets_own(share: float) -> str:
+    """Say of response times up to which percentile they are the target's: the rest of "response times are"."""
+    return f"the target's up to {percentile(share)} only" if share >= 0.001 else "the target's at no percentile"
+
+
 def valid_up_to(response: Times, without_lag: Times) -> int:
     """Return up to which rank, from 1, sorted response times are the target's; 0: none.
 

@@ -39,7 +39,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import listed, number_of
 from logreplay.core.record import SCHEMA, SWAP_TURN, TARGET
 from logreplay.core.rows import left_out
-from logreplay.core.validity import LAG_US, percentile, valid_up_to
+from logreplay.core.validity import LAG_US, targets_own, valid_up_to
 
 _SAME_LOG: Final = 0.9
 FEWEST_VALID: Final = 0.9
@@ -233,8 +233,8 @@ def _sent_late(valid: tuple[float, float]) -> Iterator[str]:
     for run, share in zip(("baseline", "candidate"), valid, strict=True):
         if names := [name for name, p in PERCENTILES.items() if p in QUANTILES and p > share]:
             yield (
-                f"requests of the {run} were sent late: its response times are the target's up to {percentile(share)} "
-                f"only, and {listed(names)} {'is' if len(names) == 1 else 'are'} not compared; stop other "
+                f"requests of the {run} were sent late: its response times are {targets_own(share)}, "
+                f"and {listed(names)} {'is' if len(names) == 1 else 'are'} not compared; stop other "
                 "processes, and repeat the run"
             )
 

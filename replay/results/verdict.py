@@ -13,7 +13,7 @@ from math import ceil
 from typing import Any, Final, Self
 
 from logreplay.core.plural import number_of
-from logreplay.core.validity import deepest, percentile
+from logreplay.core.validity import deepest, targets_own
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.write_lag import WriteLag
@@ -237,7 +237,7 @@ def _generator(seen: RunEvidence) -> list[Finding]:
     if late or valid < deepest(seen.counters.sent):
         severity = Severity.VOID if late else Severity.WARNING
         text = f"requests were started late: lag p95 {_ms(p95)}, p99 {_ms(p99)}"
-        text += "" if late else f"; response times are the target's up to {percentile(valid)} only"
+        text += "" if late else f"; response times are {targets_own(valid)}"
         findings.append(Finding("lag", severity, f"{text}; {_why_late(seen)}"))
     if seen.vitals.longest_pause > _STOOD_STILL_S:
         findings.append(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE
-from logreplay.core.validity import deepest, newcombe, percentile, valid_up_to, wilson
+from logreplay.core.validity import deepest, newcombe, percentile, targets_own, valid_up_to, wilson
 from logreplay.replay.results.histogram import Histogram
 
 MS = 1000
@@ -48,6 +48,11 @@ def test_lag_within_5_ms_or_a_tenth_does_no_harm() -> None:
     assert ranks([1] * 10, [5.2] * 10) == 0
     assert ranks([1000] * 10, [100] * 10) == 10
     assert ranks([1000] * 10, [130] * 10) == 0
+
+
+def test_no_percentile_0_is_named() -> None:
+    assert targets_own(0.964) == "the target's up to p96.4 only"
+    assert targets_own(0) == "the target's at no percentile"
 
 
 def test_nothing_is_valid_up_to_nothing() -> None:
