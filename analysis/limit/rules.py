@@ -145,7 +145,7 @@ def _of_places(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLi
     """Workers, processors that are shared, a part inside, or a queue for each."""
     number, (low, high), service_s = found.at_once, found.interval, found.service_s
     if number > MOST_PLACES:
-        return cannot_tell(f"{number:.0f} requests are in the target when it is just busy", *WATCH, service_s=service_s)
+        return cannot_tell(f"the target holds {number:.0f} requests when it is just busy", *WATCH, service_s=service_s)
     steps, warm = [*stable.tolist(), *(each.step for each in found.backlogs)], float(seen.start[found.rows[0]])
     arrivals = Arrivals.of(seen, steps, found.alone, warm)
     fit, young = fits(arrivals, found), order.rank(seen, found.backlogs)
