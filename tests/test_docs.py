@@ -162,7 +162,7 @@ def test_no_command_that_is_run_reaches_beyond_this_machine(page: Path) -> None:
             assert not re.search(r"--allow-target|\b(?:pip|curl|ssh|docker|sudo)\b", block.text), block.text
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", sorted({*PAGES, *ROOT.glob("*.md"), *(ROOT / "tests").rglob("*.md")}), ids=name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         if "://" not in link:
