@@ -62,7 +62,7 @@ class WatchedFigure:
         name: name of the figure.
         kind: ``ceiling``: it reached its maximum as the target saturated; ``ruled_out``: it stayed well below;
             ``symptom``: it grows with the queue.
-        value: in the saturating step, the median of its readings.
+        value: in the saturating step, the mean of its readings.
         maximum: that it cannot exceed; None if it is not known.
         text: in words.
     """
@@ -83,7 +83,7 @@ class _Series:
     """A figure by step, in order of rate.
 
     Attributes:
-        low, stable, over: medians at low rates, in all stable steps and in the overloaded ones.
+        low, stable, over: means at low rates, in all stable steps and in the overloaded ones.
         rates: rates of the overloaded steps, requests/s.
         wanted: amount by which it would be higher in the overloaded steps if others did not hold it back.
     """
@@ -132,11 +132,11 @@ def watched_figures(seconds: pl.DataFrame, steps: pl.DataFrame, maxima: Mapping[
     low = stable & (rates <= max(LOW_RATES * carried, rates.min(initial=np.inf)))
     labels = steps["step"].to_list()
     names = [name.removeprefix(PREFIX) for name in seconds.columns if name.startswith(PREFIX)]
-    medians = {name: _medians(seconds, PREFIX + name, labels) for name in names}
+    means = {name: _means(seconds, PREFIX + name, labels) for name in names}
     found = []
-    for name, values in medians.items():
+    for name, values in means.items():
         base, _, figure = name.rpartition("_")
-        held = [medians.get(f"{base}_{other}") for other in _WANTED if figure in _PROCESSOR_TIMES]
+        held = [means.get(f"{base}_{other}") for other in _WANTED if figure in _PROCESSOR_TIMES]
         wanted = np.sum([np.nan_to_num(each) for each in held if each is not None], axis=0) + np.zeros(len(values))
         parts = (values[low], values[stable], values[over], rates[over])
         found.append(_Series(name, *parts, maxima.get(name), wanted[over]))
@@ -151,11 +151,14 @@ def told(figures: Iterable[WatchedFigure]) -> str:
     return "; ".join(each.text for kind in order for each in figures if each.kind == kind and not _follows(each, known))
 
 
-def _medians(seconds: pl.DataFrame, column: str, labels: Sequence[int]) -> Floats:
-    """The median of each step without its first second; NaN where too few readings are known."""
+def _means(seconds: pl.DataFrame, column: str, labels: Sequence[int]) -> Floats:
+    """The mean of each step without its first second; NaN where too few readings are known.
+
+    A pool is seen at instants, full or empty: only the mean of many is its use.
+    """
     later = seconds.filter(pl.col("second") > pl.col("second").min().over("step"))
     grouped = later.group_by("step").agg(
-        pl.when(pl.col(column).count() >= FEWEST).then(pl.col(column).median()).alias("median")
+        pl.when(pl.col(column).count() >= FEWEST).then(pl.col(column).mean()).alias("mean")
     )
     by_label = dict(grouped.iter_rows())
     return np.array([np.nan if by_label.get(label) is None else by_label[label] for label in labels], float)

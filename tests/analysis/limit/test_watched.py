@@ -172,3 +172,16 @@ def test_the_watched_figures_of_a_sweep_are_told_on_the_terminal_in_the_report_a
     assert limit
     assert [(each.name, each.kind) for each in limit.watched] == [("app_cpu", "ruled_out"), ("app_pool", "ceiling")]
     assert limit.kind == "workers"
+
+
+def test_a_pool_that_is_seen_full_at_most_instants_of_a_low_rate_is_not_full_there() -> None:
+    seen = {50.0: [3, 0, 3, 3, 0, 1, 3, 3, 0, 3], 100.0: [3, 3, 3, 0, 3, 3, 3, 2, 3, 3], 130.0: [3] * 10}
+    seconds = pl.DataFrame(
+        {
+            "second": range(30),
+            "step": [step for step in range(3) for _ in range(10)],
+            "watch_pool": [float(value) for values in seen.values() for value in values],
+        }
+    )
+    steps = pl.DataFrame({"step": range(3), "rate": list(seen), "verdict": ["stable", "stable", "overloaded"]})
+    assert [each.kind for each in watched_figures(seconds, steps, {"pool": 3})] == ["ceiling"]
