@@ -1,16 +1,19 @@
 """Functions that read results and send nothing: `compare`, `capacity`, `analyze`."""
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import wraps
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from logreplay.analysis.verdict.checks import Check
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.quantities import Seconds
-from logreplay.options.keywords import read
+from logreplay.options.keywords import read, renamed
+from logreplay.options.other_commands import BOUNDED
 from logreplay.options.spelling import all_spelled, respelled
 from logreplay.results import Result
 
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
     Results = Source | PathLike[str]
     Percentile = Literal["mean", "p50", "p90", "p95", "p99", "p999"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @respelled("compare")
@@ -95,13 +100,31 @@ def compare_once(
     return found
 
 
+def _with_earlier_names(function: F) -> F:
+    """Let a function take keywords by their earlier names as well."""
+    known = inspect.signature(function).parameters
+
+    @wraps(function)
+    def called(*given: Any, **options: Any) -> Any:
+        return function(*given, **renamed(options, known))
+
+    return called  # type: ignore[return-value]  # it is called as the function is
+
+
+@_with_earlier_names
 @respelled("capacity")
 def capacity(
     results: "Results | Sequence[Results]",
     *,
-    tps: float,
-    within: Seconds,
-    percentile: "Percentile" = "p90",
+    demand: float,
+    p50: Seconds | None = None,
+    p90: Seconds | None = None,
+    p95: Seconds | None = None,
+    p99: Seconds | None = None,
+    p999: Seconds | None = None,
+    mean: Seconds | None = None,
+    within: Seconds | None = None,
+    percentile: "Percentile | None" = None,
     headroom: float | str = 0.0,
     survive: int = 0,
     machines: str | Sequence[int] | None = None,
@@ -112,9 +135,10 @@ def capacity(
 
     Args:
         results: result log of a sweep, its folder, result, or table; or a list of several runs of the same sweep.
-        tps: the load to carry, requests/s.
-        within: bound of the response time.
-        percentile: which figure is bounded.
+        demand: the load to carry, requests/s; earlier ``tps``.
+        p50, p90, p95, p99, p999, mean: bound of that response time; give one.
+        within: bound of the response time that ``percentile`` names.
+        percentile: which response time ``within`` bounds.
         headroom: share of each machine to keep free, such as ``"20%"``.
         survive: number of machines that may be lost.
         machines: number of machines behind each result, such as ``"1,2,4"``: fits the universal scalability law.
@@ -122,12 +146,14 @@ def capacity(
         force: replace an existing ``output``.
 
     Raises:
-        UsageError: a value is wrong, or the runs are not of the same sweep.
+        UsageError: a value is wrong, there is not one bound, or the runs are not of the same sweep.
         LogreplayError: a result log cannot be read.
     """
     runs: Sequence[Results] = results if isinstance(results, list | tuple) else [results]  # type: ignore[list-item]
-    given = {"tps": tps, "within": within, "percentile": percentile, "headroom": headroom, "survive": survive}
-    return capacity_once(runs, {**given, "machines": machines, "output": output, "force": force})
+    bounds = {"p50": p50, "p90": p90, "p95": p95, "p99": p99, "p999": p999, "mean": mean}
+    given = {"within": within, "percentile": percentile, "headroom": headroom, "survive": survive}
+    places = {"machines": machines, "output": output, "force": force}
+    return capacity_once(runs, {"demand": demand, **bounds, **given, **places})
 
 
 def capacity_once(runs: "Sequence[Results]", given: dict[str, Any]) -> "Capacity | ScaleOut":
@@ -135,10 +161,34 @@ def capacity_once(runs: "Sequence[Results]", given: dict[str, Any]) -> "Capacity
     from logreplay.analysis.api import capacity as of_one
 
     values = read("capacity", given)
+    percentile, within = _bounded(values)
     numbers, output, force = (values.pop(name) for name in ("machines", "output", "force"))
+    asked = {"tps": values["demand"], **{name: values[name] for name in ("headroom", "survive")}}
     if numbers is None:
-        return of_one([_named(run) for run in runs], **values)
-    return _scale_out(runs, numbers, output, force=force, **values)
+        return of_one([_named(run) for run in runs], within=within, percentile=percentile, **asked)
+    return _scale_out(runs, numbers, output, force=force, within=within, percentile=percentile, **asked)
+
+
+def _bounded(values: Mapping[str, Any]) -> tuple[str, float]:
+    """The response time that is bounded, and its bound in seconds.
+
+    Raises:
+        UsageError: there is no bound, there are two, or nothing says which response time ``--within`` bounds.
+    """
+    bounds = {name: values[name] for name in BOUNDED if values[name] is not None}
+    within, percentile = values["within"], values["percentile"]
+    if within is None and percentile is None and len(bounds) == 1:
+        return next(iter(bounds.items()))
+    if bounds:
+        given = [*(f"--{name}" for name in bounds), *["--within"] * (within is not None or percentile is not None)]
+        raise UsageError(f"{' and '.join(given)} exclude each other: give one bound, such as --p99 300ms")
+    if within is None:
+        raise UsageError("a bound is missing: give one, such as --p99 300ms")
+    if percentile is None:
+        raise UsageError(
+            "--within does not say which response time it bounds: give --p99 D instead, or --percentile p99"
+        )
+    return percentile, within
 
 
 def _scale_out(

@@ -53,7 +53,7 @@ COMMANDS: Final[dict[str, list[str]]] = {
     "duet": ["duet", "access.csv", "{url}", "{url}", "-o", "duet"],
     "analyze": ["analyze", "one.csv", "-o", "analyzed"],
     "seconds": ["seconds", "one.csv"],
-    "capacity": ["capacity", "sweep", "--tps", "100", "--within", "500ms"],
+    "capacity": ["capacity", "sweep", "--demand", "100", "--p90", "500ms"],
     "plan": ["plan", "access.log", "--from", "sweep", "--p90", "500ms", "-o", "planned"],
     "compare": ["compare", "access.csv", "one.csv"],
     "analyze, cluster": ["analyze", "one.csv", "-o", "analyzed-too", "--cluster", "local:2"],

@@ -36,7 +36,7 @@ COMMANDS: Final = (
     "convert access.log",
     f"run access.csv {ADDRESS} --speed 1 --for 20s -o same.csv",
     f"sweep 10..60:10 access.csv {ADDRESS} --for 20s -o sweep",
-    "capacity sweep --tps 200 --within 500ms",
+    "capacity sweep --demand 200 --p90 500ms",
 )
 PLANNED: Final = ServerCapacity(workers=2, service_s=0.04)
 PLAN: Final = f"plan access.log {ADDRESS} --p99 500ms --growth 100% -o december"

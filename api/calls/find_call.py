@@ -42,7 +42,7 @@ class FindCall(SendingCall):
         choice: the target.
         bounds: bounds of the response time, by statistic: ``p50`` and so on, ``mean``, ``max``.
         max_errors: share of the requests that may fail.
-        tps: say how many such machines carry this rate.
+        demand: say how many such machines carry this rate.
         start, max_tps, precision, trial, trials, budget: see `logreplay.analysis.search.search.Goal`.
         vusers: search a number of users.
         arrivals: spacing of requests at a rate; None: random, as of independent visitors.
@@ -56,7 +56,7 @@ class FindCall(SendingCall):
     choice: TargetChoice = field(default_factory=TargetChoice)
     bounds: Mapping[str, float] = field(default_factory=dict)
     max_errors: float = 0.01
-    tps: float | None = None
+    demand: float | None = None
     start: float = 10.0
     max_tps: float | None = None
     precision: float = 0.05

@@ -112,7 +112,7 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Needs("skip_idle", ("speed", "arrivals=log"), "the log's own times: add --speed X or --arrivals log", _PACED),
     Clash("arrivals", "vusers", "a user sends when the response before has come; leave out one of them", "sweep find"),
     Clash("max_in_flight", "vusers", "each user has one request in flight; give fewer users", "run sweep find"),
-    Clash("tps", "vusers", "machines are counted for a rate; search one without --vusers", "find"),
+    Clash("demand", "vusers", "machines are counted for a rate; search one without --vusers", "find"),
     Clash("late", "vusers", "a user's request is due when it is sent, so none is late", "run sweep find"),
     Clash("refine", "vusers", "name more user counts instead", "sweep"),
     Clash("settle", "vusers", "use a longer --for instead", "sweep"),

@@ -1,6 +1,6 @@
 """The keywords of the functions: read by the table of options; and frozen values made of options by name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, TypeVar
@@ -9,7 +9,7 @@ from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked
 from logreplay.options.clashes import check
 from logreplay.options.kinds import Kind
-from logreplay.options.option import Option
+from logreplay.options.option import FORMER, Option
 from logreplay.options.table import options_of
 
 T = TypeVar("T")
@@ -29,12 +29,27 @@ def read(function: str, given: Mapping[str, object]) -> dict[str, Any]:
         UsageError: there is no such parameter, a value is not of its kind, or two contradict each other; names them.
     """
     options = {option.name: option for option in options_of(function, python=True)}
+    given = renamed(given, options)
     for name in given:
         if name not in options:
             raise UsageError(f"{function}() has no parameter {name!r}{_nearest(function, name, options)}", (name,))
     values = {name: _checked(option, given.get(name)) for name, option in options.items()}
     check(function, values)
     return values
+
+
+def renamed(given: Mapping[str, object], known: Collection[str]) -> dict[str, object]:
+    """Return keywords with the names of today.
+
+    Args:
+        given: values by name, or by an earlier name.
+        known: names of the parameters of the function.
+    """
+    names = {FORMER[name]: name for name in known if name in FORMER and FORMER[name] not in known}
+    twice = next((name for name in given if name in names and given.get(names[name]) is not None), None)
+    if twice:
+        raise UsageError(f"{twice} is an earlier name of {names[twice]}: give one of them", (names[twice],))
+    return {names.get(name, name): value for name, value in given.items()}
 
 
 def value_of(name: str, kind: Kind, value: object) -> Any:

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from logreplay.options import kinds as k
 from logreplay.options.kinds import Kind
+
+FORMER: Final = {"demand": "tps"}
+"""Earlier names of parameters and settings by their names; both are read."""
 
 
 @dataclass(frozen=True, slots=True)

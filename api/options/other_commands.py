@@ -11,6 +11,8 @@ _KINDS: Final = ("hockeystick", "achieved", "throughput", "percentiles", "heatma
 _ALL: Final = "convert inspect compare capacity analyze plot seconds serve demo urls calibrate"
 _SHARE: Final = Option(_ALL, "share", k.SWITCH, "Let other users read the results.", only="terminal")
 _QUIET: Final = Option(_ALL, "quiet", k.SWITCH, "Print errors only.", "", "-q --quiet", only="terminal")
+BOUNDED: Final = {**{f"p{digits}": f"p{digits}" for digits in (50, 90, 95, 99)}, "p999": "p99.9", "mean": "mean"}
+"""Response times that `capacity` bounds, as people write them."""
 _FORCE: Final = Option(_ALL, "force", k.SWITCH, "Replace an existing FILE.")
 _CLUSTER: Final = Option(_ALL, "cluster", k.CLUSTER, "Use a Dask cluster: tcp://HOST:8786, or local:N.", "ADDRESS")
 
@@ -58,10 +60,10 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
         Option("convert", "redact", k.SWITCH,
                "Replace values in URLs, headers and bodies by pseudonyms: equal by equal, of the same length."),
         Option("convert", "rejects", k.PATH,
-               "Write lines that became no row to this file.  [default: OUTPUT.rejects]", "PATH"),
+               "Write skipped lines and their reasons to this file.  [default: OUTPUT.rejects]", "PATH"),
         Option("convert", "strict", k.SWITCH, "Stop at the first rejected line."),
         Option("convert", "max_rejects", k.TEXT,
-               "Fail if more lines are rejected: a number, or a share (2% or 0.02).", "N|P%"),
+               "Fail if more than N lines, or P% of them, cannot be parsed.", "N|P%"),
         _CLUSTER,
         Option("convert", "force", k.SWITCH, "Replace existing results."),
         _SHARE,
@@ -83,8 +85,8 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
         _QUIET,
     ),
     "compare": (
-        Option("compare", "tolerance", percent(most=10), "Ignore changes up to this.  [default: 2%; 1% in a duet]",
-               "P%"),
+        Option("compare", "tolerance", percent(most=10),
+               "Treat changes up to P% as no change.  [default: 2%; 1% in a duet]", "P%"),
         Option("compare", "fail_above", percent(most=10),
                "Exit with 4 if CANDIDATE is slower by more, such as 5%, or if 1% more of its requests failed; with 3 "
                "if that cannot be judged. Limits --tolerance to P%.", "P%"),
@@ -95,11 +97,13 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
         _json("Print the comparison as JSON."),
     ),
     "capacity": (
-        Option("capacity", "tps", k.RATE, "Load to carry, requests/s.", "R", "--tps --rate", required=True),
-        Option("capacity", "within", k.DURATION, "Bound on the response time: 300ms, 2s; a bare 2 is seconds.", "D",
-               required=True),
-        Option("capacity", "percentile", choice("mean", "p50", "p90", "p95", "p99", "p999"),
-               "Percentile (or the mean) that is bounded.", default="p90"),
+        Option("capacity", "demand", k.RATE, "Load to carry, requests/s.", "R", "--demand --tps --rate", required=True),
+        *(Option("capacity", name, k.DURATION,
+                 f"Bound on the {spoken} response time: 300ms, 2s; a bare 2 is seconds.", "D")
+          for name, spoken in BOUNDED.items()),
+        Option("capacity", "within", k.DURATION, "Bound on the response time that --percentile names.", "D"),
+        Option("capacity", "percentile", choice(*BOUNDED),
+               "Response time that --within bounds: --within 300ms --percentile p99 is --p99 300ms."),
         Option("capacity", "machines", k.MACHINES,
                "Number of machines behind each of RESULTS, such as 1,2,4.  [default: one]", "N,N,…"),
         Option("capacity", "headroom", percent(most=0.99), "Share of each machine to keep free: 20% or 0.2.", "P%",

@@ -175,7 +175,7 @@ class _BoundOptions(TypedDict, total=False):
 class FindOptions(_BoundOptions, _CommonOptions, total=False):
     """The parameters of `logreplay.find`."""
 
-    tps: float | None
+    demand: float | None
     vusers: bool
     arrivals: Literal["poisson", "even"] | None
     think: Seconds | tuple[Seconds, Seconds] | None
@@ -198,7 +198,7 @@ class PlanOptions(_BoundOptions, _SentOptions, SenderOptions, SessionOptions, Pr
     """The parameters of `logreplay.plan`."""
 
     results: File | None
-    mix: str | Sequence[str] | Mapping[str, str]
+    mix: str | Mapping[str, str] | Sequence[str]
     costs: File | None
     growth: Share | None
     forecast: File | None

@@ -11,7 +11,7 @@ from logreplay.options.kinds import choice, percent, whole
 from logreplay.options.option import Option
 
 NOT_PLANNED: Final = frozenset(
-    {"tps", "vusers", "think", "junit", "match", "exclude", "status", "since", "sample", "restart", "inject"}
+    {"demand", "vusers", "think", "junit", "match", "exclude", "status", "since", "sample", "restart", "inject"}
 )
 """Options of `find` that `plan` lacks: the log says the rate, and is read and cut before demand and supply are."""
 

@@ -126,8 +126,8 @@ class _RateSearch:
                 each="trial", bundled=call.log is None, tell=self.mailbox.note,
             )  # fmt: skip
         folder, answer = place.keep(), report.answer_of(self.search)
-        text = report.sentence(self.search, call.tps)
-        facts = report.slo(self.search, call.tps) | {"seed": call.request_rules.seed}
+        text = report.sentence(self.search, call.demand)
+        facts = report.slo(self.search, call.demand) | {"seed": call.request_rules.seed}
         more: dict[str, Any] = {"answer": text, "slo": facts, **urls}
         if spread := addresses_of(self.trials):
             more["addresses"] = spread

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.options import kinds
-from logreplay.options.option import Option
+from logreplay.options.option import FORMER, Option
 from logreplay.options.other_commands import OTHERS
 from logreplay.options.table import MOST_USED, options_of
 from logreplay.settings_files.entries import Meanings, entries, nearest, shared
@@ -79,6 +79,8 @@ def _keys(command: str) -> dict[str, _Key]:
         names = [flag[2:] for flag in option.names if flag.startswith("--")]
         if option.kind not in _SWITCHES:
             keys[names[0]] = (option.name, option, True)
+            if earlier := FORMER.get(option.name):
+                keys[earlier] = keys[names[0]]
             continue
         on = option.kind is not kinds.OFF
         keys[names[0]] = (option.name, option, on)

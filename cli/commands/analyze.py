@@ -25,7 +25,7 @@ def analyze(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Find the rate at which the target saturates, and say whether the run is valid.
+    """Judge a result log: find the rate of saturation, say whether the run is valid, and make tables and a report.
 
     RESULTS is a result log, or the folder of a sweep, a search or a duet. Of a folder, the files that it lacks are
     written into it; of a duet, both targets are compared again, and nothing is written.

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,25 +12,11 @@ from logreplay.cli.exit_codes import of_checks
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
 
-if TYPE_CHECKING:
-    from logreplay.readings import Percentile
-
 
 @click.command(cls=Configurable)
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RESULTS...")
 @options
-def capacity(
-    results: Sequence[Path],
-    tps: float,
-    within: float,
-    percentile: "Percentile",
-    headroom: float,
-    survive: int,
-    machines: Sequence[int] | None,
-    output: Path | None,
-    force: bool,
-    as_json: bool,
-) -> int:
+def capacity(results: Sequence[Path], as_json: bool, **given: Any) -> int:
     """Compute how many machines carry a load within a bound, from a sweep of one of them.
 
     RESULTS is the result log of a sweep, or its folder; of several runs of the same sweep, which are pooled, all of
@@ -47,20 +33,12 @@ def capacity(
     Exit code 4: no rate kept the bound with room.
 
     \b
-    Example: logreplay capacity sweep --tps 200 --within 300ms --headroom 20%
-             logreplay capacity sweep-1 sweep-2 sweep-3 --tps 200 --within 300ms --survive 1
-             logreplay capacity one two four --machines 1,2,4 --tps 900 --within 300ms -o scaling.png
+    Example: logreplay capacity sweep --demand 200 --p99 300ms --headroom 20%
+             logreplay capacity sweep-1 sweep-2 sweep-3 --demand 200 --p99 300ms --survive 1
+             logreplay capacity one two four --machines 1,2,4 --demand 900 --p99 300ms -o scaling.png
     """
     from logreplay.readings import capacity_once
 
-    given: dict[str, Any] = {
-        "tps": tps,
-        "within": within,
-        "percentile": percentile,
-        "headroom": headroom,
-        "survive": survive,
-    }
-    given |= {"machines": machines, "output": output, "force": force}
     found = capacity_once(results, given)
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
     if found.not_covered:

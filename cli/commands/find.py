@@ -29,7 +29,7 @@ def find(log: "Log | None", target: str | None, **given: Any) -> int:
 
     \b
     Example:
-      logreplay find access.log http://127.0.0.1:8080 --p99 300ms --start 50 --tps 2000
+      logreplay find access.log http://127.0.0.1:8080 --p99 300ms --start 50 --demand 2000
     """
     from logreplay.calls.find_call import FindCall, seed_of, taken_bounds
     from logreplay.cli.display.rates import show_find

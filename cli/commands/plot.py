@@ -22,7 +22,7 @@ def plot(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Draw one run, or the hockey sticks of several runs in one picture.
+    """Plot one run, or overlay the hockey sticks of several.
 
     RESULTS are result logs or folders of sweeps. A run at one rate has no curve over rates: its timeline is drawn.
 

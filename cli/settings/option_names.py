@@ -4,19 +4,22 @@ from collections.abc import Iterator
 
 import click
 
+from logreplay.options.option import FORMER
 from logreplay.settings_files.rules import opposite
 
 
 def settable(command: click.Command) -> Iterator[tuple[str, click.Parameter]]:
     """List the name of each option of a command without ``--``, that which undoes it, and its arguments.
 
-    Of several names of an option the first counts: ``tps`` is a name here, its alias ``rate`` is none.
+    Of several names of an option the first counts, and its earlier name: ``tps`` is a name here, its alias ``rate`` is
+    not.
     """
     for parameter in command.params:
         if isinstance(parameter, click.Argument):
             yield parameter.name or "", parameter
             continue
-        for name in (f"--{key_of(parameter)}", *parameter.secondary_opts):
+        earlier = FORMER.get(parameter.name or "")
+        for name in (f"--{key_of(parameter)}", *[f"--{earlier}"] * bool(earlier), *parameter.secondary_opts):
             yield name[2:], parameter
         if is_switch(parameter) and not parameter.secondary_opts:
             yield opposite(key_of(parameter)), parameter

@@ -30,7 +30,7 @@ def run(folder: Path, seed: int, rates: list[float] | None = None, **told: Any) 
 
 
 def ask(*runs: Path) -> Any:
-    return logreplay.capacity(list(runs), tps=1000, within=0.1)
+    return logreplay.capacity(list(runs), demand=1000, p90=0.1)
 
 
 def test_runs_of_the_same_sweep_narrow_the_bracket(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_runs_of_the_same_sweep_narrow_the_bracket(tmp_path: Path) -> None:
     assert (one.runs, three.runs) == (1, 3)
     assert three.high - three.low < one.high - one.low
     assert three.sentence.endswith("; 3 runs pooled")
-    assert logreplay.capacity(runs[0], tps=1000, within=0.1) == one
+    assert logreplay.capacity(runs[0], demand=1000, p90=0.1) == one
 
 
 def test_the_order_of_the_runs_changes_nothing(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_an_interrupted_sweep_names_what_it_lacks(tmp_path: Path) -> None:
     options = {"rates": RATES, "arrivals": None, "for": 20.0}
     (cut / "summary.json").write_text(json.dumps({"options": options}))
     (cut / "manifest.json").write_text(json.dumps({"done": [{"index": index} for index in range(3)]}))
-    said = logreplay.capacity(cut, tps=1000, within=0.3).sentence
+    said = logreplay.capacity(cut, demand=1000, p90=0.3).sentence
     assert "the bound was kept at every rate that counts: measure the other rates of the sweep, 200 to 350/s" in said
     assert "; saturation unknown, not enough data: 3 rates have 100 requests or more; 5 such rates are needed" in said
     assert said.endswith("; not counted: 200/s (cut short)")

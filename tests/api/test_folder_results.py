@@ -35,7 +35,7 @@ def curve(url: str, tmp_path_factory: pytest.TempPathFactory) -> logreplay.Sweep
 @pytest.fixture(scope="module")
 def found(url: str) -> logreplay.FindResult:
     """A search with a temporary folder."""
-    return logreplay.find(None, url, p50="50ms", p99=9, tps=2000, **SEARCH)
+    return logreplay.find(None, url, p50="50ms", p99=9, demand=2000, **SEARCH)
 
 
 def test_a_sweep_has_its_steps_and_its_rows(curve: logreplay.SweepResult) -> None:

@@ -102,14 +102,36 @@ def test_a_share_that_is_none_is_refused(sweep: Path, slower: Path, wrong: dict[
 
 
 def test_machines_for_a_load(sweep: Path) -> None:
-    found = logreplay.capacity(sweep, tps=2000, within=0.3, percentile="p99")
+    found = logreplay.capacity(sweep, demand=2000, p99=0.3)
     assert found.machines
     assert found.verdict == "VALID"
     assert found.passed
-    none = logreplay.capacity(sweep, tps=2000, within="1ms")
+    none = logreplay.capacity(sweep, demand=2000, p90="1ms")
     assert (none.machines, none.verdict, none.checks[0].state) == (None, "NO_ANSWER", "failed")
     with pytest.raises(logreplay.UsageError, match="expected one of"):
-        logreplay.capacity(sweep, tps=2000, within=0.3, percentile="p42")  # type: ignore[arg-type]
+        logreplay.capacity(sweep, demand=2000, within=0.3, percentile="p42")  # type: ignore[arg-type]
+
+
+def test_a_load_to_carry_has_its_earlier_name_and_one_bound_is_needed(sweep: Path) -> None:
+    """Without a percentile the bound was silently one on p90."""
+    asked: dict[str, Any] = {"p99": 0.3}
+    earlier: dict[str, Any] = {"tps": 2000}
+    assert (
+        logreplay.capacity(sweep, **earlier, **asked).machines
+        == logreplay.capacity(sweep, demand=2000, **asked).machines
+    )
+    older = logreplay.capacity(sweep, demand=2000, within=0.3, percentile="p99")
+    assert older.sentence == logreplay.capacity(sweep, demand=2000, **asked).sentence
+    for bounds, told in (
+        ({}, "a bound is missing: give one, such as p99="),
+        ({"within": 0.3}, "within= does not say which response time it bounds: give p99="),
+        ({"p90": 0.3, "p99": 0.3}, "p90= and p99= exclude each other: give one bound"),
+        ({"p99": 0.3, "within": 0.3}, "p99= and within= exclude each other: give one bound"),
+    ):
+        with pytest.raises(logreplay.UsageError, match=told):
+            logreplay.capacity(sweep, demand=2000, **bounds)  # type: ignore[arg-type]
+    with pytest.raises(logreplay.UsageError, match="tps is an earlier name of demand: give one of them"):
+        logreplay.capacity(sweep, demand=2000, **earlier, **asked)
 
 
 def test_old_results_are_read_and_nothing_is_written(sweep: Path) -> None:
@@ -150,7 +172,7 @@ def test_answers_are_copied_pickled_and_shown(sweep: Path, slower: Path) -> None
     answers = [
         logreplay.compare(sweep, slower),
         logreplay.compare(log, slower),
-        logreplay.capacity(sweep, tps=10, within=1),
+        logreplay.capacity(sweep, demand=10, p90=1),
         logreplay.analyze(sweep),
     ]
     assert isinstance(answers[0], Comparison)
@@ -179,7 +201,7 @@ def test_results_of_this_process_are_compared_sized_and_laid_over_old_ones(sweep
     assert isinstance(change.checks[0].text, str)
     ax = Figure().add_subplot()
     assert analysis.overlay(ax, {"before": sweep, "after": curve}, slo=0.3) is ax
-    assert logreplay.capacity(curve, tps=2000, within=0.3, percentile="p50").sentence
+    assert logreplay.capacity(curve, demand=2000, p50=0.3).sentence
     assert logreplay.analyze(curve).steps["rate"].to_list() == [20, 40]
 
 

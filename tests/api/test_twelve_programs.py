@@ -83,7 +83,7 @@ print(logreplay.analysis.overlay(ax, {"before": "sweep-1", "after": curve}, slo=
     "several bounds, and machines": """
 found = logreplay.find("access.log", URL, p50="50ms", p99=0.3, start=20, max_tps=20, trial=1, trials=1, plots=False)
 try:
-    machines = logreplay.capacity(curve, tps=2000, within=0.3, percentile="p90").machines
+    machines = logreplay.capacity(curve, demand=2000, p90=0.3).machines
 except logreplay.LogreplayError:  # a busy machine leaves no step that counts
     machines = None
 print(bool(found.sentence), machines is None or machines > 0)

@@ -146,7 +146,7 @@ def test_a_command_without_checks_writes_why_to_junit(words: str, reason: str) -
     assert reason in suite[0][0].attrib["message"]
 
 
-@pytest.mark.parametrize("words", ["analyze {}", "compare {0} {0}", "seconds {}", "capacity {} --tps 9 --within 1s"])
+@pytest.mark.parametrize("words", ["analyze {}", "compare {0} {0}", "seconds {}", "capacity {} --demand 9 --p90 1s"])
 def test_a_name_that_is_not_utf_8_is_refused_by_name(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Polars ended in a TypeError where the file held lines of a log."""
     name = "bad\udcff.log"

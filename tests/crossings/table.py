@@ -193,7 +193,7 @@ _FIND: Final[Factors] = {
     "vusers": _flag("vusers"),
     "restart": _flag("restart"),
     "think": _option("think", fixed="20ms", range="1ms..40ms"),
-    "tps": _option("tps", some="500"),
+    "demand": _option("demand", some="500"),
     **_FOLDER,
 }
 _DUET: Final[Factors] = {

@@ -97,8 +97,9 @@ def test_where_percentiles_fall_on_failed_requests_marks_say_so_and_no_area_reac
     marked = [each for each in ax.collections if "failed: it falls" in str(each.get_label())]
     assert [len(np.asarray(each.get_offsets())) for each in marked] == [steps.filter(failing).height] * 2
     areas = [each for each in ax.collections if isinstance(each, FillBetweenPolyCollection)]
-    highest = 1000 * steps.filter(~failing)["p99"].max()  # type: ignore[operator]
-    drawn = [path.vertices[:, 1].max() for area in areas for path in area.get_paths() if len(path.vertices)]
+    highest = 1000 * float(steps.filter(~failing)["p99"].to_numpy().max())
+    paths = [np.asarray(path.vertices) for area in areas for path in area.get_paths()]
+    drawn = [float(path[:, 1].max()) for path in paths if len(path)]
     assert max(drawn) <= highest
 
 

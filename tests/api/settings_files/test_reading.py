@@ -44,7 +44,7 @@ def test_options_of_the_top_and_of_the_section_become_parameters(file: Path) -> 
 def test_numbers_of_functions_that_send_nothing_are_read(file: Path) -> None:
     file.write_text('[serve]\nport = 8081\nservice-time = "20ms"\n[capacity]\ntps = 200\nwithin = "300ms"\n')
     assert logreplay.settings("serve") == {"port": 8081, "service_time": 0.02}
-    assert logreplay.settings("capacity") == {"tps": 200, "within": 0.3}
+    assert logreplay.settings("capacity") == {"demand": 200, "within": 0.3}
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_a_log_without_response_times_is_not_judged_by_zeros(untimed: Path, tmp_
     assert not {"report.html", "results.hgrm"} & {path.name for path in (tmp_path / "out").iterdir()}
 
 
-@pytest.mark.parametrize("words", [["capacity", "--tps", "500", "--within", "100ms"], ["plot", "-o", "x.png"]])
+@pytest.mark.parametrize("words", [["capacity", "--demand", "500", "--p90", "100ms"], ["plot", "-o", "x.png"]])
 def test_what_needs_response_times_refuses_a_log_without_them(
     words: list[str], untimed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

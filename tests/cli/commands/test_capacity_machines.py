@@ -36,7 +36,7 @@ def test_the_number_of_machines_comes_from_the_law_with_a_picture(
     sweeps: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     picture = tmp_path / "scaling.png"
-    words = ["capacity", *sweeps, "--machines", "1,2,4", "--within", "1s", "-o", str(picture)]
+    words = ["capacity", *sweeps, "--machines", "1,2,4", "--p90", "1s", "-o", str(picture)]
     assert logreplay([*words, "--tps", "230"]) == 0
     told = capfd.readouterr().out
     assert "n times one would be 3); 4 machines carry 2." in told
@@ -45,7 +45,7 @@ def test_the_number_of_machines_comes_from_the_law_with_a_picture(
     assert logreplay([*words, "--tps", "900", "--json", "--force"]) == 3
     value = json.loads(capfd.readouterr().out)
     assert (value["kind"], value["machines"], value["points"][1]["number"]) == ("bent", None, 2)
-    found = api.capacity(sweeps, tps=230, within="1s", machines=[1, 2, 4])
+    found = api.capacity(sweeps, demand=230, p90="1s", machines=[1, 2, 4])
     assert isinstance(found, ScaleOut)
     assert found.contention_low is not None
     assert found.contention_high is not None
@@ -55,14 +55,14 @@ def test_the_number_of_machines_comes_from_the_law_with_a_picture(
 def test_two_numbers_of_machines_say_only_whether_n_times_one_holds(
     sweeps: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert logreplay(["capacity", sweeps[0], sweeps[2], "--machines", "1,4", "--within", "1s", "--tps", "300"]) == 3
+    assert logreplay(["capacity", sweeps[0], sweeps[2], "--machines", "1,4", "--p90", "1s", "--tps", "300"]) == 3
     assert "n times one does not hold; a law needs 3 numbers of machines at least" in capfd.readouterr().out
 
 
 def test_each_result_needs_its_number_and_a_picture_its_machines(sweeps: list[str]) -> None:
     with pytest.raises(UsageError, match="3 numbers for 1 result: give the number of machines behind each result"):
-        api.capacity(sweeps[0], tps=300, within="1s", machines="1,2,4")
+        api.capacity(sweeps[0], demand=300, p90="1s", machines="1,2,4")
     with pytest.raises(UsageError, match="expected increasing numbers of machines such as 1,2,4"):
-        api.capacity(sweeps, tps=300, within="1s", machines="4,2,1")
+        api.capacity(sweeps, demand=300, p90="1s", machines="4,2,1")
     with pytest.raises(UsageError, match="needs"):
-        api.capacity(sweeps, tps=300, within="1s", output="x.png")
+        api.capacity(sweeps, demand=300, p90="1s", output="x.png")

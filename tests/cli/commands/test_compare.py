@@ -345,7 +345,7 @@ def test_a_share_that_could_mean_two_things_is_refused(folder: Path, option: str
 
 
 def test_a_machine_cannot_be_kept_free_altogether(folder: Path) -> None:
-    done = logreplay("capacity", folder / "once.csv", "--tps", 1000, "--within", "200ms", "--headroom", "100%")
+    done = logreplay("capacity", folder / "once.csv", "--demand", 1000, "--p90", "200ms", "--headroom", "100%")
     assert isinstance(done.exception, UsageError)
     assert "'100%': expected a share from 0% to 99%" in done.exception.message
 
@@ -371,7 +371,7 @@ def test_a_picture_that_cannot_grow_is_named(folder: Path, tmp_path: Path) -> No
 
 
 def test_capacity_says_how_many(folder: Path) -> None:
-    done = logreplay("capacity", folder / "once.csv", "--tps", 1000, "--within", "200ms", "--headroom", "20%")
+    done = logreplay("capacity", folder / "once.csv", "--demand", 1000, "--p90", "200ms", "--headroom", "20%")
     assert done.exit_code == Exit.OK
     assert answer(done).startswith(
         "~6 machines for 1000/s with p90 within 200 ms, 20 % of each kept free: one carries about 244/s ("
@@ -379,7 +379,7 @@ def test_capacity_says_how_many(folder: Path) -> None:
 
 
 def test_capacity_pools_runs_of_the_same_sweep(folder: Path) -> None:
-    words = ("--tps", 1000, "--within", "200ms", "--survive", 1, "--json")
+    words = ("--demand", 1000, "--p90", "200ms", "--survive", 1, "--json")
     once, both = (
         json.loads(logreplay("capacity", *(folder / name for name in names), *words).stdout)
         for names in (("once.csv",), ("once.csv", "slower.csv"))
@@ -390,13 +390,13 @@ def test_capacity_pools_runs_of_the_same_sweep(folder: Path) -> None:
 
 
 def test_capacity_refuses_to_pool_a_run_with_itself(folder: Path) -> None:
-    done = logreplay("capacity", folder / "once.csv", folder / "once.csv", "--tps", 1000, "--within", "200ms")
+    done = logreplay("capacity", folder / "once.csv", folder / "once.csv", "--demand", 1000, "--p90", "200ms")
     assert isinstance(done.exception, LogreplayError)
     assert "its steps would count twice; name each run once" in str(done.exception)
 
 
 def test_capacity_that_cannot_be_had_exits_with_4(folder: Path) -> None:
-    done = logreplay("capacity", folder / "once.csv", "--tps", 1000, "--within", "1ms")
+    done = logreplay("capacity", folder / "once.csv", "--demand", 1000, "--p90", "1ms")
     assert done.exit_code == Exit.CONDITION
     assert re.fullmatch(r"p90 within 1 ms is not kept even at 50/s, p90 [\d.]+ ms: sweep lower\n", done.stdout)
 
@@ -409,7 +409,7 @@ def test_capacity_without_a_step_that_counts_exits_with_3(folder: Path, tmp_path
     """Nothing was measured: that the bound does not hold is not known."""
     few = tmp_path / "few.csv"
     few.write_text("".join((folder / "once.csv").read_text().splitlines(keepends=True)[:20]))
-    done = logreplay("capacity", few, "--tps", 1000, "--within", "1ms")
+    done = logreplay("capacity", few, "--demand", 1000, "--p90", "1ms")
     assert done.exit_code == Exit.INVALID
     assert done.stdout == (
         "no step counts for p90 within 1 ms: 50/s (19 requests, p90 needs 36); use longer steps, or repeat the sweep\n"

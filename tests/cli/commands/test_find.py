@@ -359,7 +359,7 @@ def test_a_signal_while_the_rows_are_evaluated_says_that_they_are_kept(
 @pytest.mark.few
 def test_find_writes_a_folder_with_the_answer_and_all_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
-    arguments = ["--p99", "400ms", "--start", "80", "--max-tps", "120", "--trial", "1s", "--tps", "1000"]
+    arguments = ["--p99", "400ms", "--start", "80", "--max-tps", "120", "--trial", "1s", "--demand", "1000"]
     for attempt in range(4):
         folder = tmp_path / str(attempt)
         done = CliRunner().invoke(cli, ["find", *arguments, "-o", str(folder)], standalone_mode=False)

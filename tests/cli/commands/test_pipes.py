@@ -30,7 +30,7 @@ def test_a_pipe_is_no_result_log(
         "compare after": ("compare", results, pipe),
         "plot": ("plot", pipe),
         "plot several": ("plot", results, pipe),
-        "capacity": ("capacity", pipe, "--tps", 100, "--within", "1s"),
+        "capacity": ("capacity", pipe, "--demand", 100, "--p90", "1s"),
     }[command]
     assert run([str(word) for word in words]) == 1
     assert capsys.readouterr().err == (

@@ -65,7 +65,7 @@ def test_an_analysis_counts_the_rows_that_it_leaves_out(log: Path) -> None:
     "words",
     [
         ("seconds", "{log}"),
-        ("capacity", "{log}", "--tps", "200", "--within", "300ms"),
+        ("capacity", "{log}", "--demand", "200", "--p90", "300ms"),
         ("plot", "{log}", "-o", "{log}.png"),
         ("compare", "{log}", "{log}.other.csv"),
     ],

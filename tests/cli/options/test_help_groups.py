@@ -67,8 +67,9 @@ def test_the_help_of_run_says_what_it_needs() -> None:
         ("convert", "--methods", "methods"),
         ("convert", "--from", "since"),
         ("run", "--since", "since"),
-        ("find", "--rate", "tps"),
-        ("capacity", "--rate", "tps"),
+        ("find", "--rate", "demand"),
+        ("find", "--tps", "demand"),
+        ("capacity", "--rate", "demand"),
     ],
 )
 def test_names_that_other_tools_use_are_known(command: str, alias: str, name: str) -> None:

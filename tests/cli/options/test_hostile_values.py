@@ -38,7 +38,7 @@ CODES = (0, 1, 2, 3, 4)
 PACING = ["--tps", "500", "--for", "20ms"]
 BASES = {
     "calibrate": ["--trial", "50ms", "-q"],
-    "capacity": ["results.csv", "--tps", "10", "--within", "1s"],
+    "capacity": ["results.csv", "--demand", "10", "--p90", "1s"],
     "compare": ["results.csv", "again.csv"],
     "convert": ["access.log", "-o", "converted.csv", "--force"],
     "inspect": ["access.log"],

@@ -144,14 +144,14 @@ NEEDED = {
     "urls": ["a.csv"],
     "analyze": ["a.csv"],
     "seconds": ["a.csv"],
-    "capacity": ["a.csv", "--tps", "1", "--within", "1s"],
+    "capacity": ["a.csv", "--demand", "1"],
     "compare": ["a.csv"],
     "duet": ["a.csv", TARGET, TARGET],
     "plot": ["a.csv"],
     "completion": ["bash"],
 }
 """The words without which a command cannot be parsed."""
-BESIDE = {"cookies": ["--by-client"]}
+BESIDE = {"cookies": ["--by-client"], "routes": ["--watch", "pid:1"]}
 """The words without which a switch of the settings is left out."""
 SWITCHES = [
     (name, option, switch)
