@@ -47,11 +47,11 @@ class LimitedServer:
 SERVERS: Final = {
     "threads": LimitedServer("4 threads that sleep for 40 ms", ("workers",), 100, 4),
     "one": LimitedServer("one thread that sleeps for 10 ms", ("workers",), 100, 1),
-    "burning": LimitedServer("4 threads of one interpreter that work for 10 ms", ("sharing", "slowed"), 90),
+    "burning": LimitedServer("4 threads of one interpreter that work for 10 ms", ("sharing", "slowed"), 100),
     "async_lock": LimitedServer("coroutines with a lock for 10 ms of 40 ms", ("inner",), 95),
     "thread_lock": LimitedServer("32 threads with a lock for 10 ms of 40 ms", ("inner",), 95),
     "pool": LimitedServer("16 threads with a pool of 3 for 30 ms", ("workers", "inner"), 100, 3),
-    "pool_60": LimitedServer("9 threads with a pool of 3 for 60 % of the requests", ("inner",), 150),
+    "pool_60": LimitedServer("9 threads with a pool of 3 for 60 % of the requests", ("inner",), 160),
     "refusing": LimitedServer("coroutines that refuse beyond 6", ("refuses",), 140, 6),
     "route": LimitedServer("a route with a pool of 2", ("route",), 140),
     "limiter": LimitedServer("a token bucket that refuses", ("rate_limit",), 100),
@@ -122,7 +122,7 @@ def _nginx(kind: str, port: int, folder: Path) -> list[str]:
         f"""daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log emerg;
 events {{ }}
 http {{ access_log off; client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;
-uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s; limit_req_zone $server_name zone=all:1m rate=100r/s;
+uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s; limit_req_zone $binary_remote_addr zone=all:1m rate=100r/s;
 limit_req_status 429; root {folder};
 server {{ listen 127.0.0.1:{port}; location / {{ {limit} try_files /page =404; }} }} }}
 """

@@ -13,9 +13,9 @@ from accuracy._tables import Table, totals
 from limit_servers import SERVERS, available, serving
 from logreplay.analysis.limit.sentences import TargetLimit
 
-RUNS: Final = 5
-_SECONDS: Final = 7
-_SHARES: Final = (0.25, 0.4, 0.55, 0.7, 0.85, 0.95, 1.1, 1.25)
+RUNS: Final = 1
+_SECONDS: Final = 5
+_SHARES: Final = (0.25, 0.4, 0.55, 0.7, 0.85, 0.95, 1.15, 1.35)
 _HEADER: Final = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 _URLS: Final = ("/db", "/", "/about", "/db", "/")
 

@@ -13,6 +13,7 @@ from logreplay.analysis.limit.limit import limit_of
 from logreplay.analysis.limit.sentences import TargetLimit
 from logreplay.analysis.verdict.stability import judged_steps
 from simulate import SimulatedQueue
+from support.simulated_systems import SYSTEMS
 
 
 def judged(log: pl.DataFrame) -> TargetLimit:
@@ -83,3 +84,19 @@ def test_a_summary_has_the_limit_of_a_sweep_only() -> None:
     assert (limit["kind"], limit["at_once"]) == ("workers", 4)
     assert set(limit) == {"kind", "at_once", "low", "high", "service_s", "text", "advice", "watched"}
     assert "limit" not in analyse(log.filter(pl.col("step") == 0)).summary
+
+
+def test_requests_that_take_no_time_by_the_log_are_no_error() -> None:
+    rng = np.random.default_rng(9)
+    log = simulate.serve(
+        simulate.sweep(range(50, 301, 25), 5, rng, pause_s=5), SimulatedQueue(4, 0.016, "exponential"), rng
+    )
+    assert judged(log.with_columns(latency=pl.when(pl.col("latency") > 0.02).then("latency").otherwise(0.0))).text
+
+
+@pytest.mark.parametrize("name", ["noisy neighbours", "two back ends", "bimodal"])
+def test_an_uneven_target_is_not_said_to_pause_or_to_fall_back(name: str) -> None:
+    system = next(each for each in SYSTEMS if each.name == name)
+    rng = np.random.default_rng(11)
+    found = judged(system.serve(system.sweeps[2].arrivals(rng), rng))
+    assert found.kind in (None, "workers"), found.text
