@@ -31,6 +31,7 @@ from logreplay.analysis.input.sources import Source
 from logreplay.analysis.limit.limit import limit_of
 from logreplay.analysis.limit.sentences import TargetLimit
 from logreplay.analysis.limit.watched import watched_figures
+from logreplay.analysis.scaling.scale_out import ScaleOut, of_users
 from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, UNTIMED, About, plain, summarise, summarise_seconds
 from logreplay.analysis.tables import aggregate
 from logreplay.analysis.tables.route_balance import route_balance
@@ -56,6 +57,7 @@ class Analysis:
         verdict: onset and saturation, with the step table and its evidence.
         summary: the contents of summary.json.
         users: the sweep over users; None if requests were sent at a rate.
+        scaling: scalability law of a sweep over users; None: fewer than two numbers of users.
         costs: costs of routes; None: no step left out routes.
     """
 
@@ -65,6 +67,7 @@ class Analysis:
     summary: dict[str, Any]
     users: UsersSweep | None = None
     costs: RouteCosts | None = None
+    scaling: ScaleOut | None = None
 
     @property
     def steps(self) -> pl.DataFrame:
@@ -117,7 +120,10 @@ def analyse(
             summary["costs"] = costs.as_dict()
             if not several_mixed_rates(verdict.steps):
                 summary["answer"] = costs.sentence
-        return Analysis(requests, seconds, verdict, summary, users, costs)
+        scaling = of_users(users.table) if users else None
+        if scaling:
+            summary["scaling"] = plain(scaling.as_dict())
+        return Analysis(requests, seconds, verdict, summary, users, costs, scaling)
 
 
 def several_mixed_rates(steps: pl.DataFrame) -> bool:

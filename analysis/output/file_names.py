@@ -16,6 +16,7 @@ OF_COMMANDS: Final = (
     "costs.csv",
     "users.csv",
     "users.png",
+    "scaling.png",
     "search.png",
     "plan.json",
     "plan.html",

@@ -27,7 +27,7 @@ from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.run_metadata import sampled_share
 from logreplay.analysis.output import charts, pictures
-from logreplay.analysis.output.plots import hockey_stick
+from logreplay.analysis.output.plots import hockey_stick, scaling
 from logreplay.analysis.output.template import rendered, resource
 from logreplay.analysis.output.trace_links import is_sampled, link
 from logreplay.analysis.output.trial_table import trial_rows
@@ -94,13 +94,19 @@ _STYLE: Final[dict[Any, Any]] = {
 
 
 def write(folder: Path, analysis: Analysis) -> None:
-    """Write ``hockeystick.png`` and ``report.html`` into a folder; of a sweep over users ``users.png``, too."""
+    """Write ``hockeystick.png`` and ``report.html`` into a folder; of a sweep over users ``users.png`` and
+    ``scaling.png``, too."""
     drawn = {"hockeystick.png": "hockeystick"}
     if "throughput" in pictures.kinds(analysis) and analysis.users:
         drawn["users.png"] = "throughput"
     for file, kind in drawn.items():
         made = hockey_stick.figure(partial(pictures.draw, analysis=analysis, kind=kind, title=True))
         with atomic_path(folder / file) as fresh:
+            hockey_stick.save(made, fresh)
+    if analysis.scaling:
+        found = analysis.scaling
+        made = hockey_stick.figure(lambda ax: scaling.scaling(ax, found, "users"))
+        with atomic_path(folder / "scaling.png") as fresh:
             hockey_stick.save(made, fresh)
     with atomic_path(folder / "report.html") as fresh:
         fresh.write_text(html(analysis), encoding="utf-8")

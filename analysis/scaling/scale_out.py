@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
+import polars as pl
 
 from logreplay.analysis.format_time import show_range, show_rate
 from logreplay.analysis.scaling.law import FEWEST, ScalingLaw, fitted_law
@@ -14,6 +15,7 @@ from logreplay.core.plural import number_of
 
 FARTHEST: Final = 2
 """No number above this many times the largest that was measured is given: the law may be another there."""
+_USERS_LEVEL: Final = 1.96
 _LEVEL: Final = 1.645
 """Standard errors: two-sided, 90 %."""
 
@@ -130,6 +132,21 @@ def scale_out(
         text, ordered, law.kind, values[0], *ranges[0], values[1], *ranges[1], values[2], *ranges[2],
         peak, most, *needed, survive=survive,
     )  # fmt: skip
+
+
+def of_users(table: pl.DataFrame) -> ScaleOut | None:
+    """Whether more users get more, from the table of a sweep over users; None for fewer than two numbers of users.
+
+    Args:
+        table: ``users``, ``throughput``, ``throughput_low``, ``throughput_high`` of each step.
+    """
+    columns = ("throughput", "throughput_low", "throughput_high")
+    rows = table.filter(pl.col("throughput") > 0).group_by("users").agg(pl.col(columns).mean())
+    points = [
+        ScalingPoint(int(users), rate, low, high, _USERS_LEVEL)
+        for users, rate, low, high in rows.select("users", *columns).iter_rows()
+    ]
+    return scale_out(points, "user") if len(points) > 1 else None
 
 
 def _law(points: Sequence[ScalingPoint]) -> ScalingLaw:

@@ -37,6 +37,8 @@ def show_sweep(
             print_arrivals(summary["options"])
         print_summary(summary, steps_of(summary), short=short)
         print_costs(summary)
+        if summary.get("scaling", {}).get("kind", "few") != "few":
+            click.echo(f"{summary['scaling']['sentence']}\n")
     _say_findings(result, quiet=quiet)
     if result.lost:
         say(f"a worker was lost: repeat its step with --resume {result.files[0].parent}", quiet=quiet)
