@@ -14,7 +14,7 @@ import yaml
 import logreplay
 
 ROOT = Path(__file__).parent.parent
-WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), ROOT / "docs" / "howto" / "load-test.yml"]
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text("utf-8")
 RELEASE = re.findall(r"^## \[(\d+\.\d+\.\d+)\]", CHANGELOG, re.M)[0]
 """The newest version of the changelog, which the next tag is."""
