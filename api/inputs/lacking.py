@@ -233,18 +233,26 @@ def _headers(rules: RequestRules, source: "RequestSource", methods: frozenset[st
         yield "warning: --header log", text
     elif not isinstance(source, Followed):
         named = {header.name.lower() for header in rules.header}
-        if left_out := sorted(_traces_in(source) - named):
-            text = f"not sent: {', '.join(left_out)}; the requests would join the traces of production; "
+        left_out, having, rows = _traces_in(source, named)
+        if left_out:
+            text = f"not sent: {', '.join(left_out)}, which {having:,} of the first {number_of(rows, 'request')} have; "
+            text += "they would join the traces of production; "
             yield "--header log", f"{text}send one with --header '{left_out[0]}: log'"
 
 
-def _traces_in(source: "RequestSource") -> set[str]:
-    """The headers of traces in the first rows of a log, by their names in lower case."""
+def _traces_in(source: "RequestSource", named: set[str]) -> tuple[list[str], int, int]:
+    """Look for headers of traces in the first rows of a log, except for those that are ``named``.
+
+    Returns:
+        Their names in lower case, the number of requests that have any, and of those that were looked at.
+    """
     from logreplay.core.headers import HEADERS, header_pairs
     from logreplay.replay.requests.headers import is_of_trace
 
-    texts = next((frame[HEADERS].drop_nulls().to_list() for frame in source.batches((HEADERS,))), [])
-    return {name.lower() for text in texts for name, _ in header_pairs(text) if is_of_trace(name.lower())}
+    texts: list[str | None] = next((frame[HEADERS].to_list() for frame in source.batches((HEADERS,))), [])
+    found = [{name.lower() for name, _ in header_pairs(text)} - named for text in texts if text]
+    traces = [{name for name in names if is_of_trace(name)} for names in found]
+    return sorted(set().union(*traces)), sum(map(bool, traces)), len(texts)
 
 
 def _bodies(rules: RequestRules, source: "RequestSource", methods: frozenset[str]) -> _Said:

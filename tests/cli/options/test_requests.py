@@ -334,12 +334,14 @@ def test_headers_of_traces_are_left_out_of_a_capture_s_and_that_is_said(
     pl.read_csv(log, infer_schema=False).with_columns(headers=pl.lit(sent)).write_csv(log)
     first = received(server, log, "--header", "log")[0]
     assert {name for name, _ in first.headers} == {"host", "user-agent", "accept", "x-mine"}
-    text = "--header log: not sent: traceparent, x-b3-traceid, x-request-id; the requests would join the traces of "
-    assert f"{text}production; send one with --header 'traceparent: log'" in capsys.readouterr().err
+    text = "--header log: not sent: traceparent, x-b3-traceid, x-request-id, which 12 of the first 12 requests have; "
+    told = capsys.readouterr().err
+    assert f"{text}they would join the traces of production; send one with --header 'traceparent: log'" in told
+    assert told.count("join the traces") == 1
     named = ("--header", "log", "--header", "X-B3-Traceid: log", "--header", "X-Request-Id: 8")
     first = received(server, log, *named)[0]
     assert (first.header("traceparent"), first.header("x-b3-traceid"), first.header("x-request-id")) == (None, "1", "8")
-    assert "--header log: not sent: traceparent; " in capsys.readouterr().err
+    assert "--header log: not sent: traceparent, which 12 of " in capsys.readouterr().err
 
 
 def test_an_address_with_most_of_the_requests_is_named_before_they_share_a_connection(
