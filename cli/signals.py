@@ -122,7 +122,7 @@ def _end_soon() -> None:
 
 
 def _end(code: int) -> None:
-    """End the process without its exit handlers, which may wait; temporary files and semaphores are removed."""
+    """End the process without its exit handlers, which may wait; its files, semaphores and clusters are removed."""
     tidying = threading.Thread(target=_tidy_up, daemon=True)
     tidying.start()
     tidying.join(_TIDY_S)  # a disk may not answer
@@ -131,6 +131,8 @@ def _end(code: int) -> None:
 
 def _tidy_up() -> None:
     loaded = sys.modules  # nothing is imported here: an import may be what hangs
+    if clusters := loaded.get("logreplay.replay.workers.dask_workers"):
+        clusters.kill_local_clusters()
     if files := loaded.get("logreplay.core.files"):
         files.remove_unfinished()
     if util := loaded.get("multiprocessing.util"):

@@ -49,6 +49,8 @@ _CLOSING_S: Final = 30.0
 """Seconds that a cluster of this machine may take to end."""
 _DYING_S: Final = 5.0
 """Seconds that killed workers may take to be gone."""
+_RUNNING: "Final[set[subprocess.Popen[bytes]]]" = set()
+"""Processes of the clusters of this machine."""
 _GONE: Final = (OSError, RuntimeError, ValueError, AttributeError, CancelledError, asyncio.CancelledError)
 """Errors that Dask raises if a client is closed, or has no scheduler."""
 _ANSWER_S: Final = 15.0
@@ -232,6 +234,7 @@ def _local_cluster(count: int) -> "Iterator[tuple[str, Security]]":
     """
     with scratch_folder() as folder:  # workers that are killed leave files in it
         process, connection = start_child("logreplay.replay.workers.local_cluster", in_group=True)
+        _RUNNING.add(process)
         patience = 0.0  # what has not started needs no end in good order
         try:
             try:
@@ -252,6 +255,13 @@ def _local_cluster(count: int) -> "Iterator[tuple[str, Security]]":
                     process.wait(patience)
             finally:
                 _kill_family(process)
+                _RUNNING.discard(process)
+
+
+def kill_local_clusters() -> None:
+    """Kill the clusters of this machine that this process runs; code that skips its exit handlers calls this first."""
+    for process in [*_RUNNING]:
+        _kill_family(process)
 
 
 def _kill_family(process: "subprocess.Popen[bytes]") -> None:

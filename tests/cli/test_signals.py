@@ -93,6 +93,22 @@ signals._end(130)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")
 
 
+def test_the_hard_end_takes_a_local_cluster_along() -> None:
+    psutil = pytest.importorskip("psutil")
+    program = """
+import psutil
+from logreplay.cli import signals
+from logreplay.replay.workers.dask_workers import cluster_client
+with cluster_client("local:1"):
+    print(*(each.pid for each in psutil.Process().children(recursive=True)), flush=True)
+    signals._end(130)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert ended.returncode == 130
+    assert len(family := ended.stdout.split()) > 2
+    assert not [pid for pid in family if psutil.pid_exists(int(pid)) and psutil.Process(int(pid)).status() != "zombie"]
+
+
 def test_a_signal_while_an_error_is_printed_is_an_interruption() -> None:
     program = "from logreplay.cli import main\ndef run(_): raise KeyboardInterrupt\nmain.run = run\nmain.main()"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
