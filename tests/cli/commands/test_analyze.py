@@ -5,12 +5,13 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from logreplay import analysis
+from logreplay import analysis, readings
 from logreplay.cli.main import cli
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS, to_csv
@@ -35,6 +36,15 @@ def test_analyze_prints_the_steps_and_the_answer_last_and_names_the_folder(resul
     assert all(line == line.rstrip() for line in done.stdout.splitlines())
     assert done.stderr.splitlines()[-1] == str(tmp_path / "out")
     assert done.stdout.splitlines()[-2].startswith("limit: ")
+
+
+def test_the_limit_is_in_the_summary_in_python_in_the_report_and_on_the_terminal(results: Path, tmp_path: Path) -> None:
+    found = readings.analyze(results, output=tmp_path / "out")
+    assert found.limit
+    assert found.limit.text == json.loads((tmp_path / "out" / "summary.json").read_text())["limit"]["text"]
+    assert found.limit.text[1:] in unescape((tmp_path / "out" / "report.html").read_text())
+    shown = CliRunner().invoke(cli, ["analyze", str(results), "-o", str(tmp_path / "again"), "--no-plots"])
+    assert f"limit: {found.limit.text}" in shown.stdout
 
 
 def test_of_many_steps_a_hundred_are_printed_and_the_rest_counted(tmp_path: Path) -> None:
