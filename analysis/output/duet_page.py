@@ -3,18 +3,31 @@
 import json
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from markupsafe import Markup
+
+from logreplay.analysis.output.html import svg
+from logreplay.analysis.output.plots.overlay import changes, shown
 from logreplay.analysis.output.template import rendered
 from logreplay.analysis.response_diff.aggregate import ALPHA, AnswerDifferences, ExamplePair, frame
 from logreplay.analysis.response_diff.diff import AnswerOf, pretty
 from logreplay.analysis.response_diff.rules import IGNORED_HEADERS, default_ignored
+from logreplay.analysis.verdict.ratio_interval import DIFFERENT
+from logreplay.analysis.verdict.shares import FAILS_MORE
 from logreplay.core.files import atomic_path, write_atomically
 from logreplay.core.masking import masked
+from logreplay.core.plural import number_of
 from logreplay.core.record import to_csv
 
+if TYPE_CHECKING:
+    from logreplay.analysis.verdict.comparison import Comparison
+
 NAMES: Final = ("baseline", "candidate", "second baseline")
+_NAMED: Final = 3
+"""Routes or places in the first line."""
 _SHOWN: Final = 4000
 """Characters of a body in the report."""
 _ROWS: Final = 200
@@ -41,6 +54,7 @@ def html(
     times: Sequence[Mapping[str, Any]],
     found: AnswerDifferences | None,
     facts: Sequence[tuple[str, str]] = (),
+    compared: "Comparison | None" = None,
 ) -> str:
     """Return the report of a duet as the text of an HTML page.
 
@@ -50,11 +64,14 @@ def html(
         times: rows of its table, all with the same keys.
         found: differences of the answers; None: they were not compared.
         facts: names and values of the duet, such as the URL of its baseline.
+        compared: the comparison of the times, for the first line and the picture of the changes; None: neither.
     """
     page = rendered(
         "duet.html.j2",
         {"percent": percent},
         title=title,
+        headline=_headline(compared, found) if compared else "",
+        drawing=_drawing(compared) if compared else "",
         facts=[(name, masked(value)) for name, value in facts],
         sentences=sentences,
         times=times,
@@ -65,6 +82,31 @@ def html(
         alpha=ALPHA,
     )
     return page.encode("utf-8", "replace").decode()
+
+
+def _headline(compared: "Comparison", found: AnswerDifferences | None) -> str:
+    """The verdict in one line: changed routes, more failures, and the places of answers that differ."""
+    parts, judged = [], {**({"all requests": compared.change} if compared.change else {}), **compared.routes}
+    if compared.verdict == FAILS_MORE:
+        parts.append(f"{compared.failed[1]:.2%} of the requests failed, {compared.failed[0]:.2%} in the baseline")
+    changed = [(name, each) for name, each in judged.items() if each.verdict(compared.tolerance) in DIFFERENT]
+    for name, each in changed[:_NAMED]:
+        parts.append(f"{masked(name)} {abs(each.ratio - 1):.1%} {each.verdict(compared.tolerance)}")
+    if len(changed) > _NAMED:
+        parts.append(f"{number_of(len(changed) - _NAMED, 'more route')} changed")
+    if found and found.counting:
+        places = list(dict.fromkeys(row.place for row in found.counting))
+        named = ", ".join(map(masked, places[:_NAMED])) + ", …" * (len(places) > _NAMED)
+        parts.append(f"{named} {'differs' if len(places) == 1 else 'differ'} in {percent(found.share)} of the answers")
+    return f"Candidate: {', '.join(parts)}" if parts else ""
+
+
+def _drawing(compared: "Comparison") -> Markup:
+    """Draw the changes of all requests, routes and percentiles, each with its interval."""
+    drawn = shown(compared)
+    if not drawn:
+        return Markup()
+    return svg(partial(changes, found=compared), (7.6, 0.9 + 0.3 * len(drawn)), "Changes with their intervals")
 
 
 def percent(share: float | None) -> str:

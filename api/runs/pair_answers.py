@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logreplay.analysis.format_time import interval
+from logreplay.analysis.format_time import interval, show
 from logreplay.core.masking import masked
 from logreplay.options.answer_rules import AnswerRules
 
@@ -96,6 +96,17 @@ def time_rows(found: "Comparison") -> list[dict[str, str]]:
     ]  # fmt: skip
 
 
+def mean_row(targets: "Mapping[str, Any]") -> list[dict[str, str]]:
+    """The change of the mean response time as a row of the table of `time_rows`; none if one is unknown."""
+    figures = [targets.get(name, {}).get("response_s", {}) for name in ("baseline", "candidate")]
+    before, after = (each.get("mean") for each in figures)
+    if not before or not after:
+        return []
+    means = f"{show(before)} to {show(after)}, no interval"
+    return [{"of": "mean", "change": f"{after / before - 1:+.1%}", "interval": means,
+             "requests": f"{figures[1]['count']:,}", "verdict": "–"}]  # fmt: skip
+
+
 def write(
     folder: Path,
     title: str,
@@ -103,6 +114,7 @@ def write(
     times: "Sequence[Mapping[str, Any]]",
     found: "AnswerDifferences | None",
     facts: "Sequence[tuple[str, str]]",
+    compared: "Comparison | None",
 ) -> None:
     """Write ``report.html``, and ``differences.csv`` and ``pairs.jsonl`` if answers were compared.
 
@@ -114,4 +126,4 @@ def write(
 
     if found:
         write_differences(folder, found)
-    write_atomically(folder / "report.html", html(title, sentences, times, found, facts))
+    write_atomically(folder / "report.html", html(title, sentences, times, found, facts, compared))

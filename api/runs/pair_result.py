@@ -68,7 +68,7 @@ class EndedDuet:
         pairs = -(-outcome.scheduled // self.stream.together)  # of the last one some requests may be missing
         differences = pair_answers.differences(folder, call.answer_rules, pairs) if call.compares_answers else None
         summary = self._summary(folder, found, differences)
-        self._report(folder, found, differences)
+        self._report(folder, found, differences, summary["targets"])
         return DuetResult(
             summary=summary,
             files=(folder, *(folder / f"{name}.csv" for name in call.targets)),
@@ -152,7 +152,13 @@ class EndedDuet:
         schedule = self.plan.schedule
         return schedule.schedule if isinstance(schedule, Together) else schedule
 
-    def _report(self, folder: Path, found: "Comparison", differences: "AnswerDifferences | None") -> None:
+    def _report(
+        self,
+        folder: Path,
+        found: "Comparison",
+        differences: "AnswerDifferences | None",
+        targets: dict[str, Any],
+    ) -> None:
         call, outcome, rate = self.call, self.outcome, self._of_one.rate
         verdict = "; ".join(filter(None, (str(self.health.whole.verdict), self.health.sentence)))
         spoken = " and ".join(dict.fromkeys(protocol(url, call.as_summary()) for url in call.targets.values()))
@@ -168,7 +174,7 @@ class EndedDuet:
             ("invalid" if each.severity is Severity.VOID else str(each.severity), each.text) for each in self._told
         ]
         title = f"{call.baseline} and {call.candidate}"
-        times = pair_answers.time_rows(found)
+        times = [*pair_answers.mean_row(targets), *pair_answers.time_rows(found)]
         answer = "; ".join(each for each in (self.health.sentence, found.sentence) if each)
         sentences = [each for each in (answer, *found.notes, found.not_covered) if each]
-        pair_answers.write(folder, title, sentences, times, differences, facts)
+        pair_answers.write(folder, title, sentences, times, differences, facts, found if self.health.valid else None)

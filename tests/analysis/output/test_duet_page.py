@@ -3,10 +3,16 @@
 import json
 from pathlib import Path
 
+import numpy as np
+import polars as pl
+
+import simulate
 from logreplay.analysis.output.duet_page import html, percent, write_differences
 from logreplay.analysis.response_diff.aggregate import AnswerDifferences, RouteTotal, Tally
 from logreplay.analysis.response_diff.diff import AnswerOf
 from logreplay.analysis.response_diff.rules import Rules
+from logreplay.analysis.verdict.comparison import compare_duet
+from logreplay.core.record import to_csv
 
 EVIL = "<script>alert(1)</script>"
 
@@ -40,6 +46,22 @@ def test_the_answer_stands_above_the_facts_and_the_notes_below() -> None:
     places = [page.index(text) for text in ("<h1>", "slower by 5.0%", "access.csv", "p99 is not compared")]
     assert places == sorted(places)
     assert page.count("slower by 5.0%") == 1
+
+
+def test_the_page_begins_with_what_changed_and_draws_each_change_with_its_interval(tmp_path: Path) -> None:
+    arrivals = simulate.sweep([100], 60, np.random.default_rng(1))
+    work = np.random.default_rng(2).exponential(0.016, len(arrivals.scheduled))
+    one = simulate.results(arrivals, simulate.waits(arrivals.scheduled, work, 4) + work, urls=("/a", "/search", EVIL))
+    slower = pl.when(pl.col("url") == "/search").then(1.3 * pl.col("latency")).otherwise("latency")
+    for name, rows in (("baseline", one), ("candidate", one.with_columns(latency=slower))):
+        (tmp_path / f"{name}.csv").write_bytes(to_csv(rows, header=True))
+    compared = compare_duet(tmp_path / "baseline.csv", tmp_path / "candidate.csv", 0.01, None)
+    page = html("a and b", [compared.sentence], [], differences(), [], compared)
+    heading = page.partition("<h1>")[2].partition("</h1>")[0]
+    assert heading.startswith("Candidate: all requests 9.1% slower, /search 30.0% slower, ")
+    assert heading.endswith("% of the answers")
+    assert page.index("<h1>") < page.index("a and b</p>") < page.index('<svg role="img"') < page.index("<h2>Times")
+    assert "<script" not in page
 
 
 def test_example_pairs_stand_side_by_side(tmp_path: Path) -> None:
