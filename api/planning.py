@@ -15,6 +15,7 @@ from logreplay.analysis.planning import proof as proving
 from logreplay.analysis.planning.autoscaling import pods_over
 from logreplay.analysis.planning.changed_mix import changed_mix
 from logreplay.analysis.planning.forecast import Forecast, read_forecast
+from logreplay.analysis.planning.machine_law import read_law
 from logreplay.analysis.planning.plan import DemandGrowth, check_account, check_mix, check_timed
 from logreplay.analysis.planning.plan import plan as join
 from logreplay.analysis.planning.route_mix import LIMIT, mix_change
@@ -190,6 +191,7 @@ def _plan(
     check_timed(profile)
     check_account(report.lines - report.blank, report.rejected + report.unreplayable, report.sentence())
     growth = DemandGrowth(share=call.growth or 0.0, front_ends=call.per_machine_of or 1, forecast=forecast)
+    law = read_law(call.scaling) if call.scaling else None
     growth.factor(profile)  # refuses a forecast with longer steps than the log
     if call.results is None:
         result.search = search = _search(call, profile, folder, listener)
@@ -201,7 +203,7 @@ def _plan(
         supply = supply_of(call.results, limits)
     place = call.costs or call.results
     changed = changed_mix(call.mix, place, profile.peak_routes) if call.mix and place else None
-    result.plan = join(profile, supply, growth, call.reserve, call.reaction, changed)
+    result.plan = join(profile, supply, growth, call.reserve, call.reaction, changed, law)
     if call.prove:
         _prove(call, result, result.plan, folder, listener)
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from logreplay.analysis.planning.demand_range import DemandRange
+from logreplay.analysis.planning.machine_law import MachineLaw
 from logreplay.analysis.planning.supply import Supply
 
 WEEK_HOURS: Final = 168
@@ -45,21 +46,26 @@ class Reserve:
     price: float | None = None
 
 
-def machines(wanted: DemandRange, supply: Supply, reserve: Reserve) -> Machines:
-    """The number of machines for one demand."""
+def machines(wanted: DemandRange, supply: Supply, reserve: Reserve, law: MachineLaw | None = None) -> Machines:
+    """The number of machines for one demand: n times one, or by a law.
 
-    def number(rate: float, one: float) -> int:
-        return max(math.ceil(rate / (one * (1 - reserve.headroom)) - _ROUNDING), 1) + reserve.survive
+    Raises:
+        NoAnswer: the law does not reach as far.
+    """
 
-    likely = number(wanted.rate, supply.rate)
-    low = min(number(wanted.low, supply.high or supply.rate), likely)
-    return Machines(likely, low, max(number(wanted.high, supply.low), likely))
+    def number(rate: float, one: float, end: int) -> int:
+        times = rate / (one * (1 - reserve.headroom))
+        return max(law.number(times, end) if law else math.ceil(times - _ROUNDING), 1) + reserve.survive
+
+    likely = number(wanted.rate, supply.rate, 0)
+    low = min(number(wanted.low, supply.high or supply.rate, -1), likely)
+    return Machines(likely, low, max(number(wanted.high, supply.low, 1), likely))
 
 
-def of_week(hours: pl.DataFrame, supply: Supply, reserve: Reserve) -> pl.DataFrame:
+def of_week(hours: pl.DataFrame, supply: Supply, reserve: Reserve, law: MachineLaw | None = None) -> pl.DataFrame:
     """Add ``machines``, ``machines_low`` and ``machines_high`` to the demand of the hours of the week."""
     found = [
-        machines(DemandRange(rate, low, high), supply, reserve)
+        machines(DemandRange(rate, low, high), supply, reserve, law)
         for rate, low, high in hours.select("rate", "low", "high").iter_rows()
     ]
     columns: Mapping[str, Sequence[int]] = {

@@ -14,6 +14,7 @@ from logreplay.analysis.planning.autoscaling import ScalingTarget, scaling_targe
 from logreplay.analysis.planning.changed_mix import ChangedMix
 from logreplay.analysis.planning.demand_range import DemandRange
 from logreplay.analysis.planning.forecast import Forecast, minute_over
+from logreplay.analysis.planning.machine_law import MachineLaw
 from logreplay.analysis.planning.machines import Machines, Reserve, machines, of_week
 from logreplay.analysis.planning.route_mix import LIMIT, MixChange, mix_change
 from logreplay.analysis.planning.supply import NoAnswer, Supply
@@ -58,6 +59,7 @@ class MachinePlan:
         mix: the difference between the peak's requests and those that were sent.
         scaling: the target of an autoscaler; None: not asked for, or see ``no_scaling``.
         changed: change of the mix that demand and supply hold; None: the log's own mix.
+        law: scalability of the machines; None: n times one.
         no_scaling: why there is no target; empty if there is one, or none was asked for.
     """
 
@@ -74,6 +76,7 @@ class MachinePlan:
     scaling: ScalingTarget | None = None
     no_scaling: str = ""
     changed: ChangedMix | None = None
+    law: MachineLaw | None = None
 
     @property
     def window(self) -> str:
@@ -93,6 +96,7 @@ def plan(
     reserve: Reserve,
     reaction: float | None = None,
     changed: ChangedMix | None = None,
+    law: MachineLaw | None = None,
 ) -> MachinePlan:
     """Join demand and supply.
 
@@ -103,6 +107,7 @@ def plan(
         reserve: shares and numbers of machines to spare.
         reaction: seconds from a rise until new pods serve; None: no autoscaler.
         changed: change of the mix; None: none.
+        law: scalability of the machines; None: n times one.
 
     Raises:
         NoAnswer: the log has no times, or the requests that were sent are not those of its peak.
@@ -117,7 +122,7 @@ def plan(
     if changed:
         factor, supply = factor * changed.requests, changed.supply(supply)
     wanted = demand_range.demand(profile, factor)
-    found = {name: machines(each, supply, reserve) for name, each in wanted.items()}
+    found = _by_window(wanted, supply, reserve, law)
     hours, why = _hours(profile, growth, factor)
     target, no_target = None, ""
     if reaction is not None:
@@ -136,12 +141,30 @@ def plan(
             )
     return MachinePlan(
         profile=profile, growth=growth, factor=factor, demand=wanted, supply=supply, reserve=reserve, machines=found,
-        week=of_week(hours, supply, reserve), no_week=why, mix=mix, scaling=target,
-        no_scaling=no_target, changed=changed,
+        week=of_week(hours, supply, reserve, law), no_week=why, mix=mix, scaling=target,
+        no_scaling=no_target, changed=changed, law=law,
     )  # fmt: skip
 
 
-def _window(among: Mapping[str, Machines]) -> str:
+def _by_window(
+    wanted: Mapping[str, DemandRange], supply: Supply, reserve: Reserve, law: MachineLaw | None
+) -> dict[str, Machines]:
+    """The machines of each window; without windows that a law does not reach, except for the one that is ordered for.
+
+    Raises:
+        NoAnswer: it does not reach that one.
+    """
+    ordered, found = _window(wanted), {}
+    for name, each in wanted.items():
+        try:
+            found[name] = machines(each, supply, reserve, law)
+        except NoAnswer:
+            if name == ordered:
+                raise
+    return found
+
+
+def _window(among: Mapping[str, object]) -> str:
     return "minute" if "minute" in among else "second"
 
 

@@ -38,6 +38,8 @@ def sentences(plan: MachinePlan) -> Iterator[tuple[str, str]]:
     if plan.changed:
         yield "mix", plan.changed.sentence
     yield "supply", plan.supply.sentence
+    if plan.law:
+        yield "scaling", plan.law.sentence
     for name, found in plan.machines.items():
         lasting = plan.supply.held_s is not None and WINDOWS[name] < plan.supply.held_s
         note = (
@@ -96,6 +98,9 @@ def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
         "mix": plan.changed and {
             "changes": dict(plan.changed.changes), "requests": plan.changed.requests, "work": plan.changed.work,
             "range": [plan.changed.low, plan.changed.high],
+        },
+        "scaling": plan.law and {
+            "contention": list(plan.law.contention), "coherency": list(plan.law.coherency), "largest": plan.law.largest,
         },
         "reserve": {"headroom": plan.reserve.headroom, "survive": plan.reserve.survive},
         "week": plan.week.to_dicts(),
@@ -181,7 +186,8 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
         yield f"{number_of(missing, 'hour')} in gaps of a day or longer, in which the log has no request"
     if supply.held_s:
         yield f"what a machine does after more than {supply.held_s:.0f} s at its rate"
-    yield "anything that the machines share, such as a database: measure two machines once"
+    if not plan.law:
+        yield "anything that the machines share, such as a database: measure two machines once"
     if plan.changed:
         yield "whether the processor limits a machine: the costs of routes are those of the processor"
     if supply.lacks:

@@ -30,6 +30,7 @@ class PlanCall:
         results: a search or a sweep that was made before; None: search now.
         mix: growth of single routes, by name or a part of it.
         costs: a sweep that measured what a request of each route costs; None: ``results``.
+        scaling: output of ``capacity --machines --json``; None: n times one.
         growth: share by which the demand grows.
         forecast: a CSV of the demand to come; None: ``growth``.
         per_machine_of: the log is that of one of so many front ends.
@@ -45,6 +46,7 @@ class PlanCall:
     results: Path | None = None
     mix: Sequence[tuple[str, float]] = ()
     costs: Path | None = None
+    scaling: Path | None = None
     growth: float | None = None
     forecast: Path | None = None
     per_machine_of: int | None = None

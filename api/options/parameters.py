@@ -200,6 +200,7 @@ class PlanOptions(_BoundOptions, _SentOptions, SenderOptions, SessionOptions, Pr
     results: File | None
     mix: str | Mapping[str, str] | Sequence[str]
     costs: File | None
+    scaling: File | None
     growth: Share | None
     forecast: File | None
     per_machine_of: int | None

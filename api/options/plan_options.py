@@ -28,6 +28,8 @@ PLAN: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option("plan", "mix", k.MIX_CHANGE, "Change of one route's requests: 'checkout=+50%'. Repeatable.",
                "ROUTE=±P%", repeated="many"),
         Option("plan", "costs", k.PATH, "With --mix: a sweep with --routes.  [default: --from]", "DIR"),
+        Option("plan", "scaling", k.PATH,
+               "Output of capacity --machines --json: its law in place of n times one.", "FILE"),
         Option("plan", "growth", percent(most=100), "Growth of the demand: 30% or 0.3.  [default: 0%]", "P%"),
         Option("plan", "forecast", k.PATH, "Demand to come, instead of --growth: a CSV of time,rate.", "CSV"),
         Option("plan", "per_machine_of", whole(1, 1_000_000), "LOG is that of one of N front ends.  [default: 1]", "N"),

@@ -296,7 +296,7 @@ READING: Final = ("convert", "inspect", "plan")
 OUTSIDE_THE_TABLE: Final = {
     "sweep": {"--resume"},
     "plan": {word for values in COMMANDS["find"].values() for each in values.values() for word in each.split()}
-    | {"--prove", "--mix", "--costs"},
+    | {"--prove", "--mix", "--costs", "--scaling"},
 }
 """Options that need the result of an earlier command (`test_sweep_resume` crosses them), and those of the search that
 plan makes, as `find` does; `test_plan` proves a plan,

@@ -88,6 +88,14 @@ def test_a_plan_says_the_machines_for_the_changed_mix(tmp_path: Path, capfd: pyt
     assert after["demand"]["minute"] == pytest.approx(1.05 * before["demand"]["minute"])
     assert after["machines"]["minute"] == 13  # 1 request/s over 0.1/s, times 1.24
     assert before["machines"]["minute"] == 10
+    law = {f"contention{end}": share for end, share in (("", 0.02), ("_low", 0.01), ("_high", 0.03))}
+    law |= {f"coherency{end}": 0.0 for end in ("", "_low", "_high")}
+    told = {"kind": "bent", "sentence": "", "points": [{"number": 20}], **law}
+    (tmp_path / "scaling.json").write_text(json.dumps(told))
+    assert logreplay([*words, "--scaling", str(tmp_path / "scaling.json")]) == 0
+    shared = json.loads(capfd.readouterr().out)
+    assert shared["machines"]["minute"] == 13  # 10 times what one carries: 13 / (1 + 0.02 * 12) is 10.5
+    assert shared["scaling"] == {"contention": [0.02, 0.01, 0.03], "coherency": [0.0] * 3, "largest": 20}
     assert logreplay([*words, "--costs", str(costs), "--mix", "basket=+50%"]) == 3
     assert "--mix basket: no route of this name" in json.loads(capfd.readouterr().out)["answer"]
     for wrong, told in ((["--costs", str(costs)], "--costs needs --mix"), (["--mix", "a=5"], "such as checkout=+50%")):

@@ -1,0 +1,52 @@
+"""``plan --scaling``: the number of machines by the scalability law that was measured, in place of n times one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logreplay.analysis.planning.demand_range import DemandRange
+from logreplay.analysis.planning.machine_law import MachineLaw, read_law
+from logreplay.analysis.planning.machines import Machines, Reserve, machines
+from logreplay.analysis.planning.supply import NoAnswer
+from logreplay.analysis.scaling.scale_out import ScalingPoint, scale_out
+from logreplay.core.errors import LogreplayError
+
+LAW = MachineLaw((0.1, 0.08, 0.12), (0.0, 0.0, 0.002), 4)
+
+
+def saved(folder: Path, rates: list[float]) -> Path:
+    points = [ScalingPoint(2**place, rate, 0.98 * rate, 1.02 * rate) for place, rate in enumerate(rates)]
+    path = folder / "scaling.json"
+    path.write_text(json.dumps(scale_out(points, tps=300).as_dict()))
+    return path
+
+
+def test_machines_share_something_so_more_of_them_are_needed_than_n_times_one() -> None:
+    supply: Any = type("Supply", (), {"rate": 100.0, "low": 100.0, "high": 100.0})
+    wanted = DemandRange(370.0, 360.0, 380.0)
+    assert machines(wanted, supply, Reserve()) == Machines(4, 4, 4)
+    assert machines(wanted, supply, Reserve(), LAW) == Machines(6, 5, 7)
+
+
+def test_a_load_beyond_the_law_is_refused() -> None:
+    with pytest.raises(NoAnswer, match=r"20 times what one machine carries is needed.*no number up to 8, 2 times"):
+        LAW.number(20)
+
+
+def test_the_law_is_read_from_what_capacity_printed(tmp_path: Path) -> None:
+    law = read_law(saved(tmp_path, [100, 160, 220]))
+    assert law.largest == 4
+    assert law.contention[1] <= 0.23 <= law.contention[2]
+    assert "measured up to 4 machines, in place of n times one" in law.sentence
+
+
+def test_a_straight_line_or_another_file_holds_no_law(tmp_path: Path) -> None:
+    with pytest.raises(LogreplayError, match="holds no scalability law: 4 machines carry 4 times"):
+        read_law(saved(tmp_path, [100, 200, 400]))
+    (tmp_path / "other.json").write_text("[]")
+    with pytest.raises(LogreplayError, match="is not the output of: logreplay capacity"):
+        read_law(tmp_path / "other.json")
+    with pytest.raises(LogreplayError, match="cannot be read"):
+        read_law(tmp_path / "absent.json")
