@@ -99,7 +99,7 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option(_SENDING, "trace", percent(),
                "Give each request a W3C trace of its own, P% of them sampled: header traceparent, column trace_id.",
                "P%"),
-        Option(_SENDING, "trace_url", k.TRACE_URL, "Link slow sampled requests of report.html to their traces.",
+        Option(_SENDING, "trace_url", k.TRACE_URL, "Link slow requests in reports (sweep, find, analyze).",
                "https://…/{trace_id}"),
         Option(_SENDING, "host", k.TEXT, "Host header: as logged, or NAME.  [default: the target's]", "log|NAME"),
         Option(_SENDING, "agent", k.TEXT, "User-Agent header: as logged, or TEXT.  [default: logreplay]", "log|TEXT"),
