@@ -140,7 +140,7 @@ def test_ctrl_c_ends_a_run_with_its_rows_and_its_result(tmp_path: Path) -> None:
     rows, _, stopped = ended.stdout.strip().partition(" ")
     assert (stopped, ended.stderr) == ("interrupted", "")
     assert int(rows) > 0
-    assert (tmp_path / "history.csv").exists()
+    assert [*tmp_path.glob("history*.csv")]  # so short a run lacks some percentiles
 
 
 def test_ctrl_c_while_the_summary_is_written_keeps_the_result(tmp_path: Path) -> None:
@@ -257,7 +257,8 @@ def test_a_run_takes_every_kind_of_option(tmp_path: Path) -> None:
     assert result.summary
     assert result.summary["options"]["header"] == ["X-Crossing"]
     assert "stop errors" in (tmp_path / "checks.xml").read_text()
-    assert len((tmp_path / "runs.csv").read_text().splitlines()) == 2
+    (history,) = tmp_path.glob("runs*.csv")  # so short a run may lack some percentiles
+    assert len(history.read_text().splitlines()) == 2
 
 
 def test_a_parameter_that_does_not_exist_is_refused_before_anything_is_read() -> None:
