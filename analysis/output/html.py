@@ -315,7 +315,7 @@ def _pictures(analysis: Analysis) -> list[tuple[str, str, str, str, Markup]]:
             what += _failed(analysis)
         drawn = _left_out(analysis) if kind == "percentiles" else ""
         watched = sum(name.startswith("watch_") for name in analysis.seconds.columns)
-        height = 5.6 + watched if kind == "timeline" else 3.9
+        height = 5.6 + watched if kind == "timeline" else 5.0 if kind == "hockeystick" else 3.9
         size = (5.2, 4.8) if kind in ("achieved", "throughput") and not analysis.users else (5.6, height)
         found.append((kind, name, what, drawn, svg(partial(pictures.draw, analysis=analysis, kind=kind), size, name)))
     return found

@@ -44,6 +44,8 @@ GREY: Final = "#6f6f6f"
 """Okabe and Ito's palette, purple darker: distinct to all kinds of colour vision."""
 
 _DRAWN: Final = ("p50", "mean", "p95", "p99", "max", "scheduled", "offered", "sent", "goodput", "errors")
+_WIDE_INCHES: Final = 8.0
+"""Width of a picture from which on its legend has three columns."""
 _MOST_RATES: Final = 40
 """Rates that are drawn one by one."""
 
@@ -283,7 +285,8 @@ def legend_below(ax: "Axes") -> None:
         return
     handles, labels = ax.get_legend_handles_labels()
     legend.remove()
-    made.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=8, framealpha=0.0)
+    columns, size = (3, 8.0) if made.get_figwidth() >= _WIDE_INCHES else (2, 6.5)
+    made.legend(handles, labels, loc="outside lower left", ncols=columns, fontsize=size, framealpha=0.0)
 
 
 def _legend_of_marks(ax: "Axes", wall: bool, hollow: bool) -> None:
