@@ -13,13 +13,13 @@ import polars as pl
 from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.analysis.planning import proof as proving
 from logreplay.analysis.planning.autoscaling import pods_over
-from logreplay.analysis.planning.changed_mix import changed_mix
+from logreplay.analysis.planning.changed_mix import ChangedMix, changed_mix
 from logreplay.analysis.planning.forecast import Forecast, read_forecast
 from logreplay.analysis.planning.machine_law import read_law
 from logreplay.analysis.planning.plan import DemandGrowth, check_account, check_mix, check_timed
 from logreplay.analysis.planning.plan import plan as join
 from logreplay.analysis.planning.route_mix import LIMIT, mix_change
-from logreplay.analysis.planning.supply import NoAnswer, supply_of
+from logreplay.analysis.planning.supply import NoAnswer, Supply, supply_of
 from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calls.find_call import FindCall, seed_of, taken_bounds
 from logreplay.calls.plan_call import PlanCall
@@ -202,10 +202,23 @@ def _plan(
     else:
         supply = supply_of(call.results, limits)
     place = call.costs or call.results
-    changed = changed_mix(call.mix, place, profile.peak_routes) if call.mix and place else None
+    changed = _changed_mix(call, place, profile, supply) if call.mix and place else None
     result.plan = join(profile, supply, growth, call.reserve, call.reaction, changed, law)
     if call.prove:
         _prove(call, result, result.plan, folder, listener)
+
+
+def _changed_mix(call: PlanCall, place: Path, profile: "LogProfile", supply: Supply) -> ChangedMix:
+    """The change of the mix, of the requests that the supply is measured with.
+
+    Raises:
+        NoAnswer: the costs do not support it.
+    """
+    if supply.changed:
+        options = ", ".join(f"--{name}" for name in supply.changed)
+        raise NoAnswer(f"--mix: {options} changed the routes that were sent, so their costs are not those of the log")
+    peak = profile.peak_routes.filter(pl.col("method").is_in(list(supply.methods)))
+    return changed_mix(call.mix, place, peak, supply.sent)
 
 
 def _search(call: PlanCall, profile: "LogProfile", folder: Path, listener: "CallListener") -> "FindResult":

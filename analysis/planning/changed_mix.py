@@ -1,5 +1,6 @@
 """A change of the mix of routes: how many more requests it means, and how much more processor time, by route costs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from logreplay.analysis.costs.readings import REST
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.run_metadata import summary_of
 from logreplay.analysis.planning.supply import NoAnswer, Supply
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, UsageError
 
 _SWEEP: Final = "measure it with: logreplay sweep RATE LOG TARGET --routes --watch pid:PID"
 
@@ -23,7 +24,8 @@ class ChangedMix:
     Attributes:
         changes: growth of each route, by name; 0.5 is 50 %.
         requests: requests of the new mix over those of the log.
-        work: processor time of the new mix over that of the log, and ``low`` to ``high``.
+        work: processor time of the new mix, for each request of the log, over that of a request with which the supply
+            was measured, and ``low`` to ``high``.
     """
 
     changes: Mapping[str, float]
@@ -48,17 +50,21 @@ class ChangedMix:
         )
 
 
-def changed_mix(changes: Sequence[tuple[str, float]], results: Path, peak: pl.DataFrame) -> ChangedMix:
+def changed_mix(
+    changes: Sequence[tuple[str, float]], results: Path, peak: pl.DataFrame, sent: pl.DataFrame
+) -> ChangedMix:
     """Work out a change of the mix.
 
     Args:
         changes: route, or a part of its name that no other has, and its growth.
         results: folder of a sweep that measured the costs of routes.
-        peak: ``route``, ``requests`` of the busiest hour.
+        peak: ``route``, ``requests`` of the busiest hour that are sent.
+        sent: ``route``, ``requests`` with which the supply was measured.
 
     Raises:
+        UsageError: a route is changed twice.
         LogreplayError: there is no such result.
-        NoAnswer: it has no costs, or not that of a route that changes.
+        NoAnswer: it has no costs, or not that of each route.
     """
     rows = sources.locate(results)
     if not rows.exists():
@@ -68,24 +74,45 @@ def changed_mix(changes: Sequence[tuple[str, float]], results: Path, peak: pl.Da
         why = costs.get("sentence") if isinstance(costs, Mapping) else "no step of it leaves out routes"
         raise NoAnswer(f"{results}: the cost of each route is not known: {why}; {_SWEEP}")
     known = {str(row["route"]): row for row in costs["routes"]}
-    requests = dict(peak.group_by("route").agg(pl.col("requests").sum()).iter_rows())
-    total = sum(requests.values())
+    if together := next((name for name in known if " + " in name), ""):
+        raise NoAnswer(f"{results}: {together} always came together, so the cost of each is not known; {_SWEEP}")
+    by_route: dict[str, float] = {}
+    for text, share in changes:
+        name = _named(text, known, results)
+        if name in by_route:
+            raise UsageError(f"--mix {text}={100 * share:+g}%: {name} is changed twice; give it once")
+        by_route[name] = share
+    before, after = _parts(sent, known, results), _parts(peak, known, results)
+    after = {name: part * (1 + by_route.get(name, 0.0)) for name, part in after.items()}
+    seconds = {name: float(row["seconds"]) for name, row in known.items()}
+    old, new = (sum(seconds[name] * part for name, part in among.items()) for among in (before, after))
+    if not (old > 0 and new > 0):
+        raise NoAnswer("--mix leaves no work: the routes that remain cost no processor time that could be told")
+    unsure = math.sqrt(
+        sum(
+            ((float(row["high"]) - float(row["low"])) / 2 * (after[name] / new - before[name] / old)) ** 2
+            for name, row in known.items()
+        )
+    )
+    work = new / old
+    return ChangedMix(by_route, sum(after.values()), work, work * math.exp(-unsure), work * math.exp(unsure))
+
+
+def _parts(mix: pl.DataFrame, known: Mapping[str, Any], results: Path) -> dict[str, float]:
+    """The share of the requests of each route that has a cost.
+
+    Raises:
+        NoAnswer: there are others.
+    """
+    requests = dict(mix.group_by("route").agg(pl.col("requests").sum()).iter_rows())
+    total = max(sum(requests.values()), 1)
     parts = {name: requests.get(name, 0) / total for name in known if name != REST}
-    parts |= {REST: 1 - sum(parts.values())} if REST in known else {}
-    if 1 - sum(parts.values()) > 1e-9:
-        raise NoAnswer(f"{results}: the busiest hour has routes whose cost was not measured; {_SWEEP}")
-    work = {name: float(known[name]["seconds"]) * part for name, part in parts.items()}
-    by_route = [(_named(text, known, results), share) for text, share in changes]
-    found = [1.0, 1.0, 1.0]
-    for name, share in by_route:
-        row, own = known[name], work[name] / sum(work.values())
-        ends = [own * float(row[end]) / float(row["share"]) for end in ("share_low", "share_high")]
-        found[0] += share * own
-        found[1] += min(share * end for end in ends)
-        found[2] += max(share * end for end in ends)
-    if found[1] <= 0:
-        raise NoAnswer("--mix leaves no work: the routes that change less are all that costs processor time")
-    return ChangedMix(dict(by_route), 1 + sum(share * parts[name] for name, share in by_route), *found)
+    rest = 1 - sum(parts.values())
+    if REST not in known and rest > 1e-9:
+        raise NoAnswer(
+            f"{results}: {100 * rest:.2g} % of the requests have routes whose cost was not measured; {_SWEEP}"
+        )
+    return parts | ({REST: rest} if REST in known else {})
 
 
 def _named(text: str, known: Mapping[str, Mapping[str, Any]], results: Path) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from logreplay.analysis.planning.supply import NoAnswer
-from logreplay.analysis.scaling.law import throughput
+from logreplay.analysis.scaling.law import fewest, throughput
 from logreplay.analysis.scaling.scale_out import FARTHEST
 from logreplay.core.errors import LogreplayError
 
@@ -29,11 +29,12 @@ class MachineLaw:
     coherency: tuple[float, float, float]
     largest: int
 
-    def number(self, times: float, end: int = 0) -> int:
+    def number(self, times: float, end: int = 0, survive: int = 0) -> int:
         """Return the fewest machines that carry this many times what one carries.
 
         Args:
             times: load over what one machine carries.
+            survive: number of machines that may be lost.
             end: 0: likely values; -1, 1: those of the ends of their ranges, better and worse.
 
         Raises:
@@ -43,13 +44,13 @@ class MachineLaw:
         numbers = np.arange(1, most + 1, dtype=np.float64)
         place = list(_ENDS).index(end)
         values = np.array([[1.0, self.contention[place], self.coherency[place]]])
-        enough = np.flatnonzero(throughput(values, numbers)[0] >= times - 1e-9)
-        if not len(enough):
+        found = fewest(throughput(values, numbers), times, survive)[0]
+        if found is None:
             raise NoAnswer(
                 f"{times:.3g} times what one machine carries is needed, and by the scalability law no number up to "
                 f"{most}, {FARTHEST} times the most measured, is sure to carry it: measure more machines"
             )
-        return int(enough[0]) + 1
+        return found
 
     @property
     def sentence(self) -> str:

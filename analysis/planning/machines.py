@@ -55,7 +55,9 @@ def machines(wanted: DemandRange, supply: Supply, reserve: Reserve, law: Machine
 
     def number(rate: float, one: float, end: int) -> int:
         times = rate / (one * (1 - reserve.headroom))
-        return max(law.number(times, end) if law else math.ceil(times - _ROUNDING), 1) + reserve.survive
+        if law:
+            return law.number(times, end, reserve.survive)
+        return max(math.ceil(times - _ROUNDING), 1) + reserve.survive
 
     likely = number(wanted.rate, supply.rate, 0)
     low = min(number(wanted.low, supply.high or supply.rate, -1), likely)

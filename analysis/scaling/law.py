@@ -68,6 +68,25 @@ def throughput(values: Floats, numbers: Floats) -> Floats:
     return np.asarray(g * numbers / (1 + a * (numbers - 1) + b * numbers * (numbers - 1)))
 
 
+def fewest(rates: Floats, rate: float, survive: int) -> list[int | None]:
+    """Return the fewest machines of each row that carry a rate, also after the loss of one to ``survive`` of them.
+
+    Args:
+        rates: (n, numbers) throughput of 1, 2, … machines.
+        rate: load, requests/s.
+        survive: number of machines that may be lost.
+
+    Returns:
+        The number with those that may be lost; None: no number in the row.
+    """
+    enough = rates >= rate * (1 - 1e-9)
+    held = enough.copy()
+    for lost in range(1, survive + 1):
+        held[:, :lost] = False
+        held[:, lost:] &= enough[:, :-lost]
+    return [int(place) + 1 if row[place] else None for row, place in zip(held, held.argmax(1), strict=True)]
+
+
 def fitted_law(numbers: Sequence[float], rates: Sequence[float], errors: Sequence[float], seed: int = 0) -> ScalingLaw:
     """Fit the law, and say what the curve is.
 

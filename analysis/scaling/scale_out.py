@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import show_range, show_rate
-from logreplay.analysis.scaling.law import FEWEST, ScalingLaw, fitted_law
+from logreplay.analysis.format_time import show_rate
+from logreplay.analysis.scaling.law import FEWEST, ScalingLaw, fewest, fitted_law
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.core.plural import number_of
 
@@ -208,30 +208,26 @@ def _needed(
 ) -> tuple[tuple[int | None, int | None, int | None], str]:
     """The number for a rate, its range, and words for it."""
     numbers = np.arange(1, FARTHEST * largest + 1, dtype=np.float64)
-    likely = _first(law.rates(numbers)[None] >= rate)[0]
-    asked = f"{show_rate(rate)}/s"
+    rates = law.rates(numbers)[None]
+    likely, asked = fewest(rates, rate, survive)[0], f"{show_rate(rate)}/s"
     if likely is None:
         _, most = _peak(law)
-        why = f"no number of {unit}s carries more than {show_rate(most)}/s" if most < rate else (
+        why = (
             f"more than {number_of(FARTHEST * largest, unit)}, {FARTHEST} times the most measured, would be needed: "
             f"measure more of them"
-        )  # fmt: skip
+        )
+        if most < rate:
+            why = f"no number of {unit}s carries more than {show_rate(most)}/s"
+        elif (whole := fewest(rates, rate, 0)[0]) is not None:
+            why = (
+                f"{whole} carry it, and no number up to {len(numbers)} carries it both with all of them and with "
+                f"{survive} lost"
+            )
         return (None, None, None), f"not known how many {unit}s carry {asked}: {why}"
-    found = _first(law.drawn_rates(numbers) >= rate)
+    found = fewest(law.drawn_rates(numbers), rate, survive)
     drawn = np.sort([len(numbers) + 1 if each is None else each for each in found])
     low, high = int(drawn[int(0.015 * len(drawn))]), int(drawn[int(0.985 * len(drawn)) - 1])
-    upper = None if high > len(numbers) else high + survive
-    ends = f"{low + survive} at least" if upper is None else f"{low + survive}–{upper}"
+    upper = None if high > len(numbers) else high
+    ends = f"{low} at least" if upper is None else f"{low}–{upper}"
     alone = math.ceil(rate / float(law.values[0]) - 1e-9) + survive
-    text = f"{number_of(likely + survive, unit)} for {asked} ({ends}; n times one would be {alone})"
-    return (likely + survive, low + survive, upper), text
-
-
-def _first(reached: "np.ndarray[Any, np.dtype[np.bool_]]") -> list[int | None]:
-    """The first number of each row that reaches the rate; None: none does."""
-    return [int(place) + 1 if row[place] else None for row, place in zip(reached, reached.argmax(1), strict=True)]
-
-
-def words_of(point: ScalingPoint) -> str:
-    """A point with its range."""
-    return f"{point.number}: {show_rate(point.rate)}/s ({show_range(point.low, point.high)})"
+    return (likely, low, upper), f"{number_of(likely, unit)} for {asked} ({ends}; n times one would be {alone})"

@@ -9,17 +9,20 @@ import pytest
 from logreplay.analysis.planning.changed_mix import ChangedMix, changed_mix
 from logreplay.analysis.planning.supply import NoAnswer, Supply
 from logreplay.cli.main import run as logreplay
+from logreplay.core.errors import UsageError
 
 LINE = '192.0.2.1 - - [05/Jan/2026:{clock} +0000] "GET {url} HTTP/1.1" 200 10 "-" "agent"\n'
 PEAK = pl.DataFrame({"route": ["/search", "/checkout", "/a", "/b"], "requests": [700, 100, 150, 50]})
 
 
-def measured(folder: Path, *, costs: bool = True) -> Path:
+def measured(folder: Path, *, costs: bool = True, first: str = "/search") -> Path:
     """The folder of a sweep whose routes cost 1, 8 and 2 ms: shares of 41, 47 and 12 %."""
     cheap = {"route": "/search", "seconds": 0.001, "share": 0.41, "share_low": 0.36, "share_high": 0.46, "why_not": ""}
     dear = {"route": "/checkout", "seconds": 0.008, "share": 0.47, "share_low": 0.42, "share_high": 0.52, "why_not": ""}
     rest = {"route": "(other routes)", "seconds": 0.001, "share": 0.12, "share_low": 0.05, "share_high": 0.19}
     rows = [cheap, dear, {**rest, "why_not": "too cheap to tell from nothing"}]
+    rows = [{**row, "low": 0.9 * float(row["seconds"]), "high": 1.1 * float(row["seconds"])} for row in rows]  # type: ignore[arg-type]
+    rows[0]["route"] = first
     folder.mkdir()
     summary = {"costs": {"sentence": "", "routes": rows}} if costs else {}
     (folder / "summary.json").write_text(json.dumps(summary))
@@ -28,7 +31,7 @@ def measured(folder: Path, *, costs: bool = True) -> Path:
 
 
 def test_a_dear_route_that_grows_costs_more_than_its_requests(tmp_path: Path) -> None:
-    found = changed_mix([("checkout", 0.5)], measured(tmp_path / "s"), PEAK)
+    found = changed_mix([("checkout", 0.5)], measured(tmp_path / "s"), PEAK, PEAK)
     assert found.changes == {"/checkout": 0.5}
     assert found.requests == pytest.approx(1.05)
     assert found.work == pytest.approx(1 + 0.5 * 0.8 / 1.7)
@@ -42,7 +45,7 @@ def test_a_dear_route_that_grows_costs_more_than_its_requests(tmp_path: Path) ->
 
 
 def test_a_route_that_goes_takes_its_work_with_it(tmp_path: Path) -> None:
-    found: ChangedMix = changed_mix([("/search", -1.0)], measured(tmp_path / "s"), PEAK)
+    found: ChangedMix = changed_mix([("/search", -1.0)], measured(tmp_path / "s"), PEAK, PEAK)
     assert found.work == pytest.approx(1 - 0.7 / 1.7)
     assert "/search -100 %: 0.3 times the requests and 0.588 times (" in found.sentence
 
@@ -57,12 +60,25 @@ def test_a_route_that_goes_takes_its_work_with_it(tmp_path: Path) -> None:
 )
 def test_a_change_that_the_costs_do_not_support_is_refused(tmp_path: Path, route: str, told: str) -> None:
     with pytest.raises(NoAnswer, match=told):
-        changed_mix([(route, 0.5)], measured(tmp_path / "s"), PEAK)
+        changed_mix([(route, 0.5)], measured(tmp_path / "s"), PEAK, PEAK)
 
 
 def test_a_sweep_without_costs_is_refused_with_how_to_measure_them(tmp_path: Path) -> None:
     with pytest.raises(NoAnswer, match="no step of it leaves out routes; measure it with: logreplay sweep RATE LOG"):
-        changed_mix([("checkout", 0.5)], measured(tmp_path / "s", costs=False), PEAK)
+        changed_mix([("checkout", 0.5)], measured(tmp_path / "s", costs=False), PEAK, PEAK)
+
+
+def test_the_supply_of_another_mix_is_set_against_that_of_the_new_one(tmp_path: Path) -> None:
+    sent = pl.DataFrame({"route": ["/search", "/checkout", "/a"], "requests": [600, 200, 200]})
+    found = changed_mix([("checkout", 1.0)], measured(tmp_path / "s"), PEAK, sent)
+    assert found.work == pytest.approx((0.7 + 1.6 + 0.2) / (0.6 + 1.6 + 0.2))
+
+
+def test_a_route_that_is_changed_twice_or_came_only_with_another_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="/search is changed twice; give it once"):
+        changed_mix([("/search", 1.0), ("search", 1.0)], measured(tmp_path / "s"), PEAK, PEAK)
+    with pytest.raises(NoAnswer, match="always came together, so the cost of each is not known"):
+        changed_mix([("checkout", 1.0)], measured(tmp_path / "t", first="/search + /a"), PEAK, PEAK)
 
 
 def test_a_plan_says_the_machines_for_the_changed_mix(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -90,8 +106,8 @@ def test_a_plan_says_the_machines_for_the_changed_mix(tmp_path: Path, capfd: pyt
     assert before["machines"]["minute"] == 10
     law = {f"contention{end}": share for end, share in (("", 0.02), ("_low", 0.01), ("_high", 0.03))}
     law |= {f"coherency{end}": 0.0 for end in ("", "_low", "_high")}
-    told = {"kind": "bent", "sentence": "", "points": [{"number": 20}], **law}
-    (tmp_path / "scaling.json").write_text(json.dumps(told))
+    printed = {"kind": "bent", "sentence": "", "points": [{"number": 20}], **law}
+    (tmp_path / "scaling.json").write_text(json.dumps(printed))
     assert logreplay([*words, "--scaling", str(tmp_path / "scaling.json")]) == 0
     shared = json.loads(capfd.readouterr().out)
     assert shared["machines"]["minute"] == 13  # 10 times what one carries: 13 / (1 + 0.02 * 12) is 10.5

@@ -38,6 +38,17 @@ def test_a_load_that_no_number_carries_is_refused_with_the_most_and_its_number()
     assert found.verdict == "NO_ANSWER"
 
 
+def test_machines_that_may_be_lost_are_counted_by_the_law_too() -> None:
+    """A spare machine slows the others: where more carry less, a number with spare ones must still carry the load."""
+    found = answer(bent(0.02, 0.02), 290, survive=1)
+    rates = throughput(np.array([[100.0, 0.02, 0.02]]), np.arange(1.0, 9))[0]
+    assert found.machines is not None
+    assert (rates[found.machines - 2 : found.machines] >= 290).all()
+    refused = answer(bent(0.02, 0.02), 350, survive=3)
+    assert refused.machines is None
+    assert "no number up to 8 carries it both with all of them and with 3 lost" in refused.sentence
+
+
 def test_a_number_far_beyond_those_measured_is_refused() -> None:
     assert "more than 8 machines, 2 times the most measured, would be needed" in answer(bent(0.05), 650).sentence
 
