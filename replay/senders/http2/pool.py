@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from math import inf
 
 from logreplay.replay.senders.http2.connection import Http2Connection
 from logreplay.replay.senders.http2.stream import Stream
@@ -19,15 +20,26 @@ class Pool:
     Args:
         dial: opens one more connection of a pool.
         least: connections that are opened before one is used for a second request.
-        most: connections.
+        most: connections that take requests.
+        most_open: connections that carry requests, those that take no more of them included.
         streams: at once on each connection.
         client: whose requests they are; None: of all.
     """
 
-    __slots__ = ("_dial", "_free", "_least", "_most", "_streams", "client", "live", "queue")
+    __slots__ = ("_dial", "_draining", "_free", "_least", "_most", "_most_open", "_streams", "client", "live", "queue")
 
-    def __init__(self, dial: Dial, *, least: float, most: float, streams: float, client: str | None = None) -> None:
-        self.client = client
+    def __init__(
+        self,
+        dial: Dial,
+        *,
+        least: float,
+        most: float,
+        streams: float,
+        most_open: float = inf,
+        client: str | None = None,
+    ) -> None:
+        self.client, self._most_open = client, most_open
+        self._draining: set[Http2Connection] = set()
         self._dial, self._least, self._most, self._streams = dial, least, most, streams
         self.live: set[Http2Connection] = set()
         self._free: dict[Http2Connection, None] = {}
@@ -49,11 +61,11 @@ class Pool:
             new: one that has answered nothing yet, if possible.
         """
         live, free = self.live, self._free
-        if len(live) < self._least:
+        if len(live) < self._least and self._may_open:
             return self.open(now)
         while free:
             connection = next(reversed(free) if new else iter(free))
-            if new and connection.answered and len(live) < self._most:
+            if new and connection.answered and len(live) < self._most and self._may_open:
                 break
             room = connection.room(self._streams)
             del free[connection]
@@ -61,7 +73,11 @@ class Pool:
                 if room > 1:
                     free[connection] = None
                 return connection
-        return self.open(now) if len(live) < self._most else None
+        return self.open(now) if len(live) < self._most and self._may_open else None
+
+    @property
+    def _may_open(self) -> bool:
+        return len(self.live) + len(self._draining) < self._most_open
 
     def note(self, connection: Http2Connection) -> None:
         """A stream of a connection has ended, or it may have more of them."""
@@ -69,9 +85,16 @@ class Pool:
             self._free[connection] = None
 
     def retire(self, connection: Http2Connection) -> bool:
-        """Give a connection no more requests; returns whether it should be replaced at once."""
+        """Give a connection no more requests; returns whether it should be replaced at once.
+
+        To be called again when it carries no more.
+        """
+        if connection.unused:
+            self._draining.discard(connection)
+        else:
+            self._draining.add(connection)
         if connection not in self.live:
             return False
         self.live.remove(connection)
         self._free.pop(connection, None)
-        return connection.answered > 0 and len(self.live) < self._least
+        return connection.answered > 0 and len(self.live) < self._least and self._may_open

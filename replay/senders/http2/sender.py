@@ -79,7 +79,7 @@ class Http2Sender:
         self.kept_body = 0
         self._most, self._each = connections or inf, (streams or inf) if keep_alive else 1
         least = min(LEAST_CONNECTIONS, self._most) if self._each > 1 else 0
-        self.pool = Pool(self._dial, least=least, most=self._most, streams=self._each)
+        self.pool = Pool(self._dial, least=least, most=self._most, most_open=self._most, streams=self._each)
         self._limit = UNKNOWN_LIMIT
         if tls:
             tls.set_alpn_protocols(["h2"])

@@ -13,6 +13,10 @@ class Line:
     def __init__(self, limit: int) -> None:
         self.limit, self.taken, self.answered = limit, 0, 0
 
+    @property
+    def unused(self) -> bool:
+        return not self.taken
+
     def room(self, most: float) -> float:
         return min(self.limit, most) - self.taken
 
@@ -78,3 +82,13 @@ def test_a_new_connection_is_taken_where_the_others_may_be_lost() -> None:
     assert third not in lines
     assert made.take(0, new=True) is third
     assert made.take(0, new=True) in {third, *lines}
+
+
+def test_a_connection_that_still_carries_requests_counts_among_the_most() -> None:
+    made = pool(limit=1, least=0, most=2, most_open=2)
+    first, other = taken(made, 2)
+    made.retire(first)
+    assert made.take(0) is None
+    first.taken = 0
+    made.retire(first)
+    assert made.take(0) not in {None, first, other}
