@@ -131,6 +131,8 @@ def described(
     if demand is None or not whole:
         counted = number_of(len(readings), "step counts", "steps count")
         lacking = "no step with all routes counts" if demand else f"only {counted}"
+        if demand is None and len(readings) > 1:
+            lacking = f"the steps have {max(len(each.used) for each in readings)} readings at most, too few for a range"
         text = f"route costs are not known: {lacking}; use a lower rate, or longer steps with --for"
         return RouteCosts(text, resource, maximum, left_out=aside)
     usual = np.array([np.mean(whole, 0)[list(group)].sum() for group in demand.groups])

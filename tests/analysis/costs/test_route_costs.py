@@ -47,6 +47,13 @@ def test_a_route_too_cheap_to_tell_has_an_upper_end_only() -> None:
     assert "; 1 route not told apart" in found.sentence
 
 
+def test_steps_too_short_for_a_range_are_said_to_be_so() -> None:
+    found = described(NAMES, designed(np.random.default_rng(1), COSTS, RATES, seconds=5), resource="cpu")
+    assert found.sentence.startswith(
+        "route costs are not known: the steps have 2 readings at most, too few for a range;"
+    )
+
+
 def test_steps_that_do_not_count_leave_no_costs() -> None:
     found = described(NAMES, [], resource="cpu", aside=(0, 1, 2))
     assert found.sentence == (
