@@ -76,6 +76,6 @@ def result(tables: Sequence[Table]) -> str:
     """How often the lower end promises too much, and how often the bracket holds."""
     (sweeps,) = tables
     return (
-        f"The lower end is more than 5 % too high in {span(numbers(sweeps, 'lower end over by > 5 %'))} of the sweeps; "
-        f"the bracket holds in {span(numbers(sweeps, 'bracket holds'))}"
+        f"Lower end more than 5 % too high: {span(numbers(sweeps, 'lower end over by > 5 %'))}; "
+        f"bracket holds: {span(numbers(sweeps, 'bracket holds'))}"
     )

@@ -60,10 +60,10 @@ def result(tables: Sequence[Table]) -> str:
     """How often the range holds the cost, and what is refused."""
     ranges, refusals = tables
     return (
-        f"The range holds the cost in {span(numbers(ranges, 'range holds the cost'))} of the routes; "
-        f"{span(numbers(ranges, 'known'))} of them are known, 90 % of these within "
-        f"{span(numbers(ranges, 'off, 90 % within'))}. Routes that always come together are refused in "
-        f"{span(numbers(refusals, 'refused'))} of the sweeps"
+        f"Range holds: {span(numbers(ranges, 'range holds the cost'))} of the routes; "
+        f"known: {span(numbers(ranges, 'known'))}, 90 % of these within "
+        f"{span(numbers(ranges, 'off, 90 % within'))}. Routes that always come together are refused: "
+        f"{span(numbers(refusals, 'refused'))}"
     )
 
 

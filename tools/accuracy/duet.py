@@ -231,7 +231,7 @@ def result(tables: Sequence[Table]) -> str:
     still = where(machines, "machine", *(cell.name for cell in plain if not cell.apart[0]))
     equal = "equal called different"
     return (
-        f"Equal versions are called different in {span(numbers(quick, equal))} of the duets, in "
-        f"{max(numbers(where(machines, 'machine', *slow), equal)):g} % where a machine wanders too slowly. 10 % are "
-        f"found in {span(numbers(still, '10 % found'))} where the machines do not wander apart"
+        f"False alarms: {span(numbers(quick, equal))}, "
+        f"{max(numbers(where(machines, 'machine', *slow), equal)):g} % where a machine wanders too slowly. 10 % "
+        f"found: {span(numbers(still, '10 % found'))} where machines do not wander apart"
     )

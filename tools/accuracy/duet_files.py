@@ -75,4 +75,4 @@ def result(tables: Sequence[Table]) -> str:
     (machines,) = tables
     different, number = totals(machines, "equal called different")
     found, _ = totals(machines, "10 % found")
-    return f"Equal versions are called different in {different} of {number}; 10 % are found in {found} of {number}"
+    return f"False alarms: {different} of {number}; 10 % found: {found} of {number}"

@@ -164,7 +164,7 @@ def result(tables: Sequence[Table]) -> str:
     servers = tables[0]
     plain, hard = (where(servers, "server", f"all {kind}")[0] for kind in ("plain", "hard"))
     return (
-        f"On plain servers, {plain['over by > 5 %']} of the promises are more than 5 % too high, the median is "
-        f"{plain['promise, median']} off, {plain['no promise']} of the searches end without a promise; on hard servers "
+        f"Plain servers: {plain['over by > 5 %']} of the promises are more than 5 % too high, median "
+        f"{plain['promise, median']} off, {plain['no promise']} of the searches without a promise; hard servers: "
         f"{hard['over by > 5 %']}, {hard['promise, median']} and {hard['no promise']}"
     )

@@ -85,8 +85,8 @@ def result(tables: Sequence[Table]) -> str:
     few = where(within, "in bursts of", *map(str, _FEW))
     single = where(above, "in bursts of", *map(str, _FEW))
     return (
-        f"Up to 1 % of failures, singly or in bursts of {_FEW[-1]}, stop {max(numbers(few, 'stopped by failures')):g} "
-        f"% of the searches. With 2 or 3 % of failures, a rate is promised in {sum(numbers(single, 'promise')):.0f} of "
+        f"Up to 1 %, in bursts of up to {_FEW[-1]}, stop {max(numbers(few, 'stopped by failures')):g} "
+        f"% of the searches. With 2 or 3 %, a rate is promised in {sum(numbers(single, 'promise')):.0f} of "
         f"{sum(numbers(single, 'searches')):.0f}, in bursts of {_MANY[0]} and more in "
         f"{sum(numbers(above, 'promise')) - sum(numbers(single, 'promise')):.0f} of "
         f"{sum(numbers(above, 'searches')) - sum(numbers(single, 'searches')):.0f}"

@@ -100,8 +100,8 @@ def result(tables: Sequence[Table]) -> str:
     holds, ranges = totals(counts, "range holds")
     (invented,) = numbers(where(families, "system", "no limit within the sweep"), "wrong")
     return (
-        f"Of {sweeps} sweeps, {right} name the right cause and {wrong} a wrong one, "
-        f"{100 * wrong / (right + wrong):.1f} % of those that name one; {unknown} cannot tell. Workers are named in "
-        f"{workers['right']}, within 10 % in {near} of {told}; the range of the number holds in {holds} of {ranges}. "
-        f"Without a limit {invented:.0f} are named"
+        f"Of {sweeps} sweeps, {right} name the right cause, {wrong} a wrong one "
+        f"({100 * wrong / (right + wrong):.1f} % of those named); {unknown} cannot tell. Workers named: "
+        f"{workers['right']}, within 10 %: {near} of {told}; range of the number holds: {holds} of {ranges}. "
+        f"Invented: {invented:.0f}"
     )

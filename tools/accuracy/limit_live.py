@@ -64,4 +64,4 @@ def result(tables: Sequence[Table]) -> str:
     """How many sweeps are right."""
     right, runs = totals(tables[0], "right")
     wrong, _ = totals(tables[0], "wrong")
-    return f"Of {runs} sweeps, {right} name the right limit, {wrong} a wrong one; the others say that they cannot tell"
+    return f"Of {runs} sweeps, {right} name the right limit, {wrong} a wrong one; the others cannot tell"

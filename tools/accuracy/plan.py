@@ -280,7 +280,7 @@ def result(tables: Sequence[Table]) -> str:
         [row for row in months if row["month"].startswith(name)] for name in ("events", "1 week, weeks differ")
     )
     return (
-        f"The range holds in {span(numbers(long, held))} of the plans from two weeks of log or more, in "
-        f"{span(numbers(events, held))} with events that multiply the rate, in {span(numbers(short, held))} from one "
-        f"week where weeks differ by 20 %; the number is right in {span(numbers(long, 'number right'))}"
+        f"Range holds: {span(numbers(long, held))} from two weeks of log or more, "
+        f"{span(numbers(events, held))} with events that multiply the rate, {span(numbers(short, held))} from one "
+        f"week where weeks differ by 20 %; number right: {span(numbers(long, 'number right'))}"
     )

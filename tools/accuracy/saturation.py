@@ -122,9 +122,9 @@ def result(tables: Sequence[Table]) -> str:
     own, shared = routes[:-1], routes[-1:]
     constant = failures[:-1]
     return (
-        f"{right:.0f} of {verdicts:.0f} verdicts are right, {invented:.0f} invented; {held} of {ranges} ranges hold "
-        f"the capacity. A route with its own pool is named in {sum(numbers(own, 'named')):.0f} of "
-        f"{sum(numbers(own, 'sweeps')):.0f} sweeps, a wrong one in {sum(numbers(shared, 'named')):.0f} of "
-        f"{sum(numbers(shared, 'sweeps')):.0f}. Constant failures are called a limit in "
+        f"{right:.0f} of {verdicts:.0f} verdicts are right, {invented:.0f} invented; ranges hold "
+        f"the capacity: {held} of {ranges}. Route with its own pool named: {sum(numbers(own, 'named')):.0f} of "
+        f"{sum(numbers(own, 'sweeps')):.0f}, a wrong one: {sum(numbers(shared, 'named')):.0f} of "
+        f"{sum(numbers(shared, 'sweeps')):.0f}. Constant failures called a limit: "
         f"{sum(numbers(constant, 'called a limit')):.0f} of {sum(numbers(constant, 'sweeps')):.0f}"
     )

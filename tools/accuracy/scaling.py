@@ -84,7 +84,7 @@ def result(tables: Sequence[Table]) -> str:
     )
     values = [numbers(laws, f"{name} in its range") for name in ("single", "contention", "coherency")]
     return (
-        f"Each value lies in its range in {span([each for among in values for each in among])}; the number of "
-        f"machines, if given, in {span(numbers(laws, 'number in its range'))}. A law is given for "
-        f"{span(numbers(lines, 'law given'))} of the straight lines and {span(numbers(walls, 'law given'))} of walls"
+        f"Values in their range: {span([each for among in values for each in among])}; number of "
+        f"machines, if given: {span(numbers(laws, 'number in its range'))}. Law given: "
+        f"{span(numbers(lines, 'law given'))} of straight lines, {span(numbers(walls, 'law given'))} of walls"
     )

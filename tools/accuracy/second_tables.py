@@ -170,4 +170,4 @@ def result(tables: Sequence[_tables.Table]) -> str:
     (kinds,) = tables
     right, number = _tables.totals(kinds, "right")
     below = _tables.where(kinds, "tables", "below")
-    return f"{right} of {number} verdicts are right; a limit is invented in {below[0]['found']} tables"
+    return f"{right} of {number} verdicts are right; invented: {below[0]['found']}"

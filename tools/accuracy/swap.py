@@ -149,7 +149,7 @@ def result(tables: Sequence[Table]) -> str:
     """How often equal versions are called different, with turns and without."""
     (machines,) = tables
     return (
-        f"Equal versions are called different in {span(numbers(machines, 'equal, with turns: called different'))} of "
-        f"the duets (without turns: up to {max(numbers(machines, 'equal, without turns: called different')):g} %); "
-        f"10 % are found in {span(numbers(machines, '10 % found'))}"
+        f"False alarms: {span(numbers(machines, 'equal, with turns: called different'))} "
+        f"(without turns: up to {max(numbers(machines, 'equal, without turns: called different')):g} %); "
+        f"10 % found: {span(numbers(machines, '10 % found'))}"
     )

@@ -67,6 +67,6 @@ def result(tables: Sequence[Table]) -> str:
     """How many duets call each pair of versions different."""
     equal, slower = tables[0]
     return (
-        f"Equal versions are called different in {equal['called different']} of {equal['judged']} duets, versions that "
-        f"differ by 10 % in {slower['called different']} of {slower['judged']}"
+        f"False alarms: {equal['called different']} of {equal['judged']} duets; "
+        f"10 % found: {slower['called different']} of {slower['judged']}"
     )
