@@ -7,6 +7,7 @@ Source: https://www.w3.org/TR/server-timing/#the-server-timing-header-field. The
 
 import re
 from collections.abc import Sequence
+from math import isfinite
 from typing import Final
 
 import polars as pl
@@ -19,7 +20,9 @@ _MOST: Final = 50
 _HEADER: Final = re.compile(rb"\r\nserver-timing:([^\r]*)", re.IGNORECASE)
 _METRIC: Final = re.compile(rb'(?:[^",]|"(?:[^"\\]|\\.)*+"?)++')
 """A metric with its parameters; a comma within quotes belongs to it."""
-_DURATION: Final = re.compile(rb';[ \t]*dur[ \t]*=[ \t]*"?(\d{1,9}(?:\.\d{1,12})?)"?[ \t]*(?:;|$)', re.IGNORECASE)
+_DURATION: Final = re.compile(
+    rb';[ \t]*dur[ \t]*=[ \t]*"?(\+?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"?[ \t]*(?:;|$)', re.IGNORECASE
+)
 _QUOTED: Final = re.compile(rb'desc[ \t]*=[ \t]*"(?:[^"\\]|\\.)*+"', re.IGNORECASE)
 
 
@@ -52,7 +55,9 @@ def durations(header: bytes, names: Sequence[str]) -> list[float | None]:
         name = metric.partition(b";")[0].strip(b" \t").decode("latin-1").lower()
         if match := _DURATION.search(_QUOTED.sub(b"", metric)):
             found[name] = found.get(name, 0.0) + float(match[1]) / 1000
-    return [found.get(name.lower()) for name in names]
+    return [
+        seconds if (seconds := found.get(name.lower())) is not None and isfinite(seconds) else None for name in names
+    ]
 
 
 class ServerTimings:
