@@ -45,23 +45,19 @@ class Durations:
             records: ``(n,)`` of `logreplay.replay.senders.contract.RECORD`.
             methods: ``(n,)``.
         """
+        sent = records["error"] != _DROPPED
         service = (records["connect"] + records["latency"] + records["xfertime"]) / 1e9
-        frame = pl.DataFrame(
-            {
-                "method": methods,
-                "status": np.ascontiguousarray(records["status"]),
-                "error": np.ascontiguousarray(records["error"]),
-                "bucket": np.searchsorted(DURATION_BOUNDS, service),
-                "seconds": service,
-            }
-        ).filter(pl.col("error") != _DROPPED)
-        counted = frame.group_by("method", "status", "error", "bucket").agg(pl.len(), pl.col("seconds").sum())
-        for method, status, error, bucket, count, seconds in counted.iter_rows():
-            group = self._group((method if method in _METHODS else OTHER, status, WORDS[error]))
-            buckets = [*self.counts.get(group, _NONE)]
-            buckets[bucket] += count
-            self.counts[group] = tuple(buckets)
-            self.seconds[group] = self.seconds.get(group, 0.0) + seconds
+        outcome = records["status"].astype(np.int64) << 8 | records["error"]
+        names = methods.unique().to_list()
+        for name in names:  # NumPy, since a frame of Polars costs more than a small batch of requests
+            chosen = sent if len(names) == 1 else sent & (methods == name).to_numpy()
+            of_method, times = outcome[chosen], service[chosen]
+            for code in np.unique(of_method).tolist():
+                group = self._group((name if name in _METHODS else OTHER, code >> 8, WORDS[code & 255]))
+                own = times[of_method == code]
+                buckets = np.bincount(np.searchsorted(DURATION_BOUNDS, own), minlength=len(_NONE)).tolist()
+                self.counts[group] = tuple(map(sum, zip(self.counts.get(group, _NONE), buckets, strict=True)))
+                self.seconds[group] = self.seconds.get(group, 0.0) + float(own.sum())
 
     def copy(self) -> "Durations":
         """A copy of the present state; another thread may be counting."""
