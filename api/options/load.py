@@ -228,12 +228,19 @@ class Load:
         return schedule if self.requests is None else Limited(schedule, requests=self.requests)
 
 
-def log_report(stream: "RequestStream", schedule: "Schedule", sent: int) -> dict[str, Any]:
-    """The log, its changes, and how often it was repeated; for the summary."""
+def log_report(stream: "RequestStream", schedule: "Schedule", sent: int, *, changed: bool = False) -> dict[str, Any]:
+    """The log, its changes, and how often it was repeated; for the summary.
+
+    Args:
+        stream: requests of the run.
+        schedule: their schedule.
+        sent: number of requests that were sent.
+        changed: the load was changed by hand, so the schedule does not say which rate was offered.
+    """
     from logreplay.replay.requests.hook import hooked
 
     figures, requests = stream.figures, base(stream)
-    rate = schedule.rate or figures.mean * _speed_of(schedule)
+    rate = 0.0 if changed else schedule.rate or figures.mean * _speed_of(schedule)
     report: dict[str, Any] = {
         "log_mean": figures.mean or None,
         "log_peak": figures.peak if figures.peak >= max(figures.mean, 1) else None,

@@ -190,7 +190,9 @@ class _OneRun:
     ) -> RunResult:
         """Write the summary, and put the result together."""
         findings = [*findings, *self._advising(outcome.health.findings), *self.rule.findings()]
-        besides = {"replay": log_report(self.plan.requests, self.plan.schedule, outcome.scheduled), **counts}
+        changed = self.steering is not None and self.steering.changed
+        report = log_report(self.plan.requests, self.plan.schedule, outcome.scheduled, changed=changed)
+        besides = {"replay": report, **counts}
         summary = self._summary(outcome, findings, besides) if outcome.scheduled else {}
         logins = logins_beside(self.path)
         if self.call.load.follow:

@@ -461,10 +461,11 @@ class Engine:
         backlog: int,
     ) -> Outcome:
         now, counts, next_seq = self._clock(), self._sender.counts, self._sender.taken_up
-        duration = self._steering.length if self._steering else plan.schedule.duration
+        steering = self._steering
+        duration = steering.length if steering else plan.schedule.duration
         base = now if feed.base is None else feed.base
         evidence = RunEvidence(
-            offered=plan.schedule.rate,
+            offered=0.0 if steering and steering.changed else plan.schedule.rate,
             scheduled=next_seq - first,
             counters=counters,
             duration=None if feed.stopped else duration,
@@ -492,7 +493,7 @@ class Engine:
             health=judge(evidence),
             evidence=evidence,
             backlog=backlog,
-            stopped=self._stopped,
+            stopped=self._stopped or (steering.ended if steering else ""),
             left_out=dict(plan.requests.left_out.most_common()),
             received=counts.received - before.received,
             opened=counts.opened - before.opened,

@@ -134,7 +134,7 @@ class RunEvidence:
     """The figures of a run that its verdict rests on. Times in seconds.
 
     Attributes:
-        offered: offered rate, requests/s.
+        offered: offered rate, requests/s; 0 where it was not one rate.
         scheduled: requests that were taken up.
         counters: counts of these requests.
         duration: length of the schedule, seconds; None if the log decided.
@@ -414,14 +414,13 @@ def held_back_in_steps(steps: Sequence[Waits]) -> list[Finding]:
 
 def steered(changes: Sequence[LoadChange]) -> list[Finding]:
     """The finding on changes that were made by hand."""
-    if not changes:
+    held = [change for change in changes if change.held]
+    if not held:
         return []
-    told = [
-        f"{'the end' if change.order == 'end' else change.after} from second {change.at:.10g}" for change in changes
-    ]
+    told = [f"{'the end' if change.order == 'end' else change.after} from second {change.at:.10g}" for change in held]
     more = f", and {len(told) - _CHANGES_TOLD} more" if len(told) > _CHANGES_TOLD else ""
     text = (
-        f"the load was changed {number_of(len(told), 'time')} by hand (--control): {changes[0].before}, then "
+        f"the load was changed {number_of(len(told), 'time')} by hand (--control): {held[0].before}, then "
         f"{', '.join(told[:_CHANGES_TOLD])}{more}; each load is a step of the result log"
     )
     return [Finding("control", Severity.NOTE, text)]

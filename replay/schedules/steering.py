@@ -35,6 +35,7 @@ class LoadChange:
         order: its text.
         by: the client that asked.
         step: index of the step that begins with it; None: none does.
+        held: the load was in force; False: another order, or the end, came before its second.
     """
 
     at: float
@@ -43,12 +44,13 @@ class LoadChange:
     order: str
     by: str
     step: int | None
+    held: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         before, after = (0.0 if level.paused else level.value for level in (self.before, self.after))
         named = {"from": before, "to": after, "unit": self.after.unit}
-        return {"at": self.at, **named, "order": self.order, "by": self.by, "step": self.step}
+        return {"at": self.at, **named, "order": self.order, "by": self.by, "step": self.step, "held": self.held}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +90,22 @@ class Steering:
     Attributes:
         changes: so far.
         over: the time is over, or the end was asked for.
+        ended: that the end was asked for, and when, in words; empty if it was not.
     """
 
     def __init__(self, unit: str, typed: float, duration: float | None = None) -> None:
         self.changes: list[LoadChange] = []
-        self.over = False
+        self.over, self.ended = False, ""
         self._typed = typed
         self._piece = _Piece(0, Level(unit, typed), 0)
         self._turns: deque[_Piece] = deque()
         self._schedule = 0.0
         self._left = inf if duration is None else duration * SECOND
+
+    @property
+    def changed(self) -> bool:
+        """Whether another load than the typed one was in force."""
+        return any(change.held and change.order != "end" for change in self.changes)
 
     @property
     def length(self) -> float | None:
@@ -124,29 +132,43 @@ class Steering:
         Raises:
             ValueError: it cannot be carried out; says why.
         """
-        last = (self._piece, *self._turns)[-1]
-        before = last.level
         if self.over:
             raise ValueError("the run is ending; there is nothing to change")
         if order.word == "end":
-            self.over = True
-            self.changes.append(
-                LoadChange(round(now / SECOND, 3), before, replace(before, paused=True), order.text, by, None)
-            )
-            return f"the run ends; its last load was {before}"
+            return self._end_now(order, by, now)
         if len(self.changes) >= _MOST_CHANGES:
             raise ValueError(f"the load was changed {_MOST_CHANGES} times already; end this run, and begin another")
-        after = self._after(order, before)
+        asked = (self._piece, *self._turns)[-1]
+        after = self._after(order, asked.level)
         turn = -(-(now + AHEAD_NS) // SECOND) * SECOND
         if turn >= self._end:
             raise ValueError(f"the run ends before second {turn // SECOND}, from which the change would hold")
-        if last.begin == turn and self._turns:  # both hold from the same second: the first one never did
+        if asked.begin == turn and self._turns:  # both hold from the same second: the first one never does
             self._turns.pop()
-            last = (self._piece, *self._turns)[-1]
+        last = (self._piece, *self._turns)[-1]
         begins = not after.paused and after != last.level
         self._turns.append(piece := _Piece(turn, after, last.step + begins))
-        self.changes.append(LoadChange(turn / SECOND, before, after, order.text, by, piece.step if begins else None))
-        return f"{before} → {after} from second {turn // SECOND} of the run"
+        step = piece.step if begins else None
+        self._note(LoadChange(turn / SECOND, last.level, after, order.text, by, step))
+        return f"{asked.level} → {after} from second {turn // SECOND} of the run"
+
+    def _end_now(self, order: Order, by: str, now: int) -> str:
+        level, at = self.level(now), round(now / SECOND, 3)
+        self.over = True
+        self.ended = (
+            f"ended by hand at {at:.10g} s"
+            if self.length is None
+            else f"ended by hand at {at:.10g} of {self.length:.10g} s"
+        )
+        self._note(LoadChange(at, level, replace(level, paused=True), order.text, by, None))
+        return f"the run ends; its last load was {level}"
+
+    def _note(self, made: LoadChange) -> None:
+        """Note a change; those that would have held from its instant on or later never do."""
+        self.changes = [
+            replace(change, step=None, held=False) if change.at >= made.at else change for change in self.changes
+        ]
+        self.changes.append(made)
 
     def place(self, due: Instants, until: int) -> Iterator[Placed]:
         """Yield the requests, of those to come, that are due before an instant.

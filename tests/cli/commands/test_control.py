@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import logreplay
+from logreplay.cli.exit_codes import Exit
 from logreplay.cli.main import cli
 from logreplay.core.rows import scan
 from support.command_line import COMMAND, MEASURED, wait_until
@@ -65,9 +66,11 @@ def test_a_load_is_changed_from_a_terminal_and_from_the_page_and_each_rate_is_a_
     assert not folder.exists()
     summary = json.loads((tmp_path / "r.summary.json").read_text())
     changes = summary["control"]
-    assert [(each["order"], each["from"], each["to"]) for each in changes] == [
-        ("raise 50%", 200, 300), ("rate 100", 300, 100), ("pause", 100, 0), ("continue", 0, 100)
+    assert [(each["order"], each["to"]) for each in changes] == [
+        ("raise 50%", 300), ("rate 100", 100), ("pause", 0), ("continue", 100)
     ]  # fmt: skip
+    assert [each["from"] for each in changes[2:]] == [100, 0]
+    assert summary["replay"]["factor"] is None
     assert [each["by"].split(",")[0] for each in changes] == ["control", "live page", "control", "control"]
     assert "control" in {finding["code"] for finding in summary["findings"]}
     rows = scan(output).collect()
@@ -79,7 +82,9 @@ def test_a_load_is_changed_from_a_terminal_and_from_the_page_and_each_rate_is_a_
     assert set(range(int(again + 4 - pause))) - rates.keys() == set(range(int(pause), int(again)))
     assert rows["lag"].min() >= 0  # type: ignore[operator]  # no request is early
     steps = {row["step"]: row["rate"] for row in summary["steps"]}
-    assert steps == {0: 200.0, **{each["step"]: each["to"] for each in changes if each["step"]}}
+    began = [each for each in changes if each["step"]]
+    assert steps == {0: 200.0} | {each["step"]: each["to"] for each in began}
+    assert len(steps) == len(began) + 1, "each step is named once"
 
 
 def test_a_program_changes_the_load_of_a_run_and_ends_it(tmp_path: Path, log: Path, target: str) -> None:
@@ -100,9 +105,23 @@ def test_a_program_changes_the_load_of_a_run_and_ends_it(tmp_path: Path, log: Pa
     result = logreplay.run(log, target, speed=0.1, by_client=True, control=tmp_path / "load")
     helper.join()
     assert sentences[0].startswith("speed 0.1 → speed 0.2 from second ")
-    assert sentences[1] == "the run ends; its last load was speed 0.2"
+    assert sentences[1] in {f"the run ends; its last load was speed {speed}" for speed in (0.1, 0.2)}
     assert [change["order"] for change in result.summary["control"]] == ["speed 0.2", "end"]
-    assert result.stopped == ""
+    assert result.stopped.startswith("ended by hand at ")
+    assert result.summary["stopped"] in result.stopped
+
+
+def test_a_run_that_was_ended_by_hand_does_not_pass_for_a_whole_one(tmp_path: Path, log: Path, target: str) -> None:
+    output = tmp_path / "r.csv"
+    words = ("run", log, target, "--tps", "50", "--for", "50s", "--control", tmp_path / "load", "-o", output)
+    with subprocess.Popen([*COMMAND, *words], stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr
+        wait_until(lambda: output.exists() and output.stat().st_size > 1000)
+        logreplay.control(tmp_path / "load", "end")
+        told = run.stderr.read()
+    assert run.returncode == Exit.INTERRUPTED, told
+    assert re.search(r"ended by hand at [\d.]+ of 50 s: \d+ requests were sent; their rows", told), told
+    assert json.loads((tmp_path / "r.summary.json").read_text())["stopped"].startswith("ended by hand at ")
 
 
 def test_what_is_no_order_is_refused_before_anything_is_sent(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A load that is changed while it is sent, in virtual time: each rate is kept to the request, and none is late."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,7 @@ def test_each_second_has_the_rate_of_its_step_and_no_request_is_late(log: Path) 
     ]  # fmt: skip
     assert rows["row"].to_list() == [number % 100 for number in range(len(rows))], "each request of the log, in order"
     assert (outcome.health.verdict, outcome.stopped) == (RunVerdict.VALID, "")
+    assert outcome.offered == 0, "no one rate was offered"
     assert outcome.seconds == 13
 
 
@@ -62,10 +64,11 @@ def test_a_stall_of_the_target_shifts_nothing_after_a_change(log: Path) -> None:
     assert np.diff(rows.filter(step=1)["scheduled"]) == pytest.approx(0.005, abs=2e-9)
 
 
-def test_the_end_keeps_what_was_sent_and_the_run_is_valid(log: Path) -> None:
+def test_the_end_keeps_what_was_sent_and_the_run_is_valid_and_says_that_it_is_short(log: Path) -> None:
     outcome, rows = steered(log, {2.255: "end"})
     assert 225 <= len(rows) <= 236
-    assert (outcome.health.verdict, outcome.stopped) == (RunVerdict.VALID, "")
+    assert (outcome.health.verdict, outcome.offered) == (RunVerdict.VALID, 100)
+    assert re.fullmatch(r"ended by hand at 2\.\d+ of 10 s", outcome.stopped)
 
 
 def test_an_order_before_the_first_request_is_refused() -> None:

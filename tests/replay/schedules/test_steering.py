@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logreplay.replay.results.verdict import steered
 from logreplay.replay.schedules.arrivals import Poisson
 from logreplay.replay.schedules.orders import parse_order
 from logreplay.replay.schedules.rates import Constant, Schedule
@@ -54,7 +55,8 @@ def test_each_rate_is_sent_exactly_from_a_whole_second_on_and_is_a_step() -> Non
     gaps = np.diff([at for at, step, _ in placed if step == 1])
     assert gaps == pytest.approx(1 / 120, abs=2e-9)
     assert next(change.as_dict() for change in steering.changes) == {
-        "at": 2.0, "from": 100.0, "to": 120.0, "unit": "rate", "order": "raise 20%", "by": "test", "step": 1
+        "at": 2.0, "from": 100.0, "to": 120.0, "unit": "rate",
+        "order": "raise 20%", "by": "test", "step": 1, "held": True,
     }  # fmt: skip
 
 
@@ -77,11 +79,41 @@ def test_a_rate_that_is_changed_in_a_pause_holds_after_it() -> None:
     assert Counter(int(at) for at, _, _ in placed) == {0: 100, 1: 100, 6: 300, 7: 300}
 
 
-def test_of_two_orders_within_a_second_both_hold_and_there_is_one_step() -> None:
+def in_force(steering: Steering) -> list[tuple[float, float, int | None]]:
+    """The instants, loads and steps of changes that held; each begins with the load before it."""
+    held = [change.as_dict() for change in steering.changes if change.held]
+    assert [change["to"] for change in held[:-1]] == [change["from"] for change in held[1:]]
+    return [(change["at"], change["to"], change["step"]) for change in held]
+
+
+def test_of_two_orders_within_a_second_both_count_and_there_is_one_step() -> None:
     steering = Steering("rate", 100, 4)
     placed = sent(Constant(100), steering, {1.2: "raise 20%", 1.3: "raise 50%"})
     assert {(step, offered) for _, step, offered in placed} == {(0, 100.0), (1, 180.0)}
-    assert [change.step for change in steering.changes] == [1, 1]
+    assert [(change.held, change.step) for change in steering.changes] == [(False, None), (True, 1)]
+    assert steering.changes[1].before.value == 100
+
+
+@pytest.mark.parametrize(
+    ("orders", "loads"),
+    [
+        ({1.2: "raise 50%", 1.3: "rate 100", 3.2: "rate 200"}, [(2, 100, None), (4, 200, 1)]),
+        ({1.2: "lower 50%", 1.3: "pause", 4.2: "continue"}, [(2, 0, None), (5, 50, 1)]),
+        ({1.2: "raise 50%", 1.3: "lower 50%", 1.4: "rate 90", 3.2: "rate 80"}, [(2, 90, 1), (4, 80, 2)]),
+        ({1.2: "raise 50%", 1.5: "end"}, [(1.5, 0, None)]),
+    ],
+)
+def test_a_load_that_never_was_in_force_is_no_step(
+    orders: dict[float, str], loads: list[tuple[float, float, int | None]]
+) -> None:
+    steering = Steering("rate", 100, 8)
+    placed = sent(Constant(100), steering, orders)
+    assert in_force(steering) == loads
+    assert len(steering.changes) == len(orders)
+    assert {step for _, step, _ in placed} - {0} == {step for _, _, step in loads if step}
+    told = steered(steering.changes)[0].text
+    assert f"{len(loads)} time" in told
+    assert "150" not in told
 
 
 def test_a_pause_that_is_taken_back_within_a_second_changes_nothing() -> None:
@@ -95,6 +127,7 @@ def test_the_end_is_at_once() -> None:
     steering = Steering("rate", 100)
     placed = sent(Constant(100), steering, {2.0: "end"})
     assert steering.over
+    assert (steering.ended, steering.changed) == ("ended by hand at 2 s", False)
     assert len(placed) == pytest.approx(205, abs=1)
     with pytest.raises(ValueError, match="the run is ending"):
         steering.ask(parse_order("pause"), "test", 3 * SECOND)
