@@ -15,7 +15,8 @@ from logreplay.replay.monitor.snapshot import BOUNDS, VERDICTS, DurationSeries, 
 
 _CUMULATIVE: Final = 2
 _MOST: Final = 100
-"""Points of a metric; more are left out, so that no target decides how many there are."""
+"""Points of a counter; the last one sums those that have no room, so that no target decides how many there are."""
+_OVERFLOW: Final = {"otel.metric.overflow": True}
 Points = Mapping[Any, float | None]
 
 
@@ -72,12 +73,12 @@ class _Rendering:
         point = self._histogram_point({}, each, BOUNDS, totals.seconds)
         yield self._histogram("logreplay.response.duration", text, [point])
         text = "Service time: from the sending to the last byte, with the opening of a connection."
-        points = [self._duration_point(series) for series in now.durations[:_MOST]]
+        points = [self._duration_point(series) for series in now.durations]
         yield self._histogram("http.client.request.duration", text, points)
 
     def _duration_point(self, series: DurationSeries) -> dict[str, Any]:
         if not series.method:
-            attributes: dict[str, str | int | bool] = {"otel.metric.overflow": True}
+            attributes: dict[str, str | int | bool] = {**_OVERFLOW}
         else:
             attributes = {"http.request.method": series.method, **_server(self._now.target)}
             attributes |= {"http.response.status_code": series.status} if series.status else {}
@@ -102,18 +103,18 @@ class _Rendering:
         return {"name": name, "description": text, "unit": "s", "histogram": data}
 
     def _gauge(self, name: str, unit: str, text: str, points: "_Labelled") -> dict[str, Any]:
-        made = [{"attributes": _attributes(each), **self._at, "asDouble": value} for each, value in points[:_MOST]]
+        made = [{"attributes": _attributes(each), **self._at, "asDouble": value} for each, value in points]
         return {"name": name, "description": text, "unit": unit, "gauge": {"dataPoints": made}}
 
     def _counter(self, name: str, unit: str, text: str, points: "_Labelled") -> dict[str, Any]:
-        made = [
-            {"attributes": _attributes(each), **self._since, "asInt": str(int(value))} for each, value in points[:_MOST]
-        ]
+        if len(points) > _MOST:
+            points = [*points[: _MOST - 1], (_OVERFLOW, sum(value for _, value in points[_MOST - 1 :]))]
+        made = [{"attributes": _attributes(each), **self._since, "asInt": str(int(value))} for each, value in points]
         data = {"dataPoints": made, "aggregationTemporality": _CUMULATIVE, "isMonotonic": True}
         return {"name": name, "description": text, "unit": unit, "sum": data}
 
 
-_Labelled = list[tuple[Mapping[str, str], float]]
+_Labelled = list[tuple[Mapping[str, str | int | bool], float]]
 
 
 def _one(value: float) -> _Labelled:

@@ -67,12 +67,12 @@ def otlp_settings(typed: str, environment: Mapping[str, str]) -> OtlpSettings:
     """
     given = {name: text.strip() for name, text in environment.items() if text.strip()}
     if typed or METRICS_ENDPOINT not in given:
-        name, base = ("--otlp", typed) if typed else (ENDPOINT, given.get(ENDPOINT, _DEFAULT))
-        url = base if urlsplit(base).path.endswith(_PATH) else base.rstrip("/") + _PATH
+        name, url = ("--otlp", typed) if typed else (ENDPOINT, given.get(ENDPOINT, _DEFAULT))
     else:
         name, url = METRICS_ENDPOINT, given[METRICS_ENDPOINT]
     try:
         otlp_url(url)
+        url = url if name == METRICS_ENDPOINT else _for_metrics(url)
     except ValueError as error:
         raise ValueError(f"{name}={error}") from None
     headers: dict[str, str] = {}
@@ -83,6 +83,13 @@ def otlp_settings(typed: str, environment: Mapping[str, str]) -> OtlpSettings:
             raise ValueError(f"{' or '.join(HEADERS)}: {key!r} cannot be a header; write NAME=VALUE,NAME=VALUE")
     resource = {"service.name": "logreplay", **_pairs(RESOURCE, given.get(RESOURCE, ""))}
     return OtlpSettings(url, headers, resource | ({"service.name": given[SERVICE]} if SERVICE in given else {}))
+
+
+def _for_metrics(base: str) -> str:
+    """The address for metrics of an endpoint for all signals; a query stays behind the path."""
+    parts = urlsplit(base)
+    path = parts.path if parts.path.endswith(_PATH) else parts.path.rstrip("/") + _PATH
+    return parts._replace(path=path, fragment="").geturl()
 
 
 def _pairs(variable: str, text: str) -> dict[str, str]:

@@ -217,6 +217,15 @@ def _finite(value: float) -> float:
     return value
 
 
+def _known(figure: Figure) -> Figure:
+    """Return a figure, without a value that is not finite: an idle summary has NaN, which JSON lacks."""
+    maximum = figure.maximum if figure.maximum is None or math.isfinite(figure.maximum) else None
+    try:
+        return replace(figure, value=figure.value if figure.value is None else _finite(figure.value), maximum=maximum)
+    except ValueError as error:
+        return Figure(None, maximum, str(error))
+
+
 async def keep_reading(probes: Sequence[Probe], tell: Callable[[ProbeReading], object]) -> None:
     """Read every probe once a second, until cancelled; the first time at once.
 
@@ -238,8 +247,9 @@ async def _keep_reading(probe: Probe, session: "ClientSession", tell: Callable[[
             try:
                 source = source or probe.opened()
                 async with asyncio.timeout(TIMEOUT_S):
-                    figures = await source.read(session, at)
-                if probe.counter:
+                    read = await source.read(session, at)
+                figures: Mapping[str, Figure] = {name: _known(figure) for name, figure in read.items()}
+                if probe.counter and not figures[""].problem:
                     figures = {"": Figure(growth.since(at, figures[""].value or 0.0))}
             except TimeoutError:
                 figures = _failed(probe, f"no answer within {TIMEOUT_S:g} s")

@@ -8,6 +8,7 @@ import pytest
 from logreplay.replay.monitor.otlp_metrics import payload
 from logreplay.replay.monitor.prometheus import exposition
 from logreplay.replay.monitor.snapshot import BOUNDS, DurationSeries, Rates, Snapshot, Stage, Times, Totals
+from logreplay.replay.results.durations import DURATION_BOUNDS, Durations
 from support.otlp import labels_of, metrics_of, points_of, prometheus_names
 
 BEGAN = 1_760_000_000_000_000_000
@@ -99,6 +100,23 @@ def test_prometheus_has_the_same_names_and_labels_of_what_is_pushed_and_of_what_
     assert pushed == {name: labels for name, labels in served(NOW).items() if name not in older | created}
 
 
-def test_a_target_does_not_decide_how_many_points_there_are() -> None:
-    many = dict.fromkeys(range(100, 999), 1)
-    assert len(points_of(rendered(replace(NOW, totals=Totals(status=many)))["logreplay.responses"])) == 100
+def test_a_target_does_not_decide_how_many_points_there_are_and_none_of_its_requests_is_lost() -> None:
+    statuses = dict.fromkeys(range(100, 999), 1)
+    durations = Durations()
+    for status in statuses:
+        durations += Durations({("GET", status, ""): (1, *(0,) * len(DURATION_BOUNDS))}, {("GET", status, ""): 0.1})
+    series = tuple(
+        DurationSeries(*group, DURATION_BOUNDS, counts, durations.seconds[group])
+        for group, counts in durations.counts.items()
+    )
+    metrics = rendered(replace(NOW, totals=Totals(status=statuses), durations=series))
+    for name, number, most in (("logreplay.responses", "asInt", 100), ("http.client.request.duration", "count", 101)):
+        points = points_of(metrics[name])
+        assert len(points) == most
+        assert sum(int(point[number]) for point in points) == len(statuses)
+        assert labels_of(points[-1]) == {"otel.metric.overflow": "True"}
+
+
+def test_every_watched_figure_is_a_point() -> None:
+    watch: dict[str, float | None] = {f"w{number}": float(number) for number in range(150)}
+    assert len(points_of(rendered(replace(NOW, watch=watch))["logreplay.watch"])) == 150

@@ -10,6 +10,10 @@ from logreplay.replay.monitor.otlp_settings import otlp_settings, otlp_url
         ("http://c:4318", {}, "http://c:4318/v1/metrics"),
         ("http://c:9090/api/v1/otlp/", {}, "http://c:9090/api/v1/otlp/v1/metrics"),
         ("https://c/v1/metrics", {}, "https://c/v1/metrics"),
+        ("https://c/otlp/?key=x/y", {}, "https://c/otlp/v1/metrics?key=x/y"),
+        ("https://c?key=x#part", {}, "https://c/v1/metrics?key=x"),
+        ("https://c/v1/metrics?key=x", {}, "https://c/v1/metrics?key=x"),
+        ("", {"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://m:2/?key=x"}, "http://m:2/?key=x"),
         ("", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://e:1/x"}, "http://e:1/x/v1/metrics"),
         (
             "",
@@ -45,6 +49,7 @@ def test_headers_and_attributes_come_from_the_variables() -> None:
     ("typed", "variables", "why"),
     [
         ("", {"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317"}, "OTEL_EXPORTER_OTLP_ENDPOINT="),
+        ("http://[::1", {}, "--otlp='http://\\[::1'"),
         ("", {"OTEL_EXPORTER_OTLP_HEADERS": "secretvalue"}, "OTEL_EXPORTER_OTLP_HEADERS: expected NAME=VALUE"),
         ("", {"OTEL_EXPORTER_OTLP_HEADERS": "a=b%0d%0aX:y"}, "cannot be a header"),
         ("", {"OTEL_RESOURCE_ATTRIBUTES": "=x"}, "OTEL_RESOURCE_ATTRIBUTES: expected"),

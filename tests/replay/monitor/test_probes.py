@@ -100,8 +100,11 @@ def test_no_answer_can_do_more_than_fail(text: str) -> None:
 
 
 def test_sources_are_read_and_what_fails_is_told() -> None:
+    pages = {"/n": "42", "/metrics": "idle NaN\nfull +Inf\nfine 3\n"}
+
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
-        return web.Response(text="42") if request.path == "/n" else web.Response(status=302, headers={"Location": "/n"})
+        page = pages.get(request.path)
+        return web.Response(text=page) if page else web.Response(status=302, headers={"Location": "/n"})
 
     async def read() -> dict[str, ProbeReading]:
         runner = web.ServerRunner(web.Server(answer))
@@ -114,6 +117,8 @@ def test_sources_are_read_and_what_fails_is_told() -> None:
             Probe("command", "echo 1.5", "command"),
             Probe("wrong", "printf 'oh\\033[2J'; exit 3", "command"),
             Probe("flood", "yes", "command"),
+            *(Probe(name, f"{url}/metrics#{name}", "prometheus") for name in ("idle", "full", "fine")),
+            Probe("grown", f"{url}/metrics#idle", "prometheus", counter=True),
         )
         told: dict[str, ProbeReading] = {}
         complete = asyncio.Event()
@@ -135,6 +140,9 @@ def test_sources_are_read_and_what_fails_is_told() -> None:
     assert told["moved"].problem == "status 302"
     assert told["wrong"].problem == "exit code 3: oh [2J"
     assert told["flood"].problem == "more than 4194304 bytes"
+    assert (told["fine"].value, told["idle"].value, told["full"].value) == (3, None, None)
+    assert told["idle"].problem == told["grown"].problem == "nan is not a finite number"
+    assert told["full"].problem == "inf is not a finite number"
 
 
 def test_readings_become_columns_of_the_seconds_they_were_asked_for_in(tmp_path: Path) -> None:
