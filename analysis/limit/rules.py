@@ -12,7 +12,7 @@ from logreplay.analysis.limit.likeness import Likeness, likeness
 from logreplay.analysis.limit.observations import Observations
 from logreplay.analysis.limit.places import MOST_PLACES, Arrivals
 from logreplay.analysis.limit.routes import slow_routes
-from logreplay.analysis.limit.sentences import TargetLimit, cannot_tell
+from logreplay.analysis.limit.sentences import PROCESSORS_AND_POOLS, TargetLimit, cannot_tell
 from logreplay.analysis.statistics.quantiles import Ints
 
 FALLEN: Final = 0.65
@@ -42,7 +42,6 @@ IN_STEP: Final = 0.08
 """Evenness of as many completions as there are workers, below which these keep time in their number."""
 OLDEST_LAST: Final = 0.75
 EVENLY: Final = "requests that come evenly leave evenly, from workers and from a lock; sweep with --arrivals poisson"
-WATCH: Final = ("the target's processors", "its pools")
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,9 @@ def _of_places(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLi
     """Workers, processors that are shared, a part inside, or a queue for each."""
     number, (low, high), service_s = found.at_once, found.interval, found.service_s
     if number > MOST_PLACES:
-        return cannot_tell(f"the target holds {number:.0f} requests when it is just busy", *WATCH, service_s=service_s)
+        return cannot_tell(
+            f"the target holds {number:.0f} requests when it is just busy", PROCESSORS_AND_POOLS, service_s=service_s
+        )
     steps, warm = [*stable.tolist(), *(each.step for each in found.backlogs)], float(seen.start[found.rows[0]])
     arrivals = Arrivals.of(seen, steps, found.alone, warm)
     fit, young = fits(arrivals, found), order.rank(seen, found.backlogs)
@@ -197,10 +198,10 @@ def _of_fit(fit: Fits, found: LoadFigures, like: Likeness) -> TargetLimit:
     if like.alike and reaches and not in_step:
         return sentences.workers(number, low, high, service_s)
     if fit.poor:
-        return cannot_tell("response times fit no number of workers", *WATCH, service_s=service_s)
+        return cannot_tell("response times fit no number of workers", PROCESSORS_AND_POOLS, service_s=service_s)
     not_shared = found.variation < EVEN or fit.shared > fit.best
     if not like.alike and not like.overtaking and most <= INNER * number and not_shared:
         return sentences.inner(most, found.rate, number, service_s, exact=False)
     named = [f"{sentences.count(number)} workers", f"a part inside that {fewest} at a time pass"]
     both = sentences.candidates(named) if reaches and fewest < number else "requests leave unlike those of workers"
-    return cannot_tell(both, *WATCH, service_s=service_s)
+    return cannot_tell(both, PROCESSORS_AND_POOLS, service_s=service_s)

@@ -9,6 +9,8 @@ from logreplay.analysis.limit.watched import WatchedFigure, told
 from logreplay.core.plural import number_of
 
 _WATCH: Final = "--watch"
+POOLS: Final = "the target's pools"
+PROCESSORS_AND_POOLS: Final = "the target's processors and its pools"
 _MORE_WORKERS: Final = ("workers", "sharing", "slowed", "split")
 _WORDS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -55,11 +57,14 @@ class TargetLimit:
 
     def beside(self, figures: Sequence[WatchedFigure]) -> "TargetLimit":
         """Add what watched figures say. Advice that they answer, or contradict, is left out."""
-        reached = [each.name for each in figures if each.kind == "ceiling"]
+        reached = [each.name.rpartition("_")[2] for each in figures if each.kind == "ceiling"]
+        idle = [each.name.rpartition("_")[2] for each in figures if each.kind == "ruled_out"]
         advice = self.advice
         if reached and self.kind is None:
             advice = ""
-        elif self.kind in _MORE_WORKERS and any(name.rpartition("_")[2] == "cpu" for name in reached):
+        elif "cpu" in idle:
+            advice = advice.replace(PROCESSORS_AND_POOLS, POOLS)
+        elif self.kind in _MORE_WORKERS and "cpu" in reached:
             advice = "the processors are busy: more workers will not help"
         return replace(self, advice=advice, watched=tuple(figures))
 

@@ -85,7 +85,7 @@ class _Series:
     Attributes:
         low, stable, over: means at low rates, in all stable steps and in the overloaded ones.
         rates: rates of the overloaded steps, requests/s.
-        wanted: amount by which it would be higher in the overloaded steps if others did not hold it back.
+        wanted: amount by which it would be higher in each of the `decisive` steps if others did not hold it back.
     """
 
     name: str
@@ -107,9 +107,14 @@ class _Series:
         if max(share.max(), _most(self.stable) / self.maximum) > BEYOND:
             return None
         if share.max() < RULED_OUT:
-            return "ruled_out" if np.max((self.over + self.wanted) / self.maximum) < RULED_OUT else None
+            return "ruled_out" if np.max((self.decisive + self.wanted) / self.maximum) < RULED_OUT else None
         rose = 0 <= _most(self.low) < REACHED * self.maximum
         return "ceiling" if share.min() >= REACHED and rose else None
+
+    @property
+    def decisive(self) -> Floats:
+        """The means of the highest stable step and of the overloaded ones: a target that fails may do less in these."""
+        return np.concatenate([self.stable[-1:], self.over])
 
     def _grows(self) -> bool:
         offered = self.rates[-1] / self.rates[0]
@@ -139,7 +144,7 @@ def watched_figures(seconds: pl.DataFrame, steps: pl.DataFrame, maxima: Mapping[
         held = [means.get(f"{base}_{other}") for other in _WANTED if figure in _PROCESSOR_TIMES]
         wanted = np.sum([np.nan_to_num(each) for each in held if each is not None], axis=0) + np.zeros(len(values))
         parts = (values[low], values[stable], values[over], rates[over])
-        found.append(_Series(name, *parts, maxima.get(name), wanted[over]))
+        found.append(_Series(name, *parts, maxima.get(name), np.concatenate([wanted[stable][-1:], wanted[over]])))
     return [_figure(series, found) for series in found if series.kind]
 
 
@@ -187,8 +192,10 @@ def _text(series: _Series, others: Sequence[_Series]) -> str:
     of = f"{name} {_near(float(series.over[0]), maximum)} of {maximum:.6g}"
     if series.kind == "ruled_out":
         return f"{of}: not {_NOT_THESE[figure]}" if figure in _NOT_THESE else f"{of}: not this"
-    thread = next((other for other in others if other.name == f"{base}_thread"), None)
-    if figure == "process" and thread and thread.kind == "ruled_out":
+    kinds = {other.name: other.kind for other in others}
+    if figure in _WIDER and kinds.get(f"{base}_cpu") == "ceiling":
+        return f"{of}: {_CEILINGS['cpu']}"
+    if figure == "process" and kinds.get(f"{base}_thread") == "ruled_out":
         return f"{of}: {_LOCKED}"
     return f"{of}: {_CEILINGS.get(figure, 'at its maximum')}"
 

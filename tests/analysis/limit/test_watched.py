@@ -10,7 +10,7 @@ import pytest
 
 import logreplay
 import simulate
-from logreplay.analysis.limit.sentences import TargetLimit, cannot_tell, workers
+from logreplay.analysis.limit.sentences import PROCESSORS_AND_POOLS, TargetLimit, cannot_tell, workers
 from logreplay.analysis.limit.watched import WatchedFigure, told, watched_figures
 from logreplay.cli.main import run
 from simulate import SimulatedQueue
@@ -69,6 +69,16 @@ def test_a_process_at_one_core_is_the_ceiling_though_half_of_the_processors_idle
     assert "the threads of one process share one core: a lock of the interpreter" in figures["app_process"].text
 
 
+def test_a_group_of_one_processor_is_no_lock_of_an_interpreter() -> None:
+    busy = (0.5, 0.75, 0.9, 0.97, 0.98)
+    figures = found(
+        {"app_cpu": busy, "app_process": busy, "app_thread": (0.2, 0.25, 0.28, 0.3, 0.3)},
+        {"app_cpu": 1, "app_process": 1, "app_thread": 1},
+    )
+    assert figures["app_process"].text == "app_process 0.97 of 1: the processors are busy"
+    assert told(figures.values()).startswith("app_cpu 0.97 of 1: the processors are busy; app_thread 0.3 of 1: not one")
+
+
 def test_busy_processors_are_told_once_and_not_by_process_and_thread_too() -> None:
     same = (0.5, 0.75, 0.9, 0.95, 0.96)
     figures = found(
@@ -89,6 +99,8 @@ def test_busy_processors_are_told_once_and_not_by_process_and_thread_too() -> No
         ((1.0, 2.0, 2.5, 3.0, 1.0), 3.0, "not in all overloaded steps"),
         ((1.0, 2.0, 2.5, 3.0, None), 3.0, "unknown in an overloaded step"),
         ((None, None, None, 3.0, 3.0), 3.0, "unknown at low rates"),
+        ((0.3, 0.6, 0.97, 0.6, 0.5), 1.0, "busy at the highest rate that was carried, idle as requests are refused"),
+        ((30.0, 60.0, None, 60.0, 50.0), 97.0, "unknown at the highest rate that was carried"),
         ((50.0, 80.0, 100.0, 130.0, 160.0), None, "it follows the rate that is sent"),
         ((5.0, 9.0, 90.0, 92.0, 160.0), None, "as high in a stable step"),
     ],
@@ -145,6 +157,9 @@ def test_advice_that_a_watched_figure_answers_or_contradicts_is_left_out() -> No
     unknown = cannot_tell("response times fit no number of workers", "its pools")
     assert unknown.beside(list(full)).sentence == unknown.text
     assert "--watch decides" in unknown.beside([]).sentence
+    both = cannot_tell("response times fit no number of workers", PROCESSORS_AND_POOLS)
+    idle = found({"app_cpu": [0.1] * 5}, {"app_cpu": 2}).values()
+    assert both.beside(list(idle)).advice == "--watch decides: watch the target's pools"
     assert TargetLimit.of(four.beside(list(busy)).as_dict()) == four.beside(list(busy))
 
 
