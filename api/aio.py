@@ -15,7 +15,7 @@ from functools import wraps
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
-from logreplay import conversion, functions, log_inspection, planning, readings
+from logreplay import controlling, conversion, functions, log_inspection, planning, readings
 from logreplay.calling.busy import only_run
 from logreplay.calling.callbacks import reason
 from logreplay.calling.child import CANCEL, ChildCall, ChildEnded
@@ -42,6 +42,7 @@ _HOMES: Final = {
     **dict.fromkeys(("run", "sweep", "find", "duet"), functions),
     "plan": planning,
     **dict.fromkeys(("compare", "capacity", "analyze"), readings),
+    "control": controlling,
     "convert": conversion,
     "inspect": log_inspection,
 }
@@ -270,6 +271,7 @@ if TYPE_CHECKING:
     analyze = asynchronous(readings.analyze)
     capacity = asynchronous(readings.capacity)
     compare = asynchronous(readings.compare)
+    control = asynchronous(controlling.control)
     convert = asynchronous(conversion.convert)
     inspect = asynchronous(log_inspection.inspect)
     plan = asynchronous(planning.plan)

@@ -108,7 +108,7 @@ def test_errors_of_the_call_are_raised_here() -> None:
 
 
 def test_each_function_of_the_library_is_a_coroutine_function() -> None:
-    assert len(FUNCTIONS) == 11
+    assert len(FUNCTIONS) == 12
     for name in FUNCTIONS:
         made = getattr(aio, name)
         assert name == "serve" or inspect.iscoroutinefunction(made)

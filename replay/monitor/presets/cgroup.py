@@ -46,7 +46,7 @@ class ControlGroup:
         throttled = self._throttled.since(at, used.get("throttled_usec", 0) / 1e6)
         found = {"cpu": Figure(cpu, quota(self._root, self._path) or processors(self._path))}
         found["throttled"] = Figure(throttled)
-        if waited := re.match(r"some .*total=(\d+)", " ".join(_words(self._path / "cpu.pressure"))):
+        if waited := re.match(r"some [^t]*total=(\d+)", " ".join(_words(self._path / "cpu.pressure"))):
             found["waiting"] = Figure(self._waited.since(at, int(waited[1]) / 1e6))
         if (memory := _number(self._path / "memory.current")) is not None:
             # files that nobody uses are given back when memory is needed

@@ -168,8 +168,8 @@ def test_analyze_repeats_the_verdict_on_a_target(tmp_path: Path, capsys: pytest.
     for name, word in (("baseline", "VALID"), ("candidate", "TARGET_FAILING")):
         assert run(["analyze", str(ended.folder / f"{name}.csv"), "-o", str(tmp_path / name), "--no-plots"]) == 0
         assert json.loads((tmp_path / name / "summary.json").read_text())["verdict"] == word
-        said = capsys.readouterr().err
-        assert (ended.urls[1] in said) == ("; 100 % of the requests failed" in said) == (name == "candidate")
+        out, err = capsys.readouterr()
+        assert (ended.urls[1] in err) == ("; 100 % of the requests failed" in out) == (name == "candidate")
 
 
 def test_what_this_machine_could_not_open_is_no_failure_of_a_target(tmp_path: Path) -> None:
