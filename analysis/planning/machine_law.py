@@ -1,6 +1,7 @@
 """The scalability of machines that was measured before: the number for a load, in place of n times one."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,7 @@ import numpy as np
 from logreplay.analysis.planning.supply import NoAnswer
 from logreplay.analysis.scaling.law import fewest, throughput
 from logreplay.analysis.scaling.scale_out import FARTHEST
+from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.core.errors import LogreplayError
 
 _NAMES: Final = ("contention", "coherency")
@@ -29,6 +31,12 @@ class MachineLaw:
     coherency: tuple[float, float, float]
     largest: int
 
+    def times(self, numbers: Sequence[float] | Floats, end: int = 0) -> Floats:
+        """How many times what one machine carries each number of them carries; ``end`` as of `number`."""
+        place = list(_ENDS).index(end)
+        values = np.array([[1.0, self.contention[place], self.coherency[place]]])
+        return np.asarray(throughput(values, np.asarray(numbers, np.float64))[0])
+
     def number(self, times: float, end: int = 0, survive: int = 0) -> int:
         """Return the fewest machines that carry this many times what one carries.
 
@@ -41,10 +49,7 @@ class MachineLaw:
             NoAnswer: more machines than `FARTHEST` times the most measured would be needed, or none carry it.
         """
         most = FARTHEST * self.largest
-        numbers = np.arange(1, most + 1, dtype=np.float64)
-        place = list(_ENDS).index(end)
-        values = np.array([[1.0, self.contention[place], self.coherency[place]]])
-        found = fewest(throughput(values, numbers), times, survive)[0]
+        found = fewest(self.times(range(1, most + 1), end)[None], times, survive)[0]
         if found is None:
             raise NoAnswer(
                 f"{times:.3g} times what one machine carries is needed, and by the scalability law no number up to "

@@ -1,7 +1,7 @@
 """The plan: the demand of a log beside the supply of one machine; refused where the measurements do not support it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import polars as pl
@@ -52,7 +52,7 @@ class MachinePlan:
         demand: rate of the busiest ``second``, ``minute`` and ``hour``, grown, requests/s.
         supply: rate that one machine carries, with its range.
         reserve: shares and numbers of machines to spare.
-        machines: for each of `demand`.
+        machines: for each of `demand` that the law reaches; ``unreached``: why not, for the others.
         week: ``day``, ``hour``, ``rate``, ``low``, ``high``, ``machines``, ``machines_low``, ``machines_high``: the
             hours of the week that the log covers; empty: see ``no_week``.
         no_week: why there is no plan by the hour; empty if there is one.
@@ -77,6 +77,7 @@ class MachinePlan:
     no_scaling: str = ""
     changed: ChangedMix | None = None
     law: MachineLaw | None = None
+    unreached: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def window(self) -> str:
@@ -122,17 +123,22 @@ def plan(
     if changed:
         factor, supply = factor * changed.requests, changed.supply(supply)
     wanted = demand_range.demand(profile, factor)
-    found = _by_window(wanted, supply, reserve, law)
+    found, unreached = _by_window(wanted, supply, reserve, law)
     hours, why = _hours(profile, growth, factor)
+    try:
+        week = of_week(hours, supply, reserve, law)
+    except NoAnswer as error:
+        week, why = of_week(hours.clear(), supply, reserve, law), str(error)
     target, no_target = None, ""
     if reaction is not None:
+        most = found[_window(found)].high  # each of fewer pods carries as much as one of these, or more
         target = scaling_target(
             *profile.per_second,
             factor=factor,
-            carries=supply.rate * (1 - reserve.headroom),
+            carries=supply.rate * (1 - reserve.headroom) * (float(law.times([most])[0]) / most if law else 1.0),
             mean=supply.mean,
             reaction=reaction,
-            most=found[_window(found)].high,
+            most=most,
         )
         if target is None:
             no_target = (
@@ -141,27 +147,28 @@ def plan(
             )
     return MachinePlan(
         profile=profile, growth=growth, factor=factor, demand=wanted, supply=supply, reserve=reserve, machines=found,
-        week=of_week(hours, supply, reserve, law), no_week=why, mix=mix, scaling=target,
-        no_scaling=no_target, changed=changed, law=law,
+        week=week, no_week=why, mix=mix, scaling=target, no_scaling=no_target, changed=changed, law=law,
+        unreached=unreached,
     )  # fmt: skip
 
 
 def _by_window(
     wanted: Mapping[str, DemandRange], supply: Supply, reserve: Reserve, law: MachineLaw | None
-) -> dict[str, Machines]:
-    """The machines of each window; without windows that a law does not reach, except for the one that is ordered for.
+) -> tuple[dict[str, Machines], dict[str, str]]:
+    """The machines of each window, and why a law does not reach the others.
 
     Raises:
-        NoAnswer: it does not reach that one.
+        NoAnswer: it does not reach the one that is ordered for.
     """
-    ordered, found = _window(wanted), {}
+    found, unreached = {}, {}
     for name, each in wanted.items():
         try:
             found[name] = machines(each, supply, reserve, law)
-        except NoAnswer:
-            if name == ordered:
+        except NoAnswer as error:
+            if name == _window(wanted):
                 raise
-    return found
+            unreached[name] = str(error)
+    return found, unreached
 
 
 def _window(among: Mapping[str, object]) -> str:

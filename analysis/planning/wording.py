@@ -46,6 +46,8 @@ def sentences(plan: MachinePlan) -> Iterator[tuple[str, str]]:
             f", if the busiest {name} lasted for {plan.supply.held_s:.0f} s" if lasting and name != plan.window else ""
         )
         yield f"machines, {name}", f"{found.number:,} ({_range(found)}){note}"
+    for name, why in plan.unreached.items():
+        yield f"machines, {name}", f"not known: {why}"
     yield from _week(plan)
     if plan.scaling:
         yield "autoscaling", scaling_sentence(plan.scaling, plan)
@@ -94,6 +96,7 @@ def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
             "range": [found.low, found.high],
             "ranges": {name: [each.low, each.high] for name, each in plan.machines.items()},
             "window": plan.window,
+            "unreached": dict(plan.unreached),
         },
         "mix": plan.changed and {
             "changes": dict(plan.changed.changes), "requests": plan.changed.requests, "work": plan.changed.work,

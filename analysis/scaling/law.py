@@ -81,7 +81,7 @@ def fewest(rates: Floats, rate: float, survive: int) -> list[int | None]:
     """
     enough = rates >= rate * (1 - 1e-9)
     held = enough.copy()
-    for lost in range(1, survive + 1):
+    for lost in range(1, min(survive, rates.shape[1]) + 1):
         held[:, :lost] = False
         held[:, lost:] &= enough[:, :-lost]
     return [int(place) + 1 if row[place] else None for row, place in zip(held, held.argmax(1), strict=True)]

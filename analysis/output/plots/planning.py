@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def demand_and_supply(ax: "Axes", plan: MachinePlan) -> "Axes":
     """Draw the demand of the busiest windows, and the load that the planned machines carry, both with their ranges.
 
-    The scale on the right has the machines that carry a rate, without those that may be lost.
+    The scale on the right has the machines that carry a rate, without those that may be lost; with a law there is none.
     """
     supply, reserve = plan.supply, plan.reserve
     for at, wanted in enumerate(plan.demand.values()):
@@ -26,13 +26,16 @@ def demand_and_supply(ax: "Axes", plan: MachinePlan) -> "Axes":
         label = "demand, and its range" if not at else None
         ax.errorbar([at], [wanted.rate], yerr=bars, fmt="o", color=ORANGE, capsize=5, lw=1.6, ms=7, label=label)
     one = supply.rate * (1 - reserve.headroom)
+    top = supply.high or supply.rate
     serving = plan.number.number - reserve.survive
-    low, high = (serving * end * (1 - reserve.headroom) for end in (supply.low, supply.high or supply.rate))
+    times = [float(plan.law.times([serving], end)[0]) if plan.law else serving for end in (1, 0, -1)]
+    low, high = (1 - reserve.headroom) * supply.low * times[0], (1 - reserve.headroom) * top * times[2]
     ax.axhspan(low, high, color=BLUE, alpha=0.13, lw=0)
-    ax.axhline(serving * one, color=BLUE, lw=1.2, label=f"{number_of(serving, 'machine')}, and the range of supply")
-    scale = ax.secondary_yaxis("right", functions=(partial(np.multiply, 1 / one), partial(np.multiply, one)))
-    scale.yaxis.set_major_locator(MaxNLocator(integer=True))
-    scale.set_ylabel("machines" + (f", besides {reserve.survive} that may be lost" if reserve.survive else ""))
+    ax.axhline(times[1] * one, color=BLUE, lw=1.2, label=f"{number_of(serving, 'machine')}, and the range of supply")
+    if not plan.law:
+        scale = ax.secondary_yaxis("right", functions=(partial(np.multiply, 1 / one), partial(np.multiply, one)))
+        scale.yaxis.set_major_locator(MaxNLocator(integer=True))
+        scale.set_ylabel("machines" + (f", besides {reserve.survive} that may be lost" if reserve.survive else ""))
     ax.set_xticks(range(len(plan.demand)), [f"busiest {name}" for name in plan.demand])
     ax.set_xlim(-0.5, len(plan.demand) - 0.5)
     ax.set_ylim(bottom=0)

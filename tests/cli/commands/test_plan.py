@@ -108,6 +108,28 @@ def test_its_json_has_demand_supply_machines_and_the_week(logreplay: Logreplay, 
     assert told["proofs"] == []
 
 
+def test_a_window_that_the_law_of_the_machines_does_not_reach_is_told_with_the_reason(
+    logreplay: Logreplay, log: Path, tmp_path: Path
+) -> None:
+    law: dict[str, object] = {f"contention{end}": 0.02 for end in ("", "_low", "_high")}
+    law |= {f"coherency{end}": 0.0 for end in ("", "_low", "_high")}
+    law_file = tmp_path / "law.json"
+    law_file.write_text(json.dumps({"kind": "bent", "sentence": "", "points": [{"number": 2}], **law}))
+    words = ("plan", log, "--from", searched(tmp_path / "s"), "--scaling", law_file)
+    code, out, _ = logreplay(*words, "-o", tmp_path / "p", "--reaction", "60s")
+    told = json.loads((tmp_path / "p" / "plan.json").read_text())
+    assert code == 0
+    assert re.search(r"machines, second +not known: .* no number up to 4, 2 times the most measured", out)
+    assert told["machines"]["second"] is None
+    assert told["machines"]["minute"] == 3
+    assert [*told["machines"]["unreached"]] == ["second"]
+    assert '<td>busiest second</td><td class="number">–</td>' in (tmp_path / "p" / "plan.html").read_text()
+    most = told["autoscaling"]["most"]  # each of them carries less than one alone
+    assert told["autoscaling"]["rate"] * 1.1 <= 4 / (1 + 0.02 * (most - 1)) * 1.001
+    far, out, _ = logreplay(*words, "--growth", "100%")
+    assert (far, "no plan: " in out) == (3, True)
+
+
 def test_the_log_of_one_of_several_front_ends_is_a_part_of_the_demand(
     logreplay: Logreplay, log: Path, tmp_path: Path
 ) -> None:
