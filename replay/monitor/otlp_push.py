@@ -39,7 +39,7 @@ async def keep_pushing(
         settings: where to, and how often.
         newest: returns the state of the run.
         over: the run is over.
-        tell: called after each push.
+        tell: called after each push that the end of the run did not cut.
     """
     from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
@@ -52,20 +52,28 @@ async def keep_pushing(
             with suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), settings.interval)
             ended, now = over.is_set(), newest()
-            if now.at:
-                why = await _pushed(settings, session, now, began_ns, over)
-                counts = counts.and_one(why)
+            if not now.at:
+                continue
+            push = asyncio.create_task(_pushed(settings, session, now, began_ns, LAST_S if ended else _TIMEOUT_S))
+            if ended or await _before(over, push):
+                counts = counts.and_one(await push, ended=ended)
                 tell(counts)
 
 
-async def _pushed(
-    settings: OtlpSettings, session: "ClientSession", now: Snapshot, began_ns: int, over: asyncio.Event
-) -> str:
-    """Push one state; return why no collector accepted it, empty if one did."""
+async def _before(over: asyncio.Event, push: "asyncio.Task[str]") -> bool:
+    """Wait for a push; cut it when the run is over, since the push of the end says all that it says and more."""
+    ending = asyncio.create_task(over.wait())
+    await asyncio.wait((push, ending), return_when=asyncio.FIRST_COMPLETED)
+    ending.cancel()
+    return push.done() or not push.cancel()
+
+
+async def _pushed(settings: OtlpSettings, session: "ClientSession", now: Snapshot, began_ns: int, limit: float) -> str:
+    """Push one state within some seconds; return why no collector accepted it, empty if one did."""
     body = json.dumps(payload(now, began_ns, settings.resource), separators=(",", ":")).encode()
     why = ""
     try:
-        async with asyncio.timeout(LAST_S if over.is_set() else _TIMEOUT_S):
+        async with asyncio.timeout(limit):
             for attempt in range(_TRIES):
                 why, pause = await _posted(settings.url, session, body)
                 if pause is None or attempt + 1 == _TRIES:

@@ -111,6 +111,25 @@ def test_a_collector_that_does_not_answer_or_is_not_there_is_a_failure_with_its_
     asyncio.run(main())
 
 
+def test_the_end_of_the_run_cuts_a_push_that_hangs_and_pushes_the_last_state() -> None:
+    async def main() -> None:
+        told, over = list[PushCounts](), asyncio.Event()
+
+        async def answer(number: int) -> web.Response:
+            if number == 1:
+                over.set()
+                await asyncio.sleep(60)
+            return web.json_response({})
+
+        async with collector(answer) as (url, got):
+            settings = OtlpSettings(url, interval=0.01)
+            await asyncio.wait_for(keep_pushing(settings, lambda: Snapshot(at=1.0), over, told.append), 7)
+            assert len(got) == 2
+        assert told == [PushCounts(url, 1, ended=True)]
+
+    asyncio.run(main())
+
+
 def test_nothing_is_pushed_before_the_run_has_a_state() -> None:
     async def main() -> None:
         over, told = asyncio.Event(), list[PushCounts]()
