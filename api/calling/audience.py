@@ -109,6 +109,9 @@ class Audience:
         loop = asyncio.get_running_loop()
 
         def carry_out(asked: "OrderAsked", answer: "Answer") -> None:
+            if time.monotonic() > asked.until:  # who gave it was told that it does not count, and may give it again
+                answer(False, "the order came too late, and does not count: the machine is busy")
+                return
             try:
                 text = steer(asked.order, asked.who)
             except ValueError as error:
@@ -211,9 +214,10 @@ class Telling:
     def _sidecar(self, audience: Audience, readings: "ProbeLog", listener: "CallListener") -> "Sidecar | None":
         from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, StopAsked
 
-        config = SidecarConfig(
-            self.live, self.metrics, self.watch, self._otlp(), self.control and self.control.absolute()
-        )
+        otlp = self._otlp()
+        if otlp:
+            audience.pushes = PushCounts(otlp.url)
+        config = SidecarConfig(self.live, self.metrics, self.watch, otlp, self.control and self.control.absolute())
         if not config:
             return None
 
@@ -232,8 +236,8 @@ class Telling:
         if self.live:
             url = re.sub(r"//(0\.0\.0\.0|\[::\])(?=:)", f"//{gethostname()}", sidecar.opened.live)
             listener.note(f"live page: {url}/#{config.token}", always=True)
-        if config.otlp:
-            listener.note(f"otlp: {masked(config.otlp.url)}")
+        if otlp:
+            listener.note(f"otlp: {masked(otlp.url)}")
         if self.metrics:
             listener.note(f"metrics: {sidecar.opened.metrics}/metrics")
         return sidecar

@@ -12,19 +12,23 @@ import socket
 import stat
 import struct
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 from logreplay.core.errors import LogreplayError
+from logreplay.core.masking import terminal_safe
 from logreplay.replay.schedules.orders import Order, parse_order
 
 SOCKET: Final = "control.sock"
 _LONGEST: Final = 200
 """Bytes of an order."""
 _GUESTS: Final = 8
+_LONGEST_ANSWER: Final = 4096
 _PATIENCE_S: Final = 5.0
+"""Seconds for the order of a client, and for its turn."""
 _APART_S: Final = 0.02
 """Shortest time between two orders."""
 _LONGEST_PATH: Final = 100
@@ -56,9 +60,9 @@ class _Desk:
         """Serve one client: a line, an answer, the end."""
         self._served += 1
         try:
+            done, text = await self._answer(reader, writer)
+            writer.write(json.dumps({"done": done, "text": text}).encode() + b"\n")
             async with asyncio.timeout(_PATIENCE_S):
-                done, text = await self._answer(reader, writer)
-                writer.write(json.dumps({"done": done, "text": text}).encode() + b"\n")
                 await writer.drain()
         except (OSError, TimeoutError):
             pass  # it went away, or was too slow
@@ -73,16 +77,25 @@ class _Desk:
         if self._served > _GUESTS:
             return False, f"{_GUESTS} others are being served; try again"
         try:
-            order = parse_order((await reader.readuntil()).decode(errors="replace"))
+            async with asyncio.timeout(_PATIENCE_S):
+                line = await reader.readuntil()
+            order = parse_order(line.decode(errors="replace"))
         except asyncio.LimitOverrunError:
             return False, f"an order has at most {_LONGEST} bytes, and ends with a line feed"
         except asyncio.IncompleteReadError:
             return False, "the order did not end with a line feed"
         except ValueError as error:
             return False, str(error)
-        async with self._turn:
-            answer = await self._give(order, who)
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                await self._turn.acquire()
+        except TimeoutError:
+            return False, "the orders of others wait for the run; try again"
+        try:
+            answer = await self._give(order, who)  # once it is given, its answer is waited for
             await asyncio.sleep(_APART_S)
+        finally:
+            self._turn.release()
         return answer
 
 
@@ -179,19 +192,45 @@ def give_order(place: Path, order: Order) -> str:
     path = place / SOCKET if place.is_dir() else place
     try:
         with _addressed(path) as address, socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(2 * _PATIENCE_S)
+            connection.settimeout(_PATIENCE_S)
             connection.connect(address)
             connection.sendall(f"{order.text}\n".encode())
-            with connection.makefile("rb") as answers:
-                answer = json.loads(answers.readline() or b'{"done": false, "text": "the run ended"}')
+            line = _line(connection, time.monotonic() + 2 * _PATIENCE_S)
     except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
         raise LogreplayError(f"{place}: no run is controlled here; start one with run --control {place}") from None
     except PermissionError:
         raise LogreplayError(f"{place}: only the user who runs logreplay may change its load") from None
     except TimeoutError:
         raise LogreplayError(f"{place}: the run does not answer; is it suspended?") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise LogreplayError(f"{place}: {error}") from None
-    if not answer["done"]:
-        raise LogreplayError(answer["text"])
-    return str(answer["text"])
+    done, text = _read(line) or (False, f"{place}: is not the socket of a run")
+    if not done:
+        raise LogreplayError(text)
+    return text
+
+
+def _line(connection: socket.socket, until: float) -> bytes:
+    """The answer of a run, of bounded length, until an instant of the monotonic clock; empty: it went away."""
+    line = b""
+    while len(line) < _LONGEST_ANSWER and not line.endswith(b"\n"):
+        if (left := until - time.monotonic()) <= 0:
+            raise TimeoutError
+        connection.settimeout(left)
+        if not (part := connection.recv(_LONGEST_ANSWER - len(line))):
+            break
+        line += part
+    return line
+
+
+def _read(line: bytes) -> tuple[bool, str] | None:
+    """Whether an order was carried out, and a sentence; None: no run answers so."""
+    if not line:
+        return False, "the run ended"
+    try:
+        match json.loads(line):
+            case {"done": bool(done), "text": str(text)}:
+                return done, terminal_safe(text)
+    except (ValueError, RecursionError):
+        pass
+    return None

@@ -73,11 +73,12 @@ class StopAsked:
 
 @dataclass(frozen=True, slots=True)
 class OrderAsked:
-    """Up: ``who`` asks for a change of the load."""
+    """Up: ``who`` asks for a change of the load, until an instant of the monotonic clock, in seconds."""
 
     number: int
     order: Order
     who: str
+    until: float
 
 
 @dataclass(frozen=True, slots=True)

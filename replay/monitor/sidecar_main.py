@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from functools import partial
@@ -24,7 +25,9 @@ from logreplay.replay.schedules.orders import Order
 from logreplay.replay.servers.server_process import listening
 
 _LESS_URGENT = 10
-_ANSWER_S = 3.0
+_COUNTS_S = 3.0
+"""Seconds in which the run must take an order; later, it refuses it."""
+_ANSWER_S = _COUNTS_S + 1.0
 
 
 class _Orders:
@@ -40,10 +43,10 @@ class _Orders:
         answer: asyncio.Future[tuple[bool, str]] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
-            self._tell(OrderAsked(number, order, who))
+            self._tell(OrderAsked(number, order, who, time.monotonic() + _COUNTS_S))
             return await asyncio.wait_for(answer, _ANSWER_S)
         except (TimeoutError, OSError):
-            return False, "the run does not answer: it is ending, or the machine is busy"
+            return False, "the run does not answer: it is ending, or the machine is busy; the order does not count"
         finally:
             del self._waiting[number]
 

@@ -6,7 +6,7 @@ import socket
 import stat
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -129,6 +129,57 @@ def test_the_socket_of_a_killed_run_is_replaced_and_a_folder_that_was_there_stay
         async with serving(folder):
             assert await given(folder, "pause") == "pause it is"
         assert list(folder.iterdir()) == []
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"{}\n", "is not the socket of a run"),
+        (b"1\n", "is not the socket of a run"),
+        (b'{"done": 1, "text": "x"}\n', "is not the socket of a run"),
+        (b"[" * 100_000, "is not the socket of a run"),
+        (b"HTTP/1.1 400 Bad Request\r\n", "is not the socket of a run"),
+        (b'{"done": false, "text": "no\\u001b[2J"}\n', r"^no\?\[2J$"),
+    ],
+)
+def test_what_is_no_run_is_named_and_cannot_steer_the_terminal(tmp_path: Path, answer: bytes, why: str) -> None:
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(tmp_path / SOCKET))
+        other.listen()
+
+        def serve() -> None:
+            connection, _ = other.accept()
+            with connection, suppress(OSError):
+                connection.recv(100)
+                connection.sendall(answer)
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        with pytest.raises(LogreplayError, match=why):
+            give_order(tmp_path, parse_order("pause"))
+        serving.join()
+
+
+def test_an_order_that_was_given_is_answered_and_one_whose_turn_does_not_come_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PATIENCE_S", 0.2)
+
+    async def main() -> None:
+        refused = asyncio.Event()
+
+        async def give(order: Order, who: str) -> tuple[bool, str]:
+            await refused.wait()
+            return True, order.text
+
+        async with control_socket(tmp_path / "load", give):
+            both = [asyncio.create_task(said(tmp_path / "load", text)) for text in (b"pause\n", b"raise 1%\n")]
+            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED, timeout=30)
+            assert b"the orders of others wait" in done.pop().result()
+            refused.set()
+            assert b"".join([await each for each in both]).count(b'"done": true') == 1
 
     asyncio.run(main())
 
