@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.costs.demand import RouteDemand, fitted
+from logreplay.analysis.costs.demand import BLOCK_S, RouteDemand, fitted
 from logreplay.analysis.costs.readings import StepReadings, step_readings, watched_resource
 from logreplay.analysis.format_time import show
 from logreplay.analysis.input.arrays import RequestArrays
@@ -18,6 +18,9 @@ from logreplay.core.plural import number_of
 BUSIEST: Final = 0.7
 """Share of the maximum above which a step is left out: a request costs more there than at lower rates."""
 FIFTH: Final = 0.2
+TOO_CHEAP: Final = "too cheap to tell from nothing"
+_SHORTEST_S: Final = 2 * BLOCK_S + 4
+"""Seconds of a step with two blocks: its ends do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +134,11 @@ def described(
     if demand is None or not whole:
         counted = number_of(len(readings), "step counts", "steps count")
         lacking = "no step with all routes counts" if demand else f"only {counted}"
+        lacking += "; use a lower rate, or longer steps with --for"
         if demand is None and len(readings) > 1:
-            lacking = f"the steps have {max(len(each.used) for each in readings)} readings at most, too few for a range"
-        text = f"route costs are not known: {lacking}; use a lower rate, or longer steps with --for"
-        return RouteCosts(text, resource, maximum, left_out=aside)
+            most = max(len(each.used) for each in readings)
+            lacking = f"the steps have {most} readings at most, too few for a range; use --for {_SHORTEST_S}s or longer"
+        return RouteCosts(f"route costs are not known: {lacking}", resource, maximum, left_out=aside)
     usual = np.array([np.mean(whole, 0)[list(group)].sum() for group in demand.groups])
     rows = sorted(_rows(routes, demand, usual), key=lambda row: (bool(row.why_not), -row.share))
     return RouteCosts(
@@ -165,7 +169,7 @@ def _rows(routes: Sequence[str], demand: RouteDemand, usual: Floats) -> list[Rou
         if not demand.separate[place]:
             why = "no step that counts leaves it out" if len(names) == 1 else "always together: " + ", ".join(names)
         elif demand.low[place] <= 0:
-            why = "too cheap to tell from nothing"
+            why = TOO_CHEAP
         part, low, high = (float(figure[place]) for figure in (share, lows, highs))
         seconds, cheapest, dearest = (float(figure[place]) for figure in (demand.seconds, demand.low, demand.high))
         fifth = 100 * FIFTH

@@ -9,9 +9,11 @@ from typing import Any, Final
 import polars as pl
 
 from logreplay.analysis.costs.readings import REST
+from logreplay.analysis.costs.route_costs import TOO_CHEAP
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.run_metadata import summary_of
-from logreplay.analysis.planning.supply import NoAnswer, Supply
+from logreplay.analysis.planning.route_mix import LIMIT, mix_change
+from logreplay.analysis.planning.supply import NoAnswer, Supply, sent_routes
 from logreplay.core.errors import LogreplayError, UsageError
 
 _SWEEP: Final = "measure it with: logreplay sweep RATE LOG TARGET --routes --watch pid:PID"
@@ -38,7 +40,7 @@ class ChangedMix:
         """What one machine carries of the new mix, if the processor limits it."""
         high = None if supply.high is None else supply.high * self.requests / self.low
         rate, low = supply.rate * self.requests / self.work, supply.low * self.requests / self.high
-        return replace(supply, rate=rate, low=low, high=high)
+        return replace(supply, rate=rate, low=low, high=high, mean=None)
 
     @property
     def sentence(self) -> str:
@@ -64,12 +66,13 @@ def changed_mix(
     Raises:
         UsageError: a route is changed twice.
         LogreplayError: there is no such result.
-        NoAnswer: it has no costs, or not that of each route.
+        NoAnswer: it has no costs, or not that of each route; or the busiest hour lacks a changed route.
     """
     rows = sources.locate(results)
     if not rows.exists():
         raise LogreplayError(f"{results}: no result log is in it; name the folder of a sweep with --routes")
-    costs = summary_of(rows).get("costs")
+    summary = summary_of(rows)
+    costs = summary.get("costs")
     if not isinstance(costs, Mapping) or not costs.get("routes"):
         why = costs.get("sentence") if isinstance(costs, Mapping) else "no step of it leaves out routes"
         raise NoAnswer(f"{results}: the cost of each route is not known: {why}; {_SWEEP}")
@@ -83,6 +86,12 @@ def changed_mix(
             raise UsageError(f"--mix {text}={100 * share:+g}%: {name} is changed twice; give it once")
         by_route[name] = share
     before, after = _parts(sent, known, results), _parts(peak, known, results)
+    for name, row in known.items():
+        if name in by_route and not after[name]:
+            raise NoAnswer(f"--mix {name}: the busiest hour has no request of it that is sent")
+        if row["why_not"] not in {"", TOO_CHEAP} and (before[name] or after[name]):
+            raise NoAnswer(f"{results}: the cost of {name} is not known: {row['why_not']}; {_SWEEP}")
+    _check_rest(peak, sent_routes(rows, summary), known, results)
     after = {name: part * (1 + by_route.get(name, 0.0)) for name, part in after.items()}
     seconds = {name: float(row["seconds"]) for name, row in known.items()}
     old, new = (sum(seconds[name] * part for name, part in among.items()) for among in (before, after))
@@ -113,6 +122,20 @@ def _parts(mix: pl.DataFrame, known: Mapping[str, Any], results: Path) -> dict[s
             f"{results}: {100 * rest:.2g} % of the requests have routes whose cost was not measured; {_SWEEP}"
         )
     return parts | ({REST: rest} if REST in known else {})
+
+
+def _check_rest(peak: pl.DataFrame, measured: pl.DataFrame, known: Mapping[str, Any], results: Path) -> None:
+    """Compare the routes that share one cost with those that it was measured of.
+
+    Raises:
+        NoAnswer: they are others.
+    """
+    mine, theirs = (mix.filter(~pl.col("route").is_in(list(known))) for mix in (peak, measured))
+    change = mix_change(mine.with_columns(method=pl.lit("")), theirs, [""])
+    if change.share * int(mine["requests"].sum()) > LIMIT * int(peak["requests"].sum()):
+        raise NoAnswer(
+            f"{results}: {REST} of the busiest hour are not those whose cost was measured: {change.routes}; {_SWEEP}"
+        )
 
 
 def _named(text: str, known: Mapping[str, Mapping[str, Any]], results: Path) -> str:

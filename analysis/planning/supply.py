@@ -153,7 +153,7 @@ def _of_search(results: Path, rows: Path, summary: Mapping[str, Any], limits: Ma
         held_s=slo["held_s"],
         mean=_mean_at(steps, rate),
         methods=_methods(summary),
-        sent=_sent(rows, summary),
+        sent=sent_routes(rows, summary),
         changed=_changed(summary),
     )
 
@@ -182,7 +182,7 @@ def _of_sweep(results: Path, rows: Path, summary: Mapping[str, Any], limits: Map
         held_s=float(longest) if isinstance(longest, int | float) else None,
         mean=_mean_at(steps, answer.likely),
         methods=_methods(summary),
-        sent=_sent(rows, summary),
+        sent=sent_routes(rows, summary),
         changed=_changed(summary),
         lacks=lacking(found),
     )
@@ -207,7 +207,7 @@ def _table(rows: Path, name: str) -> pl.DataFrame:
         ) from None
 
 
-def _sent(rows: Path, summary: Mapping[str, Any]) -> pl.DataFrame:
+def sent_routes(rows: Path, summary: Mapping[str, Any]) -> pl.DataFrame:
     """The requests of each route, without the steps that leave out routes."""
     table = _table(rows, "routes")
     if without := left_out_routes(summary):

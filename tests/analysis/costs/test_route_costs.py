@@ -50,8 +50,9 @@ def test_a_route_too_cheap_to_tell_has_an_upper_end_only() -> None:
 def test_steps_too_short_for_a_range_are_said_to_be_so() -> None:
     found = described(NAMES, designed(np.random.default_rng(1), COSTS, RATES, seconds=5), resource="cpu")
     assert found.sentence.startswith(
-        "route costs are not known: the steps have 2 readings at most, too few for a range;"
+        "route costs are not known: the steps have 2 readings at most, too few for a range; use --for 8s or longer"
     )
+    assert described(NAMES, designed(np.random.default_rng(1), COSTS, RATES, seconds=8), resource="cpu").routes
 
 
 def test_steps_that_do_not_count_leave_no_costs() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from logreplay.analysis.costs.route_costs import TOO_CHEAP
 from logreplay.analysis.planning.changed_mix import ChangedMix, changed_mix
 from logreplay.analysis.planning.supply import NoAnswer, Supply
 from logreplay.cli.main import run as logreplay
@@ -15,18 +16,21 @@ LINE = '192.0.2.1 - - [05/Jan/2026:{clock} +0000] "GET {url} HTTP/1.1" 200 10 "-
 PEAK = pl.DataFrame({"route": ["/search", "/checkout", "/a", "/b"], "requests": [700, 100, 150, 50]})
 
 
-def measured(folder: Path, *, costs: bool = True, first: str = "/search") -> Path:
+def measured(
+    folder: Path, *, costs: bool = True, first: str = "/search", rest_of: str = "/a", why: str = TOO_CHEAP
+) -> Path:
     """The folder of a sweep whose routes cost 1, 8 and 2 ms: shares of 41, 47 and 12 %."""
     cheap = {"route": "/search", "seconds": 0.001, "share": 0.41, "share_low": 0.36, "share_high": 0.46, "why_not": ""}
     dear = {"route": "/checkout", "seconds": 0.008, "share": 0.47, "share_low": 0.42, "share_high": 0.52, "why_not": ""}
     rest = {"route": "(other routes)", "seconds": 0.001, "share": 0.12, "share_low": 0.05, "share_high": 0.19}
-    rows = [cheap, dear, {**rest, "why_not": "too cheap to tell from nothing"}]
+    rows = [cheap, dear, {**rest, "why_not": why}]
     rows = [{**row, "low": 0.9 * float(row["seconds"]), "high": 1.1 * float(row["seconds"])} for row in rows]  # type: ignore[arg-type]
     rows[0]["route"] = first
     folder.mkdir()
     summary = {"costs": {"sentence": "", "routes": rows}} if costs else {}
     (folder / "summary.json").write_text(json.dumps(summary))
     (folder / "results.csv").write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op\n")
+    (folder / "routes.csv").write_text(f"step,route,requests\n0,/search,700\n0,{rest_of},150\n0,/b,50\n")
     return folder
 
 
@@ -81,8 +85,24 @@ def test_a_route_that_is_changed_twice_or_came_only_with_another_is_refused(tmp_
         changed_mix([("checkout", 1.0)], measured(tmp_path / "t", first="/search + /a"), PEAK, PEAK)
 
 
+def test_costs_that_are_not_those_of_the_routes_of_the_log_are_refused(tmp_path: Path) -> None:
+    absent = PEAK.filter(pl.col("route") != "/checkout")
+    with pytest.raises(NoAnswer, match="--mix /checkout: the busiest hour has no request of it that is sent"):
+        changed_mix([("checkout", 1.0)], measured(tmp_path / "s"), absent, PEAK)
+    other = measured(tmp_path / "t", rest_of="/c")
+    with pytest.raises(
+        NoAnswer, match=r"\(other routes\) of the busiest hour are not those whose cost was measured: /a 75"
+    ):
+        changed_mix([("checkout", 1.0)], other, PEAK, PEAK)
+    mingled = measured(tmp_path / "u", why="no step that counts leaves it out")
+    with pytest.raises(
+        NoAnswer, match=r"the cost of \(other routes\) is not known: no step that counts leaves it out;"
+    ):
+        changed_mix([("checkout", 1.0)], mingled, PEAK, PEAK)
+
+
 def test_a_plan_says_the_machines_for_the_changed_mix(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    costs, log, folder = measured(tmp_path / "costs"), tmp_path / "access.log", tmp_path / "search"
+    costs, log, folder = measured(tmp_path / "costs", rest_of="/other"), tmp_path / "access.log", tmp_path / "search"
     urls = ["/search"] * 7 + ["/checkout"] + ["/other"] * 2
     times = [(f"12:{at // 60:02}:{at % 60:02}", urls[at % 10]) for at in range(3600)]
     log.write_text("".join(LINE.format(clock=clock, url=url) for clock, url in times))
@@ -114,6 +134,11 @@ def test_a_plan_says_the_machines_for_the_changed_mix(tmp_path: Path, capfd: pyt
     assert shared["scaling"] == {"contention": [0.02, 0.01, 0.03], "coherency": [0.0] * 3, "largest": 20}
     assert logreplay([*words, "--costs", str(costs), "--mix", "basket=+50%"]) == 3
     assert "--mix basket: no route of this name" in json.loads(capfd.readouterr().out)["answer"]
-    for wrong, told in ((["--costs", str(costs)], "--costs needs --mix"), (["--mix", "a=5"], "such as checkout=+50%")):
+    proved = ["http://127.0.0.1:1", "--prove", "--costs", str(costs), "--mix", "checkout=+50%"]
+    for wrong, told in (
+        (["--costs", str(costs)], "--costs needs --mix"),
+        (["--mix", "a=5"], "such as checkout=+50%"),
+        (proved, "--mix and --prove exclude each other"),
+    ):
         assert logreplay([*words, *wrong]) == 2
         assert told in capfd.readouterr().err

@@ -241,6 +241,10 @@ def test_the_page_on_files_names_each_key_of_its_json(logreplay: Logreplay, log:
         (["LOG", "127.0.0.1:80"], "if 127.0.0.1:80 is the server, write http://127.0.0.1:80"),
         (["LOG", "--from", "SEARCH", "--price", "inf"], "'inf': expected a price above 0, such as 0.12"),
         (["LOG", "--from", "SEARCH", "--prove"], "--prove needs TARGET"),
+        (
+            ["LOG", "http://127.0.0.1:1", "--from", "SEARCH", "--prove", "--scaling", "law.json"],
+            "--scaling and --prove exclude each other: one machine shares nothing",
+        ),
         (["LOG", "--from", "SEARCH", "--p99", "100ms"], "is a search for p99 within 300 ms"),
         (["LOG", "--from", "NOWHERE"], "no result log is in it"),
         (["LOG", "--from", "SEARCH", "--since", "soon"], "soon"),
