@@ -120,7 +120,8 @@ def analyse(
             summary["costs"] = costs.as_dict()
             if not several_mixed_rates(verdict.steps):
                 summary["answer"] = costs.sentence
-        scaling = of_users(users.table) if users else None
+        sound = verdict.steps.filter(pl.col("verdict").is_in(["stable", "overloaded"]))["step"].implode()
+        scaling = of_users(users.table.filter(pl.col("step").is_in(sound))) if users else None
         if scaling:
             summary["scaling"] = plain(scaling.as_dict())
         return Analysis(requests, seconds, verdict, summary, users, costs, scaling)

@@ -89,3 +89,5 @@ def test_a_step_of_users_that_was_cut_does_not_count(tmp_path: Path) -> None:
     found = swept(tmp_path, (50, 100, 200, 220), 3, About(closed=ClosedLoop(users, 0.0, 4.0)))
     assert found.verdict.sentence.endswith("; the step with 8 users was cut short, not counted")
     assert found.steps.filter(pl.col("users") == 8)["verdict"].to_list() == ["cut"]
+    assert found.scaling is not None
+    assert [point.number for point in found.scaling.points] == [1, 2, 4]
