@@ -1,5 +1,6 @@
 """Durations of the header Server-Timing come into columns of the result log, whatever a target sends."""
 
+import time
 from pathlib import Path
 
 import polars as pl
@@ -34,6 +35,20 @@ from support.logging_nginx import LoggingNginx
 )
 def test_a_header_of_any_kind_gives_durations_or_nothing(header: bytes, found: list[float | None]) -> None:
     assert durations(header, ("db", "app")) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("number", ["9", ".9", "9.", "1e9"])
+def test_the_time_to_read_a_number_is_linear_in_its_length(number: str) -> None:
+    """With backtracking, a header of 4000 digits takes a second, and one of 400 a hundredth of that."""
+
+    def seconds(digits: int, times: int) -> float:
+        header = f"db;dur={number}{'9' * digits}x".encode()
+        began = time.process_time()
+        for _ in range(times):
+            assert durations(header, ("db",)) == [None]
+        return time.process_time() - began
+
+    assert min(seconds(4000, 20) for _ in range(3)) < 5 * min(seconds(400, 200) for _ in range(3)) + 0.01
 
 
 @pytest.mark.parametrize(
