@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Samples = list[tuple[Mapping[str, str], float]]
 """Labels and value of each sample of a metric."""
 
+_MOST: Final = 5000
+"""Samples of one metric; to read them takes the process beside the replay 0.2 s, in which it answers nobody."""
 _URL: Final = re.compile(r"https?://[^/\s]\S*")
 _STUB: Final = re.compile(
     r"Active connections: (\d{1,18})\s+server accepts handled requests(?: request_time)?\s+"
@@ -160,13 +162,18 @@ def samples_of(page: str, metric: str) -> Samples:
     """Read the samples of one metric from a page in the text format.
 
     Raises:
-        ValueError: a line of the metric cannot be read.
+        ValueError: a line of the metric cannot be read, or there are too many.
 
     Source: https://prometheus.io/docs/instrumenting/exposition_formats/.
     """
     from prometheus_client.parser import text_string_to_metric_families
 
     lines = [line for line in page.splitlines() if re.match(rf"{re.escape(metric)}[{{\s]", line)]
+    if len(lines) > _MOST:
+        raise ValueError(
+            f"the page has {len(lines):,} samples of {metric}, more than {_MOST:,}: watch a metric with fewer, or "
+            "a query of Prometheus"
+        )
     found: Samples = []
     try:
         for family in text_string_to_metric_families("".join(f"{line}\n" for line in lines)):

@@ -30,7 +30,8 @@ _QUERY: Final = b"""SELECT 'figures',
  FROM pg_stat_activity WHERE pid <> pg_backend_pid();
 """
 _HIDDEN: Final = "other users' sessions are hidden: GRANT pg_monitor to the user that watches"
-_IN_URL: Final = re.compile(r"(?<=://)([^/?#@:]*):([^/?#@]*)(?=@)")
+_URL: Final = re.compile(r"postgres(?:ql)?://")
+_IN_URL: Final = re.compile(r"(?<=://)([^/?#@:]*):([^/?#]*)(?=@)")
 _IN_WORDS: Final = re.compile(r"(?<!\w)password\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S+))")
 
 
@@ -47,7 +48,7 @@ class Postgres:
     figures: ClassVar[tuple[str, ...]] = ("connections", "active", "lock_waits")
 
     def __init__(self, text: str) -> None:
-        if not re.match(r"postgres(?:ql)?://|\w+\s*=", text):
+        if not (_URL.match(text) or re.match(r"\w+\s*=", text)):
             raise ValueError("postgres:…: expected a connection string, such as postgres:service=shop or "
                              "postgres:postgresql://127.0.0.1/shop")  # fmt: skip
         if not (program := shutil.which("psql")):
@@ -120,9 +121,16 @@ def without_password(text: str) -> tuple[str, str]:
 
     Other users of the machine can read the words of a command, so psql gets the password by its environment.
     """
-    if found := _IN_URL.search(text):
-        return _IN_URL.sub(r"\1", text, count=1), unquote(found[2])
-    if found := _IN_WORDS.search(text):
-        quoted = re.sub(r"\\(.)", r"\1", found[1] or "")
-        return _IN_WORDS.sub("", text, count=1), quoted or found[2] or ""
-    return text, ""
+    if not _URL.match(text):
+        words = _IN_WORDS.findall(text)  # libpq takes the last one
+        return _IN_WORDS.sub("", text), re.sub(r"\\(.)", r"\1", "".join(words[-1])) if words else ""
+    place, mark, query = text.partition("?")
+    passwords = [unquote(found[2]) for found in (_IN_URL.search(place),) if found]
+    kept = []
+    for part in query.split("&"):
+        name, _, value = part.partition("=")
+        if unquote(name) == "password":
+            passwords.append(unquote(value))
+        else:
+            kept.append(part)
+    return _IN_URL.sub(r"\1", place) + mark * bool(kept) + "&".join(kept), passwords[-1] if passwords else ""

@@ -130,3 +130,10 @@ def test_a_host_is_read_from_its_node_exporter() -> None:
 def test_no_page_can_do_more_than_fail(page: str) -> None:
     with contextlib.suppress(ValueError):
         assert isinstance(samples_of(page, "m"), list)
+
+
+def test_a_page_with_very_many_samples_of_a_metric_is_refused_before_they_are_read() -> None:
+    page = "".join(f'm{{n="{number}"}} 1\n' for number in range(6000))
+    with pytest.raises(ValueError, match="the page has 6,000 samples of m, more than 5,000"):
+        samples_of(page, "m")
+    assert len(samples_of(page[: page.index('m{n="5000"}')], "m")) == 5000

@@ -76,6 +76,11 @@ def test_connections_locks_and_their_maximum_are_read_from_a_real_server() -> No
         ("host=h password='it\\'s' user=u", "host=h  user=u", "it's"),
         ("host=h password=x", "host=h ", "x"),
         ("service=shop", "service=shop", ""),
+        ("password=a host=h password='b c'", " host=h ", "b c"),
+        ("postgresql://h/db?user=u&password=x%26y&sslmode=disable", "postgresql://h/db?user=u&sslmode=disable", "x&y"),
+        ("postgres://u:a@h/db?p%61ssword=b", "postgres://u@h/db", "b"),
+        ("postgresql://u:pa@ss@h", "postgresql://u@h", "pa@ss"),
+        ("postgresql://u@h/db?sslmode=require", "postgresql://u@h/db?sslmode=require", ""),
     ],
 )
 def test_psql_gets_the_password_by_its_environment(text: str, rest: str, password: str) -> None:
