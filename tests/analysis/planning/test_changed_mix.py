@@ -124,6 +124,11 @@ def test_a_plan_says_the_machines_for_the_changed_mix(tmp_path: Path, capfd: pyt
     assert after["demand"]["minute"] == pytest.approx(1.05 * before["demand"]["minute"])
     assert after["machines"]["minute"] == 13  # 1 request/s over 0.1/s, times 1.24
     assert before["machines"]["minute"] == 10
+    posts = [LINE.format(clock=f"12:{at:02}:00", url="/upload").replace("GET", "POST") for at in range(60)]
+    log.write_text(log.read_text() + 3 * "".join(posts))  # 5 % of the requests: the search does not send them
+    assert logreplay([*words, "--costs", str(costs), "--mix", "checkout=+50%"]) == 0
+    assert json.loads(capfd.readouterr().out)["mix"] == after["mix"]
+    log.write_text("".join(LINE.format(clock=clock, url=url) for clock, url in times))
     law = {f"contention{end}": share for end, share in (("", 0.02), ("_low", 0.01), ("_high", 0.03))}
     law |= {f"coherency{end}": 0.0 for end in ("", "_low", "_high")}
     printed = {"kind": "bent", "sentence": "", "points": [{"number": 20}], **law}
