@@ -194,7 +194,7 @@ class Load:
         from logreplay.replay.schedules.steering import Steering
 
         unit, typed = ("rate", self.tps) if self.tps else ("speed", self.speed)
-        return Steering(unit, typed or 1.0, self.duration)
+        return Steering(unit, typed or 1.0, self.duration, counted=self.requests is not None)
 
     def schedule(self, request_rules: RequestRules, stream: "RequestStream", *, steered: bool = False) -> "Schedule":
         """The schedule that was asked for; ``steered``: without the end that `steering` gives it.

@@ -86,6 +86,8 @@ class Feed:
                     await asyncio.sleep(_NOT_READY_S)
                     continue
                 if isinstance(item, EndOfPlan):
+                    if self._steering:
+                        self._steering.finish()
                     await self._sender.finish()
                     if item.error:
                         raise item.error

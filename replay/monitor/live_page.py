@@ -145,7 +145,7 @@ def page_app(
     async def change_load(request: web.Request) -> web.StreamResponse:
         check(request)
         try:
-            order = parse_order(await request.text())
+            order = parse_order((await request.read()).decode(errors="replace"))
         except ValueError as error:
             raise web.HTTPBadRequest(text=str(error)) from None
         done, text = await give(order, f"live page, {request.remote}")

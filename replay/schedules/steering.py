@@ -86,6 +86,7 @@ class Steering:
         unit: ``rate`` or ``speed``.
         typed: that of the schedule.
         duration: seconds of sending, pauses not counted; None: until the schedule is over.
+        counted: a number of requests ends the schedule too, perhaps before.
 
     Attributes:
         changes: so far.
@@ -93,10 +94,10 @@ class Steering:
         ended: that the end was asked for, and when, in words; empty if it was not.
     """
 
-    def __init__(self, unit: str, typed: float, duration: float | None = None) -> None:
+    def __init__(self, unit: str, typed: float, duration: float | None = None, *, counted: bool = False) -> None:
         self.changes: list[LoadChange] = []
         self.over, self.ended = False, ""
-        self._typed = typed
+        self._typed, self._counted = typed, counted
         self._piece = _Piece(0, Level(unit, typed), 0)
         self._turns: deque[_Piece] = deque()
         self._schedule = 0.0
@@ -110,7 +111,7 @@ class Steering:
     @property
     def length(self) -> float | None:
         """Seconds from the start to the end, pauses so far included; None: the schedule decides."""
-        return None if self._left == inf else (self._piece.begin + self._left) / SECOND
+        return None if self._left == inf or self._counted else (self._piece.begin + self._left) / SECOND
 
     def left(self, now: int) -> float | None:
         """Seconds of sending that are left at an instant; None: the schedule decides."""
@@ -164,11 +165,20 @@ class Steering:
         return f"the run ends; its last load was {level}"
 
     def _note(self, made: LoadChange) -> None:
-        """Note a change; those that would have held from its instant on or later never do."""
-        self.changes = [
-            replace(change, step=None, held=False) if change.at >= made.at else change for change in self.changes
-        ]
+        self._take_back(made.at)
         self.changes.append(made)
+
+    def _take_back(self, at: float) -> None:
+        """Note that the changes that would have held from an instant on, or from later, never do."""
+        self.changes = [
+            replace(change, step=None, held=False) if change.at >= at else change for change in self.changes
+        ]
+
+    def finish(self) -> None:
+        """No request is left: what would have held from later on never does."""
+        self.over = True
+        if self._turns:
+            self._take_back(self._turns[0].begin / SECOND)
 
     def place(self, due: Instants, until: int) -> Iterator[Placed]:
         """Yield the requests, of those to come, that are due before an instant.

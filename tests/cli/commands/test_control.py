@@ -54,7 +54,8 @@ def test_a_load_is_changed_from_a_terminal_and_from_the_page_and_each_rate_is_a_
         assert re.fullmatch(r"200 requests/s → 300 requests/s from second \d of the run\n", first.output)
         assert posted(url, "rate 100") == (403, "this needs the token, from the address that was printed")
         assert posted(url, "rate 100", Origin="http://evil.example", **token)[0] == 403
-        assert posted(url, "go", **token)[0] == 400
+        for kind in ("text/plain", "text/plain; charset=nosuch"):
+            assert posted(url, "go\xff", **token, **{"Content-Type": kind})[0] == 400
         assert posted(url, "speed 2", **token)[0] == 409
         assert posted(url, "rate 100", Origin=url.rstrip("/"), **token)[0] == 200
         time.sleep(1.1)  # a second of the new rate

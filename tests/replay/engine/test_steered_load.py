@@ -14,7 +14,7 @@ from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.results.verdict import RunVerdict
 from logreplay.replay.schedules.orders import parse_order
-from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.schedules.rates import Constant, Limited
 from logreplay.replay.schedules.steering import Steering
 from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
 
@@ -69,6 +69,30 @@ def test_the_end_keeps_what_was_sent_and_the_run_is_valid_and_says_that_it_is_sh
     assert 225 <= len(rows) <= 236
     assert (outcome.health.verdict, outcome.offered) == (RunVerdict.VALID, 100)
     assert re.fullmatch(r"ended by hand at 2\.\d+ of 10 s", outcome.stopped)
+
+
+def test_a_number_of_requests_ends_the_run_and_what_would_hold_later_is_no_step(log: Path) -> None:
+    loop, results, refused = VirtualTimeLoop(), MemoryResults(), list[str]()
+    steering = Steering("rate", 100, 10, counted=True)
+
+    async def main() -> Outcome:
+        async with Engine(OneServerQueue(0.2, (0, 0)), results, clock=loop.now_ns, threaded=False) as engine:
+
+            def late() -> None:
+                with pytest.raises(ValueError, match="the run is ending") as error:
+                    engine.steer(parse_order("pause"), "test")
+                refused.append(str(error.value))
+
+            loop.call_at(1.2, engine.steer, parse_order("raise 50%"), "test")
+            loop.call_at(1.6, late)
+            plan = Plan(Requests(log), Limited(Constant(100), requests=150))
+            return await engine.run(plan, steering=steering)
+
+    outcome = run(main(), loop)
+    assert len(refused) == 1
+    assert [(change.held, change.step) for change in steering.changes] == [(False, None)]
+    assert (outcome.scheduled, outcome.offered, outcome.stopped) == (150, 100, "")
+    assert outcome.seconds == pytest.approx(1.495, abs=0.1), "and not the 10 s that it might have taken"
 
 
 def test_an_order_before_the_first_request_is_refused() -> None:
