@@ -125,10 +125,6 @@ def plan(
     wanted = demand_range.demand(profile, factor)
     found, unreached = _by_window(wanted, supply, reserve, law)
     hours, why = _hours(profile, growth, factor)
-    try:
-        week = of_week(hours, supply, reserve, law)
-    except NoAnswer as error:
-        week, why = of_week(hours.clear(), supply, reserve, law), str(error)
     target, no_target = None, ""
     if reaction is not None:
         most = found[_window(found)].high  # each of fewer pods carries as much as one of these, or more
@@ -147,8 +143,8 @@ def plan(
             )
     return MachinePlan(
         profile=profile, growth=growth, factor=factor, demand=wanted, supply=supply, reserve=reserve, machines=found,
-        week=week, no_week=why, mix=mix, scaling=target, no_scaling=no_target, changed=changed, law=law,
-        unreached=unreached,
+        week=of_week(hours, supply, reserve, law), no_week=why, mix=mix, scaling=target, no_scaling=no_target,
+        changed=changed, law=law, unreached=unreached,
     )  # fmt: skip
 
 

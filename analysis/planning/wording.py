@@ -193,6 +193,8 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
         yield "anything that the machines share, such as a database: measure two machines once"
     if plan.changed:
         yield "whether the processor limits a machine: the costs of routes are those of the processor"
+        if plan.law:
+            yield "how the machines share the new mix: their scalability was measured with another"
     if supply.lacks:
         yield f"the saturation of a machine: {supply.lacks}"
     if supply.high is None:

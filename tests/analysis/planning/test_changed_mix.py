@@ -133,7 +133,10 @@ def test_a_plan_says_the_machines_for_the_changed_mix(tmp_path: Path, capfd: pyt
     law |= {f"coherency{end}": 0.0 for end in ("", "_low", "_high")}
     printed = {"kind": "bent", "sentence": "", "points": [{"number": 20}], **law}
     (tmp_path / "scaling.json").write_text(json.dumps(printed))
-    assert logreplay([*words, "--scaling", str(tmp_path / "scaling.json")]) == 0
+    scaled = [*words, "--scaling", str(tmp_path / "scaling.json")]
+    assert logreplay([*scaled, "--costs", str(costs), "--mix", "checkout=+50%"]) == 0
+    assert "how the machines share the new mix" in "".join(json.loads(capfd.readouterr().out)["not_covered"])
+    assert logreplay(scaled) == 0
     shared = json.loads(capfd.readouterr().out)
     assert shared["machines"]["minute"] == 13  # 10 times what one carries: 13 / (1 + 0.02 * 12) is 10.5
     assert shared["scaling"] == {"contention": [0.02, 0.01, 0.03], "coherency": [0.0] * 3, "largest": 20}
