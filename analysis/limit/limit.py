@@ -23,6 +23,9 @@ from logreplay.analysis.verdict.stability import CUT, VOID
 
 ERRORS: Final = 0.02
 """Share of the requests that fail, beyond those that always do, from which a step has errors."""
+LATE_S: Final = 0.002
+LATE: Final = 0.25
+"""Lag p95 from which this machine was too busy to show a rhythm: so long, and this share of the usual response time."""
 HELD_BACK: Final = 0.01
 """Share of the requests that this machine held back, from which the number in flight is its own."""
 
@@ -97,9 +100,20 @@ def limit_of(requests: RequestArrays, verdict: SaturationVerdict) -> TargetLimit
     of_limit = [*steps.overloaded, *steps.failing]
     if of_limit and seen.waited[of_limit].max() > HELD_BACK:
         return cannot_tell("an option, or the wait for a connection, held requests back before they were sent")
+    if _disturbed(table, [*of_limit, *steps.low.tolist()]):
+        return cannot_tell(
+            "requests were sent late: this machine was busy, and a target on it with it; repeat the sweep"
+        )
     if steps.errors_first:
         return _of_errors(seen, steps)
     return decide(seen, steps.low, steps.stable, steps.overloaded, requests.routes)
+
+
+def _disturbed(table: pl.DataFrame, places: list[int]) -> bool:
+    """Whether other work on this machine shifted the requests of these steps."""
+    lag = table["lag_p95"].to_numpy()[places].max(initial=0.0)
+    usual = table.sort("rate")["p50"].drop_nulls().head(1).to_list()
+    return bool(lag > max(LATE_S, LATE * (usual[0] if usual else 0.0)))
 
 
 def _of_errors(seen: Observations, steps: SortedSteps) -> TargetLimit:

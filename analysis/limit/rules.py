@@ -29,6 +29,8 @@ SHARED_BETTER: Final = 2.5
 SPLIT_BETTER: Final = 2.0
 PASSED: Final = 0.25
 """Share of slow requests that others pass, from which on a few long requests, and no pauses, hold all workers."""
+BATCHED: Final = 1.3
+"""Number at once of a batch, in times of its size: 1.6 with the wait for the batch before; 1 for workers in step."""
 EVEN: Final = 0.35
 POOR: Final = 2.6
 """Chi-square of a group, from which on no number of places fits."""
@@ -120,6 +122,11 @@ def _of_rhythm(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLi
     """Batches and pauses; None where there are neither."""
     gaps = rhythm.gaps(found.backlogs)
     if size := rhythm.batch(gaps, found.rate):
+        if found.at_once < BATCHED * size:
+            return cannot_tell(
+                f"about {size:.0f} responses leave at once: batches, or so many workers that keep step",
+                service_s=found.service_s,
+            )
         return sentences.batch(size, found.service_s)
     paused = rhythm.pauses(gaps, found)
     if paused and found.at_once > SEVERAL and order.passed(seen, stable, paused.length_s) < PASSED:

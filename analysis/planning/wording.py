@@ -127,8 +127,6 @@ def _if_worse(found: Machines, wanted: DemandRange, plan: MachinePlan) -> str:
             f"{found.high:,} if the upper end of demand, {rate(wanted.high)}, meets the lower end of supply, "
             f"{show_rate(plan.supply.low)}/s"
         )
-    if found.low < found.number:
-        parts.append(f"{found.low:,} if demand and supply are at their better ends")
     return f"; {', '.join(parts)}" if parts else ""
 
 

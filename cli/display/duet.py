@@ -38,7 +38,7 @@ def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bo
     if result.stopped:
         say(f"{result.stopped}; the rows are kept", quiet=quiet)
     of = f" ({' and '.join(result.health.failing)})" if result.verdict == "TARGET_FAILING" else ""
-    say(f"verdict: {explained(result.verdict)}{of}\nresults: {result.files[0]}", quiet=quiet)
+    say(f"verdict: {explained(result)}{of}\nresults: {result.files[0]}", quiet=quiet)
     say_gates(result.checks)
     if note := remember("duet", summary, history):
         say(note, quiet=quiet)

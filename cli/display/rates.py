@@ -80,4 +80,4 @@ def _say_findings(result: "RatesResult", *, quiet: bool) -> None:
         say(sentence, quiet=quiet)
     for finding in result.findings:
         say_finding(finding.severity, finding.text, quiet=quiet)
-    say(f"verdict: {explained(result.verdict)}\nresults: {result.files[0].parent}", quiet=quiet)
+    say(f"verdict: {explained(result)}\nresults: {result.files[0].parent}", quiet=quiet)

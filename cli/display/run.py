@@ -57,7 +57,7 @@ def show_run(
     if result.stopped and not (result.culprit and not result.by_rule):
         say(result.stopped, quiet=quiet)
     invalid = "" if result.valid else "; invalid run: its response times do not describe the target"
-    say(f"verdict: {explained(result.verdict)}{invalid}", quiet=quiet)
+    say(f"verdict: {explained(result)}{invalid}", quiet=quiet)
     say(f"results: {', '.join(map(str, result.files))}", quiet=quiet)
     if note := remember("run", summary, history):
         say(note, quiet=quiet)

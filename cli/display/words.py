@@ -1,9 +1,12 @@
 """Words for what the summary names shortly."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+if TYPE_CHECKING:
+    from logreplay.results import Result
 
 ARRIVALS: Final = {
     "poisson": "at random (poisson), as of independent visitors; --arrivals even spaces them evenly",
@@ -13,9 +16,12 @@ ARRIVALS: Final = {
 """Spacing of requests, in words."""
 
 
-def explained(verdict: str) -> str:
-    """The verdict on a run; ``VALID`` with its meaning, as no finding beside it says it."""
-    return f"{verdict} (the generator kept its schedule)" if verdict == "VALID" else verdict
+def explained(result: "Result") -> str:
+    """The verdict on a run; ``VALID`` with its meaning."""
+    if result.verdict != "VALID":
+        return result.verdict
+    late = any(each.code == "lag" for each in result.findings)
+    return f"VALID ({'except figures that the lag reaches' if late else 'the generator kept its schedule'})"
 
 
 def print_arrivals(options: Mapping[str, Any]) -> None:

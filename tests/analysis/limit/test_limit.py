@@ -53,6 +53,32 @@ def test_four_even_workers_are_named_with_their_number_and_their_time() -> None:
     assert "4 workers of 16 ms" in found.text
 
 
+def test_workers_that_keep_step_are_not_taken_for_batches() -> None:
+    """Those of one event loop end together; requests that come alone need not wait for one another."""
+    plan = simulate.sweep(range(50, 301, 25), 10, np.random.default_rng(3), pause_s=10)
+
+    def serve(arrived: limit_systems.Floats) -> limit_systems.Answered:
+        free, ended = [0.0] * 4, np.empty(len(arrived))
+        for index, at in enumerate(arrived.tolist()):
+            free.sort()
+            begin = at if free[0] <= at else np.ceil(free[0] / 0.016 - 1e-6) * 0.016
+            ended[index] = free[0] = max(begin, at) + 0.016
+        return limit_systems.Answered(ended - arrived)
+
+    found = judged(answered(Limited(("workers",), 4, 250, serve), plan))
+    assert found.kind in (None, "workers"), found.text
+
+
+def test_a_sweep_whose_requests_were_sent_late_names_no_cause() -> None:
+    plan = simulate.sweep(range(50, 301, 25), 10, np.random.default_rng(3), pause_s=10)
+    work = np.full(len(plan.scheduled), 0.016)
+    log = simulate.results(plan, simulate.waits(plan.scheduled, work, 4) + work)
+    assert judged(log).kind == "workers"
+    late = log.with_columns(lag=pl.when(pl.int_range(pl.len()) % 10 == 0).then(0.02).otherwise(pl.col("lag")))
+    assert judged(late).kind is None
+    assert "requests were sent late" in judged(late).text
+
+
 def test_nothing_is_named_below_saturation() -> None:
     _, found = of_family("none", 5)
     assert found.kind is None
