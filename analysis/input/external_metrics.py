@@ -62,7 +62,10 @@ def with_watched(seconds: pl.DataFrame, results: Path | None) -> pl.DataFrame:
 
 
 def maxima(results: Path | None) -> dict[str, float]:
-    """Return the maximum of each watched figure, where one was known; the smallest, if it changed.
+    """Return the maximum of each watched figure that had one, the same all the time.
+
+    Open files are those of the process that is nearest to its limit: with another process, another limit holds, and
+    readings of the one say nothing beside the limit of the other.
 
     Args:
         results: the result log; None, or no readings beside it: there are none.
@@ -76,4 +79,5 @@ def maxima(results: Path | None) -> dict[str, float]:
         if "maximum" not in file.readline(_LONGEST_HEAD).strip().split(","):
             return {}  # of an earlier version
     known = read_table(path, _MAXIMA).filter(pl.col("name").is_not_null() & (pl.col("maximum") > 0))
-    return dict(known.group_by("name").agg(pl.col("maximum").min()).iter_rows())
+    same = known.group_by("name").agg(pl.col("maximum").first(), pl.col("maximum").n_unique().alias("number"))
+    return dict(same.filter(pl.col("number") == 1).select("name", "maximum").iter_rows())

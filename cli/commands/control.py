@@ -19,7 +19,7 @@ def control(place: Path, words: tuple[str, ...]) -> None:
       speed 2     replay twice as fast as the log (a run with --speed)
       pause       send nothing
       continue    send as before the pause
-      end         end the run now; its results are whole
+      end         end the run now; its rows are kept, its exit code is 130
 
     A change takes effect on the next whole second of the run and begins a step of the result log; end is at once. A
     pause moves the schedule: requests that would be due in it are sent after it, at the same rate. The rate stays

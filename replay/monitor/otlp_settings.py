@@ -16,6 +16,9 @@ _DEFAULT: Final = "http://localhost:4318"
 ENDPOINT: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
 METRICS_ENDPOINT: Final = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 HEADERS: Final = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS")
+_OURS: Final = frozenset(
+    {"content-length", "content-type", "transfer-encoding", "content-encoding", "host", "connection"}
+)
 RESOURCE: Final = "OTEL_RESOURCE_ATTRIBUTES"
 SERVICE: Final = "OTEL_SERVICE_NAME"
 
@@ -81,6 +84,11 @@ def otlp_settings(typed: str, environment: Mapping[str, str]) -> OtlpSettings:
     for key, value in headers.items():
         if not (key.isascii() and key.replace("-", "").replace("_", "").isalnum() and value.isprintable()):
             raise ValueError(f"{' or '.join(HEADERS)}: {key!r} cannot be a header; write NAME=VALUE,NAME=VALUE")
+    named = {key.lower() for key in headers}
+    for key in sorted(named & _OURS):
+        raise ValueError(f"{' or '.join(HEADERS)}: {key} is set by logreplay for each push; leave it out")
+    if "authorization" in named and "@" in urlsplit(url).netloc:
+        raise ValueError(f"{name} has a password, and {' or '.join(HEADERS)} an authorization; give one of them")
     resource = {"service.name": "logreplay", **_pairs(RESOURCE, given.get(RESOURCE, ""))}
     return OtlpSettings(url, headers, resource | ({"service.name": given[SERVICE]} if SERVICE in given else {}))
 

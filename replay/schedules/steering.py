@@ -35,7 +35,7 @@ class LoadChange:
         order: its text.
         by: the client that asked.
         step: index of the step that begins with it; None: none does.
-        held: the load was in force; False: another order, or the end, came before its second.
+        held: the load was in force; False: another order or the end came before its second, or nothing changed by it.
     """
 
     at: float
@@ -147,10 +147,12 @@ class Steering:
         if asked.begin == turn and self._turns:  # both hold from the same second: the first one never does
             self._turns.pop()
         last = (self._piece, *self._turns)[-1]
-        begins = not after.paused and after != last.level
-        self._turns.append(piece := _Piece(turn, after, last.step + begins))
-        step = piece.step if begins else None
-        self._note(LoadChange(turn / SECOND, last.level, after, order.text, by, step))
+        differs = after != last.level  # two orders of one second may cancel each other
+        begins = differs and not after.paused
+        if differs:
+            self._turns.append(_Piece(turn, after, last.step + begins))
+        step = last.step + 1 if begins else None
+        self._note(LoadChange(turn / SECOND, last.level, after, order.text, by, step, differs))
         return f"{asked.level} → {after} from second {turn // SECOND} of the run"
 
     def _end_now(self, order: Order, by: str, now: int) -> str:

@@ -52,6 +52,13 @@ def test_headers_and_attributes_come_from_the_variables() -> None:
         ("http://[::1", {}, "--otlp='http://\\[::1'"),
         ("", {"OTEL_EXPORTER_OTLP_HEADERS": "secretvalue"}, "OTEL_EXPORTER_OTLP_HEADERS: expected NAME=VALUE"),
         ("", {"OTEL_EXPORTER_OTLP_HEADERS": "a=b%0d%0aX:y"}, "cannot be a header"),
+        ("", {"OTEL_EXPORTER_OTLP_HEADERS": "Content-Length=5"}, "content-length is set by logreplay"),
+        ("", {"OTEL_EXPORTER_OTLP_METRICS_HEADERS": "host=x"}, "host is set by logreplay"),
+        (
+            "http://u:secretvalue@c",
+            {"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=secretvalue"},
+            "--otlp has a password",
+        ),
         ("", {"OTEL_RESOURCE_ATTRIBUTES": "=x"}, "OTEL_RESOURCE_ATTRIBUTES: expected"),
     ],
 )

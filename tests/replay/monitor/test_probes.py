@@ -151,12 +151,14 @@ def test_readings_become_columns_of_the_seconds_they_were_asked_for_in(tmp_path:
     log.hear(ProbeReading("cpu", 100.3, 0.1))
     log.begin(100.0)
     log.hear(ProbeReading("cpu", 102.4, 0.3, maximum=2.0))
-    log.hear(ProbeReading("cpu", 103.4, 0.3, maximum=1.5))
+    log.hear(ProbeReading("cpu", 103.4, 0.3, maximum=2.0))
     log.hear(ProbeReading("mem", 101.5, None, "refused"))
+    log.hear(ProbeReading("app_descriptors", 101.5, 40.0, maximum=1024.0))  # of the master
+    log.hear(ProbeReading("app_descriptors", 102.5, 980.0, maximum=20000.0))  # of a worker
     log.close()
     table = with_watched(pl.DataFrame({"second": [0, 1, 2, 3]}), tmp_path / "r.csv")
     assert table["watch_cpu"].to_list() == [0.1, None, 0.3, 0.3]
-    assert maxima(tmp_path / "r.csv") == {"cpu": 1.5}
+    assert maxima(tmp_path / "r.csv") == {"cpu": 2.0}, "limits of two processes are no maximum"
     assert [finding.text for finding in log.findings()] == ["watch mem: 1 of 1 readings failed and left gaps: refused"]
 
 
