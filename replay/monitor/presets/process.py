@@ -6,6 +6,7 @@ holds a process at one core while the host idles. Source: https://man7.org/linux
 
 import os
 import re
+import signal
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,16 +21,26 @@ if TYPE_CHECKING:
 
 _PROC: Final = Path("/proc")
 _NS: Final = 1e9
+_TICKS: Final = 2
+"""Ticks by which the times of an ended process may differ, in its own count and in that of its parent."""
+_NEEDED: Final = {"schedstat": "CONFIG_SCHED_INFO", "children": "CONFIG_PROC_CHILDREN"}
+"""Files of a thread, and the option of the kernel that makes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Status:
-    """Of one process: when it started, in ticks; seconds of processor time, and with that of its ended children."""
+    """Of one process: its parent; when it started, in ticks; its processor time, and with its ended children, in s."""
 
+    parent: int
     started: int
     own_s: float
     all_s: float
     threads: int
+
+    @property
+    def of_children_s(self) -> float:
+        """Seconds of processor time of its ended children."""
+        return self.all_s - self.own_s
 
     @classmethod
     def of(cls, pid: int) -> "_Status":
@@ -46,7 +57,7 @@ class _Status:
         if words[0] in "ZX":
             raise ProcessLookupError
         user, system, children, of_children = (int(word) / os.sysconf("SC_CLK_TCK") for word in words[11:15])
-        return cls(int(words[19]), user + system, user + system + children + of_children, int(words[17]))
+        return cls(int(words[1]), int(words[19]), user + system, user + system + children + of_children, int(words[17]))
 
 
 @dataclass(slots=True)
@@ -91,13 +102,11 @@ class _Tree:
         except FileNotFoundError:
             return []
         for thread in threads:
-            try:
-                ran, waited, _ = (thread / "schedstat").read_text(encoding="ascii").split()
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
                 started += map(int, (thread / "children").read_text(encoding="ascii").split())
-            except (FileNotFoundError, ProcessLookupError):  # it has ended
-                continue
-            self.threads[int(thread.name)] = int(ran) / _NS
-            self.waited += int(waited) / _NS
+                ran, waited, _ = (thread / "schedstat").read_text(encoding="ascii").split()
+                self.threads[int(thread.name)] = int(ran) / _NS
+                self.waited += int(waited) / _NS
         return started
 
 
@@ -123,6 +132,12 @@ class ProcessTree:
             self._started = _Status.of(self._pid).started
         except ProcessLookupError:
             raise ValueError(f"pid:{text}: no such process on this machine") from None
+        for name, option in _NEEDED.items():
+            if not _PROC.joinpath(text, "task", text, name).exists():
+                raise ValueError(
+                    f"pid:{text}: this kernel has no /proc/{text}/task/{text}/{name} ({option}), so not all processor "
+                    "time would be seen; watch its control group with cgroup:, or a command"
+                )
         self._last: _Tree | None = None
 
     async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
@@ -150,13 +165,37 @@ def _growth(last: _Tree, now: _Tree) -> dict[str, Figure]:
     single = max(status.own_s - before.get((pid, status.started), 0.0) for pid, status in now.of.items())
     thread = max(ran - last.threads.get(number, 0.0) for number, ran in now.threads.items())
     used = sum(status.all_s for status in now.of.values()) - sum(status.all_s for status in last.of.values())
-    left = "" if used >= 0 else "processes left the tree"
+    left = "processes ended whose time their parent does not count" if used < 0 or _lost(last, now) else ""
     return {
         "cpu": Figure(None if left else used / seconds, _cores(now, next(iter(now.of))), left),
         "process": Figure(max(single, 0.0) / seconds, 1.0),
         "thread": Figure(max(thread, 0.0) / seconds, 1.0),
         "waiting": Figure(max(now.waited - last.waited, 0.0) / seconds),
     }
+
+
+def _lost(last: _Tree, now: _Tree) -> bool:
+    """Whether processes ended since whose time no parent in the tree has taken over.
+
+    The kernel adds it to the time of a parent that waits for its children; one that ignores them never gets it.
+    """
+    stayed = {pid for pid, status in now.of.items() if pid in last.of and last.of[pid].started == status.started}
+    ended = [status for pid, status in last.of.items() if pid not in stayed]
+    taken = sum(tree.of[pid].of_children_s * sign for tree, sign in ((now, 1), (last, -1)) for pid in stayed)
+    doubt = len(ended) * _TICKS / os.sysconf("SC_CLK_TCK")
+    return sum(status.all_s for status in ended) > taken + doubt or any(
+        _ignores_children(status.parent) for status in ended if status.parent in stayed
+    )
+
+
+def _ignores_children(pid: int) -> bool:
+    """Whether the kernel forgets the ended children of a process at once; then others began and ended unseen."""
+    try:
+        text = (_PROC / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    ignored = re.search(r"^SigIgn:\s*([0-9a-f]+)$", text, re.MULTILINE)
+    return bool(ignored and int(ignored[1], 16) >> signal.SIGCHLD - 1 & 1)
 
 
 def _cores(tree: _Tree, pid: int) -> float:

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from logreplay.replay.monitor.presets import process as module
 from logreplay.replay.monitor.presets.figures import Figure
 from logreplay.replay.monitor.presets.process import ProcessTree
 
@@ -98,6 +100,55 @@ def test_the_time_of_a_worker_that_ended_stays_in_the_sum() -> None:
         found = read(source, 1.0)
     assert found["cpu"].value == pytest.approx(0.42, abs=0.06)
     assert found["process"].value == pytest.approx(0.0, abs=0.03), "the shell only waits"
+
+
+FORGETTING = """
+import os, signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+if not os.fork():
+    print("ready", flush=True)
+    os.read(0, 1)
+    os._exit(0)
+try:
+    os.wait()
+except ChildProcessError:
+    print("gone", flush=True)
+os.read(0, 1)
+"""
+"""A server that ignores the ends of its children; the kernel then counts their time nowhere."""
+
+
+def test_no_processor_time_is_told_where_the_parent_of_an_ended_process_does_not_count_it() -> None:
+    with running(sys.executable, "-c", FORGETTING) as server:
+        assert server.stdin
+        lines(server, b"ready", 1)
+        source = ProcessTree(str(server.pid))
+        read(source, 0.0)
+        assert read(source, 1.0)["cpu"].value == pytest.approx(0.0, abs=0.05)
+        server.stdin.write(b"1")
+        lines(server, b"gone", 1)
+        found = read(source, 2.0)
+        assert found["cpu"].value is None
+        assert found["cpu"].problem == "processes ended whose time their parent does not count"
+        assert found["process"].value == pytest.approx(0.0, abs=0.05)
+        assert read(source, 3.0)["cpu"].value == pytest.approx(0.0, abs=0.05), "nothing ended since"
+
+
+@pytest.mark.parametrize(
+    ("lacking", "option"), [("children", "CONFIG_PROC_CHILDREN"), ("schedstat", "CONFIG_SCHED_INFO")]
+)
+def test_a_kernel_that_hides_children_or_times_is_named(
+    lacking: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = str(os.getpid())
+    (tmp_path / "self").symlink_to(own)
+    (tmp_path / own / "task" / own).mkdir(parents=True)
+    (tmp_path / own / "stat").write_text(Path("/proc/self/stat").read_text())
+    for name in {"children", "schedstat"} - {lacking}:
+        (tmp_path / own / "task" / own / name).write_text("")
+    monkeypatch.setattr(module, "_PROC", tmp_path)
+    with pytest.raises(ValueError, match=f"this kernel has no .*{lacking} .{option}.*watch its control group"):
+        ProcessTree(own)
 
 
 def test_the_maximum_is_the_number_of_processors_that_the_process_is_bound_to() -> None:
