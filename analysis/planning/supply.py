@@ -19,6 +19,8 @@ from logreplay.core.plural import number_of
 _GET_HEAD: Final = ("GET", "HEAD")
 _CHANGES: Final = ("rewrite", "param", "inject", "hook")
 """Options that change URLs or mix in others: the routes that were sent have other names than those of the log."""
+_OF_MACHINE: Final = ("void_trials", "busy_machine", "lag")
+"""Findings on the machine that measured: on a quiet one the supply may be another."""
 
 
 class NoAnswer(LogreplayError):
@@ -40,6 +42,7 @@ class Supply:
         mean: mean response time near it; None: unknown.
         methods: that were sent.
         sent: ``route``, ``requests``: the requests that were sent.
+        disturbed: findings of the measurement on its own machine, in words.
         lacks: reason why a sweep has no saturation, in words; empty if it has one.
         changed: options that gave them other URLs than those of the log.
     """
@@ -57,6 +60,7 @@ class Supply:
     changed: tuple[str, ...] = ()
     max_errors: float | None = None
     lacks: str = ""
+    disturbed: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -155,6 +159,7 @@ def _of_search(results: Path, rows: Path, summary: Mapping[str, Any], limits: Ma
         methods=_methods(summary),
         sent=sent_routes(rows, summary),
         changed=_changed(summary),
+        disturbed=_disturbed(summary),
     )
 
 
@@ -184,6 +189,7 @@ def _of_sweep(results: Path, rows: Path, summary: Mapping[str, Any], limits: Map
         methods=_methods(summary),
         sent=sent_routes(rows, summary),
         changed=_changed(summary),
+        disturbed=_disturbed(summary),
         lacks=lacking(found),
     )
 
@@ -221,6 +227,11 @@ def _mean_at(steps: pl.DataFrame, rate: float) -> float | None:
     below = steps.filter((pl.col("rate") <= rate * 1.001) & pl.col("mean").is_not_null() & stable)
     nearest = below.filter(pl.col("rate") == pl.col("rate").max())
     return float(nearest["mean"].median()) if nearest.height else None  # type: ignore[arg-type]
+
+
+def _disturbed(summary: Mapping[str, Any]) -> tuple[str, ...]:
+    found = [each for each in summary.get("findings") or () if isinstance(each, Mapping)]
+    return tuple(str(each.get("text")) for each in found if each.get("code") in _OF_MACHINE)
 
 
 def _changed(summary: Mapping[str, Any]) -> tuple[str, ...]:

@@ -193,6 +193,8 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
         yield "whether the processor limits a machine: the costs of routes are those of the processor"
         if plan.law:
             yield "how the machines share the new mix: their scalability was measured with another"
+    for text in supply.disturbed:
+        yield f"what a quiet machine would have measured: {text}"
     if supply.lacks:
         yield f"the saturation of a machine: {supply.lacks}"
     if supply.high is None:

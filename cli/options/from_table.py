@@ -11,7 +11,7 @@ from logreplay.options.kinds import Kind
 from logreplay.options.option import Option
 from logreplay.options.table import options_of
 
-ALONE: Final = {"live": "0", "otlp": ""}
+ALONE: Final = {"live": "0", "otlp": "env"}
 """Options that may stand without a value, and what they then mean: a free port; what the variables say."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -41,13 +41,13 @@ class OtlpSettings:
 
 
 def otlp_url(text: str) -> str:
-    """Check an endpoint; empty: that of the variables.
+    """Check an endpoint; ``env`` and nothing: that of the variables, returned as nothing.
 
     Raises:
         ValueError: it is not a URL of HTTP.
     """
-    if not text:
-        return text
+    if text in ("", "env"):
+        return ""
     try:
         parts = urlsplit(text)
         whole = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0

@@ -88,6 +88,17 @@ def test_it_joins_the_demand_of_the_log_with_the_supply_of_a_search(
     assert "how weeks differ" in out
 
 
+def test_it_tells_what_disturbed_the_measurement(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
+    found = searched(tmp_path / "s")
+    summary = json.loads((found / "summary.json").read_text())
+    text = "2 trials left out: others used 100 % of this machine's processors"
+    summary["findings"] = [{"code": "void_trials", "severity": "warning", "text": text}, {"code": "short_steps"}, 7]
+    (found / "summary.json").write_text(json.dumps(summary))
+    code, out, _ = logreplay("plan", log, "--from", found)
+    assert code == 0
+    assert f"what a quiet machine would have measured: {text}" in out
+
+
 def test_its_json_has_demand_supply_machines_and_the_week(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
     found = searched(tmp_path / "s")
     words = ("--growth", "100%", "--headroom", "0.2", "--survive", 1, "--price", 0.5, "--json")

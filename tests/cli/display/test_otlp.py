@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import logreplay
+from logreplay.cli.main import run
 from support.otlp import labels_of, metrics_of, points_of
 
 
@@ -69,3 +70,13 @@ def test_a_collector_that_is_away_changes_nothing_but_a_note(log: Path, target: 
     result = logreplay.run(log, target, tps=200, requests=20, otlp="http://127.0.0.1:9")
     assert result.summary["requests"]["sent"] == 20
     assert any("--otlp http://127.0.0.1:9/v1/metrics: 1 of 1 pushes failed" in note for note in result.notes)
+
+
+def test_it_needs_no_url_wherever_it_stands(
+    log: Path, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["run", str(log), target, "--tps", "50", "--requests", "2", "-o", str(tmp_path / "r.csv"), "--otlp", "-q"]
+    with collector() as (url, got):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        assert run(words) in (0, 3)
+    assert got
