@@ -41,11 +41,12 @@ def test_a_dear_route_that_grows_costs_more_than_its_requests(tmp_path: Path) ->
     assert found.work == pytest.approx(1 + 0.5 * 0.8 / 1.7)
     assert found.low < found.work < found.high
     supply = Supply(
-        source="search", rate=100, low=90, high=None, bounds="", limits={}, held_s=None, mean=None, methods=(),
+        source="search", rate=100, low=90, high=None, bounds="", limits={}, held_s=None, mean=0.02, methods=(),
         sent=PEAK,
     )  # fmt: skip
     assert found.supply(supply).rate == pytest.approx(100 * 1.05 / found.work)
     assert found.supply(supply).low == pytest.approx(90 * 1.05 / found.high)
+    assert found.supply(supply).mean is None  # that of the new mix is not known
 
 
 def test_a_route_that_goes_takes_its_work_with_it(tmp_path: Path) -> None:
