@@ -34,10 +34,9 @@ from nginx (its counter and its log) and the kernel, none from a tool's own repo
 loop if it sends 98 % of it with at most 64 requests in flight (k6: 1,000 users). The other tools request one URL;
 logreplay replays 200,000 distinct URLs and writes its result log. HTTP/2 is in cleartext unless the row says TLS.
 
-**How to read the table.** In a closed loop the target decides how many requests it receives; only the open loop
-shows how it responds to a given rate. "Off schedule" is the distance of a request from its place in an even
-schedule of 1,000/s. Tools with random start times are off it by design. hey and Locust have no open loop. A pause
-of the machine appears in the p99 of every tool.
+**How to read the table.** Only the open loop shows how a target responds to a given rate. "Off schedule" is the
+distance of a request from its place in an even schedule of 1,000/s. Tools with random start times are off it by
+design. hey and Locust have no open loop.
 
 `tox -e peers` installs the tools from the registries, measures, and writes this page.
 """
