@@ -108,6 +108,11 @@ def test_the_first_pages_stay_short(name: str, limit: int) -> None:
     assert len((ROOT / name).read_text("utf-8").split()) <= limit
 
 
+def test_the_documentation_stays_short() -> None:
+    words = {path: len(path.read_text("utf-8").replace("|", " ").split()) for path in (ROOT / "docs").rglob("*.md")}
+    assert sum(words.values()) <= 32_000, "state each fact on one page, and link it from the others"
+
+
 def test_the_two_commands_are_one_line_each() -> None:
     lines = [line for block in blocks(ROOT / "README.md") for line in block.text.splitlines()]
     setup = [line for line in lines if line.startswith("python3")]
