@@ -347,9 +347,6 @@ def test_the_first_screen_quotes_the_promise_of_the_real_case() -> None:
     )
 
 
-@pytest.mark.xfail(
-    strict=True, reason="made before --demand and the short lines: run tox -e pictures, then delete this"
-)
 def test_the_picture_of_the_terminal_shows_the_commands_and_the_lines_of_today() -> None:
     """No picture is edited by hand: `tox -e pictures` makes all of them from real runs."""
     commands = re.search(r"COMMANDS: Final = \((.*?)\n\)", (ROOT / "tools" / "pictures.py").read_text(), re.DOTALL)
