@@ -132,7 +132,7 @@ def left_out(stream: "RequestStream") -> tuple[str, ...]:
         told.append(f"not sent: {counts}{base(stream).methods_remedy()}")
     for header, count in stream.unfilled.items():
         if count:
-            text = f"not sent with {number_of(count, 'request')} of the log, which has no value in column"
+            text = f"not in {number_of(count, 'request')} of those read from the log, which have no value in column"
             told.append(f"header {header.name}: {text} {header.column}")
     if hook := hooked(stream):
         told.append(f"hook: {number_of(hook.calls, 'call')}, {show(hook.cost)} each")
