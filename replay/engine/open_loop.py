@@ -224,9 +224,13 @@ class OpenLoopSender:
                     self.counts.limited += len(waits)
                     self._waits.update(enumerate(waits, seq))
                 self.taken_up = seq + end - at
-                for when, request in zip(due[at:end], requests[at:end], strict=True):
-                    send(seq, request, clock(), when + patience)
+                if end == at + 1:  # sent at the instant at which it was found not to be too late
+                    send(seq, requests[at], now, when + patience)
                     seq += 1
+                else:
+                    for when, request in zip(due[at:end], requests[at:end], strict=True):
+                        send(seq, request, clock(), when + patience)
+                        seq += 1
                 at = end
         self._at = at
 
