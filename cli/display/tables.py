@@ -52,8 +52,9 @@ class OpenTable:
             columns = [column for column in columns if column.head != name]
         for number in range(-1, len(self._rows)):
             line = "  ".join(column.cell(number) for column in columns)
-            click.secho(f" {line}".rstrip(), bold=number < 0 or None)
-        click.echo()
+            bold = number < 0 and room is not None
+            sys.stdout.write(click.style(f" {line}".rstrip(), bold=bold or None, reset=bold) + "\n")
+        sys.stdout.write("\n")  # click.echo would write UTF-8 where the terminal is of ASCII only
 
     def _text(self, at: int) -> bool:
         return at == 0 or self._heads[at] in self._words
