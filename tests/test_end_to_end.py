@@ -142,7 +142,8 @@ def test_the_demo_finds_the_saturation_of_its_target_within_5_percent(tmp_path: 
     assert found["rate"] == pytest.approx(carried, rel=0.05)
     assert found["low"] <= carried <= found["high"]
     assert (tmp_path / "demo" / "hockeystick.png").read_bytes().startswith(b"\x89PNG")
-    assert "demo" in done.stderr.splitlines()[-1]
+    assert "look at demo/report.html" in done.stderr
+    assert done.stderr.splitlines()[-1] == "next, with your own log: logreplay convert access.log"
 
 
 @pytest.mark.slow
