@@ -189,7 +189,7 @@ class ResultLog:
         """
         check_new(path, force=force or keep > 0, companion_files=companion_files)
         self.path, self._force, self._companion_files = path, force, companion_files
-        self._columns = (*RESULT_COLUMNS, *more)
+        self._columns = [*RESULT_COLUMNS, *more]
         self.growing = path if keep else partial_path(path, companion_files)
         self._compress = _compressor(self.growing.suffix)
         if keep and (not self.growing.exists() or self.growing.stat().st_size < keep):
@@ -234,8 +234,9 @@ class ResultLog:
         raise TakenError(in_use(self.path))
 
     def write(self, rows: pl.DataFrame) -> None:
-        lacking = [name for name in self._columns if name not in rows.columns]
-        rows = rows.with_columns(pl.lit(None).alias(name) for name in lacking).select(self._columns)
+        if rows.columns != self._columns:  # those of a lost worker lack the columns of responses
+            lacking = [name for name in self._columns if name not in rows.columns]
+            rows = rows.with_columns(pl.lit(None).alias(name) for name in lacking).select(self._columns)
         self._append(to_csv(rows, header=False, exact=("offered",)))
         self._empty = False
 
