@@ -3,6 +3,7 @@
 Source: https://opentelemetry.io/docs/specs/semconv/http/http-metrics/ (`http.client.request.duration`).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -53,11 +54,10 @@ class Durations:
             chosen = sent if len(names) == 1 else sent & (methods == name).to_numpy()
             of_method, times = outcome[chosen], service[chosen]
             for code in np.unique(of_method).tolist():
-                group = self._group((name if name in _METHODS else OTHER, code >> 8, WORDS[code & 255]))
                 own = times[of_method == code]
                 buckets = np.bincount(np.searchsorted(DURATION_BOUNDS, own), minlength=len(_NONE)).tolist()
-                self.counts[group] = tuple(map(sum, zip(self.counts.get(group, _NONE), buckets, strict=True)))
-                self.seconds[group] = self.seconds.get(group, 0.0) + float(own.sum())
+                group = name if name in _METHODS else OTHER, code >> 8, WORDS[code & 255]
+                self._count(group, buckets, float(own.sum()))
 
     def copy(self) -> "Durations":
         """A copy of the present state; another thread may be counting."""
@@ -66,14 +66,15 @@ class Durations:
     def __add__(self, other: "Durations") -> "Durations":
         """Both together."""
         made = self.copy()
-        for each, buckets in other.counts.items():
-            group = made._group(each)
-            made.counts[group] = tuple(map(sum, zip(made.counts.get(group, _NONE), buckets, strict=True)))
-            made.seconds[group] = made.seconds.get(group, 0.0) + other.seconds[each]
+        for group, buckets in other.counts.items():
+            made._count(group, buckets, other.seconds[group])
         return made
 
-    def _group(self, group: Group) -> Group:
-        return group if group in self.counts or len(self.counts) < _MOST else OVERFLOW
+    def _count(self, group: Group, buckets: Iterable[int], seconds: float) -> None:
+        if group not in self.counts and len(self.counts) >= _MOST:
+            group = OVERFLOW
+        self.seconds[group] = self.seconds.get(group, 0.0) + seconds  # first: a copy has it for all of its counts
+        self.counts[group] = tuple(map(sum, zip(self.counts.get(group, _NONE), buckets, strict=True)))
 
 
 _NONE: Final = (0,) * (len(DURATION_BOUNDS) + 1)

@@ -1,3 +1,7 @@
+import sys
+from types import FrameType
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -40,6 +44,23 @@ def test_sums_add_and_a_copy_does_not_change() -> None:
     assert both.seconds["GET", 404, ""] == one.seconds["GET", 404, ""]
     one.add(np.zeros(1, RECORD), pl.Series(["PUT"]))
     assert ("PUT", 0, "") not in copy.counts
+
+
+def test_a_copy_has_the_sum_of_each_count_at_whatever_line_of_the_counting_it_is_taken() -> None:
+    made, copies = Durations(), []
+
+    def look(frame: FrameType, event: str, arg: object) -> Any:
+        copies.append(made.copy())
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        made.add(np.zeros(1, RECORD), pl.Series(["PUT"]))
+    finally:
+        sys.settrace(before)
+    assert copies[-1].counts
+    assert all(copy.counts.keys() <= copy.seconds.keys() for copy in copies)
 
 
 def test_a_target_does_not_decide_how_many_groups_there_are() -> None:
