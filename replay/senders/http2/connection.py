@@ -172,19 +172,13 @@ class Http2Connection(asyncio.Protocol):
             self._transport.abort() if self.state.dead and not self.state.out else self._transport.close()
 
 
-class BudgetedConnection(Http2Connection):
-    """A connection that carries a limited number of streams in all."""
+class SpreadConnection(Http2Connection):
+    """A connection that counts what those to each address of the target carry, and keeps to its number of streams."""
 
-    __slots__ = ()
+    __slots__ = ("_address", "_carried")
 
     def room(self, most: float) -> float:
         return min(super().room(most), self.state.most - self.state.began - len(self.waiting))
-
-
-class SpreadConnection(BudgetedConnection):
-    """A connection that counts what those to each address of the target carry; with or without a limit."""
-
-    __slots__ = ("_address", "_carried")
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._address, self._carried = self._sender.counts.count_opened(transport), 0
