@@ -59,6 +59,7 @@ class Analysis:
         users: the sweep over users; None if requests were sent at a rate.
         scaling: scalability law of a sweep over users; None: fewer than two numbers of users.
         costs: costs of routes; None: no step left out routes.
+        asked: rates of a sweep, also those that it left out.
     """
 
     requests: RequestArrays | None
@@ -68,6 +69,7 @@ class Analysis:
     users: UsersSweep | None = None
     costs: RouteCosts | None = None
     scaling: ScaleOut | None = None
+    asked: Collection[float] = ()
 
     @property
     def steps(self) -> pl.DataFrame:
@@ -92,31 +94,31 @@ def analyse(
     Raises:
         LogreplayError: it cannot be read.
     """
-    options = about.options if about else summary_of(sources.path_of(source)).get("options")
-    requests = _read(source, executor, sampled_share(options))
+    path = sources.path_of(source)
+    before = {"options": about.options, **about.more} if about else summary_of(path)
+    requests = _read(source, executor, sampled_share(before.get("options")))
     if isinstance(requests, pl.DataFrame):
         verdict = saturation.judge(per_second.judged_seconds(requests))
-        return Analysis(None, requests, verdict, summarise_seconds(requests, verdict, about))
+        summary = summarise_seconds(requests, verdict, about)
+        return Analysis(None, requests, verdict, summary, asked=asked_rates(before))
     with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
-        told = _Told.of(source, requests, about)
+        told = _Told.of(path, before, requests, about)
         judging = threads.submit(_judged, requests, about, told)
         others = [threads.submit(work, requests) for work in meanwhile]
         counting = threads.submit(_seconds, requests)
         verdict, summary, users = judging.result()
         for other in others:
             other.result()
-        seconds = with_watched(counting.result(), sources.path_of(source))
+        seconds = with_watched(counting.result(), path)
         verdict = replace(verdict, steps=by_step(verdict.steps, seconds))
         if "steps" in summary:
             summary["steps"] = verdict.steps.to_dicts()
         if summary.get("limit"):
-            figures = watched_figures(seconds, verdict.steps, maxima(sources.path_of(source)))
+            figures = watched_figures(seconds, verdict.steps, maxima(path))
             summary["limit"] = plain(TargetLimit.of(summary["limit"]).beside(figures).as_dict())
         costs = None
         if told.left_out and requests.has_times:
-            costs = route_costs(
-                requests, seconds, verdict.steps, told.left_out, maxima(sources.path_of(source)), told.cut
-            )
+            costs = route_costs(requests, seconds, verdict.steps, told.left_out, maxima(path), told.cut)
             summary["costs"] = costs.as_dict()
             if not several_mixed_rates(verdict.steps):
                 summary["answer"] = costs.sentence
@@ -124,7 +126,7 @@ def analyse(
         scaling = of_users(users.table.filter(pl.col("step").is_in(sound))) if users else None
         if scaling:
             summary["scaling"] = plain(scaling.as_dict())
-        return Analysis(requests, seconds, verdict, summary, users, costs, scaling)
+        return Analysis(requests, seconds, verdict, summary, users, costs, scaling, told.asked)
 
 
 def several_mixed_rates(steps: pl.DataFrame) -> bool:
@@ -247,9 +249,8 @@ class _Told:
     left_out: Mapping[int, str]
 
     @classmethod
-    def of(cls, source: Source, requests: RequestArrays, about: About | None) -> "_Told":
-        path, labels = sources.path_of(source), [int(label) for label in requests.labels]
-        summary = {"options": about.options, **about.more} if about else summary_of(path)
+    def of(cls, path: Path | None, summary: Mapping[str, Any], requests: RequestArrays, about: About | None) -> "_Told":
+        labels = [int(label) for label in requests.labels]
         closed, limited = (about.closed, about.limited) if about else (recorded(summary), limited_steps(summary))
         cut: Collection[int] = labels[-1:] if stopped_in_a_step(summary) else ()
         if path and (done := finished_steps(path)) is not None:

@@ -184,10 +184,8 @@ def capacity(
         ValueError: nonsense arguments.
     """
     runs: Sequence[Results] = results if isinstance(results, list | tuple) else [results]  # type: ignore[list-item]
-    named = [_named(run) for run in runs]
-    return capacity_of(
-        named, pooled(named), tps=tps, within=within, percentile=percentile, headroom=headroom, survive=survive
-    )
+    found = pooled([_named(run) for run in runs])
+    return capacity_of(found, tps=tps, within=within, percentile=percentile, headroom=headroom, survive=survive)
 
 
 def hockey_stick(ax: "Axes", results: Results, *, slo: float | None = None, linear: bool = False) -> "Axes":

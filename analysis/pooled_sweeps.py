@@ -8,7 +8,7 @@ import polars as pl
 
 from logreplay.analysis.analyze import Analysis, timed
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.run_metadata import asked_rates, summary_of
+from logreplay.analysis.input.run_metadata import summary_of
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.verdict.capacity import Capacity, capacity
 from logreplay.analysis.verdict.stability import CUT
@@ -74,9 +74,9 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def unmeasured(runs: Sequence[Source], found: Sequence[Analysis]) -> set[float]:
+def unmeasured(found: Sequence[Analysis]) -> set[float]:
     """The rates that the runs were to measure and that no step measured to its end."""
-    asked = {rate for run in runs for rate in asked_rates(summary_of(sources.path_of(run)))}
+    asked = {rate for each in found for rate in each.asked}
     whole = pl.col("verdict") != CUT
     return asked - {rate for each in found for rate in each.steps.filter(whole)["rate"].to_list()}
 
@@ -86,11 +86,10 @@ def steps_of(found: Sequence[Analysis]) -> pl.DataFrame:
     return pl.concat([each.steps for each in found], how="diagonal_relaxed")
 
 
-def capacity_of(runs: Sequence[Source], found: Sequence[Analysis], **asked: Any) -> Capacity:
+def capacity_of(found: Sequence[Analysis], **asked: Any) -> Capacity:
     """The capacity of one machine, from the analyses of runs of one sweep.
 
     Args:
-        runs: by name.
         found: their analyses, of `pooled`.
         asked: the load and the bound, as of `logreplay.analysis.verdict.capacity.capacity`.
     """
@@ -100,7 +99,7 @@ def capacity_of(runs: Sequence[Source], found: Sequence[Analysis], **asked: Any)
         users=found[0].users.verdict if found[0].users else None,
         runs=len(found),
         lacks=lacking(found),
-        unmeasured=unmeasured(runs, found),
+        unmeasured=unmeasured(found),
         **asked,
     )
 

@@ -173,7 +173,7 @@ def _of_sweep(results: Path, rows: Path, summary: Mapping[str, Any], limits: Map
     found = pooled([rows])
     if found[0].users:
         raise NoAnswer(f"{results}: it is a sweep over users, whose rate follows the target: sweep rates")
-    steps, answer = steps_of(found), capacity_of([rows], found, tps=1.0, within=within, percentile=figure)
+    steps, answer = steps_of(found), capacity_of(found, tps=1.0, within=within, percentile=figure)
     if answer.likely is None or answer.low is None:
         raise NoAnswer(f"{results}: the sweep has no answer to plan with: {answer.sentence}")
     longest = steps.filter(pl.col("rate") <= answer.likely)["duration"].max()
