@@ -11,7 +11,7 @@ from logreplay.analysis.costs.demand import BLOCK_S, RouteDemand, fitted
 from logreplay.analysis.costs.readings import StepReadings, step_readings, watched_resource
 from logreplay.analysis.format_time import show
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.input.external_metrics import PREFIX
+from logreplay.analysis.input.external_metrics import watched_in
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.core.plural import number_of
 
@@ -97,7 +97,7 @@ def route_costs(
         maxima: known maxima of watched series.
         cut: labels of steps that ended before their time.
     """
-    names = [name.removeprefix(PREFIX) for name in seconds.columns if name.startswith(PREFIX)]
+    names = watched_in(seconds.columns)
     resource = watched_resource(names)
     if resource is None:
         several = f"none of {', '.join(names)} is named cpu" if names else "nothing was watched"

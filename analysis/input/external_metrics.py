@@ -1,5 +1,6 @@
 """Adds metrics that were read during a run (``X.watch.csv`` beside ``X.csv``) to its seconds and steps."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,11 @@ def stem(results: Path) -> Path:
     return results
 
 
+def watched_in(columns: Iterable[str]) -> list[str]:
+    """Return the names of the figures in the columns ``watch_NAME`` of a table, in their order."""
+    return [name.removeprefix(PREFIX) for name in columns if name.startswith(PREFIX)]
+
+
 def by_step(steps: pl.DataFrame, seconds: pl.DataFrame) -> pl.DataFrame:
     """Add to a step table the mean of each figure that was watched, over the seconds in which the step sent.
 
@@ -33,7 +39,7 @@ def by_step(steps: pl.DataFrame, seconds: pl.DataFrame) -> pl.DataFrame:
         steps: step table.
         seconds: per-second table, of `with_watched`.
     """
-    names = [name for name in seconds.columns if name.startswith(PREFIX)]
+    names = [PREFIX + name for name in watched_in(seconds.columns)]
     if not names:
         return steps
     means = seconds.group_by("step").agg(pl.col(names).mean()).with_columns(pl.col("step").cast(steps["step"].dtype))

@@ -12,11 +12,11 @@ from typing import Any, Final, Literal
 import numpy as np
 import polars as pl
 
+from logreplay.analysis.input.external_metrics import PREFIX, watched_in
 from logreplay.analysis.statistics.quantiles import Floats
 
 Kind = Literal["ceiling", "ruled_out", "symptom"]
 
-PREFIX: Final = "watch_"
 REACHED: Final = 0.9
 """Share of its maximum from which on a figure has reached it."""
 RULED_OUT: Final = 0.7
@@ -136,8 +136,7 @@ def watched_figures(seconds: pl.DataFrame, steps: pl.DataFrame, maxima: Mapping[
     over = ~stable & (rates >= carried)
     low = stable & (rates <= max(LOW_RATES * carried, rates.min(initial=np.inf)))
     labels = steps["step"].to_list()
-    names = [name.removeprefix(PREFIX) for name in seconds.columns if name.startswith(PREFIX)]
-    means = {name: _means(seconds, PREFIX + name, labels) for name in names}
+    means = {name: _means(seconds, PREFIX + name, labels) for name in watched_in(seconds.columns)}
     found = []
     for name, values in means.items():
         base, _, figure = name.rpartition("_")

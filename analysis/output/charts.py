@@ -13,6 +13,7 @@ import numpy as np
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.format_time import show
 from logreplay.analysis.input.arrays import RequestArrays
+from logreplay.analysis.input.external_metrics import PREFIX, watched_in
 from logreplay.analysis.output import pictures
 from logreplay.analysis.output.plots import single_run
 from logreplay.analysis.output.plots.hockey_stick import (
@@ -144,8 +145,8 @@ def _percentiles(analysis: Analysis, requests: RequestArrays) -> Chart:
 
 
 def _timeline(analysis: Analysis) -> Chart:
-    watched = [name for name in analysis.seconds.columns if name.startswith("watch_")]
-    highest = (*single_run.TIMES_DRAWN, "in_flight", "errors", "lag_max", *watched)
+    watched = {name: PREFIX + name for name in watched_in(analysis.seconds.columns)}
+    highest = (*single_run.TIMES_DRAWN, "in_flight", "errors", "lag_max", *watched.values())
     seconds, width = single_run.thinned(analysis.seconds, ("offered", "completed"), highest)
     at = column(seconds, "second")
 
@@ -176,13 +177,7 @@ def _timeline(analysis: Analysis) -> Chart:
         row("in flight", _series("in flight", at, column(seconds, "in_flight"))),
         row("errors/s", _series("errors", at, column(seconds, "errors"), colour="bad")),
         row("lag, ms", _series("generator lag, highest", at, 1000 * column(seconds, "lag_max"), colour="saturation")),
-        *(
-            row(
-                name.removeprefix("watch_"),
-                _series(name.removeprefix("watch_"), at, column(seconds, name), colour="good"),
-            )
-            for name in watched
-        ),
+        *(row(name, _series(name, at, column(seconds, named), colour="good")) for name, named in watched.items()),
     ]
 
 

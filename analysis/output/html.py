@@ -25,6 +25,7 @@ from logreplay.analysis.costs.route_costs import cost_rows
 from logreplay.analysis.format_time import between, show, show_range, show_rate
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
+from logreplay.analysis.input.external_metrics import watched_in
 from logreplay.analysis.input.run_metadata import sampled_share
 from logreplay.analysis.output import charts, pictures
 from logreplay.analysis.output.plots import hockey_stick, scaling
@@ -314,7 +315,7 @@ def _pictures(analysis: Analysis) -> list[tuple[str, str, str, str, Markup]]:
                 what += " Grey dashes join the last stable to the first overloaded step: no rate between was measured."
             what += _failed(analysis)
         drawn = _left_out(analysis) if kind == "percentiles" else ""
-        watched = sum(name.startswith("watch_") for name in analysis.seconds.columns)
+        watched = len(watched_in(analysis.seconds.columns))
         height = 5.6 + watched if kind == "timeline" else 5.0 if kind == "hockeystick" else 3.9
         size = (5.2, 4.8) if kind in ("achieved", "throughput") and not analysis.users else (5.6, height)
         found.append((kind, name, what, drawn, svg(partial(pictures.draw, analysis=analysis, kind=kind), size, name)))

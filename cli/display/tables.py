@@ -141,20 +141,19 @@ def print_summary(
     """
     import polars as pl
 
-    from logreplay.analysis.input.external_metrics import PREFIX
+    from logreplay.analysis.input.external_metrics import PREFIX, watched_in
     from logreplay.analysis.summary import last_stable, limit_of, step_names, step_rows, verdict_word
 
     limit = limit_of(summary)
     if steps.height > 1:
         level = "users" if "users" in steps.columns else "rate/s"
         heads = (level, "sent/s", "goodput", "errors", "mean", "p50", "p90", "p95", "p99", "p99 95% CI", "lag p95")
-        watched = [name for name in steps.columns if name.startswith(PREFIX)]
-        names = [name.removeprefix(PREFIX) for name in watched]
+        names = watched_in(steps.columns)
         dispensable = ("sent/s", "p90", "lag p95", "p95", "p99 95% CI", "mean", *names)
         table = OpenTable(*heads, *names, "verdict", dispensable=dispensable)
         shown = steps.head(_MOST_ROWS)
         for (*times, verdict), step in zip(step_rows(shown, limit), shown.iter_rows(named=True), strict=True):
-            figures = (step[name] for name in watched)
+            figures = (step[PREFIX + name] for name in names)
             table.add(*times, *("–" if figure is None else f"{figure:.4g}" for figure in figures), verdict)
         table.print()
         if steps.height > _MOST_ROWS:

@@ -16,6 +16,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from logreplay.analysis.format_time import show
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
+from logreplay.analysis.input.external_metrics import PREFIX, watched_in
 from logreplay.analysis.output.plots.hockey_stick import (
     BLUE,
     GREEN,
@@ -232,8 +233,8 @@ def timeline(ax: "Axes", seconds: "Table", title: str = "") -> "Axes":
             make a point: the mean of the rates, the highest value of all others.
     """
     ax.set_axis_off()
-    watched = [name for name in seconds.columns if name.startswith("watch_")]
-    highest = (*TIMES_DRAWN, "in_flight", "errors", "lag_max", *watched)
+    watched = {name: PREFIX + name for name in watched_in(seconds.columns)}
+    highest = (*TIMES_DRAWN, "in_flight", "errors", "lag_max", *watched.values())
     seconds, width = thinned(seconds, ("offered", "completed"), highest)
     number = 5 + len(watched)
     rows = ax.get_subplotspec().subgridspec(number, 1, hspace=0.08)  # type: ignore[union-attr]
@@ -255,17 +256,10 @@ def timeline(ax: "Axes", seconds: "Table", title: str = "") -> "Axes":
     axes[3].fill_between(at, 0, column(seconds, "errors"), color=RED, alpha=0.6, lw=0, step="post")
     lag = column(seconds, "lag_max") * 1000
     axes[4].plot(at, lag, color=ORANGE, lw=1)
-    for row, name in zip(axes[5:], watched, strict=True):
+    for row, name in zip(axes[5:], watched.values(), strict=True):
         values = column(seconds, name)
         row.plot(at[np.isfinite(values)], values[np.isfinite(values)], color=GREEN, lw=1)
-    labels = (
-        "requests/s",
-        "time, ms",
-        "in flight",
-        "errors/s",
-        "lag, ms",
-        *(name.removeprefix("watch_") for name in watched),
-    )
+    labels = ("requests/s", "time, ms", "in flight", "errors/s", "lag, ms", *watched)
     for row, label in zip(axes, labels, strict=True):
         row.set_ylabel(label)
         row.grid(alpha=0.25, lw=0.5)
