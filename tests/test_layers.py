@@ -30,8 +30,8 @@ ORDER = {
         "monitor", "checks", "sweeps", "workers", "__init__",
     ),
     "analysis": (
-        "format_time", "untested", "notebook_view", "statistics", "response_diff", "search", "input", "tables",
-        "demand", "costs", "verdict", "limit", "scaling", "summary", "analyze", "pooled_sweeps", "planning",
+        "format_time", "untested", "machine_count", "notebook_view", "statistics", "response_diff", "search", "input",
+        "tables", "demand", "costs", "verdict", "limit", "scaling", "summary", "analyze", "pooled_sweeps", "planning",
         "output", "api", "__init__",
     ),
     "api": (

@@ -1,19 +1,17 @@
 """The number of machines for a demand, by the rate that one carries; and their cost."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
 
+from logreplay.analysis.machine_count import machines_for
 from logreplay.analysis.planning.demand_range import DemandRange
 from logreplay.analysis.planning.machine_law import MachineLaw
 from logreplay.analysis.planning.supply import Supply
 
 WEEK_HOURS: Final = 168
-_ROUNDING: Final = 1e-9
-"""A share of a machine that is an error of computation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +52,9 @@ def machines(wanted: DemandRange, supply: Supply, reserve: Reserve, law: Machine
     """
 
     def number(rate: float, one: float, end: int) -> int:
-        times = rate / (one * (1 - reserve.headroom))
         if law:
-            return law.number(times, end, reserve.survive)
-        return max(math.ceil(times - _ROUNDING), 1) + reserve.survive
+            return law.number(rate / (one * (1 - reserve.headroom)), end, reserve.survive)
+        return machines_for(rate, one, reserve.headroom) + reserve.survive
 
     likely = number(wanted.rate, supply.rate, 0)
     low = min(number(wanted.low, supply.high or supply.rate, -1), likely)

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.format_time import show_rate
+from logreplay.analysis.machine_count import machines_for
 from logreplay.analysis.scaling.law import FEWEST, ScalingLaw, fewest, fitted_law
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.core.plural import number_of
@@ -229,5 +230,5 @@ def _needed(
     low, high = int(drawn[int(0.015 * len(drawn))]), int(drawn[int(0.985 * len(drawn)) - 1])
     upper = None if high > len(numbers) else high
     ends = f"{low} at least" if upper is None else f"{low}–{upper}"
-    alone = math.ceil(rate / float(law.values[0]) - 1e-9) + survive
+    alone = machines_for(rate, float(law.values[0])) + survive
     return (likely, low, upper), f"{number_of(likely, unit)} for {asked} ({ends}; n times one would be {alone})"

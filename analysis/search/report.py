@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from logreplay.analysis.format_time import show, spoken
+from logreplay.analysis.machine_count import machines_for
 from logreplay.analysis.search.bounds import BoundFinding
 from logreplay.analysis.search.pooled import hard
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
@@ -173,7 +174,7 @@ def _machines(answer: Answer, goal: Goal, tps: float | None) -> str:
     needed = _machines_needed(answer, goal, tps)
     if needed is None or tps is None:
         return ""
-    fewer = math.ceil(tps / _about(answer)) if answer.capacity else needed
+    fewer = machines_for(tps, _about(answer)) if answer.capacity else needed
     unless = f" ({fewer} if one carried {goal.text(_about(answer))})" if fewer < needed else ""
     return f". {goal.text(tps)} need {number_of(needed, 'such machine')}{unless}"
 
@@ -181,7 +182,7 @@ def _machines(answer: Answer, goal: Goal, tps: float | None) -> str:
 def _machines_needed(answer: Answer, goal: Goal, tps: float | None) -> int | None:
     if tps is None or goal.users or not answer.holds or answer.low is None:
         return None
-    return math.ceil(tps / answer.low)
+    return machines_for(tps, answer.low)
 
 
 def _contradiction(search: Search) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.format_time import show, show_range, show_rate
+from logreplay.analysis.machine_count import machines_for
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
@@ -197,8 +198,8 @@ def capacity(
     short = bool((valid["duration"] < 0.9 * LONG_STEP_S).any())
     answer = replace(
         told,
-        machines=_machines(tps, low, headroom) + survive,
-        machines_likely=_machines(tps, likely, headroom) + survive,
+        machines=machines_for(tps, low, headroom) + survive,
+        machines_likely=machines_for(tps, likely, headroom) + survive,
         machines_at_best=None if found.high is None else _machines_at_best(tps, found.high, room, headroom) + survive,
         low=low,
         likely=likely,
@@ -346,7 +347,7 @@ def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0, surviv
     if users.plateau is None or not users.throughput_low > 0:
         return Capacity(f"the highest throughput of a machine is unknown: {users.sentence}. {loop} instead")
     low, high = users.throughput_low, users.throughput_high
-    machines, likely, best = (_machines(tps, rate, headroom) + survive for rate in (low, users.throughput, high))
+    machines, likely, best = (machines_for(tps, rate, headroom) + survive for rate in (low, users.throughput, high))
     spare = _spare(headroom, survive)
     text = (
         f"at least {number_of(machines, 'machine')} for {tps:g}/s{spare}: one carries {users.throughput:.4g}/s "
@@ -362,11 +363,7 @@ def _spare(headroom: float, survive: int, none: str = "") -> str:
     return (f", {100 * headroom:.3g} % of each kept free" if headroom else none) + lost
 
 
-def _machines(tps: float, rate: float, headroom: float) -> int:
-    return math.ceil(tps / (rate * (1 - headroom)) - 1e-9)
-
-
 def _machines_at_best(tps: float, high: float, room: float, headroom: float) -> int:
     """Machines if each carries nearly the rate that failed, or the highest that leaves room where that is lower."""
     below = math.floor(tps / (high * (1 - headroom)) + 1e-9) + 1
-    return max(below, _machines(tps, room, headroom))
+    return max(below, machines_for(tps, room, headroom))

@@ -1,0 +1,18 @@
+"""Counts the machines that carry a load, each the same rate: the one rule of every answer that names a number."""
+
+import math
+from typing import Final
+
+_ROUNDING: Final = 1e-9
+"""A quotient this little above a whole number is that number: 1.1 / 0.1 is a little more than 11."""
+
+
+def machines_for(load: float, one: float, headroom: float = 0.0) -> int:
+    """Return the fewest machines that carry a load; at least 1.
+
+    Args:
+        load: rate to carry, requests/s.
+        one: rate that one machine carries, requests/s.
+        headroom: share of each machine that stays free, 0 to below 1.
+    """
+    return max(math.ceil(load / (one * (1 - headroom)) - _ROUNDING), 1)
