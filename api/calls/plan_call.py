@@ -82,11 +82,6 @@ class PlanCall:
             )
         if self.mix and not (self.costs or self.results):
             raise UsageError("--mix needs --costs DIR, the folder of a sweep with --routes")
-        if self.prove and (self.mix or self.scaling):
-            option, why = (
-                ("--mix", "the log has its own mix") if self.mix else ("--scaling", "one machine shares nothing")
-            )
-            raise UsageError(f"{option} and --prove exclude each other: {why}, so its replay proves nothing")
         if self.results is not None:
             self._check_used()
         if self.find.output:

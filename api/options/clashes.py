@@ -126,6 +126,7 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Needs("output", ("machines",), "--machines: it draws throughput against machines", "capacity"),
     Clash("output", "resume", "a resumed sweep stays in its folder", "sweep"),
     Clash("mix", "prove", "a proof replays the log's own mix; leave out one of them", "plan"),
+    Clash("scaling", "prove", "one machine shares nothing, so its replay proves nothing", "plan", yields=""),
     Needs("costs", ("mix",), "--mix: it says how the mix changes", "plan"),
     Clash("growth", "forecast", "the forecast is the demand to come; leave out one of them", "plan"),
     Clash("per_machine_of", "forecast", "the forecast is the demand of all machines; leave out one of them", "plan"),
