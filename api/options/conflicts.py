@@ -56,8 +56,8 @@ def reconciled(
     )
     for conflict in conflicts:
         raise UsageError(conflict)
-    alone = request_rules.hook or made_here or (load and load.follow) or (numbered and sender_rules.by_client)
-    alone = alone or steered
+    follows, ordered = load and load.follow, numbered and sender_rules.by_client
+    alone = steered or request_rules.hook or made_here or follows or ordered
     if sender_rules.login:
         from logreplay.replay.requests.headers import FixedHeader
 
