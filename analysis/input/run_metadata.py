@@ -112,7 +112,7 @@ def _mean_pause(think: Any) -> float:
 
 
 def summary_of(results: Path | None) -> dict[str, Any]:
-    """Return what the run wrote of a result log in its summary; empty if that is not there, or there is no file."""
+    """Return the contents of the summary.json of a result log; empty if there is none, or no result log."""
     if results is None:
         return {}
     name = stem(results)

@@ -71,7 +71,8 @@ def demand(profile: LogProfile, factor: float = 1.0) -> Mapping[str, DemandRange
 def burstiness(seconds: Ints, counts: Ints, unit: int) -> float:
     """Half the mean square of the difference of neighbouring windows, over the mean of a window; 1 at least.
 
-    An index of dispersion: neighbours differ by chance, distant windows also by the course of the day.
+    This is the index of dispersion without the daily course: neighbouring windows have nearly the same expected number
+    of requests, and differ by chance.
     """
     whole = int(seconds[-1] - seconds[0] + 1) // unit
     if whole < _LEAST_WINDOWS:
