@@ -146,7 +146,7 @@ def capacity(
         force: replace an existing ``output``.
 
     Raises:
-        UsageError: a value is wrong, there is not one bound, or the runs are not of the same sweep.
+        UsageError: a value is wrong, no bound or several are given, or the runs are not of the same sweep.
         LogreplayError: a result log cannot be read.
     """
     runs: Sequence[Results] = results if isinstance(results, list | tuple) else [results]  # type: ignore[list-item]
@@ -173,7 +173,7 @@ def _bounded(values: Mapping[str, Any]) -> tuple[str, float]:
     """The response time that is bounded, and its bound in seconds.
 
     Raises:
-        UsageError: there is no bound, there are two, or nothing says which response time ``--within`` bounds.
+        UsageError: no bound is given, or several; or ``--within`` is given without ``--percentile``.
     """
     bounds = {name: values[name] for name in BOUNDED if values[name] is not None}
     within, percentile = values["within"], values["percentile"]
@@ -268,6 +268,7 @@ def analyze_once(
     """`analyze` for callers whose errors name options."""
     from logreplay.analysis.input import sources
     from logreplay.analysis.output.folder import write_folder
+    from logreplay.core.files import check_absent
     from logreplay.result_tables import tables_of
     from logreplay.runs.engines import cluster_executor
 
@@ -275,8 +276,8 @@ def analyze_once(
     if output is None and holds_duet(given):
         return _duet(given)
     path = sources.locate(given)
-    if output is not None and not force:
-        _free_folder(Path(output))
+    if output is not None and not force and not (Path(output).is_dir() and not any(Path(output).iterdir())):
+        check_absent(Path(output))
     with cluster_executor(cluster) as executor:
         if output is None:
             tables = tables_of(path, executor)
@@ -330,19 +331,6 @@ def result_log(results: str | PathLike[str]) -> Path:
     if not path.exists():
         raise LogreplayError(f"{results}: no such file")
     return path
-
-
-def _free_folder(folder: Path) -> Path:
-    """Return a folder that is empty or not there.
-
-    Raises:
-        TakenError: it holds something.
-    """
-    from logreplay.core.files import check_absent
-
-    if not (folder.is_dir() and not any(folder.iterdir())):
-        check_absent(folder)
-    return folder
 
 
 def _named(results: "Results") -> "Source":
