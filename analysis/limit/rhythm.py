@@ -68,23 +68,24 @@ def dips(found: Sequence[Floats], most: int) -> int | None:
         found: gaps between completions.
         most: the largest number.
     """
-    ratios = np.array([1.0, *(steadiness(found, count) for count in range(1, most + 2))])
-    for count in range(1, most + 1):
-        before, here, after = ratios[count - 1 : count + 2]
-        if count == 1:
-            if here < STEADY_ONE:
-                return 1
-        elif here < STEADY and here < BELOW_NEIGHBOURS * before and here < BELOW_NEIGHBOURS * after:
+    before, here = steadiness(found, 1), steadiness(found, 2)
+    if before < STEADY_ONE:
+        return 1
+    for count in range(2, most + 1):
+        after = steadiness(found, count + 1)
+        if here < STEADY and here < BELOW_NEIGHBOURS * before and here < BELOW_NEIGHBOURS * after:
             return count
+        before, here = here, after
     return None
 
 
 def steadiness(found: Sequence[Floats], count: int) -> float:
     """Return the variance of sums of so many gaps, over that of random ones; NaN where the gaps are too few."""
-    sums = [np.convolve(each, np.ones(count), "valid") for each in found if len(each) >= count]
-    every = np.sort(np.concatenate(sums)) if sums else np.zeros(0)
+    ends = [np.concatenate(([0.0], np.cumsum(each))) for each in found]
+    every = np.concatenate([each[count:] - each[:-count] for each in ends])
     cut = int(TRIMMED * len(every))
-    kept = every[cut : len(every) - cut]
-    if len(kept) < 5 * count:
+    size = len(every) - 2 * cut
+    if size < 5 * count:
         return float("nan")
+    kept = np.partition(every, (cut, cut + size - 1))[cut : cut + size]
     return float(kept.var() / (count * (kept.mean() / count) ** 2))
