@@ -60,29 +60,29 @@ class Observations:
         most = min(MOST, ALL // number)
         until = windows.start + (windows.length * np.minimum(most / np.maximum(windows.count, 1), 1)).astype(np.int64)
         until[windows.count <= most] = np.iinfo(np.int64).max
-        parts, waited = [], np.zeros(number)
+        chosen, waited = [], np.zeros(number)
         for rows in slices(len(requests)):
             part = requests.take(rows)
             waited += np.bincount(part.step[part.queued > 0], minlength=number)
-            parts.append(part.take(np.flatnonzero(part.sent & (part.scheduled < until[part.step]))))
-        start = np.concatenate([(part.scheduled + part.lag + part.queued) / SECOND for part in parts])
-        order = np.argsort(start, kind="stable")
-        end = np.concatenate([(part.scheduled + part.response) / SECOND for part in parts])[order]
-        good = np.concatenate([part.good for part in parts])[order]
-        ended = np.concatenate([part.kind != CANCELLED for part in parts])[order]
+            chosen.append(rows.start + np.flatnonzero(part.sent & (part.scheduled < until[part.step])))
+        taken = requests.take(np.concatenate(chosen))
+        began = taken.scheduled + taken.lag + taken.queued
+        order = np.argsort(began, kind="stable")
+        taken, start = taken.take(order), began[order] / SECOND
+        end = (taken.scheduled + taken.response) / SECOND
         return cls(
-            start[order],
+            start,
             end,
-            np.concatenate([part.step for part in parts])[order].astype(np.int64),
-            np.concatenate([part.route for part in parts])[order].astype(np.int64),
-            good,
-            ended & ~good,
-            counted(start[order], end),
+            taken.step.astype(np.int64),
+            taken.route.astype(np.int64),
+            taken.good,
+            (taken.kind != CANCELLED) & ~taken.good,
+            counted(start, end),
             windows.count <= most,
             waited / np.maximum(windows.count, 1),
         )
 
-    @property
+    @cached_property
     def took(self) -> Floats:
         """(n,) seconds from the start of each to its last byte."""
         return self.end - self.start
