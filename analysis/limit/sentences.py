@@ -12,7 +12,6 @@ _WATCH: Final = "--watch"
 POOLS: Final = "the target's pools"
 PROCESSORS_AND_POOLS: Final = "the target's processors and its pools"
 _MORE_WORKERS: Final = ("workers", "sharing", "slowed", "split")
-_WORDS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Tells which watched figure reached its maximum as the target saturated, which is ruled out, and which only queues.
+"""Tells which watched figures reached their maximum at saturation, which are ruled out, and which grow with the queue.
 
 A figure that is flat above saturation proves nothing: everything that follows the throughput is flat there. So a
 ceiling needs a known maximum, and a figure that stood at it at low rates too was not brought there by the load.
@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.input.external_metrics import PREFIX, watched_in
+from logreplay.analysis.limit.carried import LOW_RATES
 from logreplay.analysis.statistics.quantiles import Floats
 
 Kind = Literal["ceiling", "ruled_out", "symptom"]
@@ -24,8 +25,6 @@ BEYOND: Final = 1.1
 """Share of its maximum from which on the maximum is none: one process may use more than one core."""
 GROWS: Final = 1.3
 """Times the growth of the rate: a figure that grows more is one of the queue, and not of the rate sent."""
-LOW_RATES: Final = 0.65
-"""Share of the highest stable rate."""
 _OVER: Final = ("overloaded", "errors")
 FEWEST: Final = 2
 """Readings of a step, after the first second, which holds the step before."""
@@ -56,14 +55,14 @@ _WIDER: Final = {"thread": ("process", "cpu"), "process": ("cpu",)}
 
 @dataclass(frozen=True)
 class WatchedFigure:
-    """What a watched figure says of the limit.
+    """A watched figure that is evidence on the limit.
 
     Attributes:
         name: name of the figure.
         kind: ``ceiling``: it reached its maximum as the target saturated; ``ruled_out``: it stayed well below;
             ``symptom``: it grows with the queue.
-        value: in the saturating step, the mean of its readings.
-        maximum: that it cannot exceed; None if it is not known.
+        value: mean of its readings in the saturating step.
+        maximum: value that it cannot exceed; None if it is not known.
         text: in words.
     """
 
@@ -98,7 +97,7 @@ class _Series:
 
     @property
     def kind(self) -> Kind | None:
-        """What it says; None: nothing."""
+        """Kind of evidence on the limit; None if it is none."""
         if not len(self.over) or np.isnan(self.over).any():
             return None
         if self.maximum is None:
@@ -123,7 +122,7 @@ class _Series:
 
 
 def watched_figures(seconds: pl.DataFrame, steps: pl.DataFrame, maxima: Mapping[str, float]) -> list[WatchedFigure]:
-    """Say what each watched figure of a sweep says of its limit; those that say nothing are left out.
+    """Return the watched figures of a sweep that are evidence on its limit.
 
     Args:
         seconds: per-second table, with ``watch_NAME``.
@@ -144,11 +143,16 @@ def watched_figures(seconds: pl.DataFrame, steps: pl.DataFrame, maxima: Mapping[
         wanted = np.sum([np.nan_to_num(each) for each in held if each is not None], axis=0) + np.zeros(len(values))
         parts = (values[low], values[stable], values[over], rates[over])
         found.append(_Series(name, *parts, maxima.get(name), np.concatenate([wanted[stable][-1:], wanted[over]])))
-    return [_figure(series, found) for series in found if series.kind]
+    kinds = {series.name: kind for series in found if (kind := series.kind)}
+    return [
+        WatchedFigure(each.name, kinds[each.name], float(each.over[0]), each.maximum, _text(each, kinds))
+        for each in found
+        if each.name in kinds
+    ]
 
 
 def told(figures: Iterable[WatchedFigure]) -> str:
-    """Join what the figures say in one sentence, without those that follow from others; empty if they say nothing."""
+    """Join the texts of the figures, without those that follow from others; empty without figures."""
     figures = list(figures)
     known = {(each.kind, each.name): each.value for each in figures}
     order: tuple[Kind, ...] = ("ceiling", "ruled_out", "symptom")
@@ -168,18 +172,12 @@ def _means(seconds: pl.DataFrame, column: str, labels: Sequence[int]) -> Floats:
     return np.array([np.nan if by_label.get(label) is None else by_label[label] for label in labels], float)
 
 
-def _figure(series: _Series, others: Sequence[_Series]) -> WatchedFigure:
-    assert series.kind
-    value = float(series.over[0])
-    return WatchedFigure(series.name, series.kind, value, series.maximum, _text(series, others))
-
-
 def _most(values: Floats) -> float:
     """The highest known value; -1 if none is known."""
     return float(np.max(values[~np.isnan(values)], initial=-1.0))
 
 
-def _text(series: _Series, others: Sequence[_Series]) -> str:
+def _text(series: _Series, kinds: Mapping[str, Kind]) -> str:
     name, maximum = series.name, series.maximum
     base, _, figure = name.rpartition("_")
     if name.endswith("memory_mib"):
@@ -189,9 +187,8 @@ def _text(series: _Series, others: Sequence[_Series]) -> str:
     if maximum is None:
         return f"{name} {series.over[0]:.3g} → {series.over[-1]:.3g}: grows with the queue"
     of = f"{name} {_near(float(series.over[0]), maximum)} of {maximum:.6g}"
-    if series.kind == "ruled_out":
+    if kinds[name] == "ruled_out":
         return f"{of}: not {_NOT_THESE[figure]}" if figure in _NOT_THESE else f"{of}: not this"
-    kinds = {other.name: other.kind for other in others}
     if figure in _WIDER and kinds.get(f"{base}_cpu") == "ceiling":
         return f"{of}: {_CEILINGS['cpu']}"
     if figure == "process" and kinds.get(f"{base}_thread") == "ruled_out":
