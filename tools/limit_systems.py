@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 import simulate
-from simulate import Arrivals, waits
+from simulate import Arrivals, refused, shared, waits
 
 Floats = npt.NDArray[np.float64]
 Random = np.random.Generator
@@ -51,39 +51,6 @@ class Limited:
     at_once: float | None
     capacity: float
     serve: Callable[[Floats], Answered]
-
-
-def shared(arrived: Floats, work: Floats, speed: Callable[[int], float], places: float = math.inf) -> Floats:
-    """Return when requests end that share processors.
-
-    Args:
-        arrived: (n,) seconds, increasing.
-        work: (n,) seconds of each alone.
-        speed: of each of so many that are worked on.
-        places: so many are worked on at most; the others wait, first come first served.
-    """
-    ended, now, done = np.empty(len(arrived)), 0.0, 0.0
-    active: list[tuple[float, int]] = []
-    waiting: deque[int] = deque()
-    coming, times, takes = 0, arrived.tolist(), work.tolist()
-    while coming < len(times) or active:
-        rate = speed(len(active)) if active else 1.0
-        first = now + (active[0][0] - done) / rate if active else math.inf
-        if coming < len(times) and times[coming] <= first:
-            done += (times[coming] - now) * rate
-            now = times[coming]
-            if len(active) < places:
-                heappush(active, (done + takes[coming], coming))
-            else:
-                waiting.append(coming)
-            coming += 1
-            continue
-        done, now = active[0][0], first
-        ended[heappop(active)[1]] = now
-        if waiting:
-            index = waiting.popleft()
-            heappush(active, (done + takes[index], index))
-    return ended
 
 
 def _works(rng: Random, count: int, mean: float, law: float) -> Floats:
@@ -140,7 +107,7 @@ def sharing_workers(rng: Random) -> Limited:
 
     def serve(arrived: Floats) -> Answered:
         work = _works(rng, len(arrived), cores / capacity, law)
-        ended = shared(arrived, work, lambda n: min(1.0, cores / n), places)
+        ended = shared(arrived, work, lambda n: min(1.0, cores / n), places=places)
         return Answered(ended - arrived + _overhead(rng, len(arrived)))
 
     return Limited(("slowed", "sharing"), cores, capacity, serve)
@@ -215,13 +182,7 @@ def rate_limit(rng: Random) -> Limited:
     service = float(rng.uniform(0.002, 0.05))
 
     def serve(arrived: Floats) -> Answered:
-        tokens, before, passed = burst, 0.0, []
-        for at in arrived.tolist():
-            tokens = min(burst, tokens + (at - before) * capacity)
-            before = at
-            passed.append(tokens >= 1)
-            tokens -= tokens >= 1
-        passes = np.array(passed)
+        passes = ~refused(arrived, capacity, burst)
         took = np.where(passes, _works(rng, len(arrived), service, 0.3), 0.0005) + _overhead(rng, len(arrived))
         return Answered(took, np.where(passes, 200, status))
 

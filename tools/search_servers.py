@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.statistics.quantiles import Floats
-from simulate import SimulatedQueue, service_times, waits
+from simulate import SimulatedQueue, refused, service_times, shared, waits
 
 Bools = npt.NDArray[np.bool_]
 
@@ -122,7 +122,7 @@ def _serve(server: Server, arrived: Floats, service: Floats) -> tuple[Floats, Bo
     """When each request ended, and whether it was refused."""
     failed = np.zeros(len(arrived), np.bool_)
     if server.limit:
-        failed = _limited(arrived, server.limit)
+        failed = refused(arrived, server.limit, server.limit * 0.5)
         ended = arrived + 0.002
         passed = ~failed
         ended[passed] = (
@@ -130,36 +130,10 @@ def _serve(server: Server, arrived: Floats, service: Floats) -> tuple[Floats, Bo
         )
         return ended, failed
     if server.shared:
-        return _shared(arrived, service / server.queue.workers), failed
+        return shared(arrived, service / server.queue.workers, lambda n: 1 / n), failed
     if server.stop or server.longest_queue is not None or server.contention:
         return _troubled(server, arrived, service)
     return arrived + waits(arrived, service, server.queue.workers) + service, failed
-
-
-def _limited(arrived: Floats, limit: float) -> Bools:
-    """Which requests a token bucket refuses."""
-    failed, tokens, before, burst = [], limit * 0.5, 0.0, limit * 0.5
-    for at in arrived.tolist():
-        tokens = min(burst, tokens + (at - before) * limit)
-        before = at
-        failed.append(tokens < 1)
-        tokens -= tokens >= 1
-    return np.array(failed, np.bool_)
-
-
-def _shared(arrived: Floats, work: Floats) -> Floats:
-    """When each request ends on a processor that serves all of them at once, each at an equal share of its speed."""
-    ended, under_way = np.empty(len(arrived)), list[tuple[float, int]]()
-    now = served = 0.0  # what each request under way has been given
-    for index, (at, takes) in enumerate(zip([*arrived.tolist(), math.inf], [*work.tolist(), 0.0], strict=True)):
-        while under_way and (end := now + (under_way[0][0] - served) * len(under_way)) <= at:
-            served, now = under_way[0][0], end
-            ended[heappop(under_way)[1]] = end
-        if index < len(ended):
-            served += (at - now) / len(under_way) if under_way else 0.0
-            now = at
-            heappush(under_way, (served + takes, index))
-    return ended
 
 
 def _troubled(server: Server, arrived: Floats, service: Floats) -> tuple[Floats, Bools]:

@@ -6,9 +6,10 @@ A FIFO queue with K workers of mean service time D carries K/D requests/s.
 """
 
 import math
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from heapq import heapreplace
+from heapq import heappop, heappush, heapreplace
 from typing import Final, Literal
 
 import numpy as np
@@ -117,6 +118,61 @@ def waits(arrived: Floats, service: Floats, workers: int) -> Floats:
         heapreplace(free, start + takes)
         waiting[index] = start - at
     return waiting
+
+
+def shared(
+    arrived: Floats, work: Floats, speed: Callable[[int], float], *, places: float = math.inf, room: float = math.inf
+) -> Floats:
+    """Return when requests end that share a server: (n,) seconds; NaN for a request that finds no room.
+
+    Args:
+        arrived: (n,) seconds, increasing.
+        work: (n,) seconds that each takes alone.
+        speed: speed of each request, by the number that are served; 1: as alone.
+        places: requests served at the same time, at most; the others wait in a FIFO queue.
+        room: requests in the server, at most.
+    """
+    ended, served, waiting = np.empty(len(arrived)), list[tuple[float, int]](), deque[int]()
+    now = done = 0.0  # ``done``: work on a request that is served all the time
+    works = work.tolist()
+    for index, at in enumerate([*arrived.tolist(), math.inf]):
+        while served:
+            pace = speed(len(served))
+            end = now + (served[0][0] - done) / pace
+            if end > at:
+                done += (at - now) * pace
+                break
+            now, done = end, served[0][0]
+            ended[heappop(served)[1]] = now
+            if waiting:
+                following = waiting.popleft()
+                heappush(served, (done + works[following], following))
+        now = at
+        if index == len(works):
+            break
+        if len(served) + len(waiting) >= room:
+            ended[index] = math.nan
+        elif len(served) < places:
+            heappush(served, (done + works[index], index))
+        else:
+            waiting.append(index)
+    return ended
+
+
+def refused(arrived: Floats, rate: float, burst: float) -> npt.NDArray[np.bool_]:
+    """Return which requests a token bucket refuses.
+
+    Args:
+        arrived: (n,) seconds, increasing.
+        rate: tokens/s that fill it.
+        burst: tokens that it holds, at first too.
+    """
+    tokens, before, found = burst, 0.0, []
+    for at in arrived.tolist():
+        tokens, before = min(burst, tokens + (at - before) * rate), at
+        found.append(tokens < 1)
+        tokens -= tokens >= 1
+    return np.array(found, np.bool_)
 
 
 def responses(arrived: Floats, service: Floats, workers: int) -> Floats:

@@ -173,29 +173,9 @@ def shared(
     Returns:
         (n,) latency, and who found no room.
     """
-    ends: list[tuple[float, int]] = []
-    latency, full = np.empty(len(arrived)), np.zeros(len(arrived), bool)
-    now = done = 0.0  # work done for each request in service
-    times = [*arrived.tolist(), math.inf]
-    works = work.tolist()
-    for index, at in enumerate(times):
-        while ends:
-            pace = throughput(len(ends)) / len(ends)
-            over = now + (ends[0][0] - done) / pace
-            if over > at:
-                done += (at - now) * pace
-                break
-            done, now = ends[0][0], over
-            job = heappop(ends)[1]
-            latency[job] = over - times[job]
-        now = at
-        if index == len(works):
-            break
-        if len(ends) >= room:
-            full[index], latency[index] = True, 0.001
-        else:
-            heappush(ends, (done + works[index], index))
-    return latency, full
+    ended = simulate.shared(arrived, work, lambda n: throughput(n) / n, room=room)
+    full = np.isnan(ended)
+    return np.where(full, 0.001, ended - arrived), full
 
 
 def end_of(arrivals: Arrivals) -> float:
@@ -220,12 +200,7 @@ def bucket(rate: float, burst: float, rc: int) -> Serve:
     """A token bucket before a fast server; who finds no token is refused at once."""
 
     def serve(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
-        tokens, last, refused = burst, 0.0, []
-        for at in arrivals.scheduled.tolist():
-            tokens, last = min(burst, tokens + (at - last) * rate), at
-            refused.append(tokens < 1)
-            tokens -= tokens >= 1
-        no = np.array(refused)
+        no = simulate.refused(arrivals.scheduled, rate, burst)
         latency = np.where(no, 0.001, rng.gamma(4, 0.002, len(no)))
         return simulate.results(arrivals, latency, rc=status(no, rc))
 

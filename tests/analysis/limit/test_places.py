@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import simulate
-from limit_systems import shared as simulated
 from logreplay.analysis.input import arrays
 from logreplay.analysis.limit import places
 from logreplay.analysis.limit.observations import Observations
@@ -18,7 +17,7 @@ def test_each_model_gives_the_times_of_its_queue() -> None:
     in_order = places.in_order(4, 1.0)(start, work)
     np.testing.assert_allclose(in_order, simulate.waits(start, work, 4) + work)
     shared = places.shared(4, 1.0)(start, work)
-    np.testing.assert_allclose(shared, simulated(start, work, lambda n: min(1.0, 4 / n)) - start, atol=1e-9)
+    np.testing.assert_allclose(shared, simulate.shared(start, work, lambda n: min(1.0, 4 / n)) - start, atol=1e-9)
     apart = places.apart(4, 1.0)(start, work)
     assert apart.mean() > in_order.mean()
 

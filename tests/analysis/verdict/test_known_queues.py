@@ -82,13 +82,7 @@ def replay_machine_of_250(arrivals: Arrivals, rng: np.random.Generator) -> pl.Da
 def limited(arrivals: Arrivals, rng: np.random.Generator) -> pl.DataFrame:
     """4 workers of 2 ms behind a bucket of 25 tokens, refilled with 250 a second; others are refused at once."""
     arrived, service = arrivals.scheduled, rng.exponential(0.002, len(arrivals.scheduled))
-    refused = np.zeros(len(arrived), np.bool_)
-    tokens, last = 25.0, 0.0
-    for index, at in enumerate(arrived.tolist()):
-        tokens = min(25.0, tokens + (at - last) * 250)
-        last = at
-        refused[index] = tokens < 1
-        tokens -= not refused[index]
+    refused = simulate.refused(arrived, 250, 25)
     latency = np.full(len(arrived), 0.0005)
     latency[~refused] = simulate.waits(arrived[~refused], service[~refused], 4) + service[~refused]
     return simulate.results(arrivals, latency, rc=np.where(refused, 503, 200))
