@@ -1,4 +1,4 @@
-"""Real servers whose limit is known: what the sentence on the limit of a sweep is tried against.
+"""Serves with real servers whose limit is known, to test the sentence on the limit of a sweep.
 
 As a program, ``python limit_servers.py KIND`` serves HTTP/1.1 on a free port of 127.0.0.1, which it prints, until its
 standard input ends.

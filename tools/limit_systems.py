@@ -1,4 +1,4 @@
-"""Simulates systems whose limit is known: what the sentence on the limit of a sweep is tried against.
+"""Simulates systems whose limit is known, to test the sentence on the limit of a sweep.
 
 Each family draws a system of its kind at random, and answers the arrivals of a sweep. There is no clock and no socket.
 """
@@ -23,12 +23,12 @@ Random = np.random.Generator
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What came of the arrivals.
+    """Responses to the arrivals.
 
     Attributes:
         latency: (n,) seconds.
         rc: (n,) status; None: all 200.
-        urls: what was requested, in turn.
+        urls: requested URLs, in turn.
     """
 
     latency: Floats
@@ -42,7 +42,7 @@ class Limited:
 
     Attributes:
         kinds: the answers that are right.
-        at_once: how many requests it works on at once; None: no number is right or wrong.
+        at_once: number of requests that it works on at once; None: no number is right or wrong.
         capacity: requests/s.
         serve: answers arrival times in seconds, increasing.
     """
@@ -66,7 +66,7 @@ def _law(rng: Random) -> float:
 
 
 def _overhead(rng: Random, count: int) -> Floats:
-    """What the network and the client add, seconds."""
+    """Time that the network and the client add, seconds."""
     return rng.lognormal(math.log(0.0003), 0.4, count)
 
 
@@ -177,7 +177,7 @@ def partly_pooled(rng: Random) -> Limited:
 
 
 def rate_limit(rng: Random) -> Limited:
-    """A token bucket, or so many a window, that refuses the others at once."""
+    """A token bucket that refuses requests at once while it is empty."""
     capacity, burst, status = _capacity(rng), float(rng.choice([1, 5, 20])), int(rng.choice([429, 503]))
     service = float(rng.uniform(0.002, 0.05))
 
@@ -190,7 +190,7 @@ def rate_limit(rng: Random) -> Limited:
 
 
 def paced(rng: Random) -> Limited:
-    """A limiter that delays what comes too fast."""
+    """A limiter that delays requests which come too fast."""
     capacity = _capacity(rng)
     service = float(rng.uniform(0.02, 0.5)) / capacity
 
@@ -202,7 +202,7 @@ def paced(rng: Random) -> Limited:
 
 
 def refusing_pool(rng: Random) -> Limited:
-    """Some workers, and a queue of some places; what comes beyond is refused at once."""
+    """Workers and a queue of few places; further requests are refused at once."""
     number, capacity, law = int(rng.choice([4, 6, 8, 12, 16])), _capacity(rng), _law(rng)
     places = number + int(rng.choice([0, 0, 2, 4]))
 
@@ -242,7 +242,7 @@ def own_pool(rng: Random) -> Limited:
 
 
 def batch(rng: Random) -> Limited:
-    """What has come is answered in batches of a largest size."""
+    """A server that answers waiting requests in batches, up to a largest size."""
     size, capacity = int(rng.choice([5, 10, 20])), _capacity(rng)
 
     def serve(arrived: Floats) -> Answered:
@@ -260,7 +260,7 @@ def batch(rng: Random) -> Limited:
 
 
 def retrograde(rng: Random) -> Limited:
-    """Workers that hinder each other: what is carried falls with the backlog."""
+    """Workers that slow each other: throughput falls with the backlog."""
     number, capacity, law = int(rng.choice([2, 4, 8])), _capacity(rng), _law(rng)
     half, left = float(rng.uniform(10, 30)) * number, float(rng.uniform(0.2, 0.6))
 
@@ -275,12 +275,12 @@ def retrograde(rng: Random) -> Limited:
 
 
 def pauses(rng: Random) -> Limited:
-    """Workers that all stand still now and then."""
+    """Workers that all pause from time to time."""
     number, capacity, law = int(rng.choice([2, 4, 8])), _capacity(rng), _law(rng)
     length, every = float(rng.uniform(0.2, 0.5)), float(rng.uniform(2, 4))
 
     def serve(arrived: Floats) -> Answered:
-        # On the clock of the workers, which stands still in a pause.
+        # Times on a clock of the workers, which stops in a pause.
         share = every / (every + length)
         phase = arrived % (every + length)
         own = arrived // (every + length) * every + np.minimum(phase, every)

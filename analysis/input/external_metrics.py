@@ -68,10 +68,10 @@ def with_watched(seconds: pl.DataFrame, results: Path | None) -> pl.DataFrame:
 
 
 def maxima(results: Path | None) -> dict[str, float]:
-    """Return the maximum of each watched figure that had one, the same all the time.
+    """Return the maximum of each watched figure whose maximum stayed the same.
 
-    Open files are those of the process that is nearest to its limit: with another process, another limit holds, and
-    readings of the one say nothing beside the limit of the other.
+    The open files are those of the process that is nearest to its limit. Where another process became the nearest, the
+    limit changed: readings of one process cannot be compared with the limit of another.
 
     Args:
         results: the result log; None, or no readings beside it: there are none.

@@ -15,9 +15,9 @@ from logreplay.analysis.limit.observations import Observations
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 
 LOW_RATES: Final = 0.65
-"""Share of the highest stable rate: up to there few requests that find the target idle are met by later ones."""
+"""Share of the highest stable rate up to which few requests that find the target idle overlap with later ones."""
 COLD: Final = 0.1
-"""Share of these requests, the first, that a cold target may answer late."""
+"""Share of these requests that is left out, from the first on: a cold target may answer them late."""
 SLOWER: Final = 0.04
 SURELY: Final = 3.0
 """Requests that are slower than later ones by this share, and so many standard errors, found the target cold."""
@@ -27,7 +27,7 @@ WIDER: Final = 0.05
 """The unloaded time holds what client and network add, so the interval is wider by this share."""
 RESAMPLED: Final = 0.015
 FEW_FAILED: Final = 0.02
-"""Share of failed requests of a step from which on a backlog counts until the first fails."""
+"""Share of failed requests of a step above which its backlog ends at the first failure."""
 LEAST_BACKLOG: Final = 30
 """Completions while a backlog lasts, at least, for a rate."""
 _Z: Final = 1.96
@@ -118,14 +118,14 @@ def alone(seen: Observations, steps: Ints, rate: float) -> Ints:
 
 
 def undisturbed(seen: Observations, found: LoadFigures) -> float:
-    """Return the mean time of requests alone that none followed soon: where all share, later ones slow them."""
+    """Return the mean time of requests alone that no other followed soon: where all share, it slows them."""
     chosen = found.rows[found.rows < len(seen.start) - 1]
     quiet = chosen[seen.start[chosen + 1] - seen.start[chosen] > 2 * found.service_s]
     return float(seen.took[quiet].mean()) if len(quiet) >= FEWEST else found.service_s
 
 
 def _warm(seen: Observations, rows: Ints) -> Ints:
-    """The requests without the first ones, and without more of the first that are slower than the last fifths."""
+    """The requests without the first tenth, and without the first fifths of the rest that are slower than the last."""
     rows = rows[int(COLD * len(rows)) :]
     parts = np.array_split(rows, 5)
     last = seen.took[np.concatenate(parts[3:])]

@@ -1,7 +1,7 @@
 """Compares how requests leave with how they would leave workers with one queue: who overtakes whom, and how evenly.
 
-Response times by number in flight fit many numbers of places. What leaves tells more: behind a lock requests leave as
-evenly as the lock is held, and not as their times vary; where some need a pool and others do not, they overtake.
+Response times by number in flight fit many numbers of places. The completions show more. Behind a lock, they are as
+even as the times for which the lock is held. Where only some requests need a pool, the others overtake them.
 """
 
 from dataclasses import dataclass

@@ -25,7 +25,7 @@ ERRORS: Final = 0.02
 """Share of the requests that fail, beyond those that always do, from which a step has errors."""
 LATE_S: Final = 0.002
 LATE: Final = 0.25
-"""Lag p95 from which this machine was too busy to show a rhythm: so long, and this share of the usual response time."""
+"""Lag p95 above which this machine was too busy: the larger of `LATE_S` and this share of the usual response time."""
 HELD_BACK: Final = 0.01
 """Share of the requests that this machine held back, from which the number in flight is its own."""
 
@@ -35,7 +35,7 @@ class SortedSteps:
     """Which steps show what, by their index.
 
     Attributes:
-        low: stable, at rates so low that requests hardly meet.
+        low: stable steps at rates so low that few requests overlap.
         stable: all stable ones.
         overloaded: with a backlog and hardly any errors, in order of rate.
         failing: with errors, in order of rate.

@@ -32,7 +32,7 @@ class Observations:
     """Requests that were sent, in order of their start. Times in seconds since the start of the run.
 
     Attributes:
-        start: (n,) when each was sent, by the clock, and not when it was due.
+        start: (n,) actual instants of sending, not the scheduled ones.
         end: (n,) when its last byte came.
         step: (n,) index of its step.
         route: (n,) index of its route.

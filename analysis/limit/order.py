@@ -1,4 +1,4 @@
-"""In which order requests leave, and whether later ones delay earlier ones: what sharing shows in."""
+"""Measures in which order requests leave, and whether later ones delay earlier ones: signs of shared processors."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -34,7 +34,7 @@ def delayed_by_later(seen: Observations, steps: Ints, number: float, service_s: 
     """Return by how much requests that come later slow those before them, as a correlation, and its z.
 
     Of requests of one step that found the same number in flight, the times are compared with how many came during the
-    time that such a request usually takes. In order of arrival they have nothing to do with each other.
+    time that such a request usually takes. Where requests are served in order of arrival, both are independent.
 
     Args:
         seen: the sweep.
@@ -73,7 +73,7 @@ def overtaken(start: Floats, end: Floats, most: int) -> float:
 
 
 def passed(seen: Observations, steps: Ints, length_s: float) -> float:
-    """Return the share of slow requests that later ones pass: in a pause of the target none does.
+    """Return the share of slow requests that later ones overtake; in a pause of the target, none is overtaken.
 
     Args:
         seen: the sweep.

@@ -77,10 +77,7 @@ class Arrivals:
         took = np.maximum(model(self.start, self.draws), SHORTEST_S)
         order = np.argsort(self.start + took, kind="stable")
         flying = counted(self.start, (self.start + took)[order])
-        observed, modelled = (
-            _moments(self.in_flight, self.log_took, most),
-            _moments(flying, np.log(np.maximum(took, 1e-6)), most),
-        )
+        observed, modelled = _moments(self.in_flight, self.log_took, most), _moments(flying, np.log(took), most)
         compared = (observed[0] >= LEAST) & (modelled[0] >= LEAST)
         error = observed[2] / np.maximum(observed[0], 1) + modelled[2] / np.maximum(modelled[0], 1) + TOLERANCE**2
         parts = ((observed[1] - modelled[1]) ** 2 / error)[compared]
@@ -99,7 +96,7 @@ def _moments(group: Ints, values: Floats, most: int) -> tuple[Floats, Floats, Fl
 
 
 def in_order(places: int, share: float) -> Model:
-    """Some places and one queue; a share of the time alone is spent in a place."""
+    """Places with one queue; each request spends this share of its time alone in a place."""
 
     def took(start: Floats, draws: Floats) -> Floats:
         free, found = [0.0] * places, np.empty(len(start))
@@ -113,7 +110,7 @@ def in_order(places: int, share: float) -> Model:
 
 
 def apart(places: int, share: float) -> Model:
-    """A queue for each place, one of which takes each request by chance."""
+    """Places with a queue each; a random draw decides the place of each request."""
 
     def took(start: Floats, draws: Floats) -> Floats:
         lane = np.random.default_rng(places).integers(0, places, len(start))
@@ -129,7 +126,7 @@ def apart(places: int, share: float) -> Model:
 
 
 def shared(processors: float, share: float) -> Model:
-    """Processors that all in flight share; a share of the time alone is worked on."""
+    """Processors that all requests in flight share; this share of the time alone is work on them."""
 
     def took(start: Floats, draws: Floats) -> Floats:
         found, active = np.empty(len(start)), list[tuple[float, int]]()

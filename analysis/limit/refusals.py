@@ -12,9 +12,9 @@ from logreplay.analysis.statistics.quantiles import Floats, Ints
 AT_ONCE_S: Final = 0.005
 FEWEST: Final = 30
 FULL: Final = 0.9
-"""Refused and accepted requests found so unlike numbers in flight: a limit of that number."""
+"""Probability that a refused request found more in flight than an accepted one, above which that number decides."""
 ANY: Final = 0.8
-"""They found like numbers: a limit of the rate."""
+"""The same probability, below which a limit of the rate may decide."""
 WITHIN_ONE: Final = 0.85
 EVEN: Final = 0.35
 """Variance over mean of the accepted per half second, at most: random ones have 1."""
@@ -24,7 +24,8 @@ FEWEST_HALVES: Final = 4
 CLEARLY: Final = 0.15
 """Share of refused requests of a step that shows what a limiter lets through."""
 SHARP: Final = 0.98
-"""Requests are refused if they come too soon after the last accepted one, and not otherwise."""
+"""Probability that the time since the last accepted request is longer for an accepted request than for a refused one,
+above which this time decides."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Reads the rhythm in which requests leave while a backlog lasts: in batches, with pauses, so many at a time."""
+"""Finds the rhythm in which requests leave while a backlog lasts: batches, pauses, and the number served at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ def pauses(found: Sequence[Floats], carried: LoadFigures) -> Pauses | None:
 def dips(found: Sequence[Floats], most: int) -> int | None:
     """Return the first number of successive completions that takes a steady time; None where there is none.
 
-    Workers of even speed that are all busy answer each so many requests in the time that one takes.
+    While all workers of even speed are busy, as many requests leave in the time of one as there are workers.
 
     Args:
         found: gaps between completions.
@@ -80,7 +80,7 @@ def dips(found: Sequence[Floats], most: int) -> int | None:
 
 
 def steadiness(found: Sequence[Floats], count: int) -> float:
-    """Return the variance of sums of so many gaps, over that of random ones; NaN where the gaps are too few."""
+    """Return the variance of the sum of ``count`` gaps, over that of random ones; NaN where the gaps are too few."""
     ends = [np.concatenate(([0.0], np.cumsum(each))) for each in found]
     every = np.concatenate([each[count:] - each[:-count] for each in ends])
     cut = int(TRIMMED * len(every))

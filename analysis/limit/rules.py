@@ -1,4 +1,4 @@
-"""Decides what a backlog looks like: the rules in order, each with what it was seen to separate."""
+"""Applies the rules on a backlog in their order; the first that holds names the limit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,9 +85,9 @@ def decide(
     Args:
         seen: the sweep.
         low: indices of the steps of low rates.
-        stable: evidence of all stable steps.
-        overloaded: evidence of the steps with a backlog, in order of rate.
-        routes: their names; none: they are not told apart.
+        stable: indices of all stable steps.
+        overloaded: indices of the steps with a backlog, in order of rate.
+        routes: names of the routes; none: they are judged together.
     """
     if routes and (slow := slow_routes(seen, stable, overloaded)):
         own = decide(seen.only(np.isin(seen.route, slow)), low, stable, overloaded)

@@ -1,4 +1,4 @@
-"""The sentences on the limit of a sweep: what it looks like, with the evidence, and what to do about it."""
+"""Writes the sentences that name the limit of a sweep, with the evidence and with advice."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -51,7 +51,7 @@ class TargetLimit:
 
     @property
     def watched_sentence(self) -> str:
-        """What the watched figures say, in one line; empty if they say nothing."""
+        """Texts of the watched figures in one line; empty without any."""
         return told(self.watched)
 
     def beside(self, figures: Sequence[WatchedFigure]) -> "TargetLimit":

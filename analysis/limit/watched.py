@@ -24,7 +24,7 @@ RULED_OUT: Final = 0.7
 BEYOND: Final = 1.1
 """Share of its maximum from which on the maximum is none: one process may use more than one core."""
 GROWS: Final = 1.3
-"""Times the growth of the rate: a figure that grows more is one of the queue, and not of the rate sent."""
+"""A figure that grows by more than this many times the growth of the rate follows the queue, not the rate."""
 _OVER: Final = ("overloaded", "errors")
 FEWEST: Final = 2
 """Readings of a step, after the first second, which holds the step before."""
@@ -183,7 +183,7 @@ def _text(series: _Series, kinds: Mapping[str, Kind]) -> str:
     if name.endswith("memory_mib"):
         figure = "memory_mib"
     elif figure in _WIDER and not base:
-        figure = ""  # another's, and not of a preset
+        figure = ""  # a series of the user, not of a preset
     if maximum is None:
         return f"{name} {series.over[0]:.3g} → {series.over[-1]:.3g}: grows with the queue"
     of = f"{name} {_near(float(series.over[0]), maximum)} of {maximum:.6g}"

@@ -1,4 +1,4 @@
-"""Non-negative least squares for many right sides at once."""
+"""Non-negative least squares for many right-hand sides at once."""
 
 from itertools import combinations
 

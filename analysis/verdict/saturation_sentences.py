@@ -233,7 +233,7 @@ def not_covered(held: str, seconds: Iterable[float], trials: int, routes: int, *
         held: ``rate``, or ``number of users``.
         seconds: lengths of the steps that count.
         trials: steps at the rate that has the fewest.
-        routes: names of the requests' routes.
+        routes: number of routes.
         all_count: True if all steps count.
     """
     once = "once" if trials == 1 else "twice" if trials == 2 else f"{trials} times"

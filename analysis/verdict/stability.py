@@ -122,9 +122,7 @@ def evidence(
     over = (
         (rises & (growth > GROWTH))
         | (clearly_rises(means) & (growth > SLOW_GROWTH) & (theil_sen(means, spacing) > SLOW_GROWTH))
-        | (
-            (more > rate * patience) & (4 * more_by_middle > more)
-        )  # growth only at the very end of the step is a stall, not overload
+        | ((more > rate * patience) & (4 * more_by_middle > more))  # growth at the end of the step only is a stall
     )
     dropped = table["dropped"].to_numpy()  # the target had no part in them
     errors, count, found = table["errors"].to_numpy() - dropped, windows.count - dropped, outages(requests)

@@ -41,7 +41,7 @@ _SLOW: Final = "14"
 _SLOWER: Final = (1.0, 1.05, 1.1)
 _DOUBT: Final = 0.05
 _SLOW_WANDER: Final = 7
-"""A wander that lasts longer than one of so many parts of the run is too slow to be seen in it."""
+"""A wander whose correlation time is longer than one of this many parts of the run is too slow to be seen in it."""
 _SHARES: Final = np.linspace(1, 13, ROUTES) / np.linspace(1, 13, ROUTES).sum()
 
 
