@@ -35,7 +35,7 @@ class SnapshotBuilder:
     def begin(self, stage: Stage) -> None:
         """Another stage begins."""
         if self._seen:  # nobody said how the one before has ended: a warm-up
-            self._fold(self._seen.started)
+            self._past, self._seen = self._past + self._seen.started, None
         self.last = replace(self.last, stage=stage, elapsed=0.0)
 
     def see(self, now: Progress, at: float, watch: dict[str, float | None] | None = None) -> Snapshot:
@@ -57,7 +57,7 @@ class SnapshotBuilder:
             self._began = at - now.elapsed
         taken_up = (now.scheduled - before.scheduled) / seconds
         verdict, findings = self._judge(now)
-        so_far = _times(counters.response)
+        so_far, counted = _times(counters.response), self._past + now.started
         self.last = replace(
             self.last,
             stage=stage,
@@ -74,8 +74,8 @@ class SnapshotBuilder:
             so_far=so_far,
             in_flight=now.in_flight,
             load=now.level,
-            totals=self._totals(now.started),
-            durations=self._durations(now.started),
+            totals=_totals(counted),
+            durations=_durations(counted),
             verdict=verdict,
             findings=findings,
             curve=(*self._curve, *self._point(so_far, "runs")),
@@ -92,7 +92,7 @@ class SnapshotBuilder:
             state: label of its point on the curve; empty: the outcome names it.
             note: on it.
         """
-        so_far = _times(outcome.counters.response)
+        so_far, counted = _times(outcome.counters.response), self._past + outcome.counters
         valid = so_far if outcome.counters.valid_up_to >= _P99 else replace(so_far, p99=None)
         state = state or ("void" if outcome.health.verdict is RunVerdict.GENERATOR_BOUND else "carried")
         if outcome.counters.sent:
@@ -103,42 +103,20 @@ class SnapshotBuilder:
             second=self.last.second if self._began is None else round(at - self._began, 3),
             so_far=so_far,
             in_flight=0,
-            totals=self._totals(outcome.counters),
-            durations=self._durations(outcome.counters),
+            totals=_totals(counted),
+            durations=_durations(counted),
             verdict=str(outcome.health.verdict),
             findings=tuple(finding.text for finding in outcome.health.findings),
             curve=self._curve,
             notes=(*self.last.notes, *([note] if note else []))[-_NOTES:],
         )
-        self._fold(outcome.counters)
+        self._past, self._seen = counted, None
         return self.last
 
     def close(self, at: float) -> Snapshot:
         """The run has ended."""
         self.last = replace(self.last, at=at, over=True, rate=Rates(), in_flight=0)
         return self.last
-
-    def _fold(self, counters: Counters) -> None:
-        """Add what a stage has counted to the totals."""
-        self._past, self._seen = self._past + counters, None
-
-    def _totals(self, counters: Counters) -> Totals:
-        counted = self._past + counters
-        return Totals(
-            scheduled=counted.sent + counted.dropped,
-            **{name: getattr(counted, name) for name in _COPIED},
-            errors=dict(counted.errors.most_common()),
-            status=dict(sorted(counted.status.items())),
-            buckets=tuple(counted.response.up_to(BOUNDS)),
-            seconds=round(counted.response.seconds, 3),
-        )
-
-    def _durations(self, counters: Counters) -> tuple[DurationSeries, ...]:
-        counted = self._past.durations + counters.durations
-        return tuple(
-            DurationSeries(*group, DURATION_BOUNDS, counts, round(counted.seconds[group], 6))
-            for group, counts in counted.counts.items()
-        )
 
     def _point(self, so_far: Times, state: str) -> tuple[TimePoint, ...]:
         level = self.last.stage.level
@@ -159,6 +137,24 @@ class SnapshotBuilder:
         health = judge(evidence)
         told = (finding.text for finding in health.findings if finding.severity is not Severity.INFO)
         return str(health.verdict), tuple(told)
+
+
+def _totals(counted: Counters) -> Totals:
+    return Totals(
+        scheduled=counted.sent + counted.dropped,
+        **{name: getattr(counted, name) for name in _COPIED},
+        errors=dict(counted.errors.most_common()),
+        status=dict(sorted(counted.status.items())),
+        buckets=tuple(counted.response.up_to(BOUNDS)),
+        seconds=round(counted.response.seconds, 3),
+    )
+
+
+def _durations(counted: Counters) -> tuple[DurationSeries, ...]:
+    return tuple(
+        DurationSeries(*group, DURATION_BOUNDS, counts, round(counted.durations.seconds[group], 6))
+        for group, counts in counted.durations.counts.items()
+    )
 
 
 def _times(counted: Histogram) -> Times:
