@@ -291,7 +291,7 @@ class Engine:
             with no_collection(), quick_switching():
                 await feed.run()
                 taken_up, backlog = self._clock(), self.in_flight
-                await self._drain(feed, plan.schedule.duration)
+                await self._drain(feed, self._duration(plan))
         finally:
             vitals = pulse.stop()
             watch.cancel()
@@ -370,10 +370,12 @@ class Engine:
         self._collect()
         self._recorder.sync(call)
 
+    def _duration(self, plan: ScheduledRequests) -> float | None:
+        """Seconds of sending, as far as they are known; None: the log decides."""
+        return self._steering.length if self._steering else plan.schedule.duration
+
     async def _drain(self, feed: Feed, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule is over, if not cut; if stopped, cancel them."""
-        if self._steering:
-            duration = self._steering.length
         end = (feed.base or 0) + int((duration or 0) * 1e9)
         while self.in_flight or (self._clock() < end and not feed.stopped):
             if self._stopped:
@@ -421,14 +423,15 @@ class Engine:
     def progress(self) -> Progress:
         """How the plan that runs now stands; all zeros before the first."""
         base = self._feed.base if self._feed else None
-        steering, since = self._steering, self._clock() - (base or 0)
+        since = 0 if base is None else self._clock() - base
+        steering = None if base is None else self._steering
         return Progress(
-            elapsed=0.0 if base is None else (self._clock() - base) / 1e9,
+            elapsed=since / 1e9,
             scheduled=self._sender.taken_up - self._first,
             in_flight=self.in_flight,
             counters=self._recorder.counters.copy(),
-            level=steering.level(since) if steering and base is not None else None,
-            left=steering.left(since) if steering and base is not None else None,
+            level=steering.level(since) if steering else None,
+            left=steering.left(since) if steering else None,
         )
 
     async def _take_counters(self) -> tuple[Counters, WriteLag]:
@@ -461,8 +464,7 @@ class Engine:
         backlog: int,
     ) -> Outcome:
         now, counts, next_seq = self._clock(), self._sender.counts, self._sender.taken_up
-        steering = self._steering
-        duration = steering.length if steering else plan.schedule.duration
+        steering, duration = self._steering, self._duration(plan)
         base = now if feed.base is None else feed.base
         evidence = RunEvidence(
             offered=0.0 if steering and steering.changed else plan.schedule.rate,
