@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from logreplay.core.masking import terminal_safe
 from logreplay.replay.monitor.presets.cgroup import ControlGroup
@@ -36,10 +36,8 @@ _NAMED: Final = re.compile(
 _PRESET: Final = re.compile(r"(?P<kind>[a-z]+):(?P<rest>.*)", re.S)
 
 
-class _Url:
+class _Url(Source):
     """A page that begins with a number, or the answer to a Prometheus query."""
-
-    figures: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, text: str) -> None:
         self._url = text
@@ -48,14 +46,9 @@ class _Url:
         """See `logreplay.replay.monitor.presets.figures.Source`."""
         return {"": Figure(number_in(await fetched(self._url, session)))}
 
-    async def close(self) -> None:
-        """Nothing was started."""
 
-
-class _Command:
+class _Command(Source):
     """A command that prints a number."""
-
-    figures: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, text: str) -> None:
         self._command = text
@@ -63,9 +56,6 @@ class _Command:
     async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
         """See `logreplay.replay.monitor.presets.figures.Source`."""
         return {"": Figure(number_in(await _printed(self._command)))}
-
-    async def close(self) -> None:
-        """It has ended."""
 
 
 PRESETS: Final[Mapping[str, type[Source]]] = {

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from logreplay.replay.monitor.presets.figures import Figure, Growth
+from logreplay.replay.monitor.presets.figures import Figure, Growth, Source
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -19,7 +19,7 @@ _MOST: Final = 20_000
 """Groups that are looked at to find a name."""
 
 
-class ControlGroup:
+class ControlGroup(Source):
     """The figures of a group and all groups in it.
 
     Args:
@@ -54,9 +54,6 @@ class ControlGroup:
             most = _number(self._path / "memory.max")
             found["memory_mib"] = Figure(memory / _MIB, None if most is None else most / _MIB)
         return found
-
-    async def close(self) -> None:
-        """Nothing was started."""
 
 
 def root() -> Path:

@@ -1,5 +1,6 @@
 """A figure of a source at one instant, its growth, and the page of a URL within bounds."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
@@ -26,7 +27,7 @@ class Figure:
     problem: str = ""
 
 
-class Source(Protocol):
+class Source(ABC):
     """Where figures come from.
 
     Args:
@@ -36,11 +37,13 @@ class Source(Protocol):
         ValueError: it is wrong, or what it names is not there.
     """
 
-    figures: ClassVar[tuple[str, ...]]
+    figures: ClassVar[tuple[str, ...]] = ()
     """Their names, behind the name that the user gave; empty for a source of one figure."""
 
+    @abstractmethod
     def __init__(self, text: str) -> None: ...
 
+    @abstractmethod
     async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
         """Read all figures, by name.
 
@@ -52,7 +55,7 @@ class Source(Protocol):
             Exception: whatever a library finds wrong; the text is shown.
         """
 
-    async def close(self) -> None:
+    async def close(self) -> None:  # noqa: B027  most sources have nothing to end
         """End what it has started."""
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from logreplay.replay.monitor.presets.figures import Figure, Growth, fetched
+from logreplay.replay.monitor.presets.figures import Figure, Growth, Source, fetched
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -41,7 +41,7 @@ def checked_url(kind: str, url: str) -> str:
     return url
 
 
-class StubStatus:
+class StubStatus(Source):
     """The figures of nginx's ``stub_status``. Source: https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
 
     Args:
@@ -71,11 +71,8 @@ class StubStatus:
             "requests_per_s": Figure(self._requests.since(at, requests)),
         }
 
-    async def close(self) -> None:
-        """Nothing was started."""
 
-
-class PrometheusPage:
+class PrometheusPage(Source):
     """One metric of a page of metrics: ``URL#metric{label="value"}``, ``URL#sum(metric)``, also ``max`` and ``min``.
 
     Args:
@@ -84,8 +81,6 @@ class PrometheusPage:
     Raises:
         ValueError: one of them is missing or wrong.
     """
-
-    figures: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, text: str) -> None:
         url, _, chosen = text.partition("#")
@@ -106,20 +101,15 @@ class PrometheusPage:
         samples = samples_of(await fetched(self._url, session), self._metric)
         values = [value for labels, value in samples if self._labels.items() <= labels.items()]
         if not values:
-            raise ValueError(f"the page has no {self._metric} with these labels" if samples else self._missing())
+            missing = f"{self._metric} with these labels" if samples else f"metric {self._metric}"
+            raise ValueError(f"the page has no {missing}")
         if len(values) > 1 and not self._joined:
             raise ValueError(f"{len(values)} samples of {self._metric}: give labels of one, or sum({self._metric})")
         join = {"max": max, "min": min}.get(self._joined or "", math.fsum)
         return {"": Figure(float(join(values)))}
 
-    async def close(self) -> None:
-        """Nothing was started."""
 
-    def _missing(self) -> str:
-        return f"the page has no metric {self._metric}"
-
-
-class NodeExporter:
+class NodeExporter(Source):
     """The figures of a host by its node_exporter: busy processors, runnable processes, open files.
 
     Args:
@@ -148,9 +138,6 @@ class NodeExporter:
             "runnable": _only(text, "node_procs_running"),
             "descriptors": Figure(_only(text, "node_filefd_allocated").value, _only(text, "node_filefd_maximum").value),
         }
-
-    async def close(self) -> None:
-        """Nothing was started."""
 
 
 def _only(text: str, metric: str) -> Figure:

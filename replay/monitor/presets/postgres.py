@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final
 from urllib.parse import unquote
 
-from logreplay.replay.monitor.presets.figures import Figure
+from logreplay.replay.monitor.presets.figures import Figure, Source
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -35,7 +35,7 @@ _IN_URL: Final = re.compile(r"(?<=://)([^/?#@:]*):([^/?#]*)(?=@)")
 _IN_WORDS: Final = re.compile(r"(?<!\w)password\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S+))")
 
 
-class Postgres:
+class Postgres(Source):
     """The figures of a server.
 
     Args:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from logreplay.replay.monitor.presets.cgroup import quota_of
-from logreplay.replay.monitor.presets.figures import Figure
+from logreplay.replay.monitor.presets.figures import Figure, Source
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -110,7 +110,7 @@ class _Tree:
         return started
 
 
-class ProcessTree:
+class ProcessTree(Source):
     """The figures of a process and its descendants, together.
 
     Args:
@@ -153,9 +153,6 @@ class ProcessTree:
         if last:
             found |= _growth(last, now)
         return found
-
-    async def close(self) -> None:
-        """Nothing was started."""
 
 
 def _growth(last: _Tree, now: _Tree) -> dict[str, Figure]:
