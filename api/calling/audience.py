@@ -212,14 +212,14 @@ class Telling:
             listener.note(f"warning: {text}")
 
     def _sidecar(self, audience: Audience, readings: "ProbeLog", listener: "CallListener") -> "Sidecar | None":
+        otlp = self._otlp()
+        if not (self.live or self.metrics or self.watch or otlp or self.control):
+            return None
         from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, StopAsked
 
-        otlp = self._otlp()
         if otlp:
             audience.pushes = PushCounts(otlp.url)
         config = SidecarConfig(self.live, self.metrics, self.watch, otlp, self.control and self.control.absolute())
-        if not config:
-            return None
 
         def hear(message: "Heard") -> None:
             if isinstance(message, StopAsked):

@@ -8,11 +8,13 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from logreplay.core.files import not_through_a_link, unwritable
-from logreplay.replay.monitor.probes import ProbeReading
 from logreplay.replay.results.verdict import Finding, Severity
+
+if TYPE_CHECKING:
+    from logreplay.replay.monitor.probes import ProbeReading
 
 HEADER: Final = "second,name,value,maximum\n"
 _WITHOUT_MAXIMUM: Final = "second,name,value\n"
@@ -51,7 +53,7 @@ class ProbeLog:
                 for reading in self._early:
                     self._add(reading)
 
-    def hear(self, reading: ProbeReading) -> bool:
+    def hear(self, reading: "ProbeReading") -> bool:
         """Take a reading; return whether its problem is the first of this figure and of this kind."""
         with self._lock:
             new = bool(reading.problem) and not {reading.name, reading.problem} & self._told
@@ -78,7 +80,7 @@ class ProbeLog:
             if self._file:
                 self._file.close()
 
-    def _add(self, reading: ProbeReading) -> None:
+    def _add(self, reading: "ProbeReading") -> None:
         assert self._began is not None
         second = int((reading.at - self._began) // 1)
         if second < 0 or self._closed:

@@ -52,9 +52,6 @@ class SidecarConfig:
     control: Path | None = None
     token: str = field(default_factory=secrets.token_urlsafe)
 
-    def __bool__(self) -> bool:
-        return bool(self.live or self.metrics or self.probes or self.otlp or self.control)
-
 
 @dataclass(frozen=True, slots=True)
 class Opened:

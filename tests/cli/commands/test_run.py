@@ -100,6 +100,7 @@ def test_a_target_that_refuses_the_requests_is_asked_for_its_credentials(
 def test_a_run_imports_nothing_slow_that_it_does_not_use(log: Path, server: RawServer, tmp_path: Path) -> None:
     words = ["run", str(log), server.url, "--tps", "100", "-q", "-o", str(tmp_path / "r.csv")]
     slow = {"aiohttp", "pyarrow", "pandas", "matplotlib", "logreplay.parsers.conversion.job"}
+    slow |= {f"logreplay.replay.monitor.{name}" for name in ("probes", "sidecar")}
     code = f"import sys; from logreplay.cli.main import run; run({words}); print(*sorted({slow} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "\n"
