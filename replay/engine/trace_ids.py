@@ -40,7 +40,7 @@ class TraceIds:
 
     @classmethod
     def of(cls, share: float, seed: int | None, first: int = 0) -> "TraceIds":
-        """Those of a run.
+        """Return the trace contexts of a run.
 
         Args:
             share: share of the requests that are marked as sampled.

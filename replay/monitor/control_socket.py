@@ -1,6 +1,6 @@
 """A unix socket by which the owner of a run changes its load: an order in a line, an answer in a line.
 
-The socket lies in a folder that its owner alone may enter, and who connects must be that user. Whatever a client
+The socket lies in a folder that only its owner may enter, and only the owner or root may give orders. Whatever a client
 sends, it costs the run nothing: the process beside the replay reads it, a line is short, a client has a few seconds,
 few are served at once, and only an order that could be read is passed on.
 """
@@ -100,7 +100,7 @@ class _Desk:
 
 
 def _peer(connection: Any) -> str | None:
-    """Who is at the other end, in words; None: a user who may not give orders."""
+    """Name the client at the other end; None: a user who may not give orders."""
     if not hasattr(socket, "SO_PEERCRED"):
         return "control"  # the folder admits its owner alone
     pid, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))

@@ -41,7 +41,7 @@ class OtlpSettings:
 
 
 def otlp_url(text: str) -> str:
-    """Check an endpoint; ``env`` and nothing: that of the variables, returned as nothing.
+    """Check an endpoint; return an empty text for ``env`` and for none, which mean the endpoint of the variables.
 
     Raises:
         ValueError: it is not a URL of HTTP.
@@ -62,7 +62,7 @@ def otlp_settings(typed: str, environment: Mapping[str, str]) -> OtlpSettings:
     """The settings of a push.
 
     Args:
-        typed: the endpoint of ``--otlp``; empty: that of the variables, or port 4318 of this machine.
+        typed: the endpoint of ``--otlp``; empty: the endpoint of the variables, or port 4318 of this machine.
         environment: the variables.
 
     Raises:

@@ -78,7 +78,7 @@ class Probe:
         source: http(s) url; a command for the shell; or what a preset reads.
         kind: ``url``, ``command``, or a key of `PRESETS`.
         counter: the source only grows; a reading is its growth per second since the one before.
-        maximum: that the figure cannot exceed; None: not known, or the preset knows it.
+        maximum: largest possible value; None: unknown, or the preset knows it.
     """
 
     name: str
@@ -108,8 +108,9 @@ class ProbeReading:
     Attributes:
         name: name of the figure.
         at: time of the request, seconds of the monotonic clock, which all processes of a machine share.
-        value: None if it failed; problem: why, in words.
-        maximum: that the value cannot exceed; None if it is not known.
+        value: None if it failed.
+        problem: reason of the failure; empty: none.
+        maximum: largest possible value; None: unknown.
     """
 
     name: str

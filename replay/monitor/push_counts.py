@@ -11,7 +11,7 @@ LAST_S: Final = 4.0
 
 @dataclass(frozen=True, slots=True)
 class PushCounts:
-    """What became of the pushes so far.
+    """Counts of the pushes so far.
 
     Attributes:
         url: address of the collector.

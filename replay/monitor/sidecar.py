@@ -80,7 +80,7 @@ class OrderAsked:
 
 @dataclass(frozen=True, slots=True)
 class OrderAnswered:
-    """Down: what became of the order of this number, in a sentence."""
+    """Down: the answer to the order of this number."""
 
     number: int
     done: bool

@@ -58,7 +58,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Of the whole run, all its stages.
+    """Counts of the whole run, all its stages.
 
     Attributes:
         scheduled, sent, dropped, ok, http_error, net_error, failed, new_errors, bytes: as in
@@ -88,9 +88,9 @@ class DurationSeries:
     """Service times of the requests of the whole run with one method and one outcome.
 
     Attributes:
-        method: empty: those of all methods and outcomes that are not kept apart.
+        method: method of HTTP; empty: all methods and outcomes that are not kept apart.
         status: 0: none came.
-        error: its word; empty: none.
+        error: error word; empty: none.
         bounds: upper bounds of the buckets, seconds.
         counts: requests in each bucket, and above.
         seconds: the sum of the times.

@@ -17,7 +17,7 @@ class Order:
     """What a person asks of a running load.
 
     Attributes:
-        text: as it was written.
+        text: words of the person.
         word: ``raise``, ``lower``, ``rate``, ``speed``, ``pause``, ``continue`` or ``end``.
         value: a share, a rate or a speed; 0 where the word says all.
     """

@@ -84,14 +84,14 @@ class Steering:
 
     Args:
         unit: ``rate`` or ``speed``.
-        typed: that of the schedule.
+        typed: rate or speed of the schedule.
         duration: seconds of sending, pauses not counted; None: until the schedule is over.
         counted: a number of requests ends the schedule too, perhaps before.
 
     Attributes:
-        changes: so far.
+        changes: changes so far.
         over: the time is over, or the end was asked for.
-        ended: that the end was asked for, and when, in words; empty if it was not.
+        ended: sentence that the end was asked for, with its time; empty: it was not.
     """
 
     def __init__(self, unit: str, typed: float, duration: float | None = None, *, counted: bool = False) -> None:
@@ -177,7 +177,7 @@ class Steering:
         ]
 
     def finish(self) -> None:
-        """No request is left: what would have held from later on never does."""
+        """Note that no request is left: changes from a later instant on never take effect."""
         self.over = True
         if self._turns:
             self._take_back(self._turns[0].begin / SECOND)
@@ -212,7 +212,7 @@ class Steering:
 
     @property
     def _end(self) -> float:
-        """When the sending is over, if nothing changes any more: never in a pause."""
+        """End of the sending if nothing changes any more; a pause has none."""
         return inf if self._piece.level.paused else self._piece.begin + self._left
 
     def _due_before(self, due: Instants, end: float) -> int:

@@ -98,7 +98,7 @@ class ByteBudget:
     """Bytes of bodies that may be held at once.
 
     Attributes:
-        most: number of entries.
+        most: largest number of bytes.
         held, freed: bytes that were taken by the loop, and given back by another thread.
     """
 

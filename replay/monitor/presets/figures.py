@@ -18,8 +18,8 @@ class Figure:
 
     Attributes:
         value: None if it is not known: at the first reading of a counter, or for the problem.
-        maximum: that it cannot exceed; None if none is known.
-        problem: why it is not known, in words.
+        maximum: largest possible value; None: unknown.
+        problem: reason why the value is not known; empty: none.
     """
 
     value: float | None

@@ -29,7 +29,7 @@ _NEEDED: Final = {"schedstat": "CONFIG_SCHED_INFO", "children": "CONFIG_PROC_CHI
 
 @dataclass(frozen=True, slots=True)
 class _Status:
-    """Of one process: its parent; when it started, in ticks; its processor time, and with its ended children, in s."""
+    """One process: its parent; its start, in ticks; its processor time without and with its ended children, in s."""
 
     parent: int
     started: int
