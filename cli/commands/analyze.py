@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from logreplay.cli.display.terminal import say, say_finding
+from logreplay.cli.display.terminal import print_text, say, say_finding
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
 
@@ -48,7 +48,7 @@ def analyze(
         found = analyze_once(results, folder, plots=plots, force=force, cluster=cluster, trace_url=trace_url)
     summary = found.summary
     if as_json:
-        click.echo(json.dumps(summary, indent=2))
+        print_text(json.dumps(summary, indent=2))
     else:
         print_summary(summary, steps_of(summary))
     for finding in found.findings:
@@ -56,7 +56,7 @@ def analyze(
             say_finding(finding.severity, finding.text, quiet=quiet)
     say(str(folder), quiet=quiet)
     if not as_json:
-        click.echo("\n".join(answer_lines(summary)))
+        print_text("\n".join(answer_lines(summary)))
 
 
 def _show_duet(folder: Path, *, as_json: bool, quiet: bool) -> None:
@@ -69,7 +69,7 @@ def _show_duet(folder: Path, *, as_json: bool, quiet: bool) -> None:
     assert isinstance(found, DuetResult)
     assert found.comparison
     if as_json:
-        click.echo(json.dumps({**found.summary, "times": found.comparison.as_dict()}, indent=2))
+        print_text(json.dumps({**found.summary, "times": found.comparison.as_dict()}, indent=2))
     else:
         show_comparison(found.comparison, ("baseline", "candidate"), as_json=False)
     for finding in found.findings:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from logreplay.cli.display.terminal import on_terminal, say
+from logreplay.cli.display.terminal import on_terminal, print_text, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
@@ -38,7 +38,7 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
 
     found, figures = calibrate_once(trial, show)
     if as_json:
-        click.echo(figures)
+        print_text(figures)
     elif not quiet:
         _print(found)
     say(f"remembered in {remember(figures)}", quiet=quiet)
@@ -48,7 +48,7 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
 def _print(found: "Calibration") -> None:
     from logreplay.analysis.format_time import show
 
-    click.echo(
+    print_text(
         f"ceiling        {found.ceiling:.0f} requests/s start on time, all rows written\n"
         f"added latency  {show(found.added_p50)} at the median, p99 {show(found.added_p99)}: "
         "a target that does nothing, at 1000/s\n"

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from logreplay.cli.display.terminal import print_text
+
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("place", metavar="DIR", type=click.Path(path_type=Path))
@@ -34,6 +36,6 @@ def control(place: Path, words: tuple[str, ...]) -> None:
     from logreplay.core.errors import UsageError
 
     try:
-        click.echo(give(place, " ".join(words)))
+        print_text(give(place, " ".join(words)))
     except UsageError as error:
         raise click.UsageError(str(error)) from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from logreplay.cli.display.progress_bar import Bar
-from logreplay.cli.display.terminal import on_terminal, say
+from logreplay.cli.display.terminal import on_terminal, print_text, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
@@ -69,7 +69,7 @@ def convert(
         say(f"Error: {masked(terminal_safe(str(error)))}")
         return Exit.CONDITION
     if as_json:
-        click.echo(json.dumps(result.summary))
+        print_text(json.dumps(result.summary))
     if not quiet:
         _tell(result.report)
     if result.nothing:

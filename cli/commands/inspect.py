@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from logreplay.cli.display.progress_bar import Bar
-from logreplay.cli.display.terminal import on_terminal, say
+from logreplay.cli.display.terminal import on_terminal, print_text, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
@@ -47,7 +47,7 @@ def inspect(logs: tuple[str, ...], output: Path | None, force: bool, as_json: bo
         with Bar("reading", shown=not quiet and on_terminal()) as bar:
             found = inspect_once(logs, given, bar.update)
         if as_json:
-            click.echo(json.dumps(found.summary, indent=2))
+            print_text(json.dumps(found.summary, indent=2))
         elif not quiet:
             _tell(found)
         if output:
@@ -73,4 +73,4 @@ def _tell(found: "InspectResult") -> None:
     if found.missing:
         lines += ["", "all of them leave out", *(f"  {text}" for text in found.missing)]
     for line in lines:
-        click.echo(terminal_safe(line))
+        print_text(terminal_safe(line))

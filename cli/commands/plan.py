@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from logreplay.cli.display.progress_bar import Bar
-from logreplay.cli.display.terminal import on_terminal, say
+from logreplay.cli.display.terminal import on_terminal, print_text, say
 from logreplay.cli.exit_codes import Exit, of_checks
 from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
@@ -64,7 +64,7 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
     if result.search and result.search.unfinished and not options.as_json:
         return show_find(result.search, as_json=options.as_json, quiet=options.quiet)
     if options.as_json:
-        click.echo(json.dumps(result.summary, indent=2))
+        print_text(json.dumps(result.summary, indent=2))
     else:
         _tell(result, quiet=options.quiet)
     if output and not options.quiet:
@@ -76,7 +76,7 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
 
 def _tell(result: "PlanResult", *, quiet: bool) -> None:
     if not quiet:
-        click.echo(terminal_safe(masked(f"{result.log.sentence}")))
+        print_text(terminal_safe(masked(f"{result.log.sentence}")))
         for name, text in result.facts:
-            click.echo(terminal_safe(masked(f"  {name:<17} {text}")))
-    click.echo(terminal_safe(masked(result.sentence)))
+            print_text(terminal_safe(masked(f"  {name:<17} {text}")))
+    print_text(terminal_safe(masked(result.sentence)))

@@ -4,14 +4,12 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from logreplay.analysis.format_time import interval, show
 from logreplay.analysis.verdict.compare_log import Fidelity
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.gates import CANDIDATE, VALID_RUNS
 from logreplay.cli.display.tables import OpenTable
-from logreplay.cli.display.terminal import say
+from logreplay.cli.display.terminal import print_text, say
 
 if TYPE_CHECKING:
     from logreplay.analysis.verdict.checks import Check
@@ -25,7 +23,7 @@ def show_comparison(found: Comparison | Fidelity, runs: Sequence[str], *, as_jso
         elif check.name == CANDIDATE and check.text:
             say(check.text)
     if as_json:
-        click.echo(json.dumps(found.as_dict(), indent=2))
+        print_text(json.dumps(found.as_dict(), indent=2))
     else:
         for note in found.notes:
             say(note)
@@ -37,7 +35,7 @@ def show_comparison(found: Comparison | Fidelity, runs: Sequence[str], *, as_jso
             _print_likeness(found)
     say_gates(found.checks)
     if not as_json:
-        click.echo(found.sentence)
+        print_text(found.sentence)
 
 
 def say_gates(checks: "Iterable[Check]") -> None:
@@ -87,7 +85,7 @@ def print_statuses(found: Comparison | Fidelity) -> None:
     table.print()
     if found.bytes_changed:
         share, low, high = found.bytes_changed
-        click.echo(f"bodies of another size: {share:.2%} (95% interval {low:.2%} to {high:.2%})")
+        print_text(f"bodies of another size: {share:.2%} (95% interval {low:.2%} to {high:.2%})")
 
 
 def _print_likeness(found: Fidelity) -> None:
@@ -97,4 +95,4 @@ def _print_likeness(found: Fidelity) -> None:
         table.add(row["route"], f"{row['requests']:,}", show(row["p50_log"]), show(row["p50"]), relative)
     table.print()
     print_statuses(found)
-    click.echo(f"rhythm: largest distance of the gaps between requests {found.gap_distance:.2f} (0: as in the log)")
+    print_text(f"rhythm: largest distance of the gaps between requests {found.gap_distance:.2f} (0: as in the log)")

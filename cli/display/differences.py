@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Final
 
-import click
-
 from logreplay.cli.display.tables import OpenTable
+from logreplay.cli.display.terminal import print_text
 from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
@@ -30,21 +29,21 @@ def print_differences(found: "AnswerDifferences") -> None:
         table.add(row.route, row.place, row.kind, *shares, *values)
     pairs = sum(total.pairs for total in found.totals.values())
     if found.counting:
-        click.echo(f"answers differ in {percent(found.share)} of {pairs:,} pairs:")
+        print_text(f"answers differ in {percent(found.share)} of {pairs:,} pairs:")
         table.print()
     else:
-        click.echo(f"answers: no difference{' that counts' if found.rows else ''} in {number_of(pairs, 'pair')}")
+        print_text(f"answers: no difference{' that counts' if found.rows else ''} in {number_of(pairs, 'pair')}")
     if (hidden := len(found.counting) - _ROWS) > 0:
-        click.echo(f"{number_of(hidden, 'more difference is', 'more differences are')} in differences.csv")
+        print_text(f"{number_of(hidden, 'more difference is', 'more differences are')} in differences.csv")
     if others := [row for row in found.rows if not row.counts]:
         why = (
             "not clearly more frequent than between the baselines"
             if found.noise
             else "between UUIDs, time stamps or tokens"
         )
-        click.echo(f"differences that do not count: {len(others)}, {why} (differences.csv)")
-    click.echo(f"headers not compared: {', '.join(IGNORED_HEADERS)}")
+        print_text(f"differences that do not count: {len(others)}, {why} (differences.csv)")
+    print_text(f"headers not compared: {', '.join(IGNORED_HEADERS)}")
     for sentence in found.left_out:
-        click.echo(sentence)
+        print_text(sentence)
     for word in found.unused:
-        click.echo(f"--ignore {word} matched no difference")
+        print_text(f"--ignore {word} matched no difference")

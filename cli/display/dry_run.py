@@ -4,9 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
-
-from logreplay.cli.display.terminal import say
+from logreplay.cli.display.terminal import print_text, say
 from logreplay.core.plural import number_of
 from logreplay.replay.senders.trace import printable
 
@@ -26,22 +24,22 @@ def show_dry_run(found: "DryRun", *, as_json: bool, quiet: bool) -> None:
         )
         left_out = found.left_out
         may_change = {"changes": changes, "logins": login_requests}
-        click.echo(json.dumps({**figures, "head": head, **may_change, "left_out": left_out}, indent=2))
+        print_text(json.dumps({**figures, "head": head, **may_change, "left_out": left_out}, indent=2))
         return
     for due, op, url in found.head:
-        click.echo(f"{due:12.6f} s  {op} {printable(url.encode())}")
+        print_text(f"{due:12.6f} s  {op} {printable(url.encode())}")
     once = ", the log once; the answers decide how many are sent" if load.answers_decide else ""
-    click.echo(number_of(seen.requests, "request") + (once if load.vusers else f" in {seen.last:.3f} s"))
+    print_text(number_of(seen.requests, "request") + (once if load.vusers else f" in {seen.last:.3f} s"))
     if not load.vusers:
         rates = seen.rates()
         most = max((rate for _, _, rate in rates), default=1.0)
         for first, last, rate in rates:
-            click.echo(f"{first:6d}..{last + 1:<6d} s {rate:10.2f}/s {'#' * round(40 * rate / most)}")
+            print_text(f"{first:6d}..{last + 1:<6d} s {rate:10.2f}/s {'#' * round(40 * rate / most)}")
     if found.changes:
-        click.echo("these may change data on the target:")
+        print_text("these may change data on the target:")
         _show_routes(found.changes)
     if found.logins is not None:
-        click.echo(
+        print_text(
             f"logins: {number_of(sum(count for _, _, count in found.logins), 'request')} of "
             f"{number_of(len(seen.clients), 'client')}"
         )
@@ -52,4 +50,4 @@ def show_dry_run(found: "DryRun", *, as_json: bool, quiet: bool) -> None:
 
 def _show_routes(routes: Sequence[tuple[str, str, int]]) -> None:
     for op, route, count in routes:
-        click.echo(f"{count:10d} {op} {printable(route.encode())}")
+        print_text(f"{count:10d} {op} {printable(route.encode())}")

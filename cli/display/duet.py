@@ -4,11 +4,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from logreplay.cli.display.comparison import print_comparison, say_gates
 from logreplay.cli.display.differences import print_differences
-from logreplay.cli.display.terminal import say, say_finding
+from logreplay.cli.display.terminal import print_text, say, say_finding
 from logreplay.cli.display.words import explained, print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
 from logreplay.options.load import log_sentence
@@ -25,7 +23,7 @@ def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bo
         say(result.sentence, quiet=quiet and bool(result.stopped))
         return Exit.INTERRUPTED if result.stopped else Exit.FAILED
     if as_json:
-        click.echo(json.dumps(summary, indent=2))
+        print_text(json.dumps(summary, indent=2))
     elif not quiet:
         print_arrivals(summary["options"])
         print_comparison(found, ("baseline", "candidate"), statuses=not alternate)
@@ -44,7 +42,7 @@ def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bo
         say(note, quiet=quiet)
     if not as_json:
         for sentence in filter(None, (result.health.sentence, found.sentence)):
-            click.echo(sentence)
+            print_text(sentence)
     if result.stopped:
         return Exit.INTERRUPTED if result.stopped == "interrupted" else Exit.CONDITION
     return of_checks(result.checks) if result.health.valid else Exit.INVALID

@@ -3,10 +3,8 @@
 import json
 from typing import TYPE_CHECKING
 
-import click
-
 from logreplay.cli.display.tables import print_costs, print_summary, steps_of
-from logreplay.cli.display.terminal import say, say_finding
+from logreplay.cli.display.terminal import print_text, say, say_finding
 from logreplay.cli.display.words import answer_lines, explained, print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
 
@@ -31,14 +29,14 @@ def show_sweep(
         say(result.sentence, quiet=quiet and bool(result.stopped))
         return stopped if result.stopped else Exit.FAILED
     if as_json:
-        click.echo(json.dumps(summary, indent=2))
+        print_text(json.dumps(summary, indent=2))
     elif not quiet:
         if not short:
             print_arrivals(summary["options"])
         print_summary(summary, steps_of(summary), short=short)
         print_costs(summary)
         if summary.get("scaling", {}).get("kind", "few") != "few":
-            click.echo(f"{summary['scaling']['sentence']}\n")
+            print_text(f"{summary['scaling']['sentence']}\n")
     _say_findings(result, quiet=quiet)
     if result.lost:
         say(f"a worker was lost: repeat its step with --resume {result.files[0].parent}", quiet=quiet)
@@ -49,7 +47,7 @@ def show_sweep(
         say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}")
         say("next, with your own log: logreplay convert access.log")
     if not as_json:
-        click.echo("\n".join([summary["answer"]] if quiet else answer_lines(summary)))
+        print_text("\n".join([summary["answer"]] if quiet else answer_lines(summary)))
     if result.stopped:
         return stopped
     return Exit.OK if result.valid else Exit.INVALID
@@ -64,14 +62,14 @@ def show_find(result: "FindResult", *, as_json: bool, quiet: bool) -> Exit:
             say(f"results: {result.files[0].parent}", quiet=quiet)
         return Exit.CONDITION if result.by_rule else Exit.INVALID if result.lost else Exit.INTERRUPTED
     if as_json:
-        click.echo(json.dumps(summary, indent=2))
+        print_text(json.dumps(summary, indent=2))
     elif not quiet:
         print_arrivals(summary["options"])
         seed = summary["options"]["seed"]
-        click.echo(f"seed: {seed}; --seed {seed} repeats the same random choices")
+        print_text(f"seed: {seed}; --seed {seed} repeats the same random choices")
     _say_findings(result, quiet=quiet)
     if not as_json:
-        click.echo(summary["answer"])
+        print_text(summary["answer"])
     return of_checks([held])
 
 

@@ -6,10 +6,8 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
 from logreplay.cli.display.async_output import Outlet
-from logreplay.cli.display.terminal import say, say_finding
+from logreplay.cli.display.terminal import print_text, say, say_finding
 from logreplay.cli.display.words import explained, print_arrivals
 from logreplay.cli.exit_codes import Exit
 from logreplay.core.plural import number_of
@@ -39,7 +37,7 @@ def show_run(
     """Print the summary and the findings; return the exit code."""
     summary, outcome = result.summary, result.outcome
     if as_json:
-        click.echo(json.dumps(summary, indent=2))
+        print_text(json.dumps(summary, indent=2))
     elif not quiet:
         print_arrivals(summary["options"])
         _print_summary(summary, classic=classic)
@@ -119,7 +117,7 @@ def _print_summary(summary: dict[str, Any], *, classic: bool) -> None:
         print_times(summary)
     cancelled = summary["errors"].get("cancelled", 0)
     stopped = f", {cancelled} of them cancelled" if cancelled else ""
-    click.echo(
+    print_text(
         f"scheduled {counts['scheduled']} = sent {counts['sent']} + dropped {counts['dropped']}; "
         f"sent = ok {counts['ok']} + http_error {counts['http_error']} + net_error {counts['net_error']}{stopped}"
     )
@@ -129,13 +127,13 @@ def _print_summary(summary: dict[str, Any], *, classic: bool) -> None:
             f"offered {rate['offered']:.6g}/s, sent {rate['sent']:.6g}/s, completed {rate['completed']:.6g}/s, "
             f"goodput {rate['goodput']:.6g}/s; "
         )
-    click.echo(f"{rates}protocol {protocol(summary['target'], summary['options'])}")
+    print_text(f"{rates}protocol {protocol(summary['target'], summary['options'])}")
     if found := summary["unexpected_status"]:
         more = f", {len(found) - _STATUSES} more in the summary" if len(found) > _STATUSES else ""
         named = ", ".join(f"{count:,} x {change}" for change, count in list(found.items())[:_STATUSES])
-        click.echo(f"status other than in the log: {named}{more}")
+        print_text(f"status other than in the log: {named}{more}")
         for note in explained((logged, status) for logged, _, status in (change.partition(" → ") for change in found)):
-            click.echo(f"  {note}")
+            print_text(f"  {note}")
     if classic and "by_step" not in summary:
-        click.echo()
+        print_text()
         print_classic(summary)

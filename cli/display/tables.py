@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.cells import cell_len
 
+from logreplay.cli.display.terminal import print_text
 from logreplay.core.masking import terminal_safe
 from logreplay.core.plural import number_of
 
@@ -52,9 +53,9 @@ class OpenTable:
             columns = [column for column in columns if column.head != name]
         for number in range(-1, len(self._rows)):
             line = "  ".join(column.cell(number) for column in columns)
-            bold = number < 0 and room is not None
-            sys.stdout.write(click.style(f" {line}".rstrip(), bold=bold or None, reset=bold) + "\n")
-        sys.stdout.write("\n")  # click.echo would write UTF-8 where the terminal is of ASCII only
+            text = f" {line}".rstrip()
+            print_text(click.style(text, bold=True) if number < 0 else text)
+        print_text()
 
     def _text(self, at: int) -> bool:
         return at == 0 or self._heads[at] in self._words
@@ -97,7 +98,7 @@ def print_classic(summary: Mapping[str, Any]) -> None:
     for row in spread:
         table.add(*row)
     table.print()
-    click.echo("served within: " + ", ".join(f"{percent} {value}" for percent, value in ladder))
+    print_text("served within: " + ", ".join(f"{percent} {value}" for percent, value in ladder))
 
 
 def print_times(summary: Mapping[str, Any]) -> None:
@@ -122,7 +123,7 @@ def print_costs(summary: Mapping[str, Any]) -> None:
         table.add(*row)
     table.print()
     if costs["sentence"] != summary["answer"]:
-        click.echo(f"{costs['sentence']}\n")
+        print_text(f"{costs['sentence']}\n")
 
 
 def steps_of(summary: Mapping[str, Any]) -> "pl.DataFrame":
@@ -157,7 +158,7 @@ def print_summary(
             table.add(*times, *("–" if figure is None else f"{figure:.4g}" for figure in figures), verdict)
         table.print()
         if steps.height > _MOST_ROWS:
-            click.echo(f"{number_of(steps.height - _MOST_ROWS, 'more step is', 'more steps are')} in steps.csv")
+            print_text(f"{number_of(steps.height - _MOST_ROWS, 'more step is', 'more steps are')} in steps.csv")
     if short:
         return
     if "by_step" in summary:
@@ -168,7 +169,7 @@ def print_summary(
         summary = next(step for step in summary["by_step"] if step["step"] == label)
         last = steps.row(by_predicate=pl.col("step") == label, named=True)
         at_limit = verdict_word(last, limit) != "stable"
-        click.echo(f"times at {name}, the last stable step{', at the limit: requests queue' * at_limit}")
+        print_text(f"times at {name}, the last stable step{', at the limit: requests queue' * at_limit}")
     print_times(summary)
     if classic and "siege" in summary:
         print_classic(summary)

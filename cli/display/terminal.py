@@ -1,4 +1,4 @@
-"""Standard error: messages to the user, and what the terminal behind it can do."""
+"""Text on standard output, messages on standard error, and what the terminal behind the latter can do."""
 
 import os
 import sys
@@ -8,11 +8,19 @@ import click
 from logreplay.cli.display.async_output import lead_nowhere
 
 
+def print_text(text: str = "") -> None:
+    """Print a line, or lines, of a result on standard output, in its encoding.
+
+    Not for a product such as CSV, which is in UTF-8 whatever the terminal has.
+    """
+    click.echo(text, file=sys.stdout)  # without a file, click would write UTF-8 to a terminal that has only ASCII
+
+
 def say(text: str, *, quiet: bool = False) -> None:
     """Tell the user something besides the result. Once nobody reads standard error any more, nobody is told."""
     if not quiet:
         try:
-            click.echo(text, file=sys.stderr)  # not err=True: click would write UTF-8 to a terminal that has only ASCII
+            click.echo(text, file=sys.stderr)  # not err=True: as in print_text
         except OSError:
             lead_nowhere(sys.stderr)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import click
+from logreplay.cli.display.terminal import print_text
 
 if TYPE_CHECKING:
     from logreplay.results import Result
@@ -27,7 +27,7 @@ def explained(result: "Result") -> str:
 def print_arrivals(options: Mapping[str, Any]) -> None:
     """Print on stdout how requests arrived; nothing if no rate was given."""
     if kind := options.get("arrivals"):
-        click.echo(f"arrivals: {ARRIVALS[kind]}")
+        print_text(f"arrivals: {ARRIVALS[kind]}")
 
 
 def answer_lines(summary: Mapping[str, Any]) -> list[str]:

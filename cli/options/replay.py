@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from logreplay.calling.audience import Telling
 from logreplay.cli.display.progress import Terminal
-from logreplay.cli.display.terminal import say
+from logreplay.cli.display.terminal import print_text, say
 from logreplay.inputs.targets import TargetChoice
 from logreplay.options.answer_rules import AnswerRules
 from logreplay.options.clashes import check
@@ -61,7 +61,7 @@ class ReplayOptions:
         if self.as_json:
             self.say(text)
         elif not self.quiet:
-            click.echo(text)
+            print_text(text)
 
     def terminal(self, bound: float | None = None) -> Terminal:
         """What tells the user of this command how it goes, with a bound of the response time, seconds."""

@@ -2,13 +2,14 @@
 
 import re
 from contextlib import redirect_stdout
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.cli.display.tables import OpenTable, print_times
+from logreplay.cli.display.terminal import print_text
 
 
 def printed(capsys: pytest.CaptureFixture[str], table: OpenTable) -> list[str]:
@@ -33,6 +34,15 @@ def test_a_column_without_a_figure_is_not_printed(capsys: pytest.CaptureFixture[
     table.add("a", "1 ms", "–", "stable")
     table.add("b", "–", "–", "stable")
     assert printed(capsys, table) == [" step   p50  verdict", " a     1 ms  stable", " b        –  stable", ""]
+
+
+def test_tables_and_sentences_are_in_the_encoding_of_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", TextIOWrapper(out := BytesIO(), "ascii", "replace"))
+    table = OpenTable("step", "p50")
+    table.add("60–84/s", "35 µs")
+    table.print()
+    print_text("answer: 60–84/s")
+    assert out.getvalue() == b" step       p50\n 60?84/s  35 ?s\n\nanswer: 60?84/s\n"
 
 
 def test_a_table_without_a_row_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
