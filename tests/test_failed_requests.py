@@ -162,7 +162,7 @@ def test_a_percentile_failed_only_if_it_falls_on_a_failed_request(
     analysis = analyse(frame)
     rows = {name: response for name, response, *_ in summary.latency_rows(analysis.summary)}
     assert {name: rows[name] for name in shown} == shown
-    tiles = {name: value for name, value, _ in html._tiles(analysis)}
+    tiles = {name: value for name, value, _ in html._tiles(analysis, None)}
     assert tiles["response time p99"] == rows["p99"]
     (step,) = summary.step_rows(aggregate.steps(arrays.read(frame)).with_columns(verdict=pl.lit("stable")))
     assert step[5:9] == tuple(rows[name] for name in ("p50", "p90", "p95", "p99"))

@@ -10,7 +10,6 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +21,7 @@ from markupsafe import Markup
 from logreplay.analysis import summary
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.costs.route_costs import cost_rows
-from logreplay.analysis.format_time import between, show, show_range, show_rate
+from logreplay.analysis.format_time import between, show, show_range
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.external_metrics import watched_in
@@ -31,8 +30,7 @@ from logreplay.analysis.output import charts, pictures
 from logreplay.analysis.output.plots import hockey_stick, scaling
 from logreplay.analysis.output.template import rendered, resource
 from logreplay.analysis.output.trace_links import is_sampled, link
-from logreplay.analysis.output.trial_table import trial_rows
-from logreplay.analysis.search import report
+from logreplay.analysis.output.trial_table import SearchAnswer, search_answer, trial_rows
 from logreplay.analysis.tables import aggregate
 from logreplay.core.files import atomic_path
 from logreplay.core.masking import masked, terminal_safe
@@ -124,7 +122,7 @@ def html(analysis: Analysis) -> str:
         "option": _option,
         "rate": lambda number: "–" if number is None else f"{number:.4g}",
     }
-    interactive = charts.charts(analysis)
+    interactive, answer = charts.charts(analysis), search_answer(analysis.summary, analysis.steps)
     library, script = resource("uplot/uPlot.iife.min.js"), resource("charts.js")
     return rendered(
         "report.html.j2",
@@ -142,9 +140,9 @@ def html(analysis: Analysis) -> str:
         chart_kinds=list(interactive),
         run=analysis.summary,
         limit=[shown(sentence) for sentence in summary.limit_sentences(analysis.summary).values()],
-        headline=_headline(analysis.summary),
+        headline=answer.headline if answer else "",
         protocol=summary.protocol(analysis.summary["target"], analysis.summary["options"]),
-        tiles=_tiles(analysis),
+        tiles=_tiles(analysis, answer),
         trials=trial_rows(analysis.summary, analysis.steps),
         steps=analysis.steps.to_dicts() if analysis.steps.height > 1 else [],
         word=partial(summary.verdict_word, limit=summary.limit_of(analysis.summary)),
@@ -231,41 +229,20 @@ def shown(url: str) -> str:
     return terminal_safe(masked(url))
 
 
-def _headline(run: Mapping[str, Any]) -> str:
-    """The answer of a search in one line; empty of others, and of one without an answer."""
-    with suppress(KeyError, TypeError, ValueError):  # edited by hand, or of an older version
-        return report.headline(run["slo"]) if "slo" in run else ""
-    return ""
-
-
-def _of_search(facts: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The figures of a search that found a rate."""
-    unit = " users" if facts["unit"] == "users" else "/s"
-    tiles = [("holds", f"{facts['rate']:g}{unit}", f"held for {facts['held_s']:.0f} s")]
-    if facts["capacity"]:
-        low, high = facts["range"] or (facts["capacity"],) * 2
-        tiles.append(
-            ("capacity", f"~{show_rate(facts['capacity'])}{unit}", f"{show_range(low, high)}{unit}, 90 % range")
-        )
-    if facts["machines"]:
-        tiles.append(("machines", f"{facts['machines']:,}", f"for {facts['demand']:g}/s"))
-    return tiles
-
-
-def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
+def _tiles(analysis: Analysis, answer: SearchAnswer | None) -> list[tuple[str, str, str]]:
     """The figures at the top: (name, value, remark)."""
     run, verdict = analysis.summary, analysis.verdict
-    searched = bool(_headline(run))
-    tiles = _of_search(run["slo"]) if searched else []
-    for name, bend in () if searched else (("saturation", verdict.saturation), ("onset", verdict.onset)):
+    tiles = list(answer.tiles) if answer else []
+    for name, bend in () if answer else (("saturation", verdict.saturation), ("onset", verdict.onset)):
         if bend.found and bend.low is not None and bend.high is not None:
             tiles.append((name, f"~{bend.rate:.0f}/s", f"{show_range(bend.low, bend.high)}/s"))
     counts = run["requests"]
     tiles.append(("requests", f"{counts['scheduled']:,}", f"{counts['unexpected']:,} failed"))
-    best = _last_stable(analysis)
+    label = answer.label if answer else summary.last_stable(analysis.steps) if "by_step" in run else None
+    best = None if label is None else analysis.steps.row(by_predicate=pl.col("step") == label, named=True)
     names = summary.step_names(analysis.steps, run)
-    which = "the confirmation" if searched else "the last stable step"
-    where = f"at {names[best['step']]}, {which}" if best else "from the scheduled send time"
+    which = "the confirmation" if answer else "the last stable step"
+    where = f"at {names[label]}, {which}" if label is not None else "from the scheduled send time"
     times = best or run.get("response_s", {})
     for name in ("p50", "p99"):
         if times.get(name) is not None or (not best and name in times):
@@ -278,17 +255,6 @@ def _tiles(analysis: Analysis) -> list[tuple[str, str, str]]:
     if lag is not None:
         tiles.append(("generator lag p99", show(lag), late))
     return tiles
-
-
-def _last_stable(analysis: Analysis) -> dict[str, Any] | None:
-    """The row of the last stable step, of several."""
-    label = summary.last_stable(analysis.steps) if "by_step" in analysis.summary else None
-    if _headline(analysis.summary):
-        proved = [
-            each for each in analysis.summary["slo"]["trials"] if each["rate"] == analysis.summary["slo"]["held_rate"]
-        ]
-        label = proved[-1]["number"] - 1
-    return None if label is None else analysis.steps.row(by_predicate=pl.col("step") == label, named=True)
 
 
 def _option(value: Any) -> str:

@@ -1,15 +1,45 @@
-"""The table of the trials of a search, as its report shows it, from the values of summary.json."""
+"""The answer of a search and the table of its trials, as its report shows them, from the values of summary.json."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import polars as pl
 
-from logreplay.analysis.format_time import show, show_rate, show_share, spoken
+from logreplay.analysis.format_time import show, show_range, show_rate, show_share, spoken
+from logreplay.analysis.search import report
 from logreplay.analysis.summary import LADDER, in_step
 
 _HEADS: Final = ("trial", "why", "rate", "held", "requests", "verdict")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """The answer of a search that found a rate.
+
+    Attributes:
+        headline: the answer in one line.
+        tiles: its figures: (name, value, remark).
+        label: label of the step that confirmed it.
+    """
+
+    headline: str
+    tiles: Sequence[tuple[str, str, str]]
+    label: int
+
+
+def search_answer(summary: Mapping[str, Any], steps: pl.DataFrame) -> SearchAnswer | None:
+    """Return the answer of a search; None for another run, and for a search that found no rate."""
+    try:
+        slo = summary["slo"]
+        headline, proofs = report.headline(slo), [each for each in slo["trials"] if each["rate"] == slo["held_rate"]]
+        label = proofs[-1]["number"] - 1 if headline and proofs else None
+        if label is not None and label in steps["step"]:
+            return SearchAnswer(headline, _tiles(slo), label)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        pass  # no search, edited by hand, or of an older version
+    return None
 
 
 def trial_rows(summary: Mapping[str, Any], steps: pl.DataFrame) -> list[dict[str, str]]:
@@ -27,6 +57,17 @@ def trial_rows(summary: Mapping[str, Any], steps: pl.DataFrame) -> list[dict[str
         return [_row(trial, bounds, by_label.get(trial["number"] - 1), users=users) for trial in slo["trials"]]  # type: ignore[index]
     except (KeyError, TypeError, AttributeError, ValueError):
         return []  # no search, or edited by hand
+
+
+def _tiles(slo: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    unit = " users" if slo["unit"] == "users" else "/s"
+    tiles = [("holds", f"{slo['rate']:g}{unit}", f"held for {slo['held_s']:.0f} s")]
+    if capacity := slo["capacity"]:
+        ends = show_range(*(slo["range"] or (capacity, capacity)))
+        tiles.append(("capacity", f"~{show_rate(capacity)}{unit}", f"{ends}{unit}, 90 % range"))
+    if slo["machines"] and slo.get("demand"):  # older versions did not write the latter
+        tiles.append(("machines", f"{slo['machines']:,}", f"for {slo['demand']:g}/s"))
+    return tiles
 
 
 def _row(trial: Mapping[str, Any], bounds: Any, step: Mapping[str, Any] | None, *, users: bool) -> dict[str, str]:

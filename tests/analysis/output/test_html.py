@@ -259,5 +259,5 @@ def test_the_highest_generator_lag_of_all_steps_is_shown(sweep: pl.DataFrame) ->
     """A limited step was hidden behind the small lag of the last stable one."""
     found = analyse(sweep)
     steps = found.steps.with_columns(lag_p99=pl.when(pl.col("rate") == 400).then(0.48).otherwise(0.001))
-    tiles = html._tiles(replace(found, verdict=replace(found.verdict, steps=steps)))
+    tiles = html._tiles(replace(found, verdict=replace(found.verdict, steps=steps)), None)
     assert tiles[-1] == ("generator lag p99", "480 ms", "at 400/s, the highest of all steps")

@@ -81,6 +81,18 @@ def test_the_report_of_a_search_begins_with_its_answer_in_one_line_and_draws_its
     assert pictures.bound_of(found.summary) == 0.3
 
 
+@pytest.mark.parametrize("lacking", ["demand", "held_s", "held_rate", "trials"])
+def test_the_report_of_a_search_is_written_from_a_summary_that_lacks_a_figure(tmp_path: Path, lacking: str) -> None:
+    """As that of an older version, which had no demand."""
+    answer = {"found": True, "rate": 100.0, "held_s": 4.0, "held_rate": 100, "capacity": 120.0, "range": None}
+    slo = searched(**answer, machines=2, demand=150.0)["slo"]
+    del slo[lacking]
+    found = analyse(write_results(tmp_path, (100, 200, 400), 4), About(more={"slo": slo}))
+    whole = f"{found.summary['answer'][:1].upper()}{found.summary['answer'][1:]}"
+    title = "100/s keeps p99 below 300 ms and mean below 100 ms" if lacking == "demand" else whole
+    assert f"<h1>{title}</h1>" in html.html(found)
+
+
 def test_the_trials_of_a_search_for_users_have_numbers_of_users(tmp_path: Path) -> None:
     found = analyse(write_results(tmp_path, (100, 200, 400), 4), About(more=searched(unit="users")))
     assert [row["rate"] for row in trial_rows(found.summary, found.steps)] == ["100", "200", "400"]
