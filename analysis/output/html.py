@@ -95,18 +95,15 @@ _STYLE: Final[dict[Any, Any]] = {
 def write(folder: Path, analysis: Analysis) -> None:
     """Write ``hockeystick.png`` and ``report.html`` into a folder; of a sweep over users ``users.png`` and
     ``scaling.png``, too."""
-    drawn = {"hockeystick.png": "hockeystick"}
+    drawing = partial(pictures.draw, analysis=analysis, title=True)
+    drawn: dict[str, Callable[[Axes], Axes]] = {"hockeystick.png": partial(drawing, kind="hockeystick")}
     if "throughput" in pictures.kinds(analysis) and analysis.users:
-        drawn["users.png"] = "throughput"
-    for file, kind in drawn.items():
-        made = hockey_stick.figure(partial(pictures.draw, analysis=analysis, kind=kind, title=True))
-        with atomic_path(folder / file) as fresh:
-            hockey_stick.save(made, fresh)
+        drawn["users.png"] = partial(drawing, kind="throughput")
     if analysis.scaling:
-        found = analysis.scaling
-        made = hockey_stick.figure(lambda ax: scaling.scaling(ax, found, "users"))
-        with atomic_path(folder / "scaling.png") as fresh:
-            hockey_stick.save(made, fresh)
+        drawn["scaling.png"] = partial(scaling.scaling, found=analysis.scaling, unit="users")
+    for file, draw in drawn.items():
+        with atomic_path(folder / file) as fresh:
+            hockey_stick.save(hockey_stick.figure(draw), fresh)
     with atomic_path(folder / "report.html") as fresh:
         fresh.write_text(html(analysis), encoding="utf-8")
 
