@@ -27,14 +27,12 @@ from logreplay.analysis.tables.step_intervals import TRIALS
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.saturation import SaturationVerdict
-from logreplay.analysis.verdict.stability import MIX, VOID
+from logreplay.analysis.verdict.stability import MIX, SPOKEN, VOID
 from logreplay.core.masking import masked
 from logreplay.core.plural import number_of
 from logreplay.core.rows import left_out
 from logreplay.core.validity import deepest, holds_lag, targets_own
 
-_WORDS: Final = {VOID: "invalid"}
-"""Verdicts of steps that people read as another word than files have."""
 SCHEMA: Final = "logreplay/1"
 LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
@@ -443,7 +441,7 @@ def verdict_word(step: Mapping[str, Any], limit: float | None) -> str:
         limit: limit from `limit_of`.
     """
     near = limit is not None and step["rate"] > (1 - sentences.LEAST_APART) * limit
-    word: str = _WORDS.get(step["verdict"], step["verdict"] or "–")
+    word: str = SPOKEN.get(step["verdict"], step["verdict"] or "–")
     return "at limit" if word == "stable" and near else word
 
 

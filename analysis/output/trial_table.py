@@ -10,6 +10,7 @@ import polars as pl
 from logreplay.analysis.format_time import show, show_range, show_rate, show_share, spoken
 from logreplay.analysis.search import report
 from logreplay.analysis.summary import LADDER, in_step
+from logreplay.analysis.verdict.stability import SPOKEN
 
 _HEADS: Final = ("trial", "why", "rate", "held", "requests", "verdict")
 
@@ -75,7 +76,7 @@ def _row(trial: Mapping[str, Any], bounds: Any, step: Mapping[str, Any] | None, 
     rate = f"{trial['rate']:g}" if users else f"{show_rate(trial['rate'])}/s"
     held = min(trial["judged_s"], trial["seconds"])
     cells = (str(trial["number"]), trial["phase"], rate, f"{held:.0f} s", f"{trial['requests']:,}")
-    word = "invalid" if verdict == "void" else verdict
+    word = SPOKEN.get(verdict, verdict)
     row = dict(zip(_HEADS, (*cells, f"{word}: {why}" if why else word), strict=True))
     for bound in bounds:
         name, seen = bound["statistic"], trial["seen"].get(bound["statistic"])

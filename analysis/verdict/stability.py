@@ -47,6 +47,8 @@ CUT: Final = "cut"
 
 VOID: Final = "void"
 """Verdict of a trial of a search that was not valid: it does not count."""
+SPOKEN: Final = {VOID: "invalid"}
+"""Verdicts that people read as another word than files have."""
 
 MIX: Final = "other-mix"
 """Verdict of a step that leaves out routes: it tells of their cost, not of the rate that the target carries."""

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 from matplotlib.ticker import MaxNLocator
 
 from logreplay.analysis.output.plots.hockey_stick import BLUE, GREEN, GREY, ORANGE, RED, finish, legend_below
+from logreplay.analysis.verdict.stability import SPOKEN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WORDS: Final = {"void": "invalid"}
 _MARKS: Final = {"pass": ("o", GREEN), "fail": ("X", RED), "void": ("s", GREY)}
 
 
@@ -33,7 +33,7 @@ def trace(ax: "Axes", slo: Mapping[str, Any]) -> "Axes":
         if chosen:
             ax.scatter([trial["number"] for trial in chosen], [trial["rate"] for trial in chosen], marker=marker,
                        color=colour, s=[30 if trial["phase"] in ("calibrate", "ramp") else 70 for trial in chosen],
-                       zorder=3, label=_WORDS.get(verdict, verdict))  # fmt: skip
+                       zorder=3, label=SPOKEN.get(verdict, verdict))  # fmt: skip
     if slo["low"]:
         ax.axhline(
             slo["low"], color=BLUE, lw=1.2, label=f"{'holds' if slo['found'] else 'passed'}: {slo['low']:g}{unit}"
