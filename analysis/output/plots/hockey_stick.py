@@ -24,6 +24,7 @@ from logreplay.analysis.format_time import show, show_range
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats
 from logreplay.analysis.verdict.saturation import first_lasting
 from logreplay.analysis.verdict.stability import MIX, VOID
+from logreplay.core.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -332,6 +333,12 @@ def finish(
     ax.set_ylabel(vertical)
     ax.grid(alpha=0.25, lw=0.5)
     return ax.legend(loc=corner, fontsize=8, framealpha=framealpha)
+
+
+def drawable(name: str, longest: int) -> str:
+    """A name that can be drawn, whatever a log put into it: secrets masked, cut at its end."""
+    drawn = terminal_safe(masked(name))
+    return drawn if len(drawn) <= longest else f"{drawn[: longest - 1]}…"
 
 
 def logarithmic(ax: "Axes") -> None:

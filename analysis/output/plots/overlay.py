@@ -16,13 +16,13 @@ from logreplay.analysis.output.plots.hockey_stick import (
     ORANGE,
     RED,
     by_rate,
+    drawable,
     finish,
     logarithmic,
     milliseconds,
 )
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.ratio_interval import ALL, Change
-from logreplay.core.masking import terminal_safe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from logreplay.analysis.output.plots.hockey_stick import Table
 
 COLOURS: Final = (BLUE, ORANGE, GREEN, RED, "#cc79a7", "#56b4e9", "#000000")
+_LONGEST_NAME: Final = 48
 STYLES: Final = ("-", "--", "-.", ":")
 
 
@@ -79,18 +80,12 @@ def changes(ax: "Axes", found: Comparison) -> "Axes":
         low, middle, high = (100 * (value - 1) for value in (change.low, change.ratio, change.high))
         ax.plot([low, high], [place, place], color=colour, lw=2)
         ax.plot([middle], [place], color=colour, marker="o", ms=6, lw=0)
-    labels = ["all: typical ratio" if name == ALL else _short(name) for name in drawn]
+    labels = ["all: typical ratio" if name == ALL else drawable(name, _LONGEST_NAME) for name in drawn]
     ax.set_yticks(places, labels, parse_math=False)
     ax.set_ylim(-0.6, len(drawn) - 0.4)
     ax.set_xlabel("change of the response time with its interval, %; right: slower")
     ax.grid(alpha=0.25, lw=0.5, axis="x")
     return ax
-
-
-def _short(name: str) -> str:
-    """A name that can be drawn, whatever a log put into it."""
-    drawn = terminal_safe(name)
-    return drawn if len(drawn) <= 48 else drawn[:47] + "…"
 
 
 def shown(found: Comparison) -> dict[str, Change]:

@@ -25,6 +25,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
     RED,
     by_rate,
     column,
+    drawable,
     finish,
     logarithmic,
     milliseconds,
@@ -33,7 +34,6 @@ from logreplay.analysis.output.plots.hockey_stick import (
 )
 from logreplay.analysis.statistics.quantiles import FAILED, Floats, Micros, quantile, valid_rank
 from logreplay.analysis.tables.group_times import GroupTimes
-from logreplay.core.masking import masked, terminal_safe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -205,7 +205,7 @@ def _name_bands(ax: "Axes", requests: RequestArrays, rows: Floats) -> None:
     often = [route for route in np.argsort(-counts)[:_NAMED] if counts[route] and 0 < took[route] < np.inf]
     bands: list[tuple[float, list[str]]] = []
     for route in sorted(often, key=lambda route: took[route]):
-        name = _short(requests.routes[route])
+        name = drawable(requests.routes[route] or "/", _LONGEST_NAME)
         if bands and math.log(1000 * took[route] / bands[-1][0]) < _APART * math.log(rows[-1] / rows[0]):
             bands[-1][1].append(name)
         else:
@@ -215,12 +215,6 @@ def _name_bands(ax: "Axes", requests: RequestArrays, rows: Floats) -> None:
         ax.text(0.01, at, f"{', '.join(names[:_TOGETHER])}{more}", transform=ax.get_yaxis_transform(), fontsize=7,
                 va="center", color="black", parse_math=False,
                 bbox={"facecolor": "white", "alpha": 0.8, "lw": 0, "pad": 1.5})  # fmt: skip
-
-
-def _short(route: str) -> str:
-    """A route that can be drawn, its secrets masked."""
-    drawn = terminal_safe(masked(route)) or "/"
-    return drawn if len(drawn) <= _LONGEST_NAME else f"{drawn[: _LONGEST_NAME - 1]}…"
 
 
 def timeline(ax: "Axes", seconds: "Table", title: str = "") -> "Axes":
