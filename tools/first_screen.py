@@ -19,7 +19,7 @@ LOG: Final = ROOT / "sample_logs" / "nginx_request_time.log"
 ADDRESS: Final = "http://127.0.0.1:8080"
 COMMANDS: Final = (f"sweep 50..400 access.csv {ADDRESS} --for 20s", f"find access.csv {ADDRESS} --p99 300ms")
 BLOCK: Final = "```text\n$ logreplay sweep "
-"""Begin of the block in the README; it ends with the next fence."""
+"""Start of the block in the README; it ends with the next fence."""
 WIDTH: Final = 110
 
 

@@ -93,8 +93,8 @@ _STYLE: Final[dict[Any, Any]] = {
 
 
 def write(folder: Path, analysis: Analysis) -> None:
-    """Write ``hockeystick.png`` and ``report.html`` into a folder; of a sweep over users ``users.png`` and
-    ``scaling.png``, too."""
+    """Write ``hockeystick.png`` and ``report.html`` into a folder; of a sweep over users also ``users.png`` and
+    ``scaling.png``."""
     drawing = partial(pictures.draw, analysis=analysis, title=True)
     drawn: dict[str, Callable[[Axes], Axes]] = {"hockeystick.png": partial(drawing, kind="hockeystick")}
     if "throughput" in pictures.kinds(analysis) and analysis.users:

@@ -48,8 +48,8 @@ def draw(
         kind: ``hockeystick``, ``achieved``, ``throughput``, ``percentiles``, ``heatmap`` or ``timeline``.
         slo: bound of the response time in seconds, drawn where times are; None: in a hockey stick that of `bound_of`.
         linear: linear time axis of the hockey stick.
-        title: write above the hockey stick the verdict, and below it target, log and steps; those above a timeline; and
-            above a heat map what it shows.
+        title: write a title. That of a hockey stick is the verdict, with target, log and steps in a caption below; that
+            of a timeline is target, log and steps; that of a heat map explains its colours and names.
 
     Of a sweep over users, ``hockeystick`` and ``throughput`` have the users as their horizontal axis.
 

@@ -112,7 +112,7 @@ def print_times(summary: Mapping[str, Any]) -> None:
 
 
 def print_costs(summary: Mapping[str, Any]) -> None:
-    """Print what each route costs, and the sentence where the answer is another; nothing if it was not measured."""
+    """Print the cost of each route, and its sentence if that is not the answer; nothing if it was not measured."""
     if not (costs := summary.get("costs")):
         return
     from logreplay.analysis.costs.route_costs import RouteCost, cost_rows

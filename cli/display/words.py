@@ -1,4 +1,4 @@
-"""Words for what the summary names shortly."""
+"""Words for the codes of a summary, and its answer in lines."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -31,7 +31,7 @@ def print_arrivals(options: Mapping[str, Any]) -> None:
 
 
 def answer_lines(summary: Mapping[str, Any]) -> list[str]:
-    """Return what the limit of a sweep looks like, and the answer of a summary, in lines: the answer is the last."""
+    """Return the lines of a summary on the limit of a sweep, and its answer, the last line."""
     from logreplay.analysis.summary import limit_sentences
 
     limit = limit_sentences(summary)

@@ -61,7 +61,7 @@ def table(runs: int, seed: int) -> str:
 
 
 def row(found: Sequence[dict[str, Any]]) -> str:
-    """What came of these searches."""
+    """The row of these searches: promises, and how far they are from the truth."""
     promised = sorted(each["rate"] / MM4.truth - 1 for each in found if each["found"])
     near, over = sum(-0.08 < each < 0.05 for each in promised), sum(each > 0.05 for each in promised)
     ends = f"{promised[0]:+.1%} to {promised[-1]:+.1%}" if promised else "–"

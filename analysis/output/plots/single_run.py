@@ -48,9 +48,9 @@ _HEAT_RATES: Final = 150
 _NAMED: Final = 6
 """Most frequent routes that a heat map names."""
 _TOGETHER: Final = 2
-"""Names that stand at one band."""
+"""Names that label one band, at most."""
 _ROOM_FOR_LEGEND: Final = 1.5
-"""Height of a row of the timeline over that of its lines, so that the legend covers none."""
+"""Height of a row of the timeline, as a multiple of its highest line: the legend has room above it."""
 _APART: Final = 0.035
 """Share of the height of a heat map below which the medians of two routes are one band: two names would overlap."""
 _LONGEST_NAME: Final = 32
@@ -199,7 +199,7 @@ def heat_map(ax: "Axes", requests: RequestArrays) -> "Axes":
 
 
 def _name_bands(ax: "Axes", requests: RequestArrays, rows: Floats) -> None:
-    """Name the most frequent routes at the left, each at its median, where these make more than one band."""
+    """Name the most frequent routes at the left, each at its median, if these make more than one band."""
     counts = np.bincount(requests.route, minlength=len(requests.routes))
     took = GroupTimes.by(requests, "route", len(requests.routes)).quantile(0.5)
     often = [route for route in np.argsort(-counts)[:_NAMED] if counts[route] and 0 < took[route] < np.inf]
@@ -222,7 +222,7 @@ def timeline(ax: "Axes", seconds: "Table", title: str = "") -> "Axes":
 
     Args:
         ax: its place is taken by a row for each; the last of them is returned.
-        title: above the first row.
+        title: title above the first row.
         seconds: per-second table; its columns ``watch_NAME`` are drawn unchanged. Of more than 1,000 seconds several
             make a point: the mean of the rates, the highest value of all others.
     """
