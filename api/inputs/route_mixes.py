@@ -57,14 +57,10 @@ def route_mixes(stream: "RequestStream", without: "Callable[[Shape], RequestStre
     ranked = [name for name, _ in counts.most_common() if name != OTHER]
     alone = ranked if len(counts) <= ALONE + 1 and OTHER not in counts else ranked[:ALONE]
     total, told = counts.total(), sum(counts[name] for name in alone)
-    mixes = [_mix(name, 1 - counts[name] / total, WithoutRoutes(frozenset({name})), without) for name in alone]
+    mixes = [Mix(without(WithoutRoutes(frozenset({name}))), 1 - counts[name] / total, name) for name in alone]
     if told < total:
-        mixes.append(_mix(REST, told / total, WithoutRoutes(frozenset(alone), others=True), without))
+        mixes.append(Mix(without(WithoutRoutes(frozenset(alone), others=True)), told / total, REST))
     return tuple(mixes)
-
-
-def _mix(name: str, kept: float, shape: WithoutRoutes, without: "Callable[[Shape], RequestStream]") -> Mix:
-    return Mix(without(shape), kept, name)
 
 
 def _names_in(urls: pl.Series) -> Collection[str]:

@@ -44,7 +44,7 @@ def request_stream(
         keep: further columns that the schedule needs.
         skip_idle: seconds; shorten longer gaps of the log to this.
         in_time: the log's times count: put a result log, which is in order of completion, in order of start.
-        last: a shape after all others.
+        last: a shape after all others, for a second stream of the same log, which is not looked through again.
         ahead: add credentials when requests are read: when they are due, is not known.
 
     Raises:
@@ -88,7 +88,7 @@ def request_stream(
                 f"{log}: a generator cannot begin again, and the call may need more requests than it has; give the "
                 "function that makes it, or leave out what repeats the log"
             )
-    elif not isinstance(log, Followed):  # it is not there yet
+    elif not isinstance(log, Followed) and last is None:  # one that is followed is not there yet
         single = isinstance(requests.source, RequestFile)  # which is due at once
         expect(needed, requests.source, methods)
         if in_time and not single:
