@@ -110,13 +110,12 @@ def sweep_to(
         place = folder.path if half else folder.keep()
         findings += [*repeated, *warnings_of_steps(manifest, outcomes), *rule.findings()]
         verdict = {"verdict": str(RunVerdict.GENERATOR_BOUND)} if lost else {}
-        spread = {"addresses": found} if (found := addresses_of(outcomes)) else {}
         about = About(
             str(call.log or BUNDLED),
             url,
             {**call.as_summary(), **({"stop": [each.text for each in call.stop_at]} if call.stop_at else {})},
             [finding.as_dict() for finding in findings],
-            {"left_out": dict(stream.left_out), **urls, **verdict, **spread, **_left_out_routes(call)},
+            {"left_out": dict(stream.left_out), **urls, **verdict, **addresses_of(outcomes), **_left_out_routes(call)},
             call.closed_loop,
             limited_steps(manifest, outcomes),
         )

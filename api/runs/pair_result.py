@@ -127,7 +127,7 @@ class EndedDuet:
             "answers": pair_answers.as_dict(differences) if differences else None,
             "findings": [each.as_dict() for each in self._told],
             "left_out": outcome.left_out,
-            **({"addresses": spread} if (spread := addresses_of([outcome])) else {}),
+            **addresses_of([outcome]),
             "stopped": outcome.stopped or None,
             "replay": log_report(self.stream.requests, self._of_one, outcome.scheduled // self.stream.together),
         }

@@ -128,9 +128,7 @@ class _RateSearch:
         folder, answer = place.keep(), report.answer_of(self.search)
         text = report.sentence(self.search, call.demand)
         facts = report.slo(self.search, call.demand) | {"seed": call.request_rules.seed}
-        more: dict[str, Any] = {"answer": text, "slo": facts, **urls}
-        if spread := addresses_of(self.trials):
-            more["addresses"] = spread
+        more: dict[str, Any] = {"answer": text, "slo": facts, **urls, **addresses_of(self.trials)}
         if not self.search.measured or answer.why == "generator":
             more["verdict"] = "GENERATOR_BOUND"
         elif answer.holds:  # it rests on a valid trial, whatever others were

@@ -244,7 +244,7 @@ class _OneRun:
             "stopped": outcome.stopped or None,
             "received_bytes": outcome.received,
             "retried": outcome.evidence.retried,
-            **({"addresses": spread} if (spread := addresses_of([outcome])) else {}),
+            **addresses_of([outcome]),
             **besides,
         }
         return write_beside(self.path, self._about([finding.as_dict() for finding in findings], more))

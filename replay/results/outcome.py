@@ -112,18 +112,19 @@ class Outcome:
         return self.stopped or self.health.limit or "the schedule holds no request"
 
 
-def addresses_of(outcomes: Iterable[Outcome]) -> dict[str, dict[str, int]]:
-    """How requests spread over the addresses of the target: connections and requests of each; empty where not counted.
+def addresses_of(outcomes: Iterable[Outcome]) -> dict[str, dict[str, dict[str, int]]]:
+    """The key ``addresses`` of a summary: connections and requests of each address of the target; empty: not counted.
 
     A request that was sent again counts twice.
     """
     opened, carried = Counter[str](), Counter[str]()
     for outcome in outcomes:
         opened, carried = opened + outcome.opened, carried + outcome.carried
-    return {
+    spread = {
         address: {"connections": opened[address], "requests": carried[address]}
         for address in sorted({*opened, *carried})
     }
+    return {"addresses": spread} if spread else {}
 
 
 def describe_course(outcome: Outcome) -> str:
