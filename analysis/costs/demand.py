@@ -26,7 +26,8 @@ _TOGETHER: Final = 0.9
 """Correlation of the rates of two routes from which on they come together."""
 _DRIFT: Final = 3.0
 """The means miss the law by this many times their spread: then that is the spread."""
-_LEVEL_PERCENT: Final = (2.5, 97.5)
+LEVEL_PERCENT: Final = (2.5, 97.5)
+"""Percentiles of the draws between which a 95 % range lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,12 @@ class RouteDemand:
     @property
     def low(self) -> Floats:
         """(groups,) lower ends of the 95 % intervals."""
-        return np.asarray(np.percentile(self.draws, _LEVEL_PERCENT[0], axis=0))
+        return np.asarray(np.percentile(self.draws, LEVEL_PERCENT[0], axis=0))
 
     @property
     def high(self) -> Floats:
         """(groups,) upper ends."""
-        return np.asarray(np.percentile(self.draws, _LEVEL_PERCENT[1], axis=0))
+        return np.asarray(np.percentile(self.draws, LEVEL_PERCENT[1], axis=0))
 
 
 def fitted(steps: Sequence[StepReadings], seed: int = 0) -> RouteDemand | None:
@@ -66,7 +67,7 @@ def fitted(steps: Sequence[StepReadings], seed: int = 0) -> RouteDemand | None:
     used = np.array([each.used.mean() for each in steps])
     sent = np.array([each.sent.mean(0) for each in steps])
     groups = _told_apart(sent)
-    sent = np.column_stack([sent[:, list(group)].sum(1) for group in groups])
+    sent = _together(sent, groups)
     level = used + 0.1 * max(float(used.max()), 1e-9)  # the work of random requests varies with its mean
     blocks = np.array([len(each.used) / BLOCK_S for each in steps])
     weight = np.sqrt(blocks / level)
@@ -94,12 +95,16 @@ def _spread(
     """How far blocks are from the mean of their step where as many requests came, by the root of its level."""
     rest = []
     for each, scale in zip(steps, np.sqrt(level), strict=True):
-        expected = sum(best[place] * each.sent[:, list(group)].sum(1) for place, group in enumerate(groups))
-        beyond = each.used - expected
+        beyond = each.used - _together(each.sent, groups) @ best[:-1]
         whole = beyond[: len(beyond) // BLOCK_S * BLOCK_S].reshape(-1, BLOCK_S).mean(1)
         if len(whole) > 1:
             rest.append((whole - whole.mean()) / scale * np.sqrt(len(whole) / (len(whole) - 1)))
     return np.concatenate(rest) if rest else None
+
+
+def _together(sent: Floats, groups: Sequence[tuple[int, ...]]) -> Floats:
+    """(n, groups) requests/s of the routes of each group together."""
+    return np.column_stack([sent[:, list(group)].sum(1) for group in groups])
 
 
 def _means(chance: np.random.Generator, spread: Floats, blocks: npt.NDArray[np.int_]) -> Floats:
@@ -125,7 +130,7 @@ def _told_apart(sent: Floats) -> tuple[tuple[int, ...], ...]:
     """Group the routes that come together: the most alike of those that are not separate, until none are alike."""
     groups: list[tuple[int, ...]] = [(place,) for place in range(sent.shape[1])]
     while len(groups) > 1:
-        rates = np.column_stack([sent[:, list(group)].sum(1) for group in groups])
+        rates = _together(sent, groups)
         mixed = np.flatnonzero(_separate(rates) <= _SEPARATE)
         pairs = [
             (_alike(rates[:, one], rates[:, other]), int(one), int(other))

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.costs.demand import BLOCK_S, RouteDemand, fitted
+from logreplay.analysis.costs.demand import BLOCK_S, LEVEL_PERCENT, RouteDemand, fitted
 from logreplay.analysis.costs.readings import StepReadings, step_readings, watched_resource
 from logreplay.analysis.format_time import show
 from logreplay.analysis.input.arrays import RequestArrays
@@ -161,17 +161,18 @@ def cost_rows(costs: Sequence[RouteCost]) -> list[tuple[str, ...]]:
 
 def _rows(routes: Sequence[str], demand: RouteDemand, usual: Floats) -> list[RouteCost]:
     shares, share = _shares(demand.draws * usual), _shares((demand.seconds * usual)[None])[0]
-    lows, highs = np.percentile(shares, 2.5, axis=0), np.percentile(shares, 97.5, axis=0)
+    lows, highs = np.percentile(shares, LEVEL_PERCENT, axis=0)
+    cost_lows, cost_highs = demand.low, demand.high
     found = []
     for place, group in enumerate(demand.groups):
         names = [routes[each] for each in group]
         why = ""
         if not demand.separate[place]:
             why = "no step that counts leaves it out" if len(names) == 1 else "always together: " + ", ".join(names)
-        elif demand.low[place] <= 0:
+        elif cost_lows[place] <= 0:
             why = TOO_CHEAP
         part, low, high = (float(figure[place]) for figure in (share, lows, highs))
-        seconds, cheapest, dearest = (float(figure[place]) for figure in (demand.seconds, demand.low, demand.high))
+        seconds, cheapest, dearest = (float(figure[place]) for figure in (demand.seconds, cost_lows, cost_highs))
         fifth = 100 * FIFTH
         found.append(
             RouteCost(
