@@ -21,11 +21,11 @@ BLOCK_S: Final = 2
 """Readings that are drawn together."""
 DRAWS: Final = 1000
 _SEPARATE: Final = 0.15
-"""A route whose rate differs by less than this share where the other routes' do not comes with them, or always."""
+"""Least share of the rate of a route that those of the others do not explain: else its demand is not told apart."""
 _TOGETHER: Final = 0.9
 """Correlation of the rates of two routes from which on they come together."""
 _DRIFT: Final = 3.0
-"""The means miss the law by this many times their spread: then that is the spread."""
+"""Squared misfit of the means, over that of their spread, above which the misfit is taken for the spread."""
 LEVEL_PERCENT: Final = (2.5, 97.5)
 """Percentiles of the draws between which a 95 % range lies."""
 
@@ -35,9 +35,9 @@ class RouteDemand:
     """The demand of some routes that are told apart.
 
     Attributes:
-        groups: the places of the routes of each, by what comes together.
-        seconds: (groups,) of the resource for each request.
-        draws: (draws, groups) the same of blocks that were drawn.
+        groups: places of the routes; those that come together are one group.
+        seconds: (groups,) demand of a request, seconds of the resource.
+        draws: (draws, groups) the same demand, fitted to blocks that were drawn.
         idle: resource used without requests; idle_draws: (draws,) likewise.
         separate: (groups,) whether its rate differs from the others'.
     """
@@ -92,7 +92,7 @@ def fitted(steps: Sequence[StepReadings], seed: int = 0) -> RouteDemand | None:
 def _spread(
     steps: Sequence[StepReadings], groups: tuple[tuple[int, ...], ...], best: Floats, level: Floats
 ) -> Floats | None:
-    """How far blocks are from the mean of their step where as many requests came, by the root of its level."""
+    """Use of each block beyond that of its requests, less the mean of its step, over the root of the step's level."""
     rest = []
     for each, scale in zip(steps, np.sqrt(level), strict=True):
         beyond = each.used - _together(each.sent, groups) @ best[:-1]
@@ -113,7 +113,7 @@ def _means(chance: np.random.Generator, spread: Floats, blocks: npt.NDArray[np.i
 
 
 def _separate(sent: Floats) -> Floats:
-    """(routes,) how much of each rate differs where those of the others, and idle use, do not; 0 to 1."""
+    """(routes,) share of each rate that those of the others and a constant do not explain, 0 to 1."""
     found = []
     for place in range(sent.shape[1]):
         own: Floats = sent[:, place]

@@ -15,7 +15,7 @@ from logreplay.analysis.statistics.quantiles import Floats
 REST: Final = "(other routes)"
 """The routes that are left out together."""
 _EDGE_S: Final = 1
-"""Seconds at the begin of a step of which a reading may tell of the step before: it is the mean of a second past."""
+"""Seconds at each end of a step that do not count: a reading is the mean of the second before it."""
 
 
 @dataclass(frozen=True, slots=True)

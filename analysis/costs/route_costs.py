@@ -31,7 +31,7 @@ class RouteCost:
         route: its name; of several that always came together, all of their names.
         seconds: processor time of a request, and ``low`` to ``high``, seconds.
         share: share of the processor time that all requests of the log take, and ``share_low`` to ``share_high``.
-        fifth: machines of 100 with these requests that a fifth of the route costs; ``fifth_low``, ``fifth_high``.
+        fifth: machines, of 100 that serve all requests, for a fifth of the route; ``fifth_low`` to ``fifth_high``.
         why_not: why the cost is not known; empty if it is.
     """
 

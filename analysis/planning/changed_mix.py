@@ -111,7 +111,7 @@ def _parts(mix: pl.DataFrame, known: Mapping[str, Any], results: Path) -> dict[s
     """The share of the requests of each route that has a cost.
 
     Raises:
-        NoAnswer: there are others.
+        NoAnswer: there are requests of routes without one.
     """
     requests = dict(mix.group_by("route").agg(pl.col("requests").sum()).iter_rows())
     total = max(sum(requests.values()), 1)
@@ -125,10 +125,10 @@ def _parts(mix: pl.DataFrame, known: Mapping[str, Any], results: Path) -> dict[s
 
 
 def _check_rest(peak: pl.DataFrame, measured: pl.DataFrame, known: Mapping[str, Any], results: Path) -> None:
-    """Compare the routes that share one cost with those that it was measured of.
+    """Check that the routes that share one cost are those whose cost was measured.
 
     Raises:
-        NoAnswer: they are others.
+        NoAnswer: they are not.
     """
     mine, theirs = (mix.filter(~pl.col("route").is_in(list(known))) for mix in (peak, measured))
     change = mix_change(mine.with_columns(method=pl.lit("")), theirs, [""])

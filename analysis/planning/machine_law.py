@@ -32,7 +32,7 @@ class MachineLaw:
     largest: int
 
     def times(self, numbers: Sequence[float] | Floats, end: int = 0) -> Floats:
-        """How many times what one machine carries each number of them carries; ``end`` as of `number`."""
+        """The rate that each number of machines carries, over that of one machine; ``end`` as of `number`."""
         place = list(_ENDS).index(end)
         values = np.array([[1.0, self.contention[place], self.coherency[place]]])
         return np.asarray(throughput(values, np.asarray(numbers, np.float64))[0])

@@ -42,7 +42,7 @@ class Supply:
         mean: mean response time near it; None: unknown.
         methods: that were sent.
         sent: ``route``, ``requests``: the requests that were sent.
-        disturbed: findings of the measurement on its own machine, in words.
+        disturbed: findings on the machine that measured, in words.
         lacks: reason why a sweep has no saturation, in words; empty if it has one.
         changed: options that gave them other URLs than those of the log.
     """

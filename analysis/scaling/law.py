@@ -23,11 +23,11 @@ DRAWS: Final = 2000
 FEWEST: Final = 3
 """Different numbers that the three values of the law need."""
 _STRAIGHT: Final = 0.97
-"""An efficiency that may be as high as this is that of a straight line."""
+"""A curve is straight if the range of its efficiency reaches above this."""
 _MISFIT: Final = 9.0
 """The squared misfit, in standard errors, from which on the law does not describe the points."""
 _WALL: Final = 4.0
-"""A wall whose squared misfit is no more than this above that of the law may be one."""
+"""A curve may be a wall if the squared misfit of the wall is at most this much above that of the law."""
 _FLOOR: Final = 0.005
 """Least relative error of a point: no two measurements agree better."""
 
@@ -39,7 +39,7 @@ class ScalingLaw:
     Attributes:
         kind: ``bent``; ``straight``; ``wall``, if a wall fits as well; ``unlike``, if neither fits; ``few`` points.
         values: the values g, a and b.
-        draws: (draws, 3) the same of points that were drawn again.
+        draws: (draws, 3) the values for points that were drawn again.
         knee: number and rate at which a wall begins; None: no wall.
     """
 
