@@ -28,6 +28,8 @@ _MISFIT: Final = 9.0
 """The squared misfit, in standard errors, from which on the law does not describe the points."""
 _WALL: Final = 4.0
 """A curve may be a wall if the squared misfit of the wall is at most this much above that of the law."""
+ENDS_PERCENT: Final = (1.5, 98.5)
+"""Percentiles of the draws that are taken for the ends of a 95 % range."""
 _FLOOR: Final = 0.005
 """Least relative error of a point: no two measurements agree better."""
 
@@ -50,7 +52,7 @@ class ScalingLaw:
 
     def range(self, place: int) -> tuple[float, float]:
         """The 95 % range of a value."""
-        low, high = np.percentile(self.draws[:, place], (1.5, 98.5))
+        low, high = np.percentile(self.draws[:, place], ENDS_PERCENT)
         return float(low), float(high)
 
     def rates(self, numbers: Floats) -> Floats:

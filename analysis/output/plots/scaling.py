@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from logreplay.analysis.output.plots.hockey_stick import BLUE, GREY, ORANGE, finish
+from logreplay.analysis.scaling.law import ENDS_PERCENT
 from logreplay.analysis.scaling.scale_out import FARTHEST, ScaleOut
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def scaling(ax: "Axes", found: ScaleOut, unit: str = "machines") -> "Axes":
     single = law.values[0] if found.kind == "bent" else rates[0] / numbers[0]
     ax.plot(grid, single * grid, color=GREY, ls="--", lw=1, label="n times one")
     if found.kind == "bent":
-        below, above = np.percentile(law.drawn_rates(grid), (1.5, 98.5), axis=0)
+        below, above = np.percentile(law.drawn_rates(grid), ENDS_PERCENT, axis=0)
         ax.fill_between(grid, below, above, color=ORANGE, alpha=0.2, lw=0, label="95 %")
         ax.plot(grid, law.rates(grid), color=ORANGE, lw=1.6, label="universal scalability law")
     if found.kind == "wall" and law.knee:
