@@ -100,11 +100,7 @@ def summarise(
         "started": requests.started.isoformat() if requests.started else None,
         "ended": requests.ended.isoformat() if requests.ended else None,
         "slowest": _slowest(requests, requests.slowest),
-        **(
-            {}
-            if requests.slowest_sampled.is_empty()
-            else {"slowest_sampled": _slowest(requests, requests.slowest_sampled)}
-        ),
+        **({"slowest_sampled": _slowest(requests, sampled)} if (sampled := requests.slowest_sampled).height else {}),
     }
     if mixed:
         value["by_step"] = [
@@ -425,7 +421,7 @@ def _number(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
-def limit_of(summary: Mapping[str, Any]) -> float | None:
+def saturation_rate(summary: Mapping[str, Any]) -> float | None:
     """Return the rate of saturation, requests/s; None if none was found, and of users, who set no rate."""
     rate: float | None = None if summary.get("users") else summary.get("saturation", {}).get("rate")
     return rate
@@ -438,7 +434,7 @@ def verdict_word(step: Mapping[str, Any], limit: float | None) -> str:
 
     Args:
         step: a row of the step table.
-        limit: limit from `limit_of`.
+        limit: rate from `saturation_rate`.
     """
     near = limit is not None and step["rate"] > (1 - sentences.LEAST_APART) * limit
     word: str = SPOKEN.get(step["verdict"], step["verdict"] or "–")
@@ -448,7 +444,7 @@ def verdict_word(step: Mapping[str, Any], limit: float | None) -> str:
 def step_rows(steps: pl.DataFrame, limit: float | None = None) -> list[tuple[str, ...]]:
     """Return rows (rate or users, sent, goodput, errors, mean, p50 to p99, its interval, lag p95, verdict) as text.
 
-    The interval is empty in all rows if none is known. ``limit``: of `limit_of`.
+    The interval is empty in all rows if none is known. ``limit``: of `saturation_rate`.
     """
     known = steps.height and "p99_low" in steps.columns and steps["p99_low"].is_not_null().any()
     return [

@@ -142,7 +142,7 @@ def html(analysis: Analysis) -> str:
         tiles=_tiles(analysis, answer),
         trials=trial_rows(analysis.summary, analysis.steps),
         steps=analysis.steps.to_dicts() if analysis.steps.height > 1 else [],
-        word=partial(summary.verdict_word, limit=summary.limit_of(analysis.summary)),
+        word=partial(summary.verdict_word, limit=summary.saturation_rate(analysis.summary)),
         names=summary.step_names(analysis.steps, analysis.summary),
         whole=None if "by_step" in analysis.summary else _tables(analysis.summary, analysis.requests),
         parts=_parts(analysis),

@@ -143,9 +143,9 @@ def print_summary(
     import polars as pl
 
     from logreplay.analysis.input.external_metrics import PREFIX, watched_in
-    from logreplay.analysis.summary import last_stable, limit_of, step_names, step_rows, verdict_word
+    from logreplay.analysis.summary import last_stable, saturation_rate, step_names, step_rows, verdict_word
 
-    limit = limit_of(summary)
+    limit = saturation_rate(summary)
     if steps.height > 1:
         level = "users" if "users" in steps.columns else "rate/s"
         heads = (level, "sent/s", "goodput", "errors", "mean", "p50", "p90", "p95", "p99", "p99 95% CI", "lag p95")
