@@ -266,6 +266,8 @@ def kill_local_clusters() -> None:
 
 def _kill_family(process: "subprocess.Popen[bytes]") -> None:
     """Kill the process of a cluster and those that it started: alive for a moment more, they would write files."""
+    if process.poll() is not None:  # its number may be that of another process by now
+        return
     import psutil
 
     family: list[psutil.Process] = []
