@@ -246,10 +246,8 @@ def _prove(call: PlanCall, result: PlanResult, made: "MachinePlan", folder: Path
         listener.note("--prove: the log is shorter than a minute, and nothing is replayed")
         return
     for part in _parts(call, made):
-        drawn, lacking = _drawn(call, part, folder)
         try:
-            if lacking:
-                raise LogreplayError(lacking)
+            drawn = _drawn(call, part, folder)
             ran = _replayed(call, part, drawn, folder, listener)
         except LogreplayError as error:  # the plan stands without its proof
             result.proofs += (proving.unjudged(part.machines, str(error)),)
@@ -299,15 +297,23 @@ class _Part:
         return f"one machine's share of the busiest minute, of {self.machines}"
 
 
-def _drawn(call: PlanCall, part: _Part, folder: Path) -> tuple[pl.DataFrame, str]:
-    """The requests of a part that one machine gets; and why they are not enough of them, in words."""
+def _drawn(call: PlanCall, part: _Part, folder: Path) -> pl.DataFrame:
+    """The requests of a part that one machine gets.
+
+    Raises:
+        LogreplayError: too many of them are not sent, or there are none.
+    """
     rows = proving.between(scan(folder / _CONVERTED), part.begin, part.begin + len(part.shares))
     sent = rows.filter(rows["op"].is_in(list(call.find.sender_rules.methods)))
     drawn = proving.share_of(sent, part.begin, part.shares, part.times, call.find.request_rules.seed)
     unsent = 1 - sent.height / max(rows.height, 1)
     if unsent > LIMIT:
-        return drawn, f"{100 * unsent:.0f} % of its requests have methods that are not sent; send them with --methods"
-    return drawn, "" if drawn.height else "none of its requests falls to one machine"
+        raise LogreplayError(
+            f"{100 * unsent:.0f} % of its requests have methods that are not sent; send them with --methods"
+        )
+    if drawn.is_empty():
+        raise LogreplayError("none of its requests falls to one machine")
+    return drawn
 
 
 def _replayed(call: PlanCall, part: _Part, drawn: pl.DataFrame, folder: Path, listener: "CallListener") -> "RunResult":

@@ -303,6 +303,7 @@ def test_too_few_descriptors_void_the_run(tmp_path: Path, log: Path) -> None:
     assert set(rows_of(path)["error"]) == {"refused", "timeout"}
 
 
+@pytest.mark.few
 def test_a_step_with_too_few_descriptors_is_no_step_of_the_target(tmp_path: Path, log: Path) -> None:
     """The target answers after half a second: 150/s need 75 connections, of which 60 descriptors allow fewer.
 

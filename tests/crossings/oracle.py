@@ -164,13 +164,14 @@ def _codes(case: Case, ran: Ran) -> set[int]:
 
 
 def _may_be_empty(case: Case) -> bool:
-    """Whether the filters may leave nothing to replay."""
+    """Whether the filters may leave nothing to replay, or --routes one route."""
     choice = case.choice
     single = choice["input"] in ("urls.txt", "request") and any(
         choice[name] != "-" for name in ("status", "from", "sample", "match", "exclude")
     )
     only_post = choice["input"] == "request" and choice["methods"] == "-"
-    return single or only_post or choice.get("pacing") == "follow" or choice.get("arrivals") == "log"
+    one_route = choice.get("routes") == "yes" and (choice["match"] != "-" or choice["input"] in ("urls.txt", "request"))
+    return single or only_post or one_route or choice.get("pacing") == "follow" or choice.get("arrivals") == "log"
 
 
 def _files(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
