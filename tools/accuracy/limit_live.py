@@ -10,29 +10,21 @@ from typing import Final
 
 import logreplay
 from accuracy._tables import Table, totals
+from accuracy.swap_live import written
 from limit_servers import SERVERS, available, serving
 from logreplay.analysis.limit.sentences import TargetLimit
 
 RUNS: Final = 1
 _SECONDS: Final = 5
 _SHARES: Final = (0.25, 0.4, 0.55, 0.7, 0.85, 0.95, 1.15, 1.35)
-_HEADER: Final = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
-_URLS: Final = ("/db", "/", "/about", "/db", "/")
-
-
-def written(folder: Path) -> Path:
-    """A log of three routes."""
-    log = folder / "access.csv"
-    rows = (f"2026-01-01,00:00:{at:02},0,0,0,2,{_URLS[at * 7 % 5]},200,GET" for at in range(60))
-    log.write_text("\n".join([_HEADER, *rows]) + "\n")
-    return log
+_URLS: Final = ("/db", "/about", "/", "/", "/db")
 
 
 def limit_of(kind: str, seed: int, seconds: float = _SECONDS) -> TargetLimit:
     """Sweep a server of a kind, and return what its limit looks like."""
     rates = [round(share * SERVERS[kind].capacity) for share in _SHARES]
     with TemporaryDirectory() as folder, serving(kind) as url:
-        found = logreplay.sweep(written(Path(folder)), url, rates, duration=seconds, seed=seed).limit
+        found = logreplay.sweep(written(Path(folder), _URLS), url, rates, duration=seconds, seed=seed).limit
     assert found
     return found
 

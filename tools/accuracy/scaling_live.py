@@ -4,12 +4,11 @@ Needs PostgreSQL and two cores; takes a minute.
 """
 
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import logreplay
@@ -32,30 +31,30 @@ def _shop(workers: int, database: str) -> Iterator[str]:
     """Serve the shop by this number of workers; the value is its URL."""
     address = f"127.0.0.1:{free_port()}"
     words = [sys.executable, "-m", "gunicorn", "--workers", str(workers), "--bind", address, "--log-level", "error"]
-    where = Path(servers.__file__).parent
-    process = subprocess.Popen([*words, "shop:app"], cwd=where, env={**os.environ, "SHOP_DATABASE": database})
-    try:
+    more = {"cwd": Path(servers.__file__).parent, "env": {**os.environ, "SHOP_DATABASE": database}}
+    with servers._process([*words, "shop:app"], **more):
         servers._answers(["curl", "-sf", "-o", "/dev/null", f"http://{address}/product/1"], "the shop")
         yield f"http://{address}"
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
-def table(runs: int, seed: int) -> str:
-    """A row for each number of workers, and one of both."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
+def _points(folder: Path, runs: int, seed: int) -> Iterator[ScalingPoint]:
+    """Sweep the shop with each number of workers."""
+    folder.chmod(0o755)  # PostgreSQL runs as another user
     log = folder / "urls.txt"
     log.write_text("".join(f"/product/{1 + 7 * (seed + number) % 20_000}\n" for number in range(5000)))
-    points = []
     with servers._database(folder, ()) as database:
         for workers in _WORKERS:
             with _shop(workers, database) as url:
                 place = folder / f"workers-{workers}"
                 swept = logreplay.sweep(log, url, vusers=_USERS, duration=_STEP, repeat=runs, output=place, plots=False)
                 rate, low, high = (swept.summary["users"][f"throughput{end}"] for end in ("", "_low", "_high"))
-                points.append(ScalingPoint(workers, rate, low, high, _LEVEL))
+                yield ScalingPoint(workers, rate, low, high, _LEVEL)
+
+
+def table(runs: int, seed: int) -> str:
+    """A row for each number of workers, and one of both."""
+    with TemporaryDirectory() as folder:
+        points = list(_points(Path(folder), runs, seed))
     found = scale_out(points)
     lines = ["| workers | carry | range |", "|---|--:|--:|"]
     lines += [f"| {each.number} | {each.rate:.1f}/s | {each.low:.1f}–{each.high:.1f}/s |" for each in points]

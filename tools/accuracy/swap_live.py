@@ -31,10 +31,11 @@ def duet(log: Path, change: float, seed: int, seconds: float = _SECONDS) -> Duet
         return logreplay.duet(log, old, new, swap=(old2, new2), tps=_RATE, duration=seconds, seed=seed)
 
 
-def written(folder: Path) -> Path:
-    """A log of sixty requests."""
+def written(folder: Path, urls: Sequence[str] = ()) -> Path:
+    """A log of sixty requests: to these URLs in turn, or at random to a hundred."""
     log, draw = folder / "access.csv", random.Random(0)
-    rows = (f"2026-01-01,00:00:{at:02},0,0,0,2,/{draw.randrange(100)},200,GET" for at in range(60))
+    named = (urls[at % len(urls)] if urls else f"/{draw.randrange(100)}" for at in range(60))
+    rows = (f"2026-01-01,00:00:{at:02},0,0,0,2,{url},200,GET" for at, url in enumerate(named))
     log.write_text("\n".join([_HEADER, *rows]) + "\n")
     return log
 
