@@ -23,9 +23,10 @@ def control(place: Path, words: tuple[str, ...]) -> None:
       continue    send as before the pause
       end         end the run now; its rows are kept, its exit code is 130
 
-    A change takes effect on the next whole second of the run and begins a step of the result log; end is at once. A
-    pause moves the schedule: requests that would be due in it are sent after it, at the same rate. The rate stays
-    within a thousandth and ten times the one that the run began with. Only the user who started the run may change it.
+    A change takes effect on the next whole second of the run and begins a step of the result log; end takes effect at
+    once. A pause moves the schedule: requests that would be due in it are sent after it, at the same rate. The rate
+    stays between a thousandth and ten times the one that the run began with. Only the user who started the run may
+    change it.
 
     \b
     Example:
