@@ -43,7 +43,7 @@ class InOrder(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Note whether it is help that is wanted: the group learns nothing else of what follows the command."""
-        ctx.meta[_HELP] = not set(ctx.help_option_names).isdisjoint(args)
+        ctx.meta[_HELP] = not {*ctx.help_option_names, "--help-all"}.isdisjoint(args)
         return super().resolve_command(ctx, args)
 
 

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from logreplay.cli.main import cli
+from logreplay.cli.options.help_groups import sections
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("core", "parsers", "replay", "analysis", "api", "cli")
@@ -71,10 +72,11 @@ ANOTHERS_PROGRAM = re.compile(r"(pip|pipx) install (-\S+ )*'?logreplay(?!-toolki
 
 
 def commands(command: click.Command, path: str = "logreplay") -> Iterator[tuple[str, str]]:
-    """Each command and its help."""
+    """Each command and its help, with every option."""
     parent = click.Context(cli, **cli.context_settings)  # or "-h" is unknown to the command from then on
     context = click.Context(command, parent, info_name=path)
-    yield path, command.get_help(context)
+    options = (text for _, records in sections(command, context) for _, text in records)
+    yield path, "\n\n".join((command.get_help(context), *options))
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             found = command.get_command(context, name)

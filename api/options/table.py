@@ -246,6 +246,8 @@ GROUPS: Final = (
     *("Comparison", "Output", "Live", "Several machines"),
 )
 """The titles, in the order of the help."""
+SHOWN_FIRST: Final = frozenset({"Most used", "Plan", "Bounds", "Load", "Stop conditions", "Comparison", "Output"})
+"""The groups that ``--help`` shows; ``--help-all`` shows all."""
 MOST_USED: Final[Mapping[str, Sequence[str]]] = {
     "run": ("tps", "speed", "duration", "output", "allow_target"),
     "sweep": ("duration", "warmup", "repeat", "output", "allow_target"),

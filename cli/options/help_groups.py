@@ -10,7 +10,7 @@ from logreplay.cli.options.from_table import ALONE
 from logreplay.cli.options.other_tools import check_words
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.options.clashes import gives_way, needed
-from logreplay.options.table import grouped, options_of
+from logreplay.options.table import GROUPS, SHOWN_FIRST, grouped, options_of
 
 Record = tuple[str, str]
 """The names of an option, and its help."""
@@ -19,16 +19,30 @@ _VALUES: Final = {"--live": re.compile(r"(\S+:)?\d+"), "--otlp": re.compile(r"ht
 """Pattern of the value of an option that may stand alone; any other word after it is an argument."""
 _WIDEST: Final = 32
 """Columns of the names; a longer one has its text on the next line."""
+_TITLES: Final = "logreplay.help.titles"
 
 
 class GroupedCommand(Configurable):
     """A command whose help lists its options in groups, and which knows those of other tools.
 
+    ``--help`` shows the groups that most users need, ``--help-all`` every option.
     ``--live`` and ``--otlp`` may stand before an argument: only an address, or a URL, is their value.
     """
 
     def __init__(self, *args: Any, name: str, **named: Any) -> None:
         super().__init__(*args, name=name, **{"yields_to": gives_way(name), "needs": needed(name), **named})
+        self._help_all = click.Option(
+            ["--help-all"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_all,
+            help="Show every option.",
+        )
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, and ``--help-all`` beside ``--help``."""
+        return [*super().get_params(ctx), self._help_all]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
@@ -58,11 +72,27 @@ class GroupedCommand(Configurable):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups, the text of all in one column."""
-        groups = [(title, list(records)) for title, records in sections(self, ctx)]
+        shown = ctx.meta.get(_TITLES, SHOWN_FIRST)
+        groups = [(title, records) for title, records in sections(self, ctx) if title in shown]
         widest = max(len(names) for _, records in groups for names, _ in records if len(names) <= _WIDEST)
         for title, records in groups:
             with formatter.section(title):
                 formatter.write_dl([(names.ljust(widest), text) for names, text in records], col_max=_WIDEST)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write where settings come from; last, where the other groups are."""
+        super().format_epilog(ctx, formatter)
+        left = [title for title, _ in sections(self, ctx) if title not in ctx.meta.get(_TITLES, SHOWN_FIRST)]
+        if left:
+            formatter.write_paragraph()
+            formatter.write_text(f"--help-all shows every option, also these groups: {', '.join(left)}.")
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        ctx.meta[_TITLES] = frozenset(GROUPS)
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
 
 
 def sections(command: click.Command, context: click.Context) -> Iterator[tuple[str, Sequence[Record]]]:
@@ -78,4 +108,4 @@ def sections(command: click.Command, context: click.Context) -> Iterator[tuple[s
     name = command.name or ""
     for title, options in grouped(name, [each for each in options_of(name) if name not in each.refused]).items():
         shown = [records[option.name] for option in options]
-        yield title, [*shown, records["help"]] if title == "Output" else shown
+        yield title, [*shown, records["help"], records["help_all"]] if title == "Output" else shown
