@@ -6,7 +6,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Final
 
-_SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+"""Seconds of each unit of a duration; a number without a unit is seconds."""
+TIME_UNITS: Final = "units: us, ms, s, m, h"
+"""The same in an error text."""
 _DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(us|ms|s|m|h|)")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -49,7 +52,7 @@ def as_seconds(value: Seconds) -> float:
         return seconds_of(value)
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
     if not 0 < seconds <= _LONGEST_S:
-        raise ValueError(f"{value!r}: expected a duration above 0, such as 0.3 or '300ms'")
+        raise ValueError(f"{value!r}: expected a duration above 0, such as 0.3 or '300ms' ({TIME_UNITS})")
     return seconds
 
 
@@ -63,9 +66,9 @@ def seconds_of(text: str) -> float:
         ValueError: not a duration, or not within these limits.
     """
     match = _DURATION.fullmatch(text.strip().lower())
-    seconds = round(float(match[1]) * _SECONDS[match[2]], 9) if match else 0.0
+    seconds = round(float(match[1]) * SECONDS[match[2]], 9) if match else 0.0
     if seconds <= 0:
-        raise ValueError(f"{text!r}: expected a duration above 0, such as 300ms, 10s or 5m")
+        raise ValueError(f"{text!r}: expected a duration above 0, such as 300ms, 10s or 5m ({TIME_UNITS})")
     if not _SHORTEST_S <= seconds <= _LONGEST_S:
         raise ValueError(f"{text!r}: too {'short' if seconds < 1 else 'long'}; expected 1us to 87600h (ten years)")
     return seconds

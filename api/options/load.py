@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
-from logreplay.core.quantities import positive_rate, seconds_of
+from logreplay.core.quantities import TIME_UNITS, positive_rate, seconds_of
 from logreplay.options.request_rules import INDEPENDENT, RequestRules, arriving, base
 from logreplay.options.think import Pauses, parse_pauses, said, thinking
 
@@ -30,7 +30,7 @@ def ramp_of(text: str) -> tuple[float, float]:
     except ValueError:
         rates = (0.0, 0.0)
     if not dots or not min(rates) >= 0 or not _LOWEST_SUM <= sum(rates) <= 20_000_000:
-        raise ValueError(f"{text!r}: expected the first and the last rate, such as 50..400")
+        raise ValueError(f"{text!r}: expected the first and the last rate in requests/s, such as 50..400")
     return rates
 
 
@@ -39,7 +39,9 @@ def steps_of(text: str) -> tuple[tuple[float, float], ...]:
     for part in text.split(","):
         rate, _, duration = part.partition(":")
         if not (rate and duration):
-            raise ValueError(f"{part!r}: expected rates with their durations, such as 50:10s,100:20s")
+            raise ValueError(
+                f"{part!r}: expected rates in requests/s with their durations, such as 50:10s,100:20s ({TIME_UNITS})"
+            )
         levels.append((positive_rate(rate), seconds_of(duration)))
     return tuple(levels)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.core.plural import number_of
-from logreplay.core.quantities import seconds_of
+from logreplay.core.quantities import TIME_UNITS, seconds_of
 
 if TYPE_CHECKING:
     from logreplay.replay.engine.engine import Limits
@@ -30,7 +30,7 @@ def late(text: str) -> float | None:
     """Read ``send`` as None, ``drop:D`` as seconds."""
     word, _, duration = text.partition(":")
     if text != "send" and (word != "drop" or not duration):
-        raise ValueError(f"{text!r}: expected send, or drop with a duration, such as drop:2s")
+        raise ValueError(f"{text!r}: expected send, or drop with a duration, such as drop:2s ({TIME_UNITS})")
     return seconds_of(duration) if duration else None
 
 

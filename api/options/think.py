@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from logreplay.core.quantities import pause_of
+from logreplay.core.quantities import TIME_UNITS, pause_of
 
 if TYPE_CHECKING:
     from logreplay.replay.schedules.users import UniformThink
@@ -23,7 +23,9 @@ def parse_pauses(text: str) -> Pauses:
     try:
         low, high = pause_of(first), pause_of(last)
     except ValueError:
-        raise ValueError(f"{text!r}: expected the shortest and the longest pause, such as 1s..3s") from None
+        raise ValueError(
+            f"{text!r}: expected the shortest and the longest pause, such as 1s..3s ({TIME_UNITS})"
+        ) from None
     if low > high:
         raise ValueError(f"{text!r}: {low:g} s is above {high:g} s; write the shorter pause first, such as 1s..3s")
     return high if low == high else (low, high)

@@ -15,6 +15,7 @@ from math import ceil
 from typing import Final
 
 from logreplay.core.plural import number_of
+from logreplay.core.quantities import SECONDS, TIME_UNITS
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.outcome import Progress
@@ -24,8 +25,9 @@ STOP_REFUSED: Final = "stop_refused"
 """The code of a finding on a condition that was refused."""
 _SHARES: Final = {"p50": 0.5, "p99": 0.99}
 FIGURES: Final = ("errors", *_SHARES, "in_flight")
-_CONDITION: Final = re.compile(r"(\w+)\s*>\s*(\d+(?:\.\d+)?)\s*(%|us|ms|s|m|)\s*(?:/\s*(\d+(?:\.\d+)?)\s*(ms|s|m|))?")
-_SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "": 1.0}
+_CONDITION: Final = re.compile(
+    r"(\w+)\s*>\s*(\d+(?:\.\d+)?)\s*(%|us|ms|s|m|h|)\s*(?:/\s*(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +55,16 @@ def parse(text: str) -> Condition:
         ValueError: not of the form FIGURE>LIMIT/WINDOW.
     """
     match = _CONDITION.fullmatch(text.strip())
-    unit = {"errors": ("%", ""), "in_flight": ("",)}.get(match[1], tuple(_SECONDS)) if match else ()
+    unit = {"errors": ("%", ""), "in_flight": ("",)}.get(match[1], tuple(SECONDS)) if match else ()
     if not match or match[1] not in FIGURES or match[3] not in unit:
-        raise ValueError(f"{text!r} is not a stop condition; write errors>5%/10s, p99>2s/10s or in_flight>5000")
+        raise ValueError(
+            f"{text!r} is not a stop condition; write errors>5%/10s, p99>2s/10s or in_flight>5000 ({TIME_UNITS})"
+        )
     figure, number = match[1], float(match[2])
     if figure == "errors" and not match[3] and number >= 1:
         raise ValueError(f"{text!r} is ambiguous: write errors>{number:g}%, or errors>{number / 100:g}")
-    scale = 0.01 if match[3] == "%" else 1.0 if figure in ("errors", "in_flight") else _SECONDS[match[3]]
-    window = float(match[4]) * _SECONDS[match[5]] if match[4] else 0.0
+    scale = 0.01 if match[3] == "%" else 1.0 if figure in ("errors", "in_flight") else SECONDS[match[3]]
+    window = float(match[4]) * SECONDS[match[5]] if match[4] else 0.0
     return Condition(figure, round(number * scale, 9), window, text.strip())
 
 

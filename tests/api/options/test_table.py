@@ -9,6 +9,7 @@ import pytest
 import logreplay
 from logreplay.cli.main import cli
 from logreplay.options.keywords import read
+from logreplay.options.option import Option
 from logreplay.options.other_commands import OTHERS
 from logreplay.options.table import GROUPS, MOST_USED, TABLE, grouped, options_of
 
@@ -54,3 +55,27 @@ def test_each_option_of_a_command_stands_in_the_table_once_and_in_one_group(comm
         assert len(set(names)) == len(names)
     assert sum(map(len, grouped(command, options_of(command)).values())) == len(names)
     assert {title for title, _ in TABLE} < set(GROUPS)
+
+
+QUANTITIES = [
+    pytest.param(command, option, id=f"{command} {option.names[0]}")
+    for command in [*MOST_USED, *OTHERS]
+    for option in options_of(command)
+    if any(unit in option.kind.annotation for unit in ("Seconds", "Share", "float")) or option.name in ("late", "stop")
+]
+
+
+@pytest.mark.parametrize(("command", "option"), QUANTITIES)
+def test_a_value_in_a_wrong_unit_is_refused_with_the_units_that_there_are(command: str, option: Option) -> None:
+    words = {"duet": ["access.log", "http://old", "http://new"], "sweep": ["1..2"]}.get(command, ["access.log"])
+    with pytest.raises(click.BadParameter) as refused:
+        cli.commands[command].make_context(command, [*words, f"{option.names[-1]}=5parsecs"])
+    expected = {
+        "Share": "%",
+        "Seconds": "units: us, ms, s, m, h",
+        "float": "requests/s",
+        "str": "units: us, ms, s, m, h",
+    }
+    units = [text for unit, text in expected.items() if unit in option.kind.annotation][:1]
+    unitless = {"price": "such as 0.12", "speed": "3 three times as fast"}
+    assert unitless.get(option.name, units[0]) in refused.value.message

@@ -397,7 +397,7 @@ def test_a_dry_run_of_users_who_ask_for_some_time_goes_through_the_log_once(
         (("--tps", 1, "--speed", 1), "these exclude each other; give one only: --tps R"),
         (("--ramp", "1..5"), "--ramp needs a duration"),
         (("--ramp", "5"), "expected the first and the last rate"),
-        (("--steps", "5"), "expected rates with their durations"),
+        (("--steps", "5"), "expected rates in requests/s with their durations"),
         (("--speed", 0), "expected a speed above 0"),
         (("--speed", 1, "--arrivals", "log"), "--arrivals log needs one mean rate: give --tps R, and none of"),
         (("--ramp", "1..5", "--for", "1s", "--arrivals", "log"), "give --tps R, and none of --speed, --ramp"),

@@ -25,7 +25,9 @@ def test_a_duration_is_the_number_that_was_written() -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "-1s", "ten", "10 parsecs", "1e3", "nan", "5 0"])
 def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(click.BadParameter, match=r"expected a duration above 0, such as 300ms, 10s or 5m$"):
+    with pytest.raises(
+        click.BadParameter, match=r"expected a duration above 0, such as 300ms, 10s or 5m \(units: us, ms, s, m, h\)$"
+    ):
         DURATION.convert(text, None, None)
 
 

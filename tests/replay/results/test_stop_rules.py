@@ -56,7 +56,8 @@ def test_a_bare_share_of_errors_is_ambiguous() -> None:
 @pytest.mark.parametrize("text", ["", "errors>5s/10s", "p99>2%", "in_flight>5s", "p98>1s", "errors<5%", "p99>"])
 def test_what_is_no_condition_is_refused_with_examples(text: str) -> None:
     with pytest.raises(
-        ValueError, match=r"is not a stop condition; write errors>5%/10s, p99>2s/10s or in_flight>5000$"
+        ValueError,
+        match=r"is not a stop condition; write errors>5%/10s, p99>2s/10s or in_flight>5000 \(units: us, ms, s, m, h\)$",
     ):
         parse(text)
 
