@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from logreplay.convert_result import ConvertResult
 from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.options.clashes import check
 from logreplay.options.keywords import read
 from logreplay.options.spelling import respelled
 from logreplay.parsers.conversion.filters import Filter, time_zone
@@ -72,6 +73,7 @@ class ConvertCall:
             kind_of(target, given["to"] or "")
         except LogreplayError as error:
             raise UsageError(str(error)) from None
+        check("convert", {"strict": strict, "max_rejects": max_rejects})
         options = replace(reading_options(**given), limit=_limit(max_rejects, strict=strict))
         return cls(logs=logs, output=target, options=options, cluster=cluster)
 

@@ -75,14 +75,16 @@ def request_stream(
         sorted_within=32_768 if in_time and _by_completion(log) else 0,
     )
     stream: RequestStream = requests
-    if request_rules.shuffle:
+    if request_rules.order == "shuffle":
         stream = Shuffled(requests, request_rules.seed)
-    elif request_rules.random:
+    elif request_rules.order == "random":
         stream = Drawn(requests, request_rules.seed)
     needed = [*([PROTOCOL] if versions else []), *([THINK] if "thinktime" in keep else [])]
     if isinstance(log, RequestsFrom):
-        if request_rules.shuffle or request_rules.random:
-            raise UsageError(f"{log}: --shuffle and --random need all requests before the first is sent; give a list")
+        if request_rules.order != "log":
+            raise UsageError(
+                f"{log}: --request-order {request_rules.order} needs all requests before the first is sent; give a list"
+            )
         if loop and log.once:
             raise UsageError(
                 f"{log}: a generator cannot begin again, and the call may need more requests than it has; give the "

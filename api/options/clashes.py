@@ -11,6 +11,7 @@ from itertools import permutations
 from typing import Any, Final
 
 from logreplay.core.errors import UsageError
+from logreplay.options.other_commands import OTHERS
 from logreplay.options.sender_rules import KEPT
 from logreplay.options.table import TABLE, options_of
 
@@ -21,7 +22,9 @@ MODES: Final = ("tps", "speed", "ramp", "steps", "vusers", "follow")
 _SHOWN: Final = ("cacert", "auth", "arrivals")
 """Options that a refusal names with their value."""
 _FLAGS: Final = {
-    option.name: next(flag for flag in option.names if flag.startswith("--")) for _, among in TABLE for option in among
+    option.name: next(flag for flag in option.names if flag.startswith("--"))
+    for among in (*OTHERS.values(), *(options for _, options in TABLE))
+    for option in among
 }
 
 
@@ -87,17 +90,26 @@ class Needs:
         return f"{named(values, self.one)} needs {self.why}"
 
 
+_MIXED: Final = ("request_order=shuffle", "request_order=random", "shuffle", "random")
+"""Labels under which requests are not in the order of the log."""
+
+
+def _written(label: str) -> str:
+    return f"--{label.replace('_', '-').replace('=', ' ')}"
+
+
 # fmt: off
 ROWS: Final[Sequence[Clash | Needs]] = (
-    Clash("shuffle", "follow", "--shuffle needs a log that has an end, and --follow reads one that grows", _PACED),
-    Clash("random", "follow", "--random needs a log that has an end, and --follow reads one that grows", _PACED),
-    Clash("loop", "follow", "--loop needs a log that has an end, and --follow reads one that grows", _PACED),
+    *(Clash(name, "follow", f"{_written(name)} needs a log that has an end, and --follow reads one that grows", _PACED)
+      for name in (*_MIXED, "loop")),
     Clash("since", "follow", "--follow begins with the next line of the log", _PACED),
     Clash("skip_idle", "follow", "requests are sent as the log grows, gaps included", _PACED),
     Clash("arrivals", "follow", "--follow takes the log's own times", _PACED),
     Clash("shuffle", "random", "one sends each request once, the other draws them", yields="both"),
-    *(Clash(order, times, f"--{order} leaves the log's own times; give a rate with --tps", commands, yields)
-      for order in ("shuffle", "random")
+    *(Clash(earlier, "request_order", f"--{earlier} is its earlier name; leave out one of them", yields="both")
+      for earlier in ("shuffle", "random")),
+    *(Clash(order, times, f"{_written(order)} leaves the log's own times; give a rate with --tps", commands, yields)
+      for order in _MIXED
       for times, commands, yields in (("speed", _PACED, "one"), ("arrivals=log", "run sweep duet", "both"))),
     Needs("delay", ("follow",), "--follow: it is the time from a line of the log to its request", _PACED),
     Clash("duration", "steps", "steps have durations; leave out --for", _PACED),
@@ -123,6 +135,7 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Clash("routes", "inject", "injected requests cannot be left out; put them into LOG", "sweep"),
     Clash("routes", "hook", "a hook may change routes after one was left out", "sweep"),
     Needs("routes", ("watch",), "--watch pid:PID or cgroup:NAME: it compares requests with processor time", "sweep"),
+    Clash("strict", "max_rejects", "--strict is --max-rejects 0; leave out one of them", "convert", "both"),
     Needs("output", ("machines",), "--machines: it draws throughput against machines", "capacity"),
     Clash("output", "resume", "a resumed sweep stays in its folder", "sweep"),
     Clash("mix", "prove", "a proof replays the log's own mix; leave out one of them", "plan"),

@@ -28,6 +28,7 @@ class Option:
         only: ``terminal``: the functions do not have it; ``python``: the command line does not.
         refused: commands that take it only to say why they refuse it.
         required: it must be given.
+        hidden: an earlier name, which is read, and which the help does not show.
     """
 
     commands: str
@@ -41,6 +42,7 @@ class Option:
     only: str = ""
     refused: str = ""
     required: bool = False
+    hidden: bool = False
 
     @property
     def several(self) -> bool:

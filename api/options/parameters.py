@@ -29,6 +29,7 @@ class _SentOptions(TypedDict, total=False):
     """How requests of the log are sent: in what order, and with what changes."""
 
     methods: str | Iterable[str]
+    request_order: Literal["log", "shuffle", "random"] | None
     shuffle: bool
     random: bool
     rewrite: str | Sequence[str]

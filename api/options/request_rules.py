@@ -98,6 +98,7 @@ class RequestRules:
     sample: float | None = None
     client_key: "ClientKey | None" = None
     since: "Shape | None" = None
+    request_order: str | None = None
     shuffle: bool = False
     random: bool = False
     seed: int = 0
@@ -121,9 +122,16 @@ class RequestRules:
         body = [self.body.table] if isinstance(self.body, BodyFrom) else []
         return [*(path for path, _ in self.inject), *body]
 
+    @property
+    def order(self) -> str:
+        """The order of the requests: ``log``, ``shuffle`` or ``random``."""
+        return self.request_order or ("shuffle" if self.shuffle else "random" if self.random else "log")
+
     def as_summary(self) -> dict[str, Any]:
         """What the user said, for the summary: never the value of a header or a parameter, which may be a secret."""
         given = {name: getattr(self, name) for name in sorted(_NAMES) if getattr(self, name) != getattr(_NONE, name)}
+        given.pop("request_order", None)
+        given |= {self.order: True} if self.order != "log" else {}
         return {
             _SAID.get(name, name): [shape.name for shape in value] if name in ("header", "param") else _plain(value)
             for name, value in given.items()

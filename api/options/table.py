@@ -83,8 +83,10 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option(_SENDING, "sample", k.PERCENT, "Replay a fixed random P% of the clients.", "P%"),
         Option(_SENDING, "since", k.SINCE, "Start at this row or ISO 8601 time (UTC) of LOG.", "ROW|TIME",
                "--from --since"),
-        Option(_SENDING, "shuffle", k.SWITCH, "Send each request once, in random order."),
-        Option(_SENDING, "random", k.SWITCH, "Draw each request at random from LOG."),
+        Option(_SENDING, "request_order", choice("log", "shuffle", "random"),
+               "As in LOG; each once, in random order; or drawn at random.  [default: log]"),
+        Option(_SENDING, "shuffle", k.SWITCH, "As --request-order shuffle.", hidden=True),
+        Option(_SENDING, "random", k.SWITCH, "As --request-order random.", hidden=True),
         Option("run sweep duet", "seed", whole(0), "Seed of random choices.", "N", default="0"),
         Option("find", "seed", whole(0), "Seed of random choices.  [default: random; printed]", "N"),
         Option("sweep find", "restart", k.SWITCH, "Begin each step or trial at the start of LOG."),
@@ -275,11 +277,13 @@ def _has(command: str, option: Option) -> bool:
 
 
 def grouped(command: str, options: Sequence[Option]) -> dict[str, list[Option]]:
-    """Options of a command by the titles of the help."""
+    """Options of a command by the titles of the help, without hidden ones."""
     first = MOST_USED[command]
     groups: dict[str, list[Option]] = {title: [] for title in GROUPS}
     titles = {id(option): title for title, among in TABLE for option in among}
     for option in options:
+        if option.hidden:
+            continue
         groups["Most used" if option.name in first else titles[id(option)]].append(option)
     groups["Most used"].sort(key=lambda option: first.index(option.name))
     return {title: among for title, among in groups.items() if among}

@@ -57,7 +57,7 @@ def repeated_urls(
     if not (folder / JUDGED).exists() or isinstance(base(stream).source, RequestsFrom):  # which may have no end
         return {}, []
     log = replace(base(stream).anew(), loop=False)
-    mixed = request_rules.shuffle or request_rules.random  # the start of the log may have other URLs than its end
+    mixed = request_rules.order != "log"  # the start of the log may have other URLs than its end
     once = Shuffled(log, request_rules.seed).frames() if mixed else log.one_pass()
     found = url_repeats(sent, (frame["url"] for frame in once))
     if not found:
@@ -67,8 +67,8 @@ def repeated_urls(
     if restarts:
         options = " and ".join(restarts)
         remedies.append(f"leave out {options}, so that each {each} reads on where the last one ended")
-    if request_rules.random:
-        remedies.append("send each request once, with --shuffle instead of --random")
+    if request_rules.order == "random":
+        remedies.append("send each request once, with --request-order shuffle")
     if found.requests > found.log_requests or not remedies:
         remedies.append("give a longer log")
     finding = Finding("urls_repeated", Severity.WARNING, found.warning("; ".join(remedies)))

@@ -13,6 +13,7 @@ from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.core.masking import masked, terminal_safe
+from logreplay.options.clashes import gives_way
 
 if TYPE_CHECKING:
     from logreplay.parsers.conversion.report import ConvertReport
@@ -21,7 +22,7 @@ _M_ARENA_MAX: Final = -8
 """Number of the option in <malloc.h>."""
 
 
-@click.command(cls=Configurable)
+@click.command(cls=Configurable, yields_to=gives_way("convert"))
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @options
 def convert(

@@ -5,7 +5,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from logreplay.cli.options.types import LinesOfFiles, Once, ParsedType
+from logreplay.cli.options.types import EitherOption, LinesOfFiles, Once, ParsedType
 from logreplay.options import kinds
 from logreplay.options.kinds import Kind
 from logreplay.options.option import Option
@@ -26,7 +26,7 @@ def options(command: Command) -> Command:
 def made(option: Option) -> Any:
     """The decorator of click for an option."""
     kind = option.kind
-    named: dict[str, Any] = {"help": option.help, "metavar": option.metavar or None}
+    named: dict[str, Any] = {"help": option.help, "metavar": option.metavar or None, "hidden": option.hidden}
     if kind is kinds.PAIR:
         named |= {"type": str, "nargs": 2}
     elif kind is kinds.SWITCH:
@@ -40,7 +40,8 @@ def made(option: Option) -> Any:
         named |= {"default": option.default, "show_default": True} if option.default else {}
     if option.name in ALONE:
         named |= {"is_flag": False, "flag_value": ALONE[option.name]}
-    cls = {"once": Once, "lines": LinesOfFiles}.get(option.repeated, click.Option)
+    several = {"once": Once, "lines": LinesOfFiles}.get(option.repeated, click.Option)
+    cls = EitherOption if kind is kinds.EITHER else several
     return click.option(*(option.flags or option.names[0]).split(), option.name, cls=cls, **named)
 
 

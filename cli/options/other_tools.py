@@ -16,7 +16,7 @@ _HERE: Final[Mapping[str, Mapping[str, str]]] = {
     "the pause of a user": {"run": "--think D", "sweep": "--think D", "find": "--think D"},
     "threads": {"": "--workers N"},
     "a list of URLs": {"": "the file as LOG"},
-    "random URLs": {"": "--random"},
+    "random URLs": {"": "--request-order random"},
     "the method": {"": "--methods LIST"},
     "a file with the body": {"": "--body FILE:COLUMN"},
     "credentials": {"": "--auth basic:FILE"},

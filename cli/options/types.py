@@ -1,6 +1,6 @@
 """Types of options: text that a function reads, whole numbers, options that stand once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import click
@@ -50,9 +50,22 @@ class Once(click.Option):
         given = opts.get(str(self.name))
         if not isinstance(given, list):
             return super().consume_value(ctx, opts)
-        if len(given) > 1:
-            raise click.UsageError(f"{self.opts[0]} is given twice; give it once", ctx)
+        if fault := self.fault(given):
+            raise click.UsageError(fault, ctx)
         return super().consume_value(ctx, {**opts, str(self.name): given[0]})
+
+    def fault(self, given: Sequence[Any]) -> str:
+        """Return why these values are refused; empty if they are not."""
+        return f"{self.opts[0]} is given twice; give it once" if len(given) > 1 else ""
+
+
+class EitherOption(Once):
+    """A switch with a name for on and one for off, which refuse each other on one command line."""
+
+    def fault(self, given: Sequence[Any]) -> str:
+        """Return the refusal of both names."""
+        both = f"{self.opts[0]} and {self.secondary_opts[0]} contradict each other: give one of them"
+        return both if len(set(given)) > 1 else ""
 
 
 class LinesOfFiles(click.Option):

@@ -74,7 +74,7 @@ _DEVIATIONS: Final = 5.5
 """Standard deviations by which a fair draw errs in one of ten million duets."""
 _ON_DISK_S: Final = 3.0
 """A request is on disk so long after it ended, however the program ends: one second, more on a busy machine."""
-_FILTERS: Final = ("match", "exclude", "status", "sample", "from", "random", "inject", "hook")
+_FILTERS: Final = ("match", "exclude", "status", "sample", "from", "inject", "hook")
 
 
 @dataclass(frozen=True)
@@ -516,9 +516,11 @@ def _times(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:
 def _positions(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:
     """Steps and trials read on where the last one ended, or begin at the start of the log."""
     choice = case.choice
-    if case.command not in ("sweep", "find") or any(choice[name] != "-" for name in ("random", "inject", "hook")):
+    if case.command not in ("sweep", "find") or any(choice[name] != "-" for name in ("inject", "hook")):
         return
-    if choice["shuffle"] != "-" or choice["workers"] not in ("-", "1") or choice.get("settle", "-") != "-":
+    if choice["request-order"] not in ("-", "log") or choice["workers"] not in ("-", "1"):
+        return
+    if choice.get("settle", "-") != "-":
         return
     if choice.get("warmup", "-") != "-" or rows.is_empty():
         return
@@ -541,7 +543,9 @@ def _planned(case: Case, ran: Ran) -> int | None:
         return None
     if choice["signal"] == "KILL workers" or (ran.lost and choice["pacing"] == "vusers"):
         return None
-    if any(choice[name] != "-" for name in _FILTERS) or choice.get("crash", "-") != "-" or choice["stop"] == "soon":
+    if any(choice[name] != "-" for name in _FILTERS) or choice["request-order"] == "random":
+        return None
+    if choice.get("crash", "-") != "-" or choice["stop"] == "soon":
         return None
     if choice["pacing"] not in ("tps", "speed", "vusers") or choice["terminal"] == "hangup":
         return None

@@ -89,8 +89,7 @@ _SHAPING: Final[Factors] = {
     "sample": _option("sample", most="80%"),
     "client-key": _option("client-key", agent="address+agent"),
     "from": _option("from", row="5", instant="2026-01-01T00:00:03"),
-    "shuffle": _flag("shuffle"),
-    "random": _flag("random"),
+    "request-order": _option("request-order", log="log", shuffle="shuffle", random="random"),
     "seed": _option("seed", other="7"),
     "rewrite": _option("rewrite", one="'s|page|seite|'", two="'s|page|seite|' --rewrite 's|^/|/v2/|'"),
     "param": _option("param", one="k=v"),
@@ -358,7 +357,7 @@ def _rules(command: str) -> list[Rule]:
             rule("--to", "-o", to="parquet", output="-/gz/zst"),
             rule("--to", "-o", to="csv", output="parquet"),
             rule("--to", "-o", to="pias", output="-/gz/zst/parquet"),
-            rule(why="both limit the same", strict="yes", max_rejects=...),
+            *_of_rows(command),
         ]
     both = [
         *_of_rows(command),

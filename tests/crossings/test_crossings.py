@@ -26,7 +26,7 @@ FOR_S: Final = 30.0
 def _options(command: str) -> Iterator[click.Option]:
     found = cli.get_command(click.Context(cli), command)
     assert found
-    yield from (parameter for parameter in found.params if isinstance(parameter, click.Option))
+    yield from (each for each in found.params if isinstance(each, click.Option) and not each.hidden)
 
 
 def _words(command: str) -> set[str]:

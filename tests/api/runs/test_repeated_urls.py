@@ -13,7 +13,7 @@ from logreplay.runs.repeated_urls import repeated_urls
 
 HALF_UNIQUE = [*(f"/{number}" for number in range(1000)), *["/same"] * 1000]
 READS_ON, LONGER = "so that each trial reads on where the last one ended", "give a longer log"
-ONCE = "send each request once, with --shuffle instead of --random"
+ONCE = "send each request once, with --request-order shuffle"
 
 
 def write(path: Path, urls: Sequence[str]) -> None:
@@ -51,7 +51,7 @@ def remedy(
 
 @pytest.mark.parametrize(
     "request_rules",
-    [RequestRules(), RequestRules(shuffle=True), RequestRules(shuffle=True, seed=7)],
+    [RequestRules(), RequestRules(shuffle=True), RequestRules(request_order="shuffle", seed=7)],
     ids=["as logged", "shuffled", "seed"],
 )
 def test_a_part_of_a_log_that_is_sent_once_repeats_no_more_than_the_log(
@@ -68,7 +68,7 @@ def test_a_part_of_a_log_that_is_sent_once_repeats_no_more_than_the_log(
         (RequestRules(random=True), ("--restart",), 400, f"leave out --restart, {READS_ON}; {ONCE}"),
         (RequestRules(shuffle=True), ("--restart",), 400, f"leave out --restart, {READS_ON}"),
         (RequestRules(), ("--restart",), 600, f"leave out --restart, {READS_ON}; {LONGER}"),
-        (RequestRules(random=True), (), 600, f"{ONCE}; {LONGER}"),
+        (RequestRules(request_order="random"), (), 600, f"{ONCE}; {LONGER}"),
         (RequestRules(), (), 600, LONGER),
     ],
 )

@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         "--workers 2",
         "--cluster local:2",
-        "--shuffle",
+        "--request-order shuffle",
         "--random",
         "--loop",
         "--from 5",
@@ -241,3 +241,14 @@ def test_options_that_contradict_each_other_are_refused_by_both_names(
     either = "|".join(names)
     assert re.search(rf"({either}) and (?!\1)({either}) exclude each other", said)
     assert not (folder / "r.csv").exists()
+
+
+@pytest.mark.parametrize("words", [("--strict", "--max-rejects", "5"), ("--max-rejects=5%", "--strict")])
+def test_the_two_limits_of_rejected_lines_refuse_each_other(
+    words: tuple[str, ...], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The number was left out in silence."""
+    assert main.run(["convert", "access.log", *words]) == 2
+    assert "--strict and --max-rejects exclude each other" in capsys.readouterr().err
+    Path("logreplay.toml").write_text("strict = true\n")
+    assert main.run(["convert", "access.log", "--max-rejects", "5"]) == 0

@@ -226,7 +226,7 @@ def test_a_target_without_its_port_says_so(
 
 
 def test_order(server: RecordingServer, log: Path) -> None:
-    shuffled = numbers(received(server, log, "--shuffle", "--seed", "5"))
+    shuffled = numbers(received(server, log, "--request-order", "shuffle", "--seed", "5"))
     assert sorted(shuffled) == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11] != shuffled
     drawn = numbers(received(server, log, "--random", "--seed", "5", "--requests", "60"))
     assert len(drawn) == 60
@@ -436,7 +436,11 @@ def test_a_dry_run_of_users_who_ask_for_some_time_goes_through_the_log_once(
         (("--tps", 1, "--body", "x"), "expected log, size or FILE:COLUMN"),
         (("--tps", 1, "--from", "yesterday"), "expected a row such as 10000"),
         (("--tps", 1, "--shuffle", "--random"), "--shuffle and --random exclude each other"),
+        (("--tps", 1, "--shuffle", "--request-order", "log"), "--shuffle and --request-order exclude each other"),
         (("--speed", 1, "--shuffle"), "--shuffle and --speed exclude each other"),
+        (("--speed", 1, "--request-order", "random"), "--request-order random and --speed exclude each other"),
+        (("--tps", 1, "--loop", "--no-loop"), "--loop and --no-loop contradict each other"),
+        (("--tps", 1, "--no-digest", "--digest"), "--digest and --no-digest contradict each other"),
         (("--tps", 1, "--loop", "--dry-run"), "--dry-run and --loop need an end"),
         (("--tps", 1, "-v", "-q"), "--verbose and --quiet exclude each other"),
         (("--tps", 1, "-d", "-q"), "--debug and --quiet exclude each other"),
@@ -544,7 +548,7 @@ def test_each_option_has_a_line_in_the_documentation() -> None:
         "dry_run",
     }
     for param in command.params:
-        if param.name in expected:
+        if param.name in expected and not getattr(param, "hidden", False):
             name = next(name for name in param.opts if name.startswith("--"))
             assert f"`{name}" in text or f"{name} " in text, param.opts
 
