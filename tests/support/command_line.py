@@ -1,10 +1,16 @@
 """The command line in a process of its own, and waiting for what it does."""
 
+import os
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, chdir, contextmanager
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryFile
+from typing import IO, Any, Final
+
+from logreplay.cli.main import run
 
 COMMAND: Final = (sys.executable, "-m", "logreplay.cli.main")
 MEASURED: Final = (0, 3)
@@ -33,3 +39,39 @@ def children(pid: int) -> list[int]:
 def workers_of(pid: int) -> list[int]:
     """Of the children of a process the workers of ``--workers``."""
     return [child for child in children(pid) if b"worker_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@contextmanager
+def leading_to(name: str, file: IO[Any], mode: str) -> Iterator[None]:
+    """Let a standard stream and its descriptor lead to a file."""
+    before, number = getattr(sys, name), ("stdin", "stdout", "stderr").index(name)
+    kept = os.dup(number)
+    os.dup2(file.fileno(), number)
+    try:
+        with open(number, mode, encoding="utf-8", errors="replace", closefd=False) as stream:
+            setattr(sys, name, stream)
+            yield
+    finally:
+        setattr(sys, name, before)
+        os.dup2(kept, number)
+        os.close(kept)
+
+
+def typed(folder: Path, *words: str | Path, stdin: Path = Path(os.devnull)) -> "subprocess.CompletedProcess[str]":
+    """What a command says and ends with; in this process, since another takes half a second to load the modules."""
+    command = [str(word) for word in words]
+    with ExitStack() as stack:
+        out, err = (stack.enter_context(TemporaryFile()) for _ in range(2))
+        with (
+            chdir(folder),
+            stdin.open("rb") as given,
+            leading_to("stdin", given, "r"),
+            leading_to("stdout", out, "w"),
+            leading_to("stderr", err, "w"),
+        ):
+            code = run(command)
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode())
+    return subprocess.CompletedProcess(command, code, *texts)

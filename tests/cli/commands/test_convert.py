@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,13 +10,13 @@ from click.testing import CliRunner
 
 from logreplay.cli.main import cli
 from logreplay.core.rows import scan
+from support.command_line import COMMAND, typed
 
 SAMPLE = Path(__file__).parents[3] / "sample_logs" / "nginx_request_time.log"
 
 
-def run(folder: Path, *words: str, **more: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "logreplay.cli.main", "convert", *words]
-    return subprocess.run(command, cwd=folder, encoding="utf-8", timeout=60, **{"capture_output": True, **more})  # type: ignore[call-overload, no-any-return]
+def run(folder: Path, *words: str, stdin: Path = Path(os.devnull)) -> "subprocess.CompletedProcess[str]":
+    return typed(folder, "convert", *words, stdin=stdin)
 
 
 def test_a_log_becomes_a_csv_in_the_current_folder(tmp_path: Path) -> None:
@@ -43,7 +42,8 @@ def test_the_csv_can_go_to_stdout(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
-        done = run(tmp_path, str(SAMPLE), "-q", "-o", "-", capture_output=False, stdout=full, stderr=subprocess.PIPE)
+        command = [*COMMAND, "convert", str(SAMPLE), "-q", "-o", "-"]
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert done.returncode == 1
     assert done.stderr.startswith("Error: standard output: the disk is full")
 
@@ -116,16 +116,14 @@ def test_options_reach_the_conversion(tmp_path: Path) -> None:
 
 
 def test_standard_input_is_a_log_too(tmp_path: Path) -> None:
-    with open(SAMPLE, "rb") as log:
-        done = run(tmp_path, "-", "-q", "-o", "out.csv", stdin=log)
+    done = run(tmp_path, "-", "-q", "-o", "out.csv", stdin=SAMPLE)
     assert done.returncode == 0
     assert (tmp_path / "out.csv").read_bytes().count(b"\n") > 3000
 
 
 def test_a_normalized_csv_on_standard_input_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     run(tmp_path, str(SAMPLE), "-q", "-o", "log.csv")
-    with open(tmp_path / "log.csv", "rb") as log:
-        done = run(tmp_path, "-", "-o", "out.csv", stdin=log)
+    done = run(tmp_path, "-", "-o", "out.csv", stdin=tmp_path / "log.csv")
     assert done.returncode == 1
     assert "standard input: is a normalized CSV already; name the file to convert" in done.stderr
 
@@ -142,8 +140,7 @@ def test_a_parquet_is_read_whatever_the_case_of_its_name(tmp_path: Path) -> None
     run(tmp_path, "LOG.PARQUET", "-q", "-o", "again.csv")
     assert scan(tmp_path / "LOG.PARQUET").collect().equals(scan(tmp_path / "again.csv").collect())
     for command in (["run", "LOG.PARQUET", "--tps", "5", "--dry-run"], ["analyze", "LOG.PARQUET", "--no-plots"]):
-        line = [sys.executable, "-m", "logreplay.cli.main", *command]
-        done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        done = typed(tmp_path, *command)
         assert done.returncode == 0, done.stderr
 
 
@@ -226,8 +223,7 @@ def test_the_name_of_a_file_is_no_secret(tmp_path: Path, name: str) -> None:
 
 def test_a_run_of_a_log_without_a_request_says_so(tmp_path: Path) -> None:
     (tmp_path / "access.log").write_text("#Version: 1.0\n#Fields: date time cs-method cs-uri-stem\n")
-    line = [sys.executable, "-m", "logreplay.cli.main", "run", "access.log", "--tps", "5", "--dry-run"]
-    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = typed(tmp_path, "run", "access.log", "--tps", "5", "--dry-run")
     assert done.returncode == 1
     assert "Error: access.log: no line is a request that can be replayed; name another log" in done.stderr
 
