@@ -13,6 +13,7 @@ from logreplay.analysis.verdict.checks import Check
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.quantities import Seconds
 from logreplay.options.keywords import read, renamed
+from logreplay.options.kinds import BOUNDS
 from logreplay.options.other_commands import BOUNDED
 from logreplay.options.spelling import all_spelled, respelled
 from logreplay.results import Result
@@ -123,6 +124,7 @@ def capacity(
     p99: Seconds | None = None,
     p999: Seconds | None = None,
     mean: Seconds | None = None,
+    bound: "str | Mapping[str, Seconds] | Sequence[str]" = (),
     within: Seconds | None = None,
     percentile: "Percentile | None" = None,
     headroom: float | str = 0.0,
@@ -137,6 +139,7 @@ def capacity(
         results: result log of a sweep, its folder, result, or table; or a list of several runs of the same sweep.
         demand: the load to carry, requests/s; earlier ``tps``.
         p50, p90, p95, p99, p999, mean: bound of that response time; give one.
+        bound: the same as a text, ``"p99<300ms"``.
         within: bound of the response time that ``percentile`` names.
         percentile: which response time ``within`` bounds.
         headroom: share of each machine to keep free, such as ``"20%"``.
@@ -151,7 +154,7 @@ def capacity(
     """
     runs: Sequence[Results] = results if isinstance(results, list | tuple) else [results]  # type: ignore[list-item]
     bounds = {"p50": p50, "p90": p90, "p95": p95, "p99": p99, "p999": p999, "mean": mean}
-    given = {"within": within, "percentile": percentile, "headroom": headroom, "survive": survive}
+    given = {"bound": bound, "within": within, "percentile": percentile, "headroom": headroom, "survive": survive}
     places = {"machines": machines, "output": output, "force": force}
     return capacity_once(runs, {"demand": demand, **bounds, **given, **places})
 
@@ -175,7 +178,11 @@ def _bounded(values: Mapping[str, Any]) -> tuple[str, float]:
     Raises:
         UsageError: no bound is given, or several; or ``--within`` is given without ``--percentile``.
     """
-    bounds = {name: values[name] for name in BOUNDED if values[name] is not None}
+    from logreplay.calls.find_call import taken_bounds
+
+    bounds = taken_bounds({**dict.fromkeys(BOUNDS), **values})
+    if other := bounds.keys() - BOUNDED.keys():
+        raise UsageError(f"--bound {BOUNDS[other.pop()]}: capacity bounds {', '.join(BOUNDED.values())}")
     within, percentile = values["within"], values["percentile"]
     if within is None and percentile is None and len(bounds) == 1:
         return next(iter(bounds.items()))

@@ -11,14 +11,12 @@ from logreplay.analysis.search.search import Goal
 from logreplay.calls.sending_call import SendingCall
 from logreplay.core.errors import UsageError
 from logreplay.inputs.targets import TargetChoice
+from logreplay.options.kinds import BOUNDS
 from logreplay.options.request_rules import INDEPENDENT
 from logreplay.options.think import Pauses, said
 
 if TYPE_CHECKING:
     from logreplay.inputs.logs import Tell
-
-BOUNDS: Final = ("p50", "p90", "p95", "p99", "p999", "p9999", "p99999", "mean", "max")
-"""Statistics of the response time that can be bounded."""
 
 _MOST_SEEDS: Final = 1_000_000
 """The seed of a search is drawn from this many, unless one is given."""
@@ -30,8 +28,17 @@ def seed_of(given: int | None) -> int:
 
 
 def taken_bounds(values: dict[str, Any]) -> dict[str, float]:
-    """Take the bounds out of the values of a call."""
-    return {name: limit for name in BOUNDS if (limit := values.pop(name)) is not None}
+    """Take the bounds out of the values of a call: those of ``p99`` and the like, and those of ``bound``.
+
+    Raises:
+        UsageError: a statistic has two bounds.
+    """
+    taken = {name: limit for name in BOUNDS if (limit := values.pop(name)) is not None}
+    for name, limit in values.pop("bound"):
+        if name in taken:
+            raise UsageError(f"--bound: {BOUNDS[name]} has two bounds; give one")
+        taken[name] = limit
+    return taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

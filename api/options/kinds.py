@@ -28,6 +28,11 @@ from logreplay.core.quantities import (
 from logreplay.options import load, request_rules, sender_rules
 from logreplay.options.think import parse_pauses
 
+BOUNDS: Final = {
+    **{"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9", "p9999": "p99.99", "p99999": "p99.999"},
+    **{"mean": "mean", "max": "max"},
+}
+"""Statistics of the response time that can be bounded, as people write them."""
 _SHORTEST_TURN_S: Final = 0.1
 _LONGEST_FILE: Final = 1 << 16
 """Characters of a file with values of an option."""
@@ -126,6 +131,15 @@ def turn_of(text: str) -> float:
     if seconds < _SHORTEST_TURN_S:
         raise ValueError(f"{text!r}: expected 100ms or more")
     return seconds
+
+
+def bound_of(text: str) -> tuple[str, float]:
+    """Read ``p99<300ms`` or ``p99.9<=1s`` as a key of `BOUNDS` and seconds."""
+    spoken, below, limit = text.partition("<")
+    name = next((name for name, words in BOUNDS.items() if spoken.strip() in (name, words)), "")
+    if not (name and below):
+        raise ValueError(f"{text!r}: expected a bound such as 'p99<300ms'; bounded are {', '.join(BOUNDS.values())}")
+    return name, seconds_of(limit.removeprefix("="))
 
 
 def two(text: str) -> tuple[str, str]:
@@ -233,6 +247,7 @@ HISTORY: Final = Kind("File", history_file, (PathLike,))
 PICTURE: Final = Kind("File", picture, (PathLike,))
 DURATION: Final = Kind("Seconds", seconds_of, (Real, timedelta))
 """Above 0."""
+BOUND: Final = Kind("str", bound_of, (Real, timedelta), ("<",))
 PAUSE: Final = Kind("Seconds", pause_of, (Real, timedelta))
 """As `DURATION`, or 0 for none."""
 RATE: Final = Kind("float", positive_rate, (Real,))

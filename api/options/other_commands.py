@@ -11,7 +11,7 @@ _KINDS: Final = ("hockeystick", "achieved", "throughput", "percentiles", "heatma
 _ALL: Final = "convert inspect compare capacity analyze plot seconds serve demo urls calibrate"
 _SHARE: Final = Option(_ALL, "share", k.SWITCH, "Let other users read the results.", only="terminal")
 _QUIET: Final = Option(_ALL, "quiet", k.SWITCH, "Print errors only.", "", "-q --quiet", only="terminal")
-BOUNDED: Final = {**{f"p{digits}": f"p{digits}" for digits in (50, 90, 95, 99)}, "p999": "p99.9", "mean": "mean"}
+BOUNDED: Final = {name: k.BOUNDS[name] for name in ("p50", "p90", "p95", "p99", "p999", "mean")}
 """Response times that `capacity` bounds, as people write them."""
 _FORCE: Final = Option(_ALL, "force", k.SWITCH, "Replace an existing FILE.")
 _CLUSTER: Final = Option(_ALL, "cluster", k.CLUSTER, "Use a Dask cluster: tcp://HOST:8786, or local:N.", "ADDRESS")
@@ -99,11 +99,15 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
     "capacity": (
         Option("capacity", "demand", k.RATE, "Load to carry, requests/s.", "R", "--demand --tps --rate", required=True),
         *(Option("capacity", name, k.DURATION,
-                 f"Bound on the {spoken} response time: 300ms, 2s; a bare 2 is seconds.", "D")
+                 f"Bound on the {spoken} response time: 300ms, 2s; a bare 2 is seconds.", "D",
+                 hidden=name in ("p95", "p999", "mean"))
           for name, spoken in BOUNDED.items()),
-        Option("capacity", "within", k.DURATION, "Bound on the response time that --percentile names.", "D"),
+        Option("capacity", "bound", k.BOUND, f"Bound on a response time: {', '.join(BOUNDED.values())}.",
+               "'p99<300ms'", repeated="many"),
+        Option("capacity", "within", k.DURATION, "Bound on the response time that --percentile names.", "D",
+               hidden=True),
         Option("capacity", "percentile", choice(*BOUNDED),
-               "Response time that --within bounds: --within 300ms --percentile p99 is --p99 300ms."),
+               "Response time that --within bounds: --within 300ms --percentile p99 is --p99 300ms.", hidden=True),
         Option("capacity", "machines", k.MACHINES,
                "Number of machines behind each of RESULTS, such as 1,2,4.  [default: one]", "N,N,…"),
         Option("capacity", "headroom", percent(most=0.99), "Share of each machine to keep free: 20% or 0.2.", "P%",

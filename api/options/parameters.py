@@ -171,6 +171,7 @@ class _BoundOptions(TypedDict, total=False):
     p99999: Seconds | None
     mean: Seconds | None
     max: Seconds | None
+    bound: str | Mapping[str, Seconds] | Sequence[str]
 
 
 class FindOptions(_BoundOptions, _CommonOptions, total=False):

@@ -62,7 +62,7 @@ def _line(option: Option) -> str:
 
 
 def _value(option: Option) -> str:
-    return "Share" if option.kind is kinds.INJECT else "str"
+    return {kinds.INJECT: "Share", kinds.BOUND: "Seconds"}.get(option.kind, "str")
 
 
 class _Shown(str):

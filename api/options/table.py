@@ -16,17 +16,16 @@ from logreplay.options.other_commands import OTHERS
 from logreplay.options.plan_options import NOT_PLANNED, PLAN
 
 _SENDING: Final = "run sweep find duet"
-_BOUNDS: Final = {
-    **{"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9", "p9999": "p99.99", "p99999": "p99.999"},
-    **{"mean": "mean", "max": "max"},
-}
-"""Statistics of the response time that can be bounded, as people write them."""
+_SHOWN: Final = ("p50", "p90", "p99")
+"""Bounds that have an option in the help; ``--bound`` has all."""
 # fmt: off
 TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
     *PLAN,
-    ("Bounds", tuple(
-        Option("find", name, k.DURATION, f"Bound on the {spoken} response time.", "D")
-        for name, spoken in _BOUNDS.items()
+    ("Bounds", (
+        *(Option("find", name, k.DURATION, f"Bound on the {spoken} response time.", "D", hidden=name not in _SHOWN)
+          for name, spoken in k.BOUNDS.items()),
+        Option("find", "bound", k.BOUND, f"Bound on a response time: {', '.join(k.BOUNDS.values())}. Repeatable.",
+               "'p99<300ms'", repeated="many"),
     )),
     ("Load", (
         Option("run duet", "tps", k.RATE, "Send R requests/s.", "R", "--tps --rate"),

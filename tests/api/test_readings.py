@@ -121,15 +121,20 @@ def test_a_load_to_carry_has_its_earlier_name_and_one_bound_is_needed(sweep: Pat
         == logreplay.capacity(sweep, demand=2000, **asked).machines
     )
     older = logreplay.capacity(sweep, demand=2000, within=0.3, percentile="p99")
+    written = logreplay.capacity(sweep, demand=2000, bound="p99<300ms")
+    assert written == older
     assert older.sentence == logreplay.capacity(sweep, demand=2000, **asked).sentence
     for bounds, told in (
         ({}, "a bound is missing: give one, such as p99="),
         ({"within": 0.3}, "within= does not say which response time it bounds: give p99="),
         ({"p90": 0.3, "p99": 0.3}, "p90= and p99= exclude each other: give one bound"),
+        ({"p99": 0.3, "bound": "p99<1s"}, "p99 has two bounds; give one"),
+        ({"bound": ("p99<1s", "p90<1s")}, "p99= and p90= exclude each other: give one bound"),
+        ({"bound": "max<1s"}, "capacity bounds p50, p90, p95, p99, p99.9, mean"),
         ({"p99": 0.3, "within": 0.3}, "p99= and within= exclude each other: give one bound"),
     ):
         with pytest.raises(logreplay.UsageError, match=told):
-            logreplay.capacity(sweep, demand=2000, **bounds)  # type: ignore[arg-type]
+            logreplay.capacity(sweep, demand=2000, **bounds)
     with pytest.raises(logreplay.UsageError, match="tps is an earlier name of demand: give one of them"):
         logreplay.capacity(sweep, demand=2000, **earlier, **asked)
 

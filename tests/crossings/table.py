@@ -181,7 +181,7 @@ _FIND: Final[Factors] = {
     "bound": {
         f"{name}": f"--{name} 1s" for name in ("p99", "p50", "p90", "p95", "p999", "p9999", "p99999", "mean", "max")
     }
-    | {"impossible": "--p50 1us"},
+    | {"impossible": "--p50 1us", "written": "--bound 'p99<1s' --bound 'mean<1s'"},
     "max-errors": _option("max-errors", some="5%"),
     "start": {"-": "", "some": "--start 20"},
     "max-tps": {"-": "--max-tps 40"},

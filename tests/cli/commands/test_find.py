@@ -18,8 +18,10 @@ from click.testing import CliRunner, Result
 from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.search.report import sentence
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial
+from logreplay.calls.find_call import taken_bounds
 from logreplay.cli.main import cli
 from logreplay.core.errors import Interrupted
+from logreplay.options.keywords import read
 from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Requests, ScheduledRequests
 from logreplay.replay.results.live_samples import RecentRequests
@@ -281,6 +283,10 @@ def test_a_bound_that_only_late_sending_missed_is_no_failure_of_the_target_whate
     ("arguments", "text"),
     [
         ((), "a bound is missing: give one, such as --p99 300ms"),
+        (("--bound", "p98<1s"), "expected a bound such as 'p99<300ms'; bounded are p50, p90, p95, p99, p99.9,"),
+        (("--bound", "p99<1parsec"), "'1parsec': expected a duration above 0"),
+        (("--p99", "300ms", "--bound", "p99<1s"), "--bound: p99 has two bounds; give one"),
+        (("--bound", "p99.9<1s", "--bound", "p999<1s"), "--bound: p99.9 has two bounds; give one"),
         (("--p99", "300ms", "--start", "50", "--max-tps", "20"), "--max-tps 20 is below the lowest rate, --start 50"),
         (("--p99", "300ms", "--precision", "90%"), "precision must be from 0.5 % to 50 %, got 90 %"),
         (("--p99", "300ms", "--stop", "fast"), "'fast' is not a stop condition; write errors>5%/10s"),
@@ -290,6 +296,20 @@ def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], text: str) -
     done = CliRunner().invoke(cli, ["find", *arguments])
     assert done.exit_code == 2
     assert text in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "bounds"),
+    [
+        ({"p99": "300ms"}, {"p99": 0.3}),
+        ({"bound": ("p99<300ms", "p99.9 <= 1s")}, {"p99": 0.3, "p999": 1.0}),
+        ({"bound": {"mean": 0.1, "max": "2s"}, "p50": 0.05}, {"mean": 0.1, "max": 2.0, "p50": 0.05}),
+    ],
+)
+def test_bounds_are_written_as_an_option_of_each_or_as_one_that_repeats(
+    given: dict[str, object], bounds: dict[str, float]
+) -> None:
+    assert taken_bounds(read("find", given)) == bounds
 
 
 def search_at_one_rate(folder: Path) -> Result:
