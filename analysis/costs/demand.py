@@ -38,7 +38,7 @@ class RouteDemand:
         groups: places of the routes; those that come together are one group.
         seconds: (groups,) demand of a request, seconds of the resource.
         draws: (draws, groups) the same demand, fitted to blocks that were drawn.
-        idle: resource used without requests; idle_draws: (draws,) likewise.
+        idle: resource used without requests.
         separate: (groups,) whether its rate differs from the others'.
     """
 
@@ -46,7 +46,6 @@ class RouteDemand:
     seconds: Floats
     draws: Floats
     idle: float
-    idle_draws: Floats
     separate: npt.NDArray[np.bool_]
 
     @property
@@ -84,7 +83,7 @@ def fitted(steps: Sequence[StepReadings], seed: int = 0) -> RouteDemand | None:
     drawn = _means(np.random.default_rng(seed), spread, np.maximum(blocks.round().astype(int), 1)) * np.sqrt(blocks)
     draws = nonnegative(design, used * weight + drawn)
     return RouteDemand(
-        groups=groups, seconds=best[:-1], draws=draws[:, :-1], idle=float(best[-1]), idle_draws=draws[:, -1],
+        groups=groups, seconds=best[:-1], draws=draws[:, :-1], idle=float(best[-1]),
         separate=_separate(sent) > _SEPARATE,
     )  # fmt: skip
 

@@ -42,14 +42,12 @@ class Backlog:
         begin: from the last time that few were in flight.
         stop: until few are in flight again, after the last request of the step.
         ends: (n,) when requests were over within it, in order.
-        most: the most that were in flight.
     """
 
     step: int
     begin: float
     stop: float
     ends: Floats
-    most: int
 
     @property
     def rate(self) -> float:
@@ -164,7 +162,7 @@ def backlog(seen: Observations, step: int, few: float) -> Backlog | None:
         ends = ends[ends <= stop]
     if len(ends) < LEAST_BACKLOG or most < 1.5 * few:
         return None
-    return Backlog(step, float(begin), float(stop), ends, most)
+    return Backlog(step, float(begin), float(stop), ends)
 
 
 def carried(seen: Observations, low: Ints, overloaded: Sequence[int], rate: float) -> LoadFigures | None:

@@ -191,11 +191,6 @@ class ClientSessions:
     def __len__(self) -> int:
         return len(self.kept)
 
-    @property
-    def held(self) -> int:
-        """Bytes that all cookies and values take in memory, about."""
-        return self._held
-
     def next_login(self, client: str) -> int | None:
         """The number of the login request that a client must send next; None if it need not."""
         if self._logins is None:

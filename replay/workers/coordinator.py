@@ -206,11 +206,6 @@ class Coordinator:
         await self._leave()
 
     @property
-    def pids(self) -> dict[str, int | None]:
-        """The process id of each worker by its name."""
-        return {worker.name: worker.pid for worker in self._workers}
-
-    @property
     def sessions(self) -> SessionCounts | None:
         """What became of the sessions of clients, up to the last plan that ended; None: they have none."""
         told = [worker.sessions for worker in self._workers if worker.sessions]

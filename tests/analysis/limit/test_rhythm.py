@@ -11,7 +11,7 @@ RNG = np.random.default_rng(1)
 
 def leaving(ends: "np.ndarray[tuple[int], np.dtype[np.float64]]", service_s: float) -> LoadFigures:
     """A backlog in which requests leave at these times."""
-    spell = Backlog(0, float(ends[0]), float(ends[-1]), ends, 100)
+    spell = Backlog(0, float(ends[0]), float(ends[-1]), ends)
     return LoadFigures([spell], spell.rate, np.arange(50), np.full(50, service_s))
 
 

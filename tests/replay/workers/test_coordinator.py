@@ -39,6 +39,7 @@ from support.background_server import beside
 from support.command_line import children
 from support.http2_server import Asked, http2_server, ok
 from support.recording_server import RecordingServer, recording
+from support.worker_pids import pids
 
 pytestmark = pytest.mark.slow
 
@@ -108,7 +109,7 @@ def test_the_merged_log_is_that_of_one_process_but_for_times(sample: Path, targe
 
 def test_a_killed_worker_is_named_and_its_requests_count_as_not_sent(sample: Path, target: str) -> None:
     def kill(coordinator: Coordinator) -> None:
-        pid = coordinator.pids["worker 2 of 2 (a process of this machine)"]
+        pid = pids(coordinator)["worker 2 of 2 (a process of this machine)"]
         assert pid
         os.kill(pid, signal.SIGKILL)
 
@@ -131,10 +132,10 @@ def test_a_sweep_begins_each_step_at_one_instant_in_all_workers_and_ends_when_on
 
     async def main() -> tuple[Outcome, ...]:
         async with Coordinator(processes(2), sender_to(target), results) as coordinator:
-            pids = iter(coordinator.pids.values())
+            alive = iter(pids(coordinator).values())
 
             def lose_one(finished: FinishedStep, outcome: Outcome) -> None:
-                if finished.step.index == 1 and (pid := next(pids)):
+                if finished.step.index == 1 and (pid := next(alive)):
                     asyncio.get_running_loop().call_later(0.6, os.kill, pid, signal.SIGKILL)
 
             return await sweep(coordinator, results, Requests(sample), course, on_end=lose_one)

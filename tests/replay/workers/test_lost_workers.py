@@ -38,6 +38,7 @@ from support.background_server import beside
 from support.command_line import wait_until
 from support.recording_server import RecordingServer, recording
 from support.slow_streams import Blocked, BreaksOnce, SlowHere
+from support.worker_pids import pids
 
 ENDS_WITHIN = 60.0
 SILENT_S = 4.0
@@ -84,7 +85,7 @@ def kill(*names: str) -> Callable[[Coordinator], None]:
 
     def now(running: Coordinator) -> None:
         for name in names:
-            pid = running.pids[name]
+            pid = pids(running)[name]
             assert pid
             os.kill(pid, signal.SIGKILL)
 
