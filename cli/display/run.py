@@ -1,6 +1,7 @@
 """Shows one replay: its tables and findings, and the exchanges as they are made."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from math import inf
 from pathlib import Path
@@ -54,6 +55,8 @@ def show_run(
         say(f"stopped at the first failure:\n{describe(result.culprit, secrets=secrets)}")
     if result.stopped and not (result.culprit and not result.by_rule):
         say(result.stopped, quiet=quiet)
+    if (failed := _failed(summary)) and not (as_json or quiet):
+        print_text(failed)
     invalid = "" if result.valid else "; invalid run: its response times do not describe the target"
     say(f"verdict: {explained(result)}{invalid}", quiet=quiet)
     say(f"results: {', '.join(map(str, result.files))}", quiet=quiet)
@@ -94,6 +97,20 @@ def _spread(summary: dict[str, Any]) -> Iterator[str]:
         yield f"{address}: {number_of(load['requests'], 'request')} on {number_of(load['connections'], 'connection')}"
     if len(loads) > _ADDRESSES:
         yield f"{len(loads) - _ADDRESSES} more addresses are in the summary, key addresses"
+
+
+def _failed(summary: dict[str, Any]) -> str:
+    """How many requests failed, and with which errors and statuses; empty if none did."""
+    counts = summary["requests"]
+    failed = counts["failed"] - counts["dropped"]
+    kinds = Counter({word: count for word, count in summary["errors"].items() if word not in ("cancelled", "dropped")})
+    for change, count in summary["unexpected_status"].items():
+        logged, _, status = change.partition(" → ")
+        if status >= "400" and status[0] != logged[0]:  # the rule of `logreplay.core.record.failed`
+            kinds[status] += count
+    ranked = sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0]))
+    most = ", ".join(f"{kind}: {count:,}" for kind, count in ranked[:_STATUSES])
+    return f"failed: {failed:,} of {counts['sent']:,} ({most}{', …' * (len(kinds) > _STATUSES)})" if failed else ""
 
 
 def _punctuality(summary: dict[str, Any]) -> str:

@@ -97,6 +97,18 @@ def test_a_target_that_refuses_the_requests_is_asked_for_its_credentials(
     assert f"the target asks for cookies or passwords; {remedy}; run --crash shows the first" in shown.err
 
 
+def test_a_run_ends_with_how_many_requests_failed_and_how(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = write_log(tmp_path / "access.csv", [*["/ok"] * 195, *["/404"] * 3, "/reset", "/short"])
+    log.write_text(f"{log.read_text()}2026-01-01,00:00:00.000000,0,0,0,5,/404,404,GET\n")
+    words = (log, server.url, "--tps", 500, "--arrivals", "even", "--force", "-o", tmp_path / "r.csv")
+    assert_ran(*words)
+    assert capsys.readouterr().out.splitlines()[-1] == "failed: 5 of 201 (404: 3, reset: 1, short_body: 1)"
+    assert_ran(*words, "--match", "/ok")
+    assert "failed: " not in capsys.readouterr().out
+
+
 def test_a_run_imports_nothing_slow_that_it_does_not_use(log: Path, server: RawServer, tmp_path: Path) -> None:
     words = ["run", str(log), server.url, "--tps", "100", "-q", "-o", str(tmp_path / "r.csv")]
     slow = {"aiohttp", "pyarrow", "pandas", "matplotlib", "logreplay.parsers.conversion.job"}
