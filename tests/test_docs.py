@@ -147,10 +147,24 @@ def test_each_page_is_in_the_navigation_once() -> None:
     assert len(listed) == len(set(listed))
 
 
-def test_the_overview_links_each_page_that_helps_with_a_task() -> None:
-    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("- How to:\n")[2].partition("- Explanation:")[0]
-    overview = (ROOT / "docs" / "index.md").read_text("utf-8")
-    assert [page for page in re.findall(r"(\S+\.md)$", navigation, re.M) if f"]({page})" not in overview] == []
+def test_readme_overview_and_navigation_have_the_same_groups_of_pages() -> None:
+    navigation = re.split(
+        r"^  - (.+):\n", (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2], flags=re.M
+    )
+    groups = {
+        title: re.findall(r"(\S+\.md)$", pages, re.M)
+        for title, pages in zip(navigation[1::2], navigation[2::2], strict=True)
+    }
+    groups.pop("For contributors")
+    overview = re.split(r"^## (.+)\n", (ROOT / "docs" / "index.md").read_text("utf-8"), flags=re.M)
+    linked = {
+        title: re.findall(r"\]\((\S+\.md)\)", text) for title, text in zip(overview[1::2], overview[2::2], strict=True)
+    }
+    assert {title: sorted(pages) for title, pages in linked.items()} == {
+        title: sorted(pages) for title, pages in groups.items()
+    }
+    readme = (ROOT / "README.md").read_text("utf-8").partition("\n## Documentation\n")[2]
+    assert [title for title in groups if f"[{title.lower()}](" not in readme.lower()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
