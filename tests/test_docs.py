@@ -135,7 +135,8 @@ def test_the_reference_of_commands_has_each_command_with_all_its_options() -> No
     for command in cli.commands.values():
         section = text.partition(f"## logreplay {command.name}\n")[2].partition("\n## ")[0]
         refused = [each.name for each in options_of(command.name or "") if command.name in each.refused.split()]
-        shown = [part for part in command.params if isinstance(part, click.Option) and part.name not in refused]
+        shown = [part for part in command.params if isinstance(part, click.Option) and not part.hidden]
+        shown = [part for part in shown if part.name not in refused]
         options = [option for part in shown for option in part.opts]
         assert [option for option in options if option not in section] == []
 
