@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from logreplay.analysis.format_time import show, spoken
+from logreplay.analysis.format_time import show, show_length, spoken
 from logreplay.analysis.machine_count import machines_for
 from logreplay.analysis.search.bounds import BoundFinding
 from logreplay.analysis.search.pooled import hard
@@ -123,12 +123,12 @@ def _held(answer: Answer, goal: Goal) -> str:
     """The trial on which the promise rests, and that it saw nothing that takes longer."""
     assert answer.proof
     trial = answer.proof.trial
-    figures = f"({number_of(answer.requests, 'request')}, {seen(answer.findings)})"
-    unseen = "what takes longer was not seen"
+    fresh = f"a fresh trial of {show_length(trial.judged_s)} in one piece"
+    seen_of_it = f"({number_of(answer.requests, 'request')}, {seen(answer.findings)}), what takes longer was not seen"
     if trial.rate == answer.low:
-        return f"confirmed by a fresh trial of {trial.judged_s:.0f} s in one piece {figures}, {unseen}"
+        return f"confirmed by {fresh} {seen_of_it}"
     kept = "kept it" if answer.proof.verdict == "pass" else "just missed it"
-    return f"a fresh trial of {trial.judged_s:.0f} s in one piece {kept} at {goal.text(trial.rate)} {figures}, {unseen}"
+    return f"{fresh} {kept} at {goal.text(trial.rate)} {seen_of_it}"
 
 
 def _unproven(search: Search, answer: Answer) -> str:
@@ -140,7 +140,7 @@ def _unproven(search: Search, answer: Answer) -> str:
     if answer.requests < goal.needs:
         return f"not proven: {rarest}, and only {answer.requests:,} were judged at {goal.text(answer.low)}"
     trial = answer.proof.trial
-    held = f"{goal.text(trial.rate)} for {trial.judged_s:.0f} s"
+    held = f"{goal.text(trial.rate)} for {show_length(trial.judged_s)}"
     longer = f"use --budget {math.ceil(_LONGER * search.elapsed / 60)}m"
     if share := judging.fails_too_often:
         errors = next(str(bound) for bound in goal.bounds if bound.statistic == "errors")
@@ -271,7 +271,7 @@ def _short_trials(goal: Goal, answer: Answer) -> str:
     _, most = goal.confirming_s(trial.rate)
     remedy = "leave out --trial" if most < LEAST_TRIAL_S else "use a longer --budget"
     return (
-        f"a confirmation of {trial.judged_s:g} s misses what happens rarely, and queues that fill slowly: "
+        f"a confirmation of {show_length(trial.judged_s)} misses what happens rarely, and queues that fill slowly: "
         f"the rate may be too high; {remedy}"
     )
 

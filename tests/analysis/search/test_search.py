@@ -489,9 +489,20 @@ def test_a_confirmation_that_the_budget_cut_short_is_named_as_weak() -> None:
     assert proof
     assert proof.trial.judged_s < 30
     assert [each["text"] for each in weaknesses(search)] == [
-        f"a confirmation of {proof.trial.judged_s:g} s misses what happens rarely, and queues that fill slowly: "
+        f"a confirmation of {proof.trial.judged_s:.0f} s misses what happens rarely, and queues that fill slowly: "
         "the rate may be too high; use a longer --budget"
     ]
+
+
+def test_the_texts_of_an_answer_give_the_length_of_its_confirmation_in_the_same_words() -> None:
+    """The notes said 13.6 s, and 14 s."""
+    search = against(225, Goal((P99,), start=50, trial_s=3.4, budget_s=300))
+    proof = answer(search).proof
+    assert proof
+    assert proof.trial.judged_s == pytest.approx(13.6)
+    assert "a fresh trial of 14 s in one piece" in sentence(search)
+    assert " was held once, for 14 s: " in not_covered(search)
+    assert "a confirmation of 14 s misses" in weaknesses(search)[0]["text"]
 
 
 @pytest.mark.parametrize("wall", [103.5, 113.5, 119.5, 150.0])
