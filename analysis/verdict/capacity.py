@@ -27,6 +27,14 @@ BELOW: Final = 2
 """A lower end this many times below all rates that count is not measured; of fewer than `FEWEST_STEPS` any below."""
 LONG_STEP_S: Final = 60
 """Steps shorter than this give optimistic estimates, marked with ~: queues have not filled yet."""
+_LIMIT: Final = "this machine was the limit"
+_LATE: Final = "sent late"
+_OUTAGE: Final = "outage"
+_CUT: Final = "cut short"
+_INVALID: Final = "invalid trial"
+_MIX: Final = "routes left out"
+_LONGER: Final = "use longer steps"
+_IDLE: Final = "stop other programs, or send from another machine, and repeat the sweep"
 
 
 @dataclass(frozen=True)
@@ -166,7 +174,7 @@ def capacity(
     valid = steps.filter(pl.col("why_not").is_null())
     bound = f"{percentile} within {show(within)}"
     if valid.is_empty():
-        text = f"no step counts for {bound}: {_by_reason(left_out)}; use longer steps, or repeat the sweep"
+        text = f"no step counts for {bound}: {_by_reason(left_out)}; {_remedy(left_out)}"
         return Capacity(text, not_counted=left_out, survive=survive, runs=runs)
     estimates = [saturation] if isinstance(saturation, int | float) else list(saturation or ())
     limit = float(np.median(estimates)) if estimates else _most_answered(valid)
@@ -174,8 +182,8 @@ def capacity(
     found = carried_rate(valid, percentile, within, limit, max(len(estimates), 1))
     if found.likely is None:
         missed = _missed(valid, found.lowest, percentile)
-        unknown = any(each.rate < found.lowest for each in left_out)
-        remedy = "lower rates do not count, so use longer steps" if unknown else "sweep lower"
+        unknown = [each for each in left_out if each.rate < found.lowest]
+        remedy = f"lower rates do not count, so {_remedy(unknown)}" if unknown else "sweep lower"
         text = f"{bound} is not kept {'' if unknown else 'even '}at {found.lowest:g}/s, {missed}: {remedy}{remarks}"
         return replace(told, sentence=text, high=None if unknown else found.lowest)
     room = math.inf if limit is None else (1 - NEAR) * limit
@@ -187,11 +195,13 @@ def capacity(
     low, likely = min(found.low, room), min(found.likely, room)
     if low < found.lowest / (1 if valid["rate"].n_unique() < FEWEST_STEPS else BELOW):
         step = _step_at(valid, found.lowest)
+        lower = [each for each in left_out if each.rate < found.lowest]
+        remedy = _remedy(lower) if lower else f"sweep lower, or {_LONGER}"
         figure = show(step["bounded"], failed=True)
         text = (
             f"{bound} is kept at {found.lowest:g}/s, the lowest rate that counts, but not surely ({percentile} {figure}"
-            f" of {number_of(step['judged'], 'request')}), and no lower rate shows what one machine carries: sweep "
-            f"lower, or use longer steps{unjudged}{remarks}"
+            f" of {number_of(step['judged'], 'request')}), and no lower rate shows what one machine carries: "
+            f"{remedy}{unjudged}{remarks}"
         )
         return replace(told, sentence=text, likely=likely, high=found.high)
     mean = valid.filter(pl.col("rate") == found.kept)["mean"].mean()
@@ -274,14 +284,14 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
     reached = unknown & (pl.col("valid_up_to").fill_null(1.0) < 1)
     return table.with_columns(
         kept=stable & (pl.col("bounded") <= within),
-        why_not=pl.when(pl.col("verdict") == "generator-limited").then(pl.lit("this machine was the limit"))
-        .when(pl.col("verdict") == VOID).then(pl.lit("invalid trial"))
-        .when(pl.col("verdict") == MIX).then(pl.lit("routes left out"))
-        .when(late).then(pl.lit("sent late"))
-        .when(pl.col("verdict") == "outage").then(pl.lit("outage"))
-        .when(pl.col("verdict") == CUT).then(pl.lit("cut short"))
+        why_not=pl.when(pl.col("verdict") == "generator-limited").then(pl.lit(_LIMIT))
+        .when(pl.col("verdict") == VOID).then(pl.lit(_INVALID))
+        .when(pl.col("verdict") == MIX).then(pl.lit(_MIX))
+        .when(late).then(pl.lit(_LATE))
+        .when(pl.col("verdict") == "outage").then(pl.lit(_OUTAGE))
+        .when(pl.col("verdict") == CUT).then(pl.lit(_CUT))
         .when(few).then(pl.format(f"{{}} requests, {figure} needs {needed:,}", pl.col("judged")))
-        .when(reached).then(pl.lit("sent late"))
+        .when(reached).then(pl.lit(_LATE))
         .when(unknown).then(pl.lit(f"{figure} is unknown")),
     )  # fmt: skip
 
@@ -297,6 +307,14 @@ def _by_reason(left_out: Sequence[RateLeftOut]) -> str:
     """Words for rates and why they do not count: ``20/s, 40/s in 1 of 3 steps (sent late), 80/s (outage)``."""
     reasons = dict.fromkeys(each.why for each in left_out)
     return ", ".join(f"{', '.join(_named(e) for e in left_out if e.why == why)} ({why})" for why in reasons)
+
+
+def _remedy(left_out: Sequence[RateLeftOut]) -> str:
+    """What makes steps count that did not, by the reasons: longer steps help where requests were too few."""
+    whys = {each.why for each in left_out} - {_OUTAGE, _CUT, _INVALID, _MIX}
+    late = whys & {_LIMIT, _LATE}
+    remedies = [*[_LONGER] * (whys > late), *[_IDLE] * bool(late)]
+    return "; ".join(remedies) or "repeat the sweep"
 
 
 def _named(each: RateLeftOut) -> str:

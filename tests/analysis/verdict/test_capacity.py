@@ -191,8 +191,23 @@ def test_steps_sent_late_are_left_out_and_named() -> None:
     nothing = ask(late.filter(pl.col("rate") == 20), within=0.2)
     assert nothing.machines is None
     assert nothing.sentence == (
-        "no step counts for p90 within 200 ms: 20/s (sent late); use longer steps, or repeat the sweep"
+        "no step counts for p90 within 200 ms: 20/s (sent late); stop other programs, or send from another machine, "
+        "and repeat the sweep"
     )
+
+
+def test_longer_steps_are_not_the_remedy_where_requests_were_sent_late() -> None:
+    """It advised longer steps, in which a busy generator is as late."""
+    steps = table((20, 0.1, "stable"), (38, 0.5, "stable"))
+    late = steps.with_columns(lag_p95=pl.when(pl.col("rate") == 20).then(0.142).otherwise("lag_p95"))
+    idle = "stop other programs, or send from another machine, and repeat the sweep"
+    assert f"p90 500 ms: lower rates do not count, so {idle}; not counted: 20/s" in ask(late).sentence
+    limited = table((20, 0.1, "generator-limited"), (50, 0.1, "stable"), scheduled=300, seconds=6)
+    assert f"no lower rate shows what one machine carries: {idle}; not counted: 20/s" in ask(limited).sentence
+    outage = table((20, 0.1, "outage"), (38, 0.5, "stable"))
+    assert "lower rates do not count, so repeat the sweep; not counted: 20/s (outage)" in ask(outage).sentence
+    few = pl.concat([late, table((30, 0.1, "stable"), scheduled=20)], how="vertical_relaxed")
+    assert f"lower rates do not count, so use longer steps; {idle}; not counted" in ask(few).sentence
 
 
 @pytest.mark.parametrize(("figure", "valid"), [("p90", 0.88), ("mean", 0.97)])
@@ -227,7 +242,7 @@ def test_a_bound_that_was_missed_above_rates_that_do_not_count_asks_for_longer_s
 
 def test_too_few_requests_prove_nothing() -> None:
     assert ask(table((30, 0.1, "stable"), scheduled=20)).sentence == (
-        "no step counts for p90 within 300 ms: 30/s (20 requests, p90 needs 36); use longer steps, or repeat the sweep"
+        "no step counts for p90 within 300 ms: 30/s (20 requests, p90 needs 36); use longer steps"
     )
 
 
