@@ -103,7 +103,7 @@ class ProgressOptions(TypedDict, total=False):
     watch: str | Mapping[str, str] | Sequence[str]
 
 
-class _CommonOptions(RequestOptions, SenderOptions, SessionOptions, ProgressOptions, total=False):
+class _SendingOptions(_SentOptions, SenderOptions, SessionOptions, ProgressOptions, total=False):
     """The parameters that all functions have which send."""
 
     stop: str | StopFunction | Sequence[str | StopFunction]
@@ -112,32 +112,37 @@ class _CommonOptions(RequestOptions, SenderOptions, SessionOptions, ProgressOpti
     force: bool
 
 
-class RunOptions(_CommonOptions, total=False):
-    """The parameters of `logreplay.run`."""
+class _LoadOptions(RequestOptions, _SendingOptions, total=False):
+    """The load of one run, and the files of its checks."""
 
     tps: float | None
     speed: float | str | None
     ramp: str | tuple[float, float] | None
     steps: str | Sequence[tuple[float, Seconds]] | None
-    vusers: int | None
     follow: bool
     arrivals: Literal["poisson", "even", "log"] | None
-    think: Seconds | tuple[Seconds, Seconds]
     delay: Seconds | None
     duration: Seconds | None
     requests: int | None
     loop: bool | None
     skip_idle: Seconds | None
     seed: int
+    junit: File | None
+    history: File | None
+
+
+class RunOptions(_LoadOptions, total=False):
+    """The parameters of `logreplay.run`."""
+
+    vusers: int | None
+    think: Seconds | tuple[Seconds, Seconds]
     crash: bool
     cluster: "str | Client | None"
     control: File | None
-    junit: File | None
-    history: File | None
     demo_target: bool
 
 
-class SweepOptions(_CommonOptions, total=False):
+class SweepOptions(RequestOptions, _SendingOptions, total=False):
     """The parameters of `logreplay.sweep`."""
 
     vusers: int | str | Sequence[int] | None
@@ -159,8 +164,8 @@ class SweepOptions(_CommonOptions, total=False):
     demo_target: bool
 
 
-class _BoundOptions(TypedDict, total=False):
-    """Bounds of the response time."""
+class _SearchOptions(_SendingOptions, total=False):
+    """Bounds of the response time, and the search for the rate that keeps them."""
 
     p50: Seconds | None
     p90: Seconds | None
@@ -172,31 +177,31 @@ class _BoundOptions(TypedDict, total=False):
     mean: Seconds | None
     max: Seconds | None
     bound: str | Mapping[str, Seconds] | Sequence[str]
-
-
-class FindOptions(_BoundOptions, _CommonOptions, total=False):
-    """The parameters of `logreplay.find`."""
-
-    demand: float | None
-    vusers: bool
     arrivals: Literal["poisson", "even"] | None
-    think: Seconds | tuple[Seconds, Seconds] | None
     max_errors: Share
     start: float
     max_tps: float | None
     precision: Share
     trial: Seconds | None
     seed: int | None
-    restart: bool
     trials: int
     budget: Seconds
     cluster: "str | Client | None"
-    junit: File | None
     plots: bool
     demo_target: bool
 
 
-class PlanOptions(_BoundOptions, _SentOptions, SenderOptions, SessionOptions, ProgressOptions, total=False):
+class FindOptions(RequestOptions, _SearchOptions, total=False):
+    """The parameters of `logreplay.find`."""
+
+    demand: float | None
+    vusers: bool
+    think: Seconds | tuple[Seconds, Seconds] | None
+    restart: bool
+    junit: File | None
+
+
+class PlanOptions(_SearchOptions, total=False):
     """The parameters of `logreplay.plan`."""
 
     results: File | None
@@ -221,48 +226,18 @@ class PlanOptions(_BoundOptions, _SentOptions, SenderOptions, SessionOptions, Pr
     exclude: str | None
     status: str | None
     client: str | None
-    arrivals: Literal["poisson", "even"] | None
-    max_errors: Share
-    start: float
-    max_tps: float | None
-    precision: Share
-    trial: Seconds | None
-    seed: int | None
-    stop: str | StopFunction | Sequence[str | StopFunction]
-    trials: int
-    budget: Seconds
-    workers: int | None
-    cluster: "str | Client | None"
-    output: File | None
-    force: bool
-    plots: bool
-    demo_target: bool
 
 
-class DuetOptions(_CommonOptions, total=False):
+class DuetOptions(_LoadOptions, total=False):
     """The parameters of `logreplay.duet`."""
 
-    tps: float | None
-    speed: float | str | None
-    ramp: str | tuple[float, float] | None
-    steps: str | Sequence[tuple[float, Seconds]] | None
-    follow: bool
-    arrivals: Literal["poisson", "even", "log"] | None
-    delay: Seconds | None
-    duration: Seconds | None
-    requests: int | None
-    loop: bool | None
-    skip_idle: Seconds | None
     alternate: bool
     noise: str | None
     swap: str | tuple[str, str] | None
     swap_every: Seconds | None
     candidate_cert: File | None
     candidate_key: File | None
-    seed: int
     ignore: str | Sequence[str]
     keep: int | None
     fail_above: Share | None
     fail_different: Share | None
-    junit: File | None
-    history: File | None
