@@ -4,19 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import randbelow
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.search.search import Goal
-from logreplay.calls.sending_call import SendingCall
+from logreplay.calls.sending_call import CallOfOneTarget
 from logreplay.core.errors import UsageError
-from logreplay.inputs.targets import TargetChoice
 from logreplay.options.kinds import BOUNDS
 from logreplay.options.request_rules import INDEPENDENT
 from logreplay.options.think import Pauses, said
-
-if TYPE_CHECKING:
-    from logreplay.inputs.logs import Tell
 
 _MOST_SEEDS: Final = 1_000_000
 """The seed of a search is drawn from this many, unless one is given."""
@@ -42,11 +38,10 @@ def taken_bounds(values: dict[str, Any]) -> dict[str, float]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FindCall(SendingCall):
+class FindCall(CallOfOneTarget):
     """A search. Times in seconds.
 
     Attributes:
-        choice: the target.
         bounds: bounds of the response time, by statistic: ``p50`` and so on, ``mean``, ``max``.
         max_errors: share of the requests that may fail.
         demand: say how many such machines carry this rate.
@@ -57,10 +52,8 @@ class FindCall(SendingCall):
         restart: begin each trial at the start of the log.
         plots: draw the pictures and write the report.
         written: further files that the caller writes, by parameter: they must not be among those that are read.
-        announce: is given the sentence that this is the demo.
     """
 
-    choice: TargetChoice = field(default_factory=TargetChoice)
     bounds: Mapping[str, float] = field(default_factory=dict)
     max_errors: float = 0.01
     demand: float | None = None
@@ -76,7 +69,6 @@ class FindCall(SendingCall):
     restart: bool = False
     plots: bool = True
     written: Mapping[str, Path | None] = field(default_factory=dict)
-    announce: "Tell | None" = None
 
     def checked(self) -> Self:
         """Return the same, with one worker where others of its values need that.

@@ -3,35 +3,27 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from logreplay.calls.sending_call import SendingCall
-from logreplay.inputs.targets import TargetChoice
+from logreplay.calls.sending_call import CallOfOneTarget
 from logreplay.options.load import Load
-
-if TYPE_CHECKING:
-    from logreplay.inputs.logs import Tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunCall(SendingCall):
+class RunCall(CallOfOneTarget):
     """One replay, as the caller asked for it.
 
     Attributes:
-        choice: the target.
         load: schedule of the requests.
         crash: end the run at the first failure.
         show: is given the text of each exchange.
         written: further files that the caller writes, by parameter: they must not be among those that are read.
-        announce: is given the sentence that this is the demo.
     """
 
-    choice: TargetChoice = field(default_factory=TargetChoice)
     load: Load
     crash: bool = False
     show: Callable[[str], object] | None = None
     written: Mapping[str, Path | None] = field(default_factory=dict)
-    announce: "Tell | None" = None
 
     def checked(self) -> Self:
         """Return the same, with one worker where others of its values need that.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from logreplay.calling.audience import Telling
 from logreplay.inputs.python_logs import made_here
+from logreplay.inputs.targets import TargetChoice
 from logreplay.options.conflicts import reconciled
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
@@ -14,7 +15,7 @@ from logreplay.options.sender_rules import SenderRules
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from logreplay.inputs.logs import Log
+    from logreplay.inputs.logs import Log, Tell
     from logreplay.options.load import Load
     from logreplay.replay.results.stop_rules import Condition
 
@@ -71,3 +72,16 @@ class SendingCall:
             made_here=made_here(self.log),
             steered=steered,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOfOneTarget(SendingCall):
+    """A call that sends to one target.
+
+    Attributes:
+        choice: the target.
+        announce: is given the sentence that this is the demo.
+    """
+
+    choice: TargetChoice = field(default_factory=TargetChoice)
+    announce: "Tell | None" = None

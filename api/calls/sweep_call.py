@@ -2,24 +2,22 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from logreplay.analysis.costs.readings import watched_resource
 from logreplay.analysis.input.run_metadata import ClosedLoop
 from logreplay.analysis.verdict.saturation_sentences import check_feasible
-from logreplay.calls.sending_call import SendingCall
+from logreplay.calls.sending_call import CallOfOneTarget
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
-from logreplay.inputs.targets import TargetChoice
 from logreplay.options.request_rules import INDEPENDENT, arriving
 from logreplay.options.think import Pauses, mean_of, said, thinking
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.sweeps.steps import SweepPlan
 
 if TYPE_CHECKING:
-    from logreplay.inputs.logs import Tell
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.sweeps.steps import At, Mix, Order
 
@@ -28,11 +26,10 @@ _SHOWN_LEVELS: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepCall(SendingCall):
+class SweepCall(CallOfOneTarget):
     """A sweep. Times in seconds.
 
     Attributes:
-        choice: the target.
         rates, vusers: rates of the steps, requests/s; or numbers of users who wait for their responses.
         duration: length of each step.
         arrivals: spacing of requests at a rate; None: random, as of independent visitors.
@@ -43,10 +40,8 @@ class SweepCall(SendingCall):
         refine: make smaller steps around saturation afterwards.
         resume: the folder of an interrupted sweep, whose missing steps are made.
         plots: draw the pictures and write the report.
-        announce: is given the sentence that this is the demo.
     """
 
-    choice: TargetChoice = field(default_factory=TargetChoice)
     rates: Sequence[float] | None = None
     vusers: Sequence[int] | None = None
     duration: float = 10.0
@@ -63,7 +58,6 @@ class SweepCall(SendingCall):
     refine: bool = False
     resume: Path | None = None
     plots: bool = True
-    announce: "Tell | None" = None
 
     def checked(self) -> Self:
         """Return the same, with its arrivals named, and with one worker where others of its values need that.
