@@ -9,7 +9,7 @@ from typing import Final, Self, TypeVar
 
 from logreplay.analysis.output.file_names import ANSWERS, DUET, FIGURES, OF_COMMANDS, companion_files
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import Lock, TakenError, check_distinct, make_folder, remove_left_behind, unwritable
+from logreplay.core.files import Closing, Lock, TakenError, check_distinct, make_folder, remove_left_behind, unwritable
 from logreplay.core.rows import check_name
 from logreplay.replay.senders.pair_keeper import FILES
 from logreplay.replay.sweeps.manifest import NAME
@@ -59,7 +59,7 @@ def free_folder(folder: Path) -> Path:
     return folder
 
 
-class ResultFolder:
+class ResultFolder(Closing):
     """A folder of results, locked until `close`. Where it replaces a result, it grows as ``FOLDER/running``.
 
     Attributes:
@@ -169,12 +169,6 @@ class ResultFolder:
                 raise unwritable(self._folder, error) from None
             self.path = self._folder
         return self._folder
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let another process write here, and remove what nobody needs any more.

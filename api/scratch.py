@@ -4,9 +4,8 @@ import os
 import weakref
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
 
-from logreplay.core.files import scratch_folder
+from logreplay.core.files import Closing, scratch_folder
 
 
 class Scratch:
@@ -25,7 +24,7 @@ class Scratch:
         self._remove()
 
 
-class HoldsScratch:
+class HoldsScratch(Closing):
     """A result whose files may lie in a temporary folder, which goes with it."""
 
     scratch: Scratch | None
@@ -34,12 +33,6 @@ class HoldsScratch:
         """Remove the files, if they go with this result."""
         if self.scratch:
             self.scratch.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _close(stack: ExitStack, owner: int) -> None:

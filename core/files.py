@@ -214,7 +214,20 @@ def share() -> None:
     _MODES.update(file=0o666, folder=0o777)
 
 
-class NewFile:
+class Closing:
+    """Closes itself at the end of ``with``."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class NewFile(Closing):
     """A file that takes its name when it is complete. Devices and pipes are written directly.
 
     Args:
@@ -272,12 +285,6 @@ class NewFile:
     def _check(self) -> None:
         if not self._force:
             check_absent(self._path, self._option)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 @contextmanager

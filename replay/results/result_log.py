@@ -13,13 +13,14 @@ from functools import partial
 from io import FileIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
 import numpy as np
 import polars as pl
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import (
+    Closing,
     TakenError,
     atomic_path,
     check_absent,
@@ -151,7 +152,7 @@ def check_new(path: Path, *, force: bool = False, companion_files: CompanionFile
             raise TakenError(f"{rows}: exists already; {_KILLED}")
 
 
-class ResultLog:
+class ResultLog(Closing):
     """A result log as a file; its name decides the form: ``.csv``, ``.csv.gz``, ``.csv.zst`` or ``.parquet``.
 
     Each block of rows is one write, and in the compressed forms a gzip member or zstd frame of its own, so that the
@@ -308,12 +309,6 @@ class ResultLog:
                 new.replace(old)
             else:
                 old.unlink(missing_ok=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _compressor(suffix: str) -> Callable[[bytes], bytes]:

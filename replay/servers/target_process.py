@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self
 
 from logreplay.core.errors import LogreplayError
+from logreplay.core.files import Closing
 from logreplay.core.rows import left_out
 from logreplay.replay.child_process import start_child
 from logreplay.replay.servers.known_capacity import ServerCapacity
 
 
-class Server:
+class Server(Closing):
     """A target that runs until `close`, until the end of a ``with`` block, or until this process ends, however it does.
 
     Args:
@@ -63,12 +63,6 @@ class Server:
         self._process.kill()  # not terminate: one that was stopped (SIGSTOP) would be waited for
         self._process.wait()
         self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __del__(self) -> None:
         with suppress(Exception):  # the interpreter ends, or it did not start
