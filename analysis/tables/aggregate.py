@@ -6,8 +6,9 @@ in flight belong to the second in which that happened. A second in which nothing
 times at all.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,8 @@ from logreplay.analysis.tables.design_effect import design_effects
 from logreplay.analysis.tables.group_times import GroupTimes, service
 
 Bools = npt.NDArray[np.bool_]
+_Columns = Callable[[RequestArrays], Mapping[str, npt.NDArray[Any]]]
+"""Columns of some requests, by name."""
 
 _FEW_EDGES: Final = 16
 
@@ -145,8 +148,15 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
     flow = flow or step_flow(requests, windows)
     judged_s = (windows.stop - windows.settled) / SECOND
 
-    failures, errors, volume = _step_counts(requests, number)
-    completed, good = _answered_in_time(requests, windows)
+    def counted(part: RequestArrays) -> dict[str, npt.NDArray[Any]]:
+        in_time = part.scheduled + part.response < windows.stop[part.step]
+        answered = {"completed": in_time & (part.outcome <= HTTP_ERROR), "goodput": in_time & part.good}
+        outcomes = {"dropped": DROPPED, "ok": OK, "http_errors": HTTP_ERROR, "net_errors": NET_ERROR}
+        outcome = {name: part.outcome == value for name, value in outcomes.items()}
+        return {**outcome, "errors": part.failed, "bytes": part.bytes, **answered}
+
+    counts = _totals(requests, "step", number, counted)
+    good, completed, volume = counts.pop("goodput"), counts.pop("completed"), counts.pop("bytes")
     times, spread = _step_times(requests, windows)
     return pl.DataFrame(
         {
@@ -155,11 +165,7 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
             "start": windows.start / SECOND,
             "duration": windows.length / SECOND,
             "scheduled": windows.count,
-            "dropped": failures[DROPPED],
-            "ok": windows.count - failures[HTTP_ERROR] - failures[NET_ERROR] - failures[DROPPED],
-            "http_errors": failures[HTTP_ERROR],
-            "net_errors": failures[NET_ERROR],
-            "errors": errors,
+            **counts,
             "offered": windows.count / windows.length * SECOND,
             "sent": (flow.stop - flow.start)[0] / windows.length * SECOND,
             "completed": completed / windows.length * SECOND,
@@ -196,29 +202,17 @@ def _step_times(requests: RequestArrays, windows: "Windows") -> tuple[dict[str, 
     return times, spread
 
 
-def _step_counts(requests: RequestArrays, number: int) -> tuple[dict[int, Ints], Ints, Ints]:
-    """How many requests of each step had each outcome but `OK`, how many were errors, and their bytes."""
-    outcomes = {outcome: np.zeros(number, np.int64) for outcome in (HTTP_ERROR, NET_ERROR, DROPPED)}
-    errors, volume = np.zeros((2, number), np.int64)
+def _totals(requests: RequestArrays, by: Literal["step", "route"], number: int, columns: _Columns) -> dict[str, Ints]:
+    """Of each step or route the sum of each column, or how many requests fulfil a condition: (groups,)."""
+    totals: dict[str, Ints] = {}
     for rows in slices(len(requests)):
         part = requests.take(rows)
-        for outcome, counts in outcomes.items():
-            counts += _counts(part.step, part.outcome == outcome, number)
-        errors += _counts(part.step, part.failed, number)
-        runs = np.flatnonzero(changes(part.step))
-        np.add.at(volume, part.step[runs], np.add.reduceat(part.bytes, runs, dtype=np.int64))
-    return outcomes, errors, volume
-
-
-def _answered_in_time(requests: RequestArrays, windows: "Windows") -> tuple[Ints, Ints]:
-    """How many requests of each step were answered before its end, and how many of these as expected."""
-    answered, good = np.zeros((2, len(windows.stop)), np.int64)
-    for rows in slices(len(requests)):
-        part = requests.take(rows)
-        in_time = part.scheduled + part.response < windows.stop[part.step]
-        answered += _counts(part.step, in_time & (part.outcome <= HTTP_ERROR), len(answered))
-        good += _counts(part.step, in_time & part.good, len(good))
-    return answered, good
+        groups = getattr(part, by)
+        for name, column in columns(part).items():
+            some = column.dtype == np.bool_
+            found = _counts(groups, column, number) if some else np.bincount(groups, column, number).astype(np.int64)
+            totals[name] = totals.get(name, 0) + found
+    return totals
 
 
 def by_route(requests: RequestArrays) -> pl.DataFrame:
@@ -229,19 +223,15 @@ def by_route(requests: RequestArrays) -> pl.DataFrame:
         ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time as in `seconds`; ``service_p50``.
     """
     number = len(requests.routes)
-    count, errors, volume = np.zeros((3, number), np.int64)
-    for rows in slices(len(requests)):
-        part = requests.take(rows)
-        count += np.bincount(part.route, minlength=number)
-        errors += _counts(part.route, part.failed, number)
-        volume += np.bincount(part.route, part.bytes, number).astype(np.int64)
+
+    def counted(part: RequestArrays) -> dict[str, npt.NDArray[Any]]:
+        return {"requests": np.ones(len(part), np.bool_), "errors": part.failed, "bytes": part.bytes}
+
     times = GroupTimes.by(requests, "route", number).figures()
     table = pl.DataFrame(
         {
             "route": requests.routes,
-            "requests": count,
-            "errors": errors,
-            "bytes": volume,
+            **_totals(requests, "route", number, counted),
             **times,
             "service_p50": service(requests, "route", number).quantile(0.5),
         }
