@@ -19,7 +19,7 @@ from logreplay import Request, aio
 from logreplay.replay.monitor.snapshot import Snapshot
 from support.command_line import wait_until
 
-RUN: dict[str, Any] = {"tps": 40, "duration": "500ms", "demo_target": True}
+RUN: dict[str, Any] = {"tps": 40, "duration": "500ms"}
 LONG: dict[str, Any] = RUN | {"duration": "60s"}
 FUNCTIONS = {name for name in logreplay.__all__ if inspect.isfunction(getattr(logreplay, name)) and name != "settings"}
 KILLED = """
@@ -32,13 +32,15 @@ def kill():
     os.kill(os.getpid(), int(sys.argv[1]))
 
 threading.Thread(target=kill, daemon=True).start()
-asyncio.run(logreplay.aio.run(None, tps=40, duration="60s", demo_target=True, output="rows.csv", workers=2))
+asyncio.run(logreplay.aio.run(None, sys.argv[2], tps=40, duration="60s", output="rows.csv", workers=2))
 """
 
 
-def test_a_run_in_a_child_process_is_a_run(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_run_in_a_child_process_is_a_run(target: str, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     async def both() -> tuple[logreplay.RunResult, logreplay.RunResult]:
-        return await aio.run(None, **RUN), await aio.run(None, **RUN, output=tmp_path / "rows.csv")
+        return await aio.run(None, demo_target=True, **RUN), await aio.run(
+            None, target, **RUN, output=tmp_path / "rows.csv"
+        )
 
     scratch, kept = asyncio.run(both())
     assert len(scratch.requests) == len(kept.requests) == 20
@@ -50,7 +52,7 @@ def test_a_run_in_a_child_process_is_a_run(capfd: pytest.CaptureFixture[str], tm
 
 
 @pytest.mark.parametrize("here", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_functions_of_the_caller_are_called_on_its_loop_and_end_the_run(here: bool) -> None:
+def test_functions_of_the_caller_are_called_on_its_loop_and_end_the_run(target: str, here: bool) -> None:
     seen: list[int] = []
 
     def full(now: Snapshot) -> str | bool:
@@ -58,13 +60,13 @@ def test_functions_of_the_caller_are_called_on_its_loop_and_end_the_run(here: bo
         return now.totals.sent > 10 and "pool full"
 
     hook: dict[str, Any] = {"hook": lambda request: request} if here else {}
-    result = asyncio.run(aio.run(None, **LONG, **hook, stop=["errors>50%", full]))
+    result = asyncio.run(aio.run(None, target, **LONG, **hook, stop=["errors>50%", full]))
     assert result.stopped.startswith("stopped: pool full")
     assert set(seen) == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("here", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_cancellation_ends_the_run_writes_its_rows_and_is_raised_again(here: bool, tmp_path: Path) -> None:
+def test_cancellation_ends_the_run_writes_its_rows_and_is_raised_again(target: str, here: bool, tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
 
     def orders() -> Iterator[Request]:
@@ -76,11 +78,11 @@ def test_cancellation_ends_the_run_writes_its_rows_and_is_raised_again(here: boo
             task = asyncio.create_task(aio.run(orders if here else None, server.url, tps=40, duration=60, output=rows))
             await asyncio.to_thread(wait_until, lambda: rows.exists() and rows.stat().st_size > 500)
             with pytest.raises(logreplay.BusyError):
-                await aio.run(None, **RUN)
+                await aio.run(None, target, **RUN)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        (await aio.run(None, **RUN)).close()
+        (await aio.run(None, target, **RUN)).close()
 
     asyncio.run(main())
     summary = logreplay.analysis.load(rows)
@@ -89,20 +91,20 @@ def test_cancellation_ends_the_run_writes_its_rows_and_is_raised_again(here: boo
 
 
 @pytest.mark.parametrize("here", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_an_exception_in_a_function_of_the_caller_ends_the_run_and_is_raised(here: bool) -> None:
+def test_an_exception_in_a_function_of_the_caller_ends_the_run_and_is_raised(target: str, here: bool) -> None:
     def fail(now: Snapshot) -> None:
         raise KeyError("mine")
 
     hook: dict[str, Any] = {"hook": lambda request: request} if here else {}
     with pytest.raises(KeyError, match="mine"):
-        asyncio.run(aio.run(None, **LONG, **hook, progress=fail))
+        asyncio.run(aio.run(None, target, **LONG, **hook, progress=fail))
 
 
-def test_errors_of_the_call_are_raised_here() -> None:
+def test_errors_of_the_call_are_raised_here(target: str) -> None:
     with pytest.raises(logreplay.UsageError, match="exclude each other"):
         asyncio.run(aio.run(None, tps=1, speed=2, demo_target=True))
     with pytest.raises(logreplay.LogreplayError, match="no such file"):
-        asyncio.run(aio.run("gone.csv", **RUN))
+        asyncio.run(aio.run("gone.csv", target, **RUN))
     with pytest.raises(AttributeError, match="no attribute 'fly'"):
         aio.__getattr__("fly")
 
@@ -142,9 +144,9 @@ def test_a_log_of_a_class_of_the_program_is_sent_from_this_process() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"progress": "x"}, {"stop": 5}, {"tpz": 1}, {"auth": Unreadable()}, {"cluster": Unreadable()}]
 )
-def test_parameters_of_a_wrong_type_are_refused(wrong: dict[str, Any]) -> None:
+def test_parameters_of_a_wrong_type_are_refused(target: str, wrong: dict[str, Any]) -> None:
     with pytest.raises(logreplay.UsageError):
-        asyncio.run(aio.run(None, **RUN, **wrong))
+        asyncio.run(aio.run(None, target, **RUN, **wrong))
 
 
 def test_its_names_are_those_of_the_functions() -> None:
@@ -153,17 +155,19 @@ def test_its_names_are_those_of_the_functions() -> None:
         getattr(aio, "compare_once")  # noqa: B009
 
 
-def test_two_cancellations_end_the_call_at_once_and_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+def test_two_cancellations_end_the_call_at_once_and_print_nothing(
+    target: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     async def main() -> None:
         for pause in (0.0, 0.05, 0.3):  # while the child starts
-            task = asyncio.create_task(aio.run(None, **LONG))
+            task = asyncio.create_task(aio.run(None, target, **LONG))
             await asyncio.sleep(pause)
             task.cancel()
             await asyncio.sleep(0.01)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        task = asyncio.create_task(aio.run(None, **LONG))
+        task = asyncio.create_task(aio.run(None, target, **LONG))
         await asyncio.sleep(0.2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -185,9 +189,9 @@ def test_a_server_is_an_asynchronous_context_manager() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_the_child_ends_with_its_rows_if_the_program_is_interrupted_or_killed(
-    number: signal.Signals, tmp_path: Path
+    target: str, number: signal.Signals, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-c", KILLED, str(int(number))]
+    command = [sys.executable, "-c", KILLED, str(int(number)), target]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stdout.read() == b""
@@ -197,7 +201,7 @@ def test_the_child_ends_with_its_rows_if_the_program_is_interrupted_or_killed(
 
 
 @pytest.mark.slow
-def test_a_thread_that_holds_the_interpreter_delays_no_request_of_the_child() -> None:
+def test_a_thread_that_holds_the_interpreter_delays_no_request_of_the_child(target: str) -> None:
     """The median: on a machine under load the tail is that of the machine."""
     over, options = threading.Event(), RUN | {"tps": 300, "duration": 2}
     sleep = ctypes.PyDLL(None).usleep  # holds the interpreter meanwhile
@@ -209,8 +213,8 @@ def test_a_thread_that_holds_the_interpreter_delays_no_request_of_the_child() ->
     thread = threading.Thread(target=hold, daemon=True)
     thread.start()
     try:
-        child = asyncio.run(aio.run(None, **options))
-        here = logreplay.run(None, **options)
+        child = asyncio.run(aio.run(None, target, **options))
+        here = logreplay.run(None, target, **options)
     finally:
         over.set()
         thread.join()

@@ -17,9 +17,9 @@ from logreplay.inputs.logs import bundled_log
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.requests.hook import Planned
 
-RUN: dict[str, Any] = {"tps": 40, "duration": "500ms", "demo_target": True}
+RUN: dict[str, Any] = {"tps": 40, "duration": "500ms"}
 INTERRUPTED = """
-import logreplay, os, signal, threading, time
+import logreplay, os, signal, sys, threading, time
 from pathlib import Path
 
 rows = Path("rows.csv").absolute()
@@ -31,13 +31,13 @@ def interrupt():
 
 threading.Thread(target=interrupt, daemon=True).start()
 try:
-    logreplay.run(None, tps=40, duration="60s", demo_target=True, output=rows, history="history.csv")
+    logreplay.run(None, sys.argv[1], tps=40, duration="60s", output=rows, history="history.csv")
 except logreplay.Interrupted as ended:
     print(len(ended.result.requests), ended.result.outcome.stopped)
 """
 
 LATE = """
-import logreplay, os, signal
+import logreplay, os, signal, sys
 from logreplay.runs import single
 
 write = single.write_beside
@@ -48,7 +48,7 @@ def late(path, about):
 
 single.write_beside = late
 try:
-    logreplay.run(None, tps=40, duration="200ms", demo_target=True)
+    logreplay.run(None, sys.argv[1], tps=40, duration="200ms")
 except logreplay.Interrupted as ended:
     print(len(ended.result.requests), ended.result.summary["requests"]["sent"])
 """
@@ -69,7 +69,7 @@ def slow(path, about):
 
 single.write_beside, found = slow, []
 try:
-    logreplay.run(None, tps=40, duration="100ms", demo_target=True)
+    logreplay.run(None, sys.argv[2], tps=40, duration="100ms")
 except KeyboardInterrupt:
     left.set()
 wrote.wait()
@@ -79,13 +79,13 @@ print(found, os.listdir(sys.argv[1]))
 
 
 def test_a_run_prints_nothing_and_leaves_nothing_behind(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: str, capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     monkeypatch.chdir(tmp_path)
     with bundled_log() as log:
-        result = logreplay.run(log, **RUN)
+        result = logreplay.run(log, target, **RUN)
     assert result.summary["requests"]["scheduled"] == len(result.requests) == 20
     assert result.folder is None
     result.close()
@@ -94,27 +94,27 @@ def test_a_run_prints_nothing_and_leaves_nothing_behind(
 
 
 def test_a_run_keeps_its_rows_where_it_is_told_to(tmp_path: Path) -> None:
-    result = logreplay.run(None, output=tmp_path / "rows.csv", **RUN)
+    result = logreplay.run(None, demo_target=True, output=tmp_path / "rows.csv", **RUN)
     assert result.folder == tmp_path
     assert Path(result).exists()
     with pytest.raises(logreplay.TakenError, match="exists already"):
-        logreplay.run(None, output=tmp_path / "rows.csv", **RUN)
+        logreplay.run(None, demo_target=True, output=tmp_path / "rows.csv", **RUN)
 
 
-def test_a_run_leaves_signals_and_the_switch_interval_as_they_were() -> None:
+def test_a_run_leaves_signals_and_the_switch_interval_as_they_were(target: str) -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     interval = sys.getswitchinterval()
-    logreplay.run(None, **RUN)
+    logreplay.run(None, target, **RUN)
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
     assert sys.getswitchinterval() == interval
 
 
-def test_a_run_works_in_another_thread_and_inside_a_running_loop() -> None:
+def test_a_run_works_in_another_thread_and_inside_a_running_loop(target: str) -> None:
     async def inside() -> logreplay.RunResult:
-        return logreplay.run(None, **RUN)
+        return logreplay.run(None, target, **RUN)
 
     with ThreadPoolExecutor(1) as threads:
-        assert threads.submit(logreplay.run, None, **RUN).result().outcome.scheduled == 20
+        assert threads.submit(logreplay.run, None, target, **RUN).result().outcome.scheduled == 20
     assert asyncio.run(inside()).outcome.scheduled == 20
     assert threading.active_count() < 10
 
@@ -129,9 +129,9 @@ def test_contradicting_parameters_are_refused_before_anything_is_read(given: dic
     assert isinstance(refused.value, ValueError)
 
 
-def test_ctrl_c_ends_a_run_with_its_rows_and_its_result(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_run_with_its_rows_and_its_result(target: str, tmp_path: Path) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED],
+        [sys.executable, "-c", INTERRUPTED, target],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -143,35 +143,38 @@ def test_ctrl_c_ends_a_run_with_its_rows_and_its_result(tmp_path: Path) -> None:
     assert [*tmp_path.glob("history*.csv")]  # so short a run lacks some percentiles
 
 
-def test_ctrl_c_while_the_summary_is_written_keeps_the_result(tmp_path: Path) -> None:
+def test_ctrl_c_while_the_summary_is_written_keeps_the_result(target: str, tmp_path: Path) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", LATE], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", LATE, target], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert (ended.stdout, ended.stderr) == ("8 8\n", "")
 
 
-def test_the_temporary_folder_stays_until_the_thread_of_a_run_has_written(tmp_path: Path) -> None:
+def test_the_temporary_folder_stays_until_the_thread_of_a_run_has_written(target: str, tmp_path: Path) -> None:
     """The second Ctrl-C removed it while the thread still wrote."""
     ended = subprocess.run(
-        [sys.executable, "-c", OUTLIVED, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", OUTLIVED, str(tmp_path), target], capture_output=True, text=True, timeout=60, check=False
     )
     assert (ended.stdout, ended.stderr) == ("[True] []\n", "")
 
 
-def test_progress_is_told_in_the_calling_thread() -> None:
+def test_progress_is_told_in_the_calling_thread(target: str) -> None:
     seen: list[tuple[int, int]] = []
     logreplay.run(
-        None, **RUN | {"duration": "1200ms"}, progress=lambda now: seen.append((threading.get_ident(), now.totals.sent))
+        None,
+        target,
+        **RUN | {"duration": "1200ms"},
+        progress=lambda now: seen.append((threading.get_ident(), now.totals.sent)),
     )
     assert {thread for thread, _ in seen} == {threading.get_ident()}
     assert seen[-1][1] == 48
 
 
-def test_a_function_of_stop_ends_a_run_with_its_reason() -> None:
+def test_a_function_of_stop_ends_a_run_with_its_reason(target: str) -> None:
     def full(now: Snapshot) -> str | bool:
         return now.totals.sent > 10 and "pool full"
 
-    result = logreplay.run(None, **RUN | {"duration": "60s"}, stop=["errors>50%", full])
+    result = logreplay.run(None, target, **RUN | {"duration": "60s"}, stop=["errors>50%", full])
     assert result.stopped.startswith("stopped: pool full")
     assert [(check.name, check.state) for check in result.checks] == [
         ("--stop errors>50%", "passed"),
@@ -180,21 +183,21 @@ def test_a_function_of_stop_ends_a_run_with_its_reason() -> None:
     ]
 
 
-def test_a_reason_to_stop_that_comes_with_the_end_is_not_lost() -> None:
+def test_a_reason_to_stop_that_comes_with_the_end_is_not_lost(target: str) -> None:
     """The run had sent all by then, so it was not stopped."""
-    result = logreplay.run(None, **RUN, stop=lambda now: now.totals.sent == 20 and "pool full")
+    result = logreplay.run(None, target, **RUN, stop=lambda now: now.totals.sent == 20 and "pool full")
     assert (result.stopped, result.passed) == ("", False)
     assert ("stop function", "failed", "pool full") in [(each.name, each.state, each.text) for each in result.checks]
 
 
 @pytest.mark.parametrize("parameter", ["stop", "progress", "hook"])
-def test_a_function_that_would_have_to_be_awaited_is_refused(parameter: str) -> None:
+def test_a_function_that_would_have_to_be_awaited_is_refused(target: str, parameter: str) -> None:
     async def late(_: object) -> bool:
         return True
 
     given: dict[str, Any] = {parameter: late}
     with pytest.raises(logreplay.UsageError, match=f"{parameter}=.*: late is async, .*; write def"):
-        logreplay.run(None, **RUN, **given)
+        logreplay.run(None, target, **RUN, **given)
 
 
 def test_errors_tell_a_target_and_a_cluster_from_each_other() -> None:
@@ -206,19 +209,19 @@ def test_errors_tell_a_target_and_a_cluster_from_each_other() -> None:
     assert issubclass(logreplay.ClusterError, logreplay.LogreplayError)
 
 
-def test_an_exception_in_a_function_of_the_program_ends_the_run_and_keeps_the_rows(tmp_path: Path) -> None:
+def test_an_exception_in_a_function_of_the_program_ends_the_run_and_keeps_the_rows(target: str, tmp_path: Path) -> None:
     def fail(now: Snapshot) -> None:
         raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):
-        logreplay.run(None, **RUN | {"duration": "60s"}, progress=fail, output=tmp_path / "rows.csv")
+        logreplay.run(None, target, **RUN | {"duration": "60s"}, progress=fail, output=tmp_path / "rows.csv")
     assert len(logreplay.analysis.load(tmp_path / "rows.csv"))
 
 
-def test_a_run_within_a_run_is_refused() -> None:
+def test_a_run_within_a_run_is_refused(target: str) -> None:
     with pytest.raises(logreplay.BusyError, match="run is under way"):
-        logreplay.run(None, **RUN | {"duration": "60s"}, progress=lambda _: logreplay.run(None, **RUN))
-    assert logreplay.run(None, **RUN).summary
+        logreplay.run(None, target, **RUN | {"duration": "60s"}, progress=lambda _: logreplay.run(None, target, **RUN))
+    assert logreplay.run(None, target, **RUN).summary
 
 
 def test_a_stop_condition_that_is_none_is_refused() -> None:
@@ -268,16 +271,16 @@ def test_a_parameter_that_does_not_exist_is_refused_before_anything_is_read() ->
     assert refused.value.parameters == ("tpz",)
 
 
-def test_results_of_the_library_are_for_their_owner_alone(tmp_path: Path) -> None:
+def test_results_of_the_library_are_for_their_owner_alone(target: str, tmp_path: Path) -> None:
     """Only the command line set a umask: rows that may hold tokens could be read by everybody."""
     program = """
-import os, logreplay
+import os, sys, logreplay
 os.umask(0o022)
-result = logreplay.run(None, tps=40, duration="300ms", demo_target=True, output="r.csv")
-logreplay.run(None, tps=40, duration="300ms", demo_target=True).save("saved.csv")
-logreplay.sweep(None, rates=[40, 50], duration="300ms", demo_target=True, output="s")
+result = logreplay.run(None, sys.argv[1], tps=40, duration="300ms", output="r.csv")
+logreplay.run(None, sys.argv[1], tps=40, duration="300ms").save("saved.csv")
+logreplay.sweep(None, sys.argv[1], [40, 50], duration="300ms", output="s")
 """
-    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", program, target], cwd=tmp_path, check=True, timeout=120)
     made = {path.relative_to(tmp_path): path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
     assert {mode for path, mode in made.items() if not (tmp_path / path).is_dir()} == {0o600}
     assert made[Path("s")] == 0o700

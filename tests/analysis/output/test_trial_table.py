@@ -81,6 +81,7 @@ def test_the_report_of_a_search_begins_with_its_answer_in_one_line_and_draws_its
     assert pictures.bound_of(found.summary) == 0.3
 
 
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("lacking", ["demand", "held_s", "held_rate", "trials"])
 def test_the_report_of_a_search_is_written_from_a_summary_that_lacks_a_figure(tmp_path: Path, lacking: str) -> None:
     """As that of an older version, which had no demand."""
@@ -91,6 +92,7 @@ def test_the_report_of_a_search_is_written_from_a_summary_that_lacks_a_figure(tm
     whole = f"{found.summary['answer'][:1].upper()}{found.summary['answer'][1:]}"
     title = "100/s keeps p99 below 300 ms and mean below 100 ms" if lacking == "demand" else whole
     assert f"<h1>{title}</h1>" in html.html(found)
+    assert pictures.bound_of(found.summary) == 0.3
 
 
 def test_the_trials_of_a_search_for_users_have_numbers_of_users(tmp_path: Path) -> None:
@@ -98,6 +100,7 @@ def test_the_trials_of_a_search_for_users_have_numbers_of_users(tmp_path: Path) 
     assert [row["rate"] for row in trial_rows(found.summary, found.steps)] == ["100", "200", "400"]
 
 
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize(
     "slo",
     [
@@ -112,3 +115,4 @@ def test_what_is_no_search_has_no_table_of_trials(tmp_path: Path, slo: object) -
     found = analyse(write_results(tmp_path, (100, 200, 400), 4), About(more={"slo": slo}))
     assert trial_rows(found.summary, found.steps) == []
     assert "<h2>Trials</h2>" not in html.html(found)
+    assert pictures.bound_of(found.summary) is None

@@ -293,20 +293,29 @@ def test_a_pair_too_short_to_judge_is_named_and_the_others_are_judged(folder: Pa
     assert (done.exit_code, "pair 1 (" in done.stderr) == (Exit.INVALID, True)
 
 
-@pytest.mark.parametrize("words", ["compare {}", "compare {} once.csv", "analyze {} -o out", "seconds {}"])
-def test_the_folder_of_a_duet_is_refused_with_its_two_logs_to_type(folder: Path, tmp_path: Path, words: str) -> None:
-    duet = tmp_path / "my duet"
-    duet.mkdir()
+@pytest.fixture(scope="module")
+def duet(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a duet, with the two runs of ``folder`` as its logs."""
+    made = tmp_path_factory.mktemp("made") / "my duet"
+    made.mkdir()
     for name, run in (("baseline.csv", "once.csv"), ("candidate.csv", "slower.csv")):
-        shutil.copy(folder / run, duet / name)
+        shutil.copy(folder / run, made / name)
+    return made
+
+
+@pytest.mark.parametrize("words", ["compare {}", "compare {} once.csv", "analyze {} -o out", "seconds {}"])
+def test_the_folder_of_a_duet_is_refused_with_its_two_logs_to_type(duet: Path, words: str) -> None:
     done = logreplay(*(word.format(duet) for word in words.split()))
     assert isinstance(done.exception, LogreplayError)
     command = str(done.exception).rpartition("or compare both: ")[2]
     assert shlex.split(command) == ["logreplay", "compare", f"{duet}/baseline.csv", f"{duet}/candidate.csv"]
-    assert logreplay(*shlex.split(command)[1:]).exit_code == Exit.OK
+    assert {each.name for each in duet.iterdir()} == {"baseline.csv", "candidate.csv"}
+
+
+def test_the_two_logs_of_a_duet_that_are_typed_say_what_its_folder_says(folder: Path, duet: Path) -> None:
+    told = logreplay("compare", duet / "baseline.csv", duet / "candidate.csv")
     again = logreplay("analyze", duet)
-    told = logreplay(*shlex.split(command)[1:])
-    assert again.exit_code == Exit.OK
+    assert told.exit_code == again.exit_code == Exit.OK
     assert again.stdout == told.stdout
     assert answer(again) in library.analyze(duet).sentence
     assert json.loads(logreplay("analyze", duet, "--json").stdout)["times"]["sentence"] in told.stdout
