@@ -29,23 +29,9 @@ if TYPE_CHECKING:
     from logreplay.analysis.verdict.saturation import SaturationVerdict
 
 __all__ = [
-    "Capacity",
-    "Comparison",
-    "SaturationVerdict",
-    "capacity",
-    "changes",
-    "compare",
-    "differences",
-    "duet",
-    "hockey_stick",
-    "load",
-    "overlay",
-    "pairs",
-    "picture",
-    "saturation",
-    "seconds",
-    "steps",
-]
+    "Capacity", "Comparison", "SaturationVerdict", "capacity", "changes", "compare", "differences", "duet",
+    "hockey_stick", "load", "overlay", "pairs", "picture", "saturation", "seconds", "steps",
+]  # fmt: skip
 
 _RETURNED: Final = {"Capacity": "capacity", "Comparison": "comparison", "SaturationVerdict": "saturation"}
 """Modules of the classes that the functions return."""

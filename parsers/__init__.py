@@ -28,16 +28,9 @@ _HOMES: Final = {
 }
 
 __all__ = [
-    "ConvertOptions",
-    "ConvertReport",
-    "Filter",
-    "Limit",
-    "LogreplayError",
-    "TooManyRejects",
-    "convert",
-    "iter_log",
+    "ConvertOptions", "ConvertReport", "Filter", "Limit", "LogreplayError", "TooManyRejects", "convert", "iter_log",
     "read_log",
-]
+]  # fmt: skip
 
 if not TYPE_CHECKING:  # a type checker takes the names from above, and refuses others
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
