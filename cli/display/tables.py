@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,6 +39,12 @@ class OpenTable:
     def add(self, *cells: str) -> None:
         """Add a row; signs that could steer a terminal are shown as ``?``."""
         self._rows.append([terminal_safe(cell) for cell in cells])
+
+    def add_all(self, rows: Iterable[Sequence[str]]) -> "OpenTable":
+        """Add rows; return this table."""
+        for row in rows:
+            self.add(*row)
+        return self
 
     def print(self) -> None:
         """Print it, and a blank line after it; nothing if it has no rows."""
@@ -85,19 +91,10 @@ def print_classic(summary: Mapping[str, Any]) -> None:
     """Print the figures of a run as siege and ab count them."""
     from logreplay.analysis.summary import ab_counts, ab_rows, siege_rows
 
-    table = OpenTable("as siege counts", "", " ", words=(" ",))
-    for figure in siege_rows(summary):
-        table.add(*figure)
-    table.print()
-    table = OpenTable("as ab counts", " ", words=(" ",))
-    for count in ab_counts(summary):
-        table.add(*count)
-    table.print()
+    OpenTable("as siege counts", "", " ", words=(" ",)).add_all(siege_rows(summary)).print()
+    OpenTable("as ab counts", " ", words=(" ",)).add_all(ab_counts(summary)).print()
     spread, ladder = ab_rows(summary)
-    table = OpenTable("", "min", "mean", "sd", "median", "max")
-    for row in spread:
-        table.add(*row)
-    table.print()
+    OpenTable("", "min", "mean", "sd", "median", "max").add_all(spread).print()
     print_text("served within: " + ", ".join(f"{percent} {value}" for percent, value in ladder))
 
 
@@ -105,10 +102,7 @@ def print_times(summary: Mapping[str, Any]) -> None:
     """Print the times of a run, by percentile."""
     from logreplay.analysis.summary import latency_heads, latency_rows
 
-    table = OpenTable("", *latency_heads(summary))
-    for cells in latency_rows(summary):
-        table.add(*cells)
-    table.print()
+    OpenTable("", *latency_heads(summary)).add_all(latency_rows(summary)).print()
 
 
 def print_costs(summary: Mapping[str, Any]) -> None:
@@ -118,10 +112,7 @@ def print_costs(summary: Mapping[str, Any]) -> None:
     from logreplay.analysis.costs.route_costs import RouteCost, cost_rows
 
     heads, *rows = cost_rows([RouteCost(**row) for row in costs["routes"]])
-    table = OpenTable(*heads, words=heads[-1:])
-    for row in rows:
-        table.add(*row)
-    table.print()
+    OpenTable(*heads, words=heads[-1:]).add_all(rows).print()
     if costs["sentence"] != summary["answer"]:
         print_text(f"{costs['sentence']}\n")
 

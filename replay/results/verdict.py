@@ -353,15 +353,12 @@ def held_back(*parts: Waits) -> list[Finding]:
     limited, queued, calm = (sum(getattr(part, name) for part in parts) for name in ("limited", "queued", "calm"))
     retried = sum(part.retried for part in parts if part.retried > MANY_RETRIED * part.sent)
     if limited:
-        findings.append(
-            Finding(
-                "in_flight_limit",
-                Severity.WARNING,
-                f"{number_of(limited, 'request')} had to wait for the limit of requests in flight: the target "
-                "was slower than the schedule; the wait is in the response times, as queued; a higher --max-in-flight "
-                "sends them on time",
-            )
+        text = (
+            f"{number_of(limited, 'request')} had to wait for the limit of requests in flight: the target was slower "
+            "than the schedule; the wait is in the response times, as queued; a higher --max-in-flight sends them on "
+            "time"
         )
+        findings.append(Finding("in_flight_limit", Severity.WARNING, text))
     if queued and (limit := _queued_for(parts)):
         text = (
             f"{number_of(queued, 'request')} waited for {limit}; they reached the target later than scheduled, and the "

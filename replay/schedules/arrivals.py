@@ -13,13 +13,8 @@ from logreplay.replay.schedules.rates import Instants, Pacer, Profile
 
 
 @dataclass(frozen=True, slots=True)
-class Poisson:
-    """Independent visitors: exponentially distributed gaps, at the rate of a profile.
-
-    With unit exponentials summed to ``S``, request ``k`` is due when the profile has asked for ``S(k)`` requests; for
-    a constant rate that is the Poisson process, for others the one whose rate follows the profile (Çinlar's method of
-    time rescaling; https://en.wikipedia.org/wiki/Poisson_point_process#Inhomogeneous_Poisson_point_process). How many
-    requests come in a given time is itself by chance.
+class _Independent:
+    """Independent visitors, at the rate of a profile.
 
     Attributes:
         profile: rate over time.
@@ -37,6 +32,17 @@ class Poisson:
     def duration(self) -> float | None:
         return self.profile.duration
 
+
+@dataclass(frozen=True, slots=True)
+class Poisson(_Independent):
+    """Independent visitors: exponentially distributed gaps, at the rate of a profile.
+
+    With unit exponentials summed to ``S``, request ``k`` is due when the profile has asked for ``S(k)`` requests; for
+    a constant rate that is the Poisson process, for others the one whose rate follows the profile (Çinlar's method of
+    time rescaling; https://en.wikipedia.org/wiki/Poisson_point_process#Inhomogeneous_Poisson_point_process). How many
+    requests come in a given time is itself by chance.
+    """
+
     def pacer(self) -> Pacer:
         random = np.random.default_rng(self.seed)
         reached = 0.0
@@ -52,7 +58,7 @@ class Poisson:
 
 
 @dataclass(frozen=True, slots=True)
-class Scattered:
+class Scattered(_Independent):
     """Independent visitors, but exactly as many as an even schedule would send: the Poisson process, given its count.
 
     In a Poisson process of 60 s at 234/s the count alone varies by 0.8 %, which decides whether a target at its limit
@@ -61,28 +67,13 @@ class Scattered:
     Beta(m, n - m + 1) draw, those below it are partial sums of ``m`` exponentials divided by the whole sum (Devroye,
     Non-Uniform Random Variate Generation, 1986, V.2), so that no more than a block is ever held.
 
-    Attributes:
-        profile: rate over time; with a duration.
-        seed: the same seed gives the same instants.
-
     Raises:
         ValueError: the profile is without end.
     """
 
-    profile: Profile
-    seed: int = 0
-
     def __post_init__(self) -> None:
         if self.profile.duration is None:
             raise ValueError("requests can be scattered over a duration only, and this schedule has none")
-
-    @property
-    def rate(self) -> float:
-        return self.profile.rate
-
-    @property
-    def duration(self) -> float | None:
-        return self.profile.duration
 
     def pacer(self) -> Pacer:
         left, duration = self.profile.requests or 0, self.profile.duration or 0.0
