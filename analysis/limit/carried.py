@@ -15,21 +15,21 @@ from logreplay.analysis.limit.observations import Observations
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 
 LOW_RATES: Final = 0.65
-"""Share of the highest stable rate up to which few requests that find the target idle overlap with later ones."""
+"""Share of the highest stable rate up to which requests that find the target idle rarely overlap with later ones."""
 COLD: Final = 0.1
-"""Share of these requests that is left out, from the first on: a cold target may answer them late."""
+"""Share of these requests, the first ones, that is left out: a cold target may answer them late."""
 SLOWER: Final = 0.04
 SURELY: Final = 3.0
-"""Requests that are slower than later ones by this share, and so many standard errors, found the target cold."""
+"""The target was cold while requests were slower than later ones by this share and this many standard errors."""
 FEWEST: Final = 40
 ENOUGH: Final = 200
 WIDER: Final = 0.05
-"""The unloaded time holds what client and network add, so the interval is wider by this share."""
+"""Share by which the interval is widened: the unloaded time contains the time of client and network."""
 RESAMPLED: Final = 0.015
 FEW_FAILED: Final = 0.02
-"""Share of failed requests of a step above which its backlog ends at the first failure."""
+"""Share of failed requests in a step, above which its backlog is measured only up to the first failure."""
 LEAST_BACKLOG: Final = 30
-"""Completions while a backlog lasts, at least, for a rate."""
+"""Fewest completions during a backlog that give a rate."""
 _Z: Final = 1.96
 
 
@@ -116,7 +116,7 @@ def alone(seen: Observations, steps: Ints, rate: float) -> Ints:
 
 
 def undisturbed(seen: Observations, found: LoadFigures) -> float:
-    """Return the mean time of requests alone that no other followed soon: where all share, it slows them."""
+    """Return the mean time of requests alone that no other followed soon: on shared processors it would slow them."""
     chosen = found.rows[found.rows < len(seen.start) - 1]
     quiet = chosen[seen.start[chosen + 1] - seen.start[chosen] > 2 * found.service_s]
     return float(seen.took[quiet].mean()) if len(quiet) >= FEWEST else found.service_s

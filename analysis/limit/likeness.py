@@ -1,4 +1,4 @@
-"""Compares how requests leave with how they would leave workers with one queue: who overtakes whom, and how evenly.
+"""Compares the order and spacing of completions with those of workers that share one queue.
 
 Response times by number in flight fit many numbers of places. The completions show more. Behind a lock, they are as
 even as the times for which the lock is held. Where only some requests need a pool, the others overtake them.
@@ -16,17 +16,17 @@ from logreplay.analysis.limit.rhythm import steadiness
 from logreplay.analysis.statistics.quantiles import Floats
 
 OVERTAKEN: Final = (0.14, 0.03)
-"""Share, and number, by which older requests in flight may differ: those of workers differ by up to a tenth."""
+"""Share, and number, by which the count of older requests in flight may differ; of workers it differs by a tenth."""
 EVENNESS: Final = 1.3
-"""Times by which variances may differ: those of workers differ by up to a quarter, of a lock by half or more."""
+"""Factor by which variances may differ; those of workers differ by up to a quarter, those of a lock by half or more."""
 LEAST_VARIANCE: Final = 0.01
 MOST: Final = 400
-"""Requests in flight that are looked at, the youngest."""
+"""Most requests in flight, the youngest, that are compared."""
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """Figures of what left, and of what would have left workers.
+    """Figures of the completions, each as seen and as modelled with workers.
 
     Attributes:
         overtaken: older requests in flight as one leaves, on average: seen, and modelled.

@@ -1,4 +1,4 @@
-"""Says what the limit of a sweep looks like, from its rows; a wrong cause is worse than none.
+"""Names the limit of a sweep from its rows; a wrong cause is worse than none.
 
 Source of the rules and their constants: simulated systems of known limits, tools/limit_systems.py; docs/accuracy.md
 says how often each answer is right.
@@ -22,17 +22,17 @@ from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.stability import CUT, VOID
 
 ERRORS: Final = 0.02
-"""Share of the requests that fail, beyond those that always do, from which a step has errors."""
+"""Share of failed requests, beyond the share that always fails, from which a step has errors."""
 LATE_S: Final = 0.002
 LATE: Final = 0.25
 """Lag p95 above which this machine was too busy: the larger of `LATE_S` and this share of the usual response time."""
 HELD_BACK: Final = 0.01
-"""Share of the requests that this machine held back, from which the number in flight is its own."""
+"""Share of requests that this machine held back, above which their number in flight does not show the target's."""
 
 
 @dataclass(frozen=True)
 class SortedSteps:
-    """Which steps show what, by their index.
+    """Indices of the steps by their verdict.
 
     Attributes:
         low: stable steps at rates so low that few requests overlap.
@@ -81,7 +81,7 @@ class SortedSteps:
 
 
 def limit_of(requests: RequestArrays, verdict: SaturationVerdict) -> TargetLimit | None:
-    """Say what the limit of a sweep looks like; None where the rows are not of a sweep of rates.
+    """Name the limit of a sweep; None if the rows are not of a sweep over rates.
 
     Args:
         requests: the rows.
@@ -117,7 +117,7 @@ def _disturbed(table: pl.DataFrame, places: list[int]) -> bool:
 
 
 def _of_errors(seen: Observations, steps: SortedSteps) -> TargetLimit:
-    """The limit of a target that fails before requests wait."""
+    """Name the limit of a target that fails before requests wait."""
     times = seen.took[alone(seen, steps.low if len(steps.low) else steps.stable, steps.carried)]
     service_s = float(times.mean()) if len(times) >= FEWEST else None
     found = refusing(seen, steps.failing, service_s or 0.0)

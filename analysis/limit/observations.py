@@ -21,10 +21,10 @@ from logreplay.analysis.tables.aggregate import step_windows
 Bools = npt.NDArray[np.bool_]
 
 MOST: Final = 50_000
-"""Requests of a step, the first ones: a step of 10 s at 5,000/s."""
+"""Most requests of a step that are read, the first ones: those of 10 s at 5,000/s."""
 FEWEST: Final = 20
 ALL: Final = 2_000_000
-"""Requests of all steps together."""
+"""Most requests of all steps together."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Observations:
         return float(np.count_nonzero(self.good & (self.end > begin) & (self.end <= stop)) / max(stop - begin, 1e-6))
 
     def only(self, chosen: Bools) -> "Observations":
-        """Some of the requests; those in flight are counted again, of them alone."""
+        """Select some of the requests, and count those in flight among them again."""
         start, end = self.start[chosen], self.end[chosen]
         return Observations(
             start,

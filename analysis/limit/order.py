@@ -10,13 +10,13 @@ from logreplay.analysis.limit.observations import Observations
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 
 SAMPLE: Final = 400
-"""Requests of a backlog whose place in the queue is looked at."""
+"""Requests of a backlog whose place in the queue is measured."""
 SAMPLED: Final = 1500
 FEWEST: Final = 200
 
 
 def rank(seen: Observations, backlogs: Sequence[Backlog]) -> float:
-    """Return how late in the queue the requests stand that leave: 0 the oldest in flight, 1 the youngest."""
+    """Return the mean place in the queue of the requests that leave: 0 is the oldest in flight, 1 the youngest."""
     found = []
     for each in backlogs:
         rows = np.flatnonzero(seen.step == each.step)
@@ -31,7 +31,7 @@ def rank(seen: Observations, backlogs: Sequence[Backlog]) -> float:
 
 
 def delayed_by_later(seen: Observations, steps: Ints, number: float, service_s: float) -> tuple[float, float]:
-    """Return by how much requests that come later slow those before them, as a correlation, and its z.
+    """Return the correlation between a request's time and the number of later requests, and its z.
 
     Of requests of one step that found the same number in flight, the times are compared with how many came during the
     time that such a request usually takes. Where requests are served in order of arrival, both are independent.
@@ -93,6 +93,6 @@ def passed(seen: Observations, steps: Ints, length_s: float) -> float:
 
 
 def _without_mean(values: Floats, group: Ints) -> Floats:
-    """The values less the mean of their group."""
+    """Subtract from each value the mean of its group."""
     mean = np.bincount(group, values) / np.maximum(np.bincount(group), 1)
     return np.asarray(values - mean[group])

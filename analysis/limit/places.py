@@ -18,18 +18,18 @@ from logreplay.analysis.statistics.quantiles import Floats, Ints
 TOLERANCE: Final = 0.025
 """Share by which a mean time may differ: no model is exact."""
 REPLAYED: Final = 6000
-"""Requests of a step that are replayed, the first ones."""
+"""Most requests of a step that are replayed, the first ones."""
 RANDOM: Final = 0.6
-"""Variation of the gaps of random arrivals is 1, also of several rates; of even ones of several rates up to 0.4."""
+"""Variation of the gaps between requests, above which they are random: 1 if random, up to 0.4 if even."""
 SHORTEST_S: Final = 1e-6
 IN_ALL: Final = 40_000
 LEAST: Final = 12
-"""Requests in a group that is compared."""
+"""Fewest requests in a group that is compared."""
 MOST_PLACES: Final = 200
 """Largest number of places that is tried: each number up to 12, then about 30 in all."""
 
 Model = Callable[[Floats, Floats], Floats]
-"""Times of requests by when they come and how long they take alone."""
+"""Gives the times of requests from their arrivals and their times alone."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def shared(processors: float, share: float) -> Model:
 
 
 def numbers(most: int) -> list[int]:
-    """Return which numbers of places up to ``most`` are tried."""
+    """Return the numbers of places up to ``most`` that are tried."""
     some, each = list(range(1, min(most, 12) + 1)), 12.0
     while each < most:
         each *= 1.12

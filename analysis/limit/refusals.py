@@ -1,4 +1,4 @@
-"""Tells what refuses at once: a limit of the rate, or of the number in flight."""
+"""Finds the limit by which a target refuses at once: of the rate, or of the number in flight."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from logreplay.analysis.statistics.quantiles import Floats, Ints
 AT_ONCE_S: Final = 0.005
 FEWEST: Final = 30
 FULL: Final = 0.9
-"""Probability that a refused request found more in flight than an accepted one, above which that number decides."""
+"""Probability that more requests are in flight at a refusal than at an acceptance, above which their number decides."""
 ANY: Final = 0.8
 """The same probability, below which a limit of the rate may decide."""
 WITHIN_ONE: Final = 0.85
 EVEN: Final = 0.35
-"""Variance over mean of the accepted per half second, at most: random ones have 1."""
+"""Largest variance over mean of the accepted requests per half second; it is 1 if they are random."""
 STEADY: Final = 0.08
 HALF_S: Final = 0.5
 FEWEST_HALVES: Final = 4
 CLEARLY: Final = 0.15
-"""Share of refused requests of a step that shows what a limiter lets through."""
+"""Share of refused requests, above which a step shows the rate of a limiter."""
 SHARP: Final = 0.98
 """Probability that the time since the last accepted request is longer for an accepted request than for a refused one,
 above which this time decides."""
@@ -30,7 +30,7 @@ above which this time decides."""
 
 @dataclass(frozen=True)
 class Refusing:
-    """What refuses.
+    """The limit by which a target refuses.
 
     Attributes:
         places: number in flight as requests were refused, if this number decides.
@@ -46,7 +46,7 @@ class Refusing:
 
 
 def refusing(seen: Observations, steps: Sequence[int], alone_s: float) -> Refusing | None:
-    """Say what refuses; None where the failures come late, or show neither limit.
+    """Find the limit by which a target refuses; None if the failures come late, or show neither limit.
 
     Args:
         seen: the sweep.
@@ -83,7 +83,7 @@ def _share(seen: Observations, chosen: Bools, step: int) -> float:
 
 
 def _spacing(seen: Observations, refused: Bools, accepted: Bools) -> float | None:
-    """The least time between two accepted requests, seconds, if it is what decides; else None."""
+    """The least time between two accepted requests, seconds; None if that time does not decide."""
     last = np.maximum.accumulate(np.where(seen.good, seen.start, -np.inf))
     since = seen.start - np.concatenate([[-np.inf], last[:-1]])
     if probability_above(since[accepted], since[refused]) < SHARP:
@@ -105,7 +105,7 @@ def _accepted_in_flight(seen: Observations) -> Ints:
 
 
 def _by_half_second(seen: Observations, accepted: Bools, step: int) -> Floats:
-    """How many were accepted in each whole half second of a step, after its first fifth."""
+    """Accepted requests in each whole half second of a step, after its first fifth."""
     start = seen.start[seen.step == step]
     begin = start[0] + 0.2 * (start[-1] - start[0])
     number = int((start[-1] - begin) / HALF_S)

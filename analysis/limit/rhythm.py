@@ -11,16 +11,16 @@ from logreplay.analysis.statistics.quantiles import Floats
 
 TINY: Final = 0.05
 TOGETHER: Final = 0.6
-"""Share of the gaps between completions that are tiny, from which on requests leave together."""
+"""Share of tiny gaps between completions, above which requests leave together."""
 UNEVEN: Final = 1.6
 TRIMMED: Final = 0.015
 STEADY: Final = 0.25
-"""Variance of a sum of k gaps, over that of random ones, from which on every k-th completion keeps time."""
+"""Variance of a sum of k gaps over that of random gaps, below which every k-th completion is regular."""
 STEADY_ONE: Final = 0.12
 BELOW_NEIGHBOURS: Final = 0.45
 PAUSE_S: Final = 0.05
 PAUSED: Final = 0.025
-"""Share of the time that pauses take, at least."""
+"""Smallest share of the time that pauses take."""
 
 
 def gaps(backlogs: Sequence[Backlog]) -> list[Floats]:
@@ -39,7 +39,7 @@ def batch(found: Sequence[Floats], rate: float) -> float | None:
 
 @dataclass(frozen=True)
 class Pauses:
-    """Spells in which nothing left though requests waited: how many, how long each, every how many seconds."""
+    """Pauses in which no request left although some waited: their number, length and interval, seconds."""
 
     number: int
     length_s: float

@@ -1,4 +1,4 @@
-"""Finds the routes that slow down while others do not: they have something of their own that is at its limit."""
+"""Finds the routes that slow down while others do not: a part that only they use is at its limit."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,11 +9,11 @@ from logreplay.analysis.limit.observations import Observations
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 
 LEAST: Final = 0.05
-"""Share of the requests for a route to be judged."""
+"""Smallest share of the requests of a route that is judged."""
 SLOWER: Final = 4.0
-"""A route slows down if its median is so many times that at the lowest rates, …"""
+"""A route slows down if its median is this many times its median at the lowest rates, …"""
 AS_FAST: Final = 2.0
-"""… and another does not if it stays below so many times its own, …"""
+"""… and another does not if its median stays below this many times its own at the lowest rates, …"""
 SMALL: Final = 0.25
 """… and its median grows by less than this share of the growth of the slow one: all wait alike in one queue."""
 FEWEST: Final = 20

@@ -16,32 +16,32 @@ from logreplay.analysis.limit.sentences import PROCESSORS_AND_POOLS, TargetLimit
 from logreplay.analysis.statistics.quantiles import Ints
 
 FALLEN: Final = 0.65
-"""Share of the best rate that is answered in overload where throughput falls; beside noisy neighbours 0.75 is left."""
+"""Throughput in overload over the best throughput, below which it has collapsed; noisy neighbours leave 0.75."""
 CHANGED: Final = 0.1
 PARTLY: Final = 0.12
-"""More answers while requests come than until the backlog is gone: one of several back ends drains alone."""
+"""Excess of the throughput while requests come over that of the rest, above which one back end drains alone."""
 PACED: Final = 0.7
 SEVERAL: Final = 1.6
 YOUNG: Final = 0.3
-"""Mean place in the queue of those that leave: 0 to 0.08 in order of arrival, 0.21 to 0.5 where all share."""
+"""Mean place in the queue of the requests that leave: 0 to 0.08 in order of arrival, 0.21 to 0.5 if all share."""
 OF_QUEUES: Final = (0.06, 0.35)
 SHARED_BETTER: Final = 2.5
 SPLIT_BETTER: Final = 2.0
 PASSED: Final = 0.25
-"""Share of slow requests that others pass, from which on a few long requests, and no pauses, hold all workers."""
+"""Share of slow requests that others overtake, above which long requests, and not pauses, hold all workers."""
 BATCHED: Final = 1.3
-"""Number at once of a batch, in times of its size: 1.6 with the wait for the batch before; 1 for workers in step."""
+"""Requests worked on at once over the size of a batch: 1.6 for batches, 1 for workers that keep step."""
 EVEN: Final = 0.35
 POOR: Final = 2.6
-"""Chi-square of a group, from which on no number of places fits."""
+"""Chi-square per group of requests, above which no number of places fits."""
 INNER: Final = 0.6
 SLOWER: Final = 1.12
 NEAR: Final = 0.85
 DELAYED: Final = 0.15
-"""Correlation of a time with the number that come later: 0.28 to 0.67 where all share, else at most 0.08."""
+"""Correlation of a request's time with the number of later ones: 0.28 to 0.67 if all share, otherwise up to 0.08."""
 SURELY: Final = 6.0
 IN_STEP: Final = 0.08
-"""Evenness of as many completions as there are workers, below which these keep time in their number."""
+"""Evenness of as many completions as there are workers, below which the workers keep step."""
 OLDEST_LAST: Final = 0.75
 EVENLY: Final = "requests that come evenly leave evenly, from workers and from a lock; sweep with --arrivals poisson"
 
@@ -80,7 +80,7 @@ class Fits:
 def decide(
     seen: Observations, low: Ints, stable: Ints, overloaded: Sequence[int], routes: Sequence[str] = ()
 ) -> TargetLimit:
-    """Say what the limit of a target looks like that falls behind.
+    """Name the limit of a target that falls behind, by its symptoms.
 
     Args:
         seen: the sweep.
@@ -119,7 +119,7 @@ def decide(
 
 
 def _of_rhythm(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLimit | None:
-    """Batches and pauses; None where there are neither."""
+    """Name a batch or pauses as the limit; None if there are neither."""
     gaps = rhythm.gaps(found.backlogs)
     if size := rhythm.batch(gaps, found.rate):
         if found.at_once < BATCHED * size:
@@ -148,7 +148,7 @@ def fits(arrivals: Arrivals, found: LoadFigures) -> Fits:
 
 
 def _of_places(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLimit:
-    """Workers, processors that are shared, a part inside, or a queue for each."""
+    """Name workers, shared processors, a part inside, or a queue per worker as the limit."""
     number, (low, high), service_s = found.at_once, found.interval, found.service_s
     if number > MOST_PLACES:
         return cannot_tell(
@@ -176,7 +176,7 @@ def _of_places(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLi
 
 
 def _shares(seen: Observations, stable: Ints, found: LoadFigures, fit: Fits, young: float, like: Likeness) -> bool:
-    """Whether requests that come later slow those before them."""
+    """Whether later requests slow earlier ones."""
     slowed, z = order.delayed_by_later(seen, stable, found.at_once, found.service_s)
     if slowed > DELAYED and z > SURELY:
         return True
@@ -187,7 +187,7 @@ def _shares(seen: Observations, stable: Ints, found: LoadFigures, fit: Fits, you
 
 
 def _of_sharing(seen: Observations, found: LoadFigures, beat: int | None) -> TargetLimit:
-    """Processors that are shared by all, or by workers of a known number."""
+    """Name processors that all requests share, or that a known number of workers shares."""
     service_s = undisturbed(seen, found)
     number = found.rate * service_s
     low, high = (end * number / found.at_once for end in found.interval)
@@ -197,7 +197,7 @@ def _of_sharing(seen: Observations, found: LoadFigures, beat: int | None) -> Tar
 
 
 def _of_fit(fit: Fits, found: LoadFigures, like: Likeness) -> TargetLimit:
-    """Workers or a part inside, by how requests leave and by the numbers of places that fit."""
+    """Name workers or a part inside, by the order in which requests leave and the numbers of places that fit."""
     number, (low, high), service_s = found.at_once, found.interval, found.service_s
     fewest, most = min(fit.accepted), max(fit.accepted)
     reaches = most >= low or most == max(fit.of)

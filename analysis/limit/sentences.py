@@ -16,7 +16,7 @@ _MORE_WORKERS: Final = ("workers", "sharing", "slowed", "split")
 
 @dataclass(frozen=True)
 class TargetLimit:
-    """What the limit of a target looks like, by a sweep.
+    """The likely limit of a target, from the rows of a sweep.
 
     Attributes:
         kind: ``workers``, ``sharing``, ``slowed``, ``inner``, ``rate_limit``, ``refuses``, ``paced``, ``route``,
@@ -55,7 +55,7 @@ class TargetLimit:
         return told(self.watched)
 
     def beside(self, figures: Sequence[WatchedFigure]) -> "TargetLimit":
-        """Add what watched figures say. Advice that they answer, or contradict, is left out."""
+        """Add the watched figures, and remove advice that they answer or contradict."""
         reached = [each.name.rpartition("_")[2] for each in figures if each.kind == "ceiling"]
         idle = [each.name.rpartition("_")[2] for each in figures if each.kind == "ruled_out"]
         advice = self.advice
@@ -73,18 +73,18 @@ class TargetLimit:
 
 
 def span(low: float, high: float) -> str:
-    """Write a range of a number of requests: ``3.9–4.1``."""
+    """Format a range of a number of requests: ``3.9–4.1``."""
     return f"{low:.1f}–{high:.1f}" if high < 20 else f"{low:.0f}–{high:.0f}"
 
 
 def count(number: float) -> str:
-    """Write a number at once: whole where it is close to a whole number."""
+    """Format a number of requests; a number close to a whole one is rounded to it."""
     near = abs(number - round(number)) <= 0.1 * max(number, 1) and round(number) > 0
     return f"{round(number)}" if near else f"{number:.1f}"
 
 
 def workers(number: float, low: float, high: float, service_s: float) -> TargetLimit:
-    """As many requests at a time as there are workers, and one queue."""
+    """Limit: a number of workers with one queue."""
     text = (
         f"the target behaves like {_counted(number, 'worker')} of {show(service_s)} ({span(low, high)}), first come "
         "first served"
@@ -94,7 +94,7 @@ def workers(number: float, low: float, high: float, service_s: float) -> TargetL
 
 
 def sharing(number: float, low: float, high: float, service_s: float) -> TargetLimit:
-    """Requests that slow each other."""
+    """Limit: processors that all requests share."""
     text = (
         f"requests in the target share the equivalent of {_counted(number, 'processor')} ({span(low, high)}); one "
         f"alone takes {show(service_s)}"
@@ -104,7 +104,7 @@ def sharing(number: float, low: float, high: float, service_s: float) -> TargetL
 
 
 def slowed(places: int, number: float, low: float, high: float, service_s: float) -> TargetLimit:
-    """Workers that share less than each needs."""
+    """Limit: workers that have fewer processors than they need."""
     text = (
         f"the target works on {places} requests at a time, and each takes {places / number:.1f} times as long when all "
         f"are busy: together they are worth {count(number)} ({span(low, high)}); one alone takes {show(service_s)}"
@@ -114,7 +114,7 @@ def slowed(places: int, number: float, low: float, high: float, service_s: float
 
 
 def inner(most: int, rate: float, outside: float, service_s: float, *, exact: bool) -> TargetLimit:
-    """A part inside that takes few at a time."""
+    """Limit: a part inside, such as a lock or a pool, that takes few requests at a time."""
     part = "one at a time" if most == 1 else f"{most} at a time" if exact else f"1 to {most} at a time"
     text = (
         f"requests pass {part} through a part inside the target, at most {rate:.4g}/s, and {count(outside)} are in the "
@@ -127,28 +127,28 @@ def inner(most: int, rate: float, outside: float, service_s: float, *, exact: bo
 
 
 def rate_limit(rate: float, took: float, service_s: float | None) -> TargetLimit:
-    """A limiter that refuses."""
+    """Limit: a rate limiter that refuses requests."""
     text = f"the target has a limit of {rate:.4g}/s: it refuses requests above it in {show(took)}"
     advice = "look for the limit that is configured: the target may carry more without it"
     return TargetLimit("rate_limit", None, None, None, service_s, text, advice)
 
 
 def refuses(places: int, low: float, high: float, took: float, service_s: float | None) -> TargetLimit:
-    """A limit of the number in flight."""
+    """Limit: requests are refused from some number in flight on."""
     text = f"the target refuses requests beyond {places} at once ({low:.0f}–{high:.0f}), in {show(took)}"
     advice = "raise this number, or that of the workers behind it, or make each request faster"
     return TargetLimit("refuses", float(places), low, high, service_s, text, advice)
 
 
 def paced(rate: float, service_s: float) -> TargetLimit:
-    """A limiter that delays."""
+    """Limit: a rate limiter that delays requests."""
     text = f"one request alone takes {show(service_s)}, and only {rate:.4g}/s pass: the target delays what comes faster"
     advice = f"look for a limit of {rate:.3g}/s that is configured"
     return TargetLimit("paced", None, None, None, service_s, text, advice)
 
 
 def route(name: str, alone: TargetLimit | None) -> TargetLimit:
-    """One route has something of its own.
+    """Limit: one route is slow, and the others are not.
 
     Args:
         name: name of the route.
@@ -162,14 +162,14 @@ def route(name: str, alone: TargetLimit | None) -> TargetLimit:
 
 
 def retrograde(most: float, left: float) -> TargetLimit:
-    """Throughput that falls with the backlog."""
+    """Limit: throughput falls as the backlog grows."""
     text = f"throughput falls with the backlog: the target carries {most:.4g}/s, and {left:.4g}/s under overload"
     advice = "limit how many requests it lets in at once, and look for contention"
     return TargetLimit("retrograde", None, None, None, None, text, advice)
 
 
 def pauses(number: int, length_s: float, every_s: float, share: float) -> TargetLimit:
-    """A target in which no request proceeds for some time."""
+    """Limit: pauses in which no request leaves."""
     text = (
         f"the target pauses: nothing is answered in {number} spells of {show(length_s)}, one every {every_s:.2g} s, "
         f"{100 * share:.0f} % of the time"
@@ -179,14 +179,14 @@ def pauses(number: int, length_s: float, every_s: float, share: float) -> Target
 
 
 def batch(size: float, service_s: float) -> TargetLimit:
-    """Answers that leave together."""
+    """Limit: batches whose responses leave together."""
     text = f"responses leave in batches of about {size:.0f}; one request alone takes {show(service_s)}"
     advice = "look for the size of a batch, or for a timer that writes responses"
     return TargetLimit("batch", None, None, None, service_s, text, advice)
 
 
 def split(number: float, low: float, high: float, service_s: float) -> TargetLimit:
-    """Queues that do not help each other."""
+    """Limit: several workers, each with a queue of its own."""
     text = (
         f"the target behaves like {_counted(number, 'worker')} of {show(service_s)} ({span(low, high)}), each with a "
         "queue of its own"
@@ -196,7 +196,7 @@ def split(number: float, low: float, high: float, service_s: float) -> TargetLim
 
 
 def cannot_tell(why: str, *watch: str, service_s: float | None = None) -> TargetLimit:
-    """No cause is named.
+    """The cause is unknown.
 
     Args:
         why: evidence in the rows, or the causes that they fit.
@@ -208,7 +208,7 @@ def cannot_tell(why: str, *watch: str, service_s: float | None = None) -> Target
 
 
 def candidates(fitting: Sequence[str]) -> str:
-    """Write causes that the rows fit alike."""
+    """List the causes that fit the rows equally well."""
     return f"the rows fit {', '.join(fitting[:-1])} and {fitting[-1]} alike" if len(fitting) > 1 else fitting[0]
 
 

@@ -1,7 +1,7 @@
 """Tells which watched figures reached their maximum at saturation, which are ruled out, and which grow with the queue.
 
-A figure that is flat above saturation proves nothing: everything that follows the throughput is flat there. So a
-ceiling needs a known maximum, and a figure that stood at it at low rates too was not brought there by the load.
+A figure that is flat above saturation does not prove a limit: all figures that follow the throughput are flat there.
+So a ceiling needs a known maximum, and a figure that was at it at low rates too was not brought there by the load.
 Source: tests/analysis/limit/test_watched.py and docs/howto/why-it-bends.md, with real servers.
 """
 
@@ -19,15 +19,15 @@ from logreplay.analysis.statistics.quantiles import Floats
 Kind = Literal["ceiling", "ruled_out", "symptom"]
 
 REACHED: Final = 0.9
-"""Share of its maximum from which on a figure has reached it."""
+"""Share of its maximum at which a figure counts as at its maximum."""
 RULED_OUT: Final = 0.7
 BEYOND: Final = 1.1
-"""Share of its maximum from which on the maximum is none: one process may use more than one core."""
+"""Share of its maximum above which the stated maximum is wrong: one process may use more than one core."""
 GROWS: Final = 1.3
 """A figure that grows by more than this many times the growth of the rate follows the queue, not the rate."""
 _OVER: Final = ("overloaded", "errors")
 FEWEST: Final = 2
-"""Readings of a step, after the first second, which holds the step before."""
+"""Fewest readings of a step. The first second does not count: its reading is partly of the step before."""
 
 _CEILINGS: Final = {
     "cpu": "the processors are busy",
@@ -48,7 +48,7 @@ _NOT_THESE: Final = {
 _LOCKED: Final = "the threads of one process share one core: a lock of the interpreter; start more processes"
 _PROCESSOR_TIMES: Final = ("cpu", "process", "thread")
 _WANTED: Final = ("waiting", "throttled")
-"""Figures of a preset with the processors that its threads wait for: the processor time of a starved process is low."""
+"""Figures that count threads that wait for a processor: such a process uses less processor time than it needs."""
 _WIDER: Final = {"thread": ("process", "cpu"), "process": ("cpu",)}
 """Figures that include another one."""
 
@@ -97,7 +97,7 @@ class _Series:
 
     @property
     def kind(self) -> Kind | None:
-        """Kind of evidence on the limit; None if it is none."""
+        """Kind of evidence on the limit; None if the figure is not evidence."""
         if not len(self.over) or np.isnan(self.over).any():
             return None
         if self.maximum is None:
@@ -112,7 +112,7 @@ class _Series:
 
     @property
     def decisive(self) -> Floats:
-        """The means of the highest stable step and of the overloaded ones: a target that fails may do less in these."""
+        """The means of the highest stable step and of the overloaded ones: a failing target may do less in these."""
         return np.concatenate([self.stable[-1:], self.over])
 
     def _grows(self) -> bool:
@@ -162,7 +162,7 @@ def told(figures: Iterable[WatchedFigure]) -> str:
 def _means(seconds: pl.DataFrame, column: str, labels: Sequence[int]) -> Floats:
     """The mean of each step without its first second; NaN where too few readings are known.
 
-    A pool is seen at instants, full or empty: only the mean of many is its use.
+    A pool is full or empty at each reading: only the mean of many readings is its use.
     """
     later = seconds.filter(pl.col("second") > pl.col("second").min().over("step"))
     grouped = later.group_by("step").agg(
@@ -197,12 +197,12 @@ def _text(series: _Series, kinds: Mapping[str, Kind]) -> str:
 
 
 def _near(value: float, maximum: float) -> str:
-    """A value with the digits that its maximum needs."""
+    """Format a value with as many digits as show how far it is from its maximum."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if maximum < 100 else f"{value:.0f}"
 
 
 def _follows(figure: WatchedFigure, known: Mapping[tuple[Kind, str], float]) -> bool:
-    """Whether another figure says as much: all processors are busy, or all together use less than one of them."""
+    """Whether another figure implies this one: all processors are busy, or all of them use less than one."""
     base, _, name = figure.name.rpartition("_")
     wider = [known.get((figure.kind, f"{base}_{other}")) for other in _WIDER.get(name, ())]
     least = figure.kind != "ruled_out"
