@@ -45,11 +45,7 @@ E = TypeVar("E", bound=Ended)
 
 
 @described
-def run(
-    log: "AnyLog | None",
-    target: str | None = None,
-    **options: Unpack["RunOptions"],
-) -> RunResult:
+def run(log: "AnyLog | None", target: str | None = None, **options: Unpack["RunOptions"]) -> RunResult:
     """Replay a log against a target.
 
     Prints nothing, and writes only to ``output``. Without it the rows lie in a temporary folder that goes with the

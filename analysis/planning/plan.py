@@ -232,8 +232,5 @@ def _hours(profile: LogProfile, growth: DemandGrowth, factor: float) -> tuple[pl
         return forecast.by_hour(profile.zone, minute_over(forecast.step, profile.peaks, profile)), ""
     hours = demand_range.by_hour(profile, factor)
     if profile.span < _DAY_S:
-        return (
-            hours.clear(),
-            f"the log is {span(profile.span)} long; a plan by the hour needs a day at least",
-        )
+        return (hours.clear(), f"the log is {span(profile.span)} long; a plan by the hour needs a day at least")
     return hours, ""

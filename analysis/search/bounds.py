@@ -147,13 +147,7 @@ class BoundEvidence:
 
 
 def observe(
-    bounds: Sequence[Bound],
-    scheduled: Floats,
-    ended: Floats,
-    failed: Bools,
-    *,
-    settle_s: float,
-    until: float,
+    bounds: Sequence[Bound], scheduled: Floats, ended: Floats, failed: Bools, *, settle_s: float, until: float
 ) -> BoundEvidence:
     """Look at a trial, under way or over. Times are seconds since its start.
 

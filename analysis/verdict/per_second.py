@@ -15,12 +15,7 @@ from logreplay.analysis.statistics.step_finder import steps_of_seconds, usual_ra
 from logreplay.analysis.statistics.trends import DRIFT, TREND_Z, mann_kendall, relative_rise, theil_sen
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict.saturation_sentences import RISE
-from logreplay.analysis.verdict.stability import (
-    BACKLOG_S,
-    GROWTH,
-    SLOW_GROWTH,
-    clearly_rises,
-)
+from logreplay.analysis.verdict.stability import BACKLOG_S, GROWTH, SLOW_GROWTH, clearly_rises
 
 TREND_S: Final = 8
 """Seconds from which on a trend can be told from chance: as many as a step of ten seconds has."""

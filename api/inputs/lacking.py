@@ -46,10 +46,7 @@ THINK: Final = Needed(
 
 
 def expect(
-    needed: Sequence[Needed],
-    log: "Path | RequestSource",
-    methods: frozenset[str],
-    path: Path | None = None,
+    needed: Sequence[Needed], log: "Path | RequestSource", methods: frozenset[str], path: Path | None = None
 ) -> None:
     """Check that at least one request of a log has a value in each needed column.
 

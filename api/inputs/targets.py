@@ -41,12 +41,7 @@ def expect_target(choice: TargetChoice) -> None:
 
 @contextmanager
 def target_or_builtin(
-    choice: TargetChoice,
-    log: "Replayable",
-    tell: Tell,
-    *,
-    given: bool,
-    announce: Tell | None = None,
+    choice: TargetChoice, log: "Replayable", tell: Tell, *, given: bool, announce: Tell | None = None
 ) -> Iterator[str]:
     """The base URL of the target; or of the built-in one, which runs until the block ends.
 

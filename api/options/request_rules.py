@@ -164,13 +164,7 @@ class RequestRules:
             bodies: with the bodies of the log, unless others are named.
         """
         from logreplay.replay.requests.bodies import LoggedBody
-        from logreplay.replay.requests.headers import (
-            NO_CACHE,
-            FixedHeader,
-            LoggedHeader,
-            LoggedHeaders,
-            LoggedHost,
-        )
+        from logreplay.replay.requests.headers import NO_CACHE, FixedHeader, LoggedHeader, LoggedHeaders, LoggedHost
 
         def logged(name: str, column: str, value: str | None) -> "Iterator[Shape]":
             if value == "log":

@@ -153,11 +153,7 @@ class EndedDuet:
         return schedule.schedule if isinstance(schedule, Together) else schedule
 
     def _report(
-        self,
-        folder: Path,
-        found: "Comparison",
-        differences: "AnswerDifferences | None",
-        targets: dict[str, Any],
+        self, folder: Path, found: "Comparison", differences: "AnswerDifferences | None", targets: dict[str, Any]
     ) -> None:
         call, outcome, rate = self.call, self.outcome, self._of_one.rate
         verdict = "; ".join(filter(None, (str(self.health.whole.verdict), self.health.sentence)))

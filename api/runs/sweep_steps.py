@@ -44,12 +44,7 @@ Made = tuple["Sequence[Outcome]", "list[Finding]"]
 
 
 def sweep_into(
-    call: SweepCall,
-    manifest: "Manifest",
-    requests: "RequestStream",
-    target: str,
-    rule: "StopRule",
-    mailbox: "Mailbox",
+    call: SweepCall, manifest: "Manifest", requests: "RequestStream", target: str, rule: "StopRule", mailbox: "Mailbox"
 ) -> Made:
     """Make the steps of a sweep that are missing into the folder of its manifest, telling how it goes."""
     path = manifest.folder / JUDGED
@@ -99,13 +94,7 @@ class _Steps:
         async with (
             summarising_part([results], self._about, self.mailbox),
             replayer(
-                rules,
-                sender,
-                results,
-                logins=logins,
-                rate=0 if closed else rate,
-                closed=closed,
-                first=results.next_seq,
+                rules, sender, results, logins=logins, rate=0 if closed else rate, closed=closed, first=results.next_seq
             ) as engine,
             stopped_by(stop, engine),
         ):

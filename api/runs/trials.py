@@ -134,12 +134,7 @@ class _Look:
     """Looks at the trial under way."""
 
     def __init__(
-        self,
-        search: "Search",
-        trial: "Trial",
-        schedule: "Schedule",
-        responses: "RecentRequests",
-        first: int,
+        self, search: "Search", trial: "Trial", schedule: "Schedule", responses: "RecentRequests", first: int
     ) -> None:
         self._search, self._trial, self._responses = search, trial, responses
         self._first = first

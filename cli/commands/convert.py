@@ -25,13 +25,7 @@ _M_ARENA_MAX: Final = -8
 @click.command(cls=Configurable, yields_to=gives_way("convert"))
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @options
-def convert(
-    logs: tuple[str, ...],
-    output: str | None,
-    as_json: bool,
-    quiet: bool,
-    **given: Any,
-) -> int:
+def convert(logs: tuple[str, ...], output: str | None, as_json: bool, quiet: bool, **given: Any) -> int:
     """Convert access logs and captured requests to the normalized CSV that the other commands read.
 
     Several logs become one CSV in order of time. They may be plain or compressed (gz, bz2, xz, zst), and lie in a store

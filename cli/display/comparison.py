@@ -67,11 +67,7 @@ def print_comparison(found: Comparison, runs: Sequence[str], *, statuses: bool =
         for row in rows:
             name = f"{row[by]:g}/s" if isinstance(row[by], float) else row[by]
             table.add(
-                name,
-                f"{row['ratio'] - 1:+.1%}",
-                interval(row["low"], row["high"]),
-                f"{row['count']:,}",
-                row["verdict"],
+                name, f"{row['ratio'] - 1:+.1%}", interval(row["low"], row["high"]), f"{row['count']:,}", row["verdict"]
             )
         table.print()
     if statuses:

@@ -26,14 +26,7 @@ _STATUSES: Final = 8
 
 
 def show_run(
-    result: "RunResult",
-    *,
-    as_json: bool,
-    classic: bool,
-    debug: bool,
-    quiet: bool,
-    secrets: bool,
-    history: Path | None,
+    result: "RunResult", *, as_json: bool, classic: bool, debug: bool, quiet: bool, secrets: bool, history: Path | None
 ) -> Exit:
     """Print the summary and the findings; return the exit code."""
     summary, outcome = result.summary, result.outcome

@@ -11,14 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final
 
-from logreplay.parsers.captures.capture import (
-    Capture,
-    CaptureFormat,
-    Header,
-    Record,
-    base64_bytes,
-    instant,
-)
+from logreplay.parsers.captures.capture import Capture, CaptureFormat, Header, Record, base64_bytes, instant
 from logreplay.parsers.captures.json_stream import records
 from logreplay.parsers.fields.values import Rejected, Unreplayable
 

@@ -13,15 +13,7 @@ from typing import Any, BinaryIO, Final
 from urllib.parse import urlencode
 
 from logreplay.core.quantities import iso
-from logreplay.parsers.captures.capture import (
-    Capture,
-    CaptureFormat,
-    Record,
-    base64_bytes,
-    instant,
-    text_at,
-    url_parts,
-)
+from logreplay.parsers.captures.capture import Capture, CaptureFormat, Record, base64_bytes, instant, text_at, url_parts
 from logreplay.parsers.captures.export import Exported, only_text
 from logreplay.parsers.captures.json_stream import records
 from logreplay.parsers.fields.values import Rejected, Unreplayable
@@ -183,9 +175,5 @@ def _entry(one: Exported) -> dict[str, Any]:
             "bodySize": one.size,
         },
         "cache": {},
-        "timings": {
-            "send": 0,
-            "wait": round(one.latency * 1000, 3),
-            "receive": round(one.xfertime * 1000, 3),
-        },
+        "timings": {"send": 0, "wait": round(one.latency * 1000, 3), "receive": round(one.xfertime * 1000, 3)},
     }

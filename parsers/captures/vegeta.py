@@ -9,14 +9,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, Final
 
-from logreplay.parsers.captures.capture import (
-    Capture,
-    CaptureFormat,
-    Record,
-    base64_bytes,
-    text_at,
-    url_parts,
-)
+from logreplay.parsers.captures.capture import Capture, CaptureFormat, Record, base64_bytes, text_at, url_parts
 from logreplay.parsers.captures.export import Exported
 from logreplay.parsers.captures.json_stream import records
 

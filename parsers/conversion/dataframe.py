@@ -70,10 +70,7 @@ def iter_log(paths: Paths, options: ConvertOptions | None = None) -> Iterator["p
 
 
 def log_rows(
-    paths: Sequence[str | Path],
-    options: ConvertOptions,
-    report: ConvertReport,
-    progress: Progress | None = None,
+    paths: Sequence[str | Path], options: ConvertOptions, report: ConvertReport, progress: Progress | None = None
 ) -> Iterator[pl.DataFrame]:
     """Yield the rows that a conversion would write, in the order of the input.
 

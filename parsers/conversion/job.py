@@ -14,15 +14,7 @@ import polars as pl
 
 from logreplay.core.bodies import REF, beside
 from logreplay.core.errors import LogreplayError, TooManyRejects
-from logreplay.core.files import (
-    FULL,
-    NewFile,
-    check_distinct,
-    check_named_once,
-    is_part,
-    is_stream,
-    scratch_folder,
-)
+from logreplay.core.files import FULL, NewFile, check_distinct, check_named_once, is_part, is_stream, scratch_folder
 from logreplay.core.headers import HEADERS
 from logreplay.core.quantities import iso
 from logreplay.core.record import CORE_COLUMNS, LOGGED_COLUMNS, to_csv
@@ -300,13 +292,7 @@ class _Job:
         elif self.captures:
             options = self._options
             read = Captures(
-                self._sources,
-                self.captures,
-                self.report,
-                self._keep_line,
-                options.timezone,
-                options.limit,
-                progress,
+                self._sources, self.captures, self.report, self._keep_line, options.timezone, options.limit, progress
             )
             names = (*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name != "body"))
             self._sort(read.rows(), self._writable(names))

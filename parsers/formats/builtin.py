@@ -46,27 +46,14 @@ _SPENT: Final = {  # request, target and response time: their sum, and what lies
 }
 
 _PIAS_STAMP: Final = Stamp(
-    "pattern",
-    pattern="%Y-%m-%d %H:%M:%S%.f|%d/%b/%Y %H:%M:%S%.f|%d-%b-%Y %H:%M:%S%.f|%Y-%b-%d %H:%M:%S%.f",
+    "pattern", pattern="%Y-%m-%d %H:%M:%S%.f|%d/%b/%Y %H:%M:%S%.f|%d-%b-%Y %H:%M:%S%.f|%Y-%b-%d %H:%M:%S%.f"
 )
 
 FORMATS: Final[tuple[Format, ...]] = (
-    _nginx(
-        "nginx-combined-timed",
-        _NGINX_COMBINED + " $request_time",
-    ),
-    _nginx(
-        "nginx-combined-upstream",
-        _NGINX_COMBINED + " $request_time $upstream_response_time",
-    ),
-    _nginx(
-        "nginx-main-timed",
-        _NGINX_COMBINED + ' "$http_x_forwarded_for" $request_time',
-    ),
-    _nginx(
-        "nginx-common-timed",
-        _NGINX_COMBINED.partition(' "$http_referer')[0] + " $request_time",
-    ),
+    _nginx("nginx-combined-timed", _NGINX_COMBINED + " $request_time"),
+    _nginx("nginx-combined-upstream", _NGINX_COMBINED + " $request_time $upstream_response_time"),
+    _nginx("nginx-main-timed", _NGINX_COMBINED + ' "$http_x_forwarded_for" $request_time'),
+    _nginx("nginx-common-timed", _NGINX_COMBINED.partition(' "$http_referer')[0] + " $request_time"),
     _nginx(
         "nginx-timed-kv",
         _NGINX_COMBINED
@@ -79,24 +66,15 @@ FORMATS: Final[tuple[Format, ...]] = (
         "$upstream_addr $upstream_response_length $upstream_response_time $upstream_status $req_id",
         source="https://kubernetes.github.io/ingress-nginx/user-guide/nginx-configuration/log-format/",
     ),
-    _apache(
-        "apache-combined-us",
-        _APACHE_COMBINED + " %D",
-    ),
+    _apache("apache-combined-us", _APACHE_COMBINED + " %D"),
     _apache("apache-combined-s-us", _APACHE_COMBINED + " **%T/%D**"),
     _apache("apache-combined-s/us", _APACHE_COMBINED + " %T/%D"),
     _apache("apache-common-us", _APACHE_COMMON + " %D"),
-    _apache(
-        "combined",
-        _APACHE_COMBINED,
-    ),
+    _apache("combined", _APACHE_COMBINED),
     _nginx("nginx-main", _NGINX_COMBINED + ' "$http_x_forwarded_for"'),
     _apache("combinedio", _APACHE_COMBINED + " %I %O"),
     _apache("common", _APACHE_COMMON),
-    _apache(
-        "vhost_combined",
-        '%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i"',
-    ),
+    _apache("vhost_combined", '%v:%p %h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i"'),
     _apache("vhost-combined", "%v " + _APACHE_COMBINED.replace("%l", "-")),
     _other(
         "npm",

@@ -81,11 +81,7 @@ class Replayer(Protocol):
         """The logins of clients so far, in order of completion."""
 
     async def run(
-        self,
-        plan: Plan,
-        on_progress: Callable[[Progress], None] | None = None,
-        *,
-        steering: Steering | None = None,
+        self, plan: Plan, on_progress: Callable[[Progress], None] | None = None, *, steering: Steering | None = None
     ) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight."""
 

@@ -81,10 +81,7 @@ class RequestFile:
         head, *body = re.split(rb"\r?\n\r?\n", data, maxsplit=1)
         match = _REQUEST_LINE.match(data)
         assert match
-        fields: dict[str, pl.Series] = {
-            "url": pl.Series([match[2].decode()]),
-            "op": pl.Series([match[1].decode()]),
-        }
+        fields: dict[str, pl.Series] = {"url": pl.Series([match[2].decode()]), "op": pl.Series([match[1].decode()])}
         for number, line in enumerate(re.split(rb"\r?\n", head)[1:], 2):
             if line.strip():
                 name, value = self._header(number, line)
@@ -120,11 +117,7 @@ class RequestFile:
 
 
 def lacking(
-    source: RequestSource,
-    columns: Sequence[str],
-    rendered: str,
-    methods: Collection[str],
-    value: pl.Expr | None = None,
+    source: RequestSource, columns: Sequence[str], rendered: str, methods: Collection[str], value: pl.Expr | None = None
 ) -> int:
     """Count the requests that would get a value from columns of the log, if not one of them has a value there.
 

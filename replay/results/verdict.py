@@ -220,10 +220,7 @@ def judge(evidence: RunEvidence) -> Judgement:
     generator = _generator(evidence)
     missed = _missed(evidence, by_generator=any(finding.severity is Severity.VOID for finding in generator))
     target = failures(
-        evidence.counters,
-        local=sum(evidence.local.values()),
-        queued=evidence.queued,
-        queued_for=evidence.queued_for,
+        evidence.counters, local=sum(evidence.local.values()), queued=evidence.queued, queued_for=evidence.queued_for
     )
     return Judgement.of((*generator, *target, *missed))
 

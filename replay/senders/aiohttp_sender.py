@@ -179,9 +179,7 @@ class AiohttpSender:
         if self._trace:
             head = "\r\n".join((f"{op} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent), "", ""))
             sent_bytes, times = head.encode() + (body or b""), (connect / 1e9, latency / 1e9, xfertime / 1e9)
-            self._trace(
-                Exchange(seq, sent_bytes, status, reason, headers, size, *times, error, detail, body=kept),
-            )
+            self._trace(Exchange(seq, sent_bytes, status, reason, headers, size, *times, error, detail, body=kept))
 
     async def _answered(self, request: _Request, points: _Points) -> aiohttp.ClientResponse:
         """Send a request; once more if an idle connection turns out to be closed, as `WireSender` does."""

@@ -233,11 +233,7 @@ class Coordinator:
         raise ValueError("several processes send, and only one changes its rate")
 
     async def run(
-        self,
-        plan: Plan,
-        on_progress: Callable[[Progress], None] | None = None,
-        *,
-        steering: Steering | None = None,
+        self, plan: Plan, on_progress: Callable[[Progress], None] | None = None, *, steering: Steering | None = None
     ) -> Outcome:
         """Run one plan to its end, and wait until nothing of it is in flight.
 

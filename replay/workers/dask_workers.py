@@ -31,14 +31,7 @@ from logreplay.replay.clock import monotonic
 from logreplay.replay.workers.clock_offset import ClockOffset, boot_id, measure, settled
 from logreplay.replay.workers.cluster_address import local_workers
 from logreplay.replay.workers.processes import WorkerProcess
-from logreplay.replay.workers.protocol import (
-    ALIVE_S,
-    COORDINATOR_LOST_S,
-    SCHEDULER_GONE,
-    Channel,
-    packed,
-    unpacked,
-)
+from logreplay.replay.workers.protocol import ALIVE_S, COORDINATOR_LOST_S, SCHEDULER_GONE, Channel, packed, unpacked
 from logreplay.replay.workers.worker import run_worker
 
 if TYPE_CHECKING:

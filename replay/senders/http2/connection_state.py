@@ -54,11 +54,7 @@ _NUMBER: Final = 0x7FFFFFFF
 
 def greeting() -> bytes:
     """The first bytes of a client: preface, settings, a window of the connection as large as it can be."""
-    offered = {
-        frames.HEADER_TABLE_SIZE: 0,
-        frames.ENABLE_PUSH: 0,
-        frames.INITIAL_WINDOW_SIZE: frames.LARGEST_WINDOW,
-    }
+    offered = {frames.HEADER_TABLE_SIZE: 0, frames.ENABLE_PUSH: 0, frames.INITIAL_WINDOW_SIZE: frames.LARGEST_WINDOW}
     opened = frames.LARGEST_WINDOW - frames.DEFAULT_WINDOW
     return frames.PREFACE + frames.settings(offered) + frames.window_update(0, opened)
 
