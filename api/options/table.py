@@ -59,7 +59,8 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option("sweep", "repeat", whole(1, 1000), "Run the whole list of rates N times.", "N", default="1"),
         Option("sweep", "order", choice("given", "up", "down", "shuffle"), "Order of the steps.", default="given"),
         Option("sweep", "routes", k.SWITCH,
-               "Add steps without each of the largest routes: what a request of each costs. With --watch pid:PID."),
+               "Find what a request of each route costs: 3 to 6 more steps at each rate, --for D long, with all routes "
+               "again and without some. With --watch pid:PID."),
         Option("sweep", "refine", k.SWITCH, "Add smaller steps around saturation afterwards."),
         Option("find", "max_errors", percent(), "Share of requests that may fail.", "P%", default="1%"),
         Option("find", "start", k.RATE, "First and lowest rate.", "R", default="10"),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from logreplay.cli.display.tables import print_costs, print_summary, steps_of
 from logreplay.cli.display.terminal import print_text, say, say_finding
-from logreplay.cli.display.words import answer_lines, explained, print_arrivals
+from logreplay.cli.display.words import answer_lines, answers, explained, print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def show_sweep(
         say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}")
         say("next, with your own log: logreplay convert access.log")
     if not as_json:
-        print_text("\n".join([summary["answer"]] if quiet else answer_lines(summary)))
+        print_text("\n".join((answers if quiet else answer_lines)(summary)))
     if result.stopped:
         return stopped
     return Exit.OK if result.valid else Exit.INVALID

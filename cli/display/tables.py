@@ -106,15 +106,13 @@ def print_times(summary: Mapping[str, Any]) -> None:
 
 
 def print_costs(summary: Mapping[str, Any]) -> None:
-    """Print the cost of each route, and its sentence if that is not the answer; nothing if it was not measured."""
+    """Print the cost of each route; nothing if it was not measured."""
     if not (costs := summary.get("costs")):
         return
     from logreplay.analysis.costs.route_costs import RouteCost, cost_rows
 
     heads, *rows = cost_rows([RouteCost(**row) for row in costs["routes"]])
     OpenTable(*heads, words=heads[-1:]).add_all(rows).print()
-    if costs["sentence"] != summary["answer"]:
-        print_text(f"{costs['sentence']}\n")
 
 
 def steps_of(summary: Mapping[str, Any]) -> "pl.DataFrame":

@@ -31,8 +31,14 @@ def print_arrivals(options: Mapping[str, Any]) -> None:
 
 
 def answer_lines(summary: Mapping[str, Any]) -> list[str]:
-    """Return the lines of a summary on the limit of a sweep, and its answer, the last line."""
+    """Return the lines of a summary on the limit of a sweep, and its answers, the last lines."""
     from logreplay.analysis.summary import limit_sentences
 
     limit = limit_sentences(summary)
-    return [*(f"{what}: {sentence}" for what, sentence in limit.items()), summary["answer"]]
+    return [*(f"{what}: {sentence}" for what, sentence in limit.items()), *answers(summary)]
+
+
+def answers(summary: Mapping[str, Any]) -> list[str]:
+    """Return the answer of a summary; last, that on the costs of routes, which the sweep was made for."""
+    costs = summary.get("costs", {}).get("sentence", "")
+    return list(dict.fromkeys(filter(None, (summary["answer"], costs))))
