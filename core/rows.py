@@ -164,7 +164,7 @@ def read_csv(file: BinaryIO, columns: Sequence[str], rows: int = _ROWS) -> Itera
         yield shown.in_frame(_wanted(frame, columns), refused, block.line_of)
 
 
-def read_parquet(file: BinaryIO, columns: Sequence[str], rows: int = _ROWS) -> Iterator[pl.DataFrame]:
+def read_parquet(file: BinaryIO, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     """`read_batches` of an open Parquet file that logreplay wrote.
 
     Raises:
@@ -175,11 +175,11 @@ def read_parquet(file: BinaryIO, columns: Sequence[str], rows: int = _ROWS) -> I
 
     table = ParquetFile(file)
     present = _present(columns, _known(table.schema_arrow.names))
-    batches = table.iter_batches(rows, columns=present)
+    batches = table.iter_batches(_ROWS, columns=present)
     yield from _typed_batches((cast(pl.DataFrame, pl.from_arrow(batch)) for batch in batches), columns)
 
 
-def read_texts(path: str | Path, rows: int = _ROWS) -> Iterator[tuple[pl.DataFrame, Sequence[Refused]]]:
+def read_texts(path: str | Path) -> Iterator[tuple[pl.DataFrame, Sequence[Refused]]]:
     """Yield all columns of a file in blocks, each value as the text in the file, and the lines that became no row.
 
     Empty values, and those of the refused rows, are null.
@@ -192,12 +192,12 @@ def read_texts(path: str | Path, rows: int = _ROWS) -> Iterator[tuple[pl.DataFra
     with to_the_end(path), path.open("rb") as file:
         if is_parquet(path):
             texts = pl.scan_parquet(path).select(pl.all().cast(pl.String))
-            for frame in texts.collect_batches(chunk_size=rows, maintain_order=True):
+            for frame in texts.collect_batches(chunk_size=_ROWS, maintain_order=True):
                 yield frame, ()
             return
         text = _decompressed(file)
         line = _header(text)[1]
-        for block in blocks(text, len(names), line + 1, rows * _ROW_BYTES):
+        for block in blocks(text, len(names), line + 1, _ROWS * _ROW_BYTES):
             yield block.parsed(names, names, {}), block.refused
 
 

@@ -59,7 +59,7 @@ class RouteDemand:
         return np.asarray(np.percentile(self.draws, LEVEL_PERCENT[1], axis=0))
 
 
-def fitted(steps: Sequence[StepReadings], seed: int = 0) -> RouteDemand | None:
+def fitted(steps: Sequence[StepReadings]) -> RouteDemand | None:
     """Fit the demand of each route; None: there are fewer than two steps, or no spread is known."""
     if len(steps) < 2:
         return None
@@ -80,7 +80,7 @@ def fitted(steps: Sequence[StepReadings], seed: int = 0) -> RouteDemand | None:
     if freedom > 0:
         drift = float(missed @ missed) / freedom / max(float(np.mean(spread**2)), 1e-30)
         spread = spread * np.sqrt(drift if drift > _DRIFT else 1.0)
-    drawn = _means(np.random.default_rng(seed), spread, np.maximum(blocks.round().astype(int), 1)) * np.sqrt(blocks)
+    drawn = _means(np.random.default_rng(0), spread, np.maximum(blocks.round().astype(int), 1)) * np.sqrt(blocks)
     draws = nonnegative(design, used * weight + drawn)
     return RouteDemand(
         groups=groups, seconds=best[:-1], draws=draws[:, :-1], idle=float(best[-1]),

@@ -90,19 +90,18 @@ def fewest(rates: Floats, rate: float, survive: int) -> list[int | None]:
     return [int(place) + 1 if row[place] else None for row, place in zip(held, held.argmax(1), strict=True)]
 
 
-def fitted_law(numbers: Sequence[float], rates: Sequence[float], errors: Sequence[float], seed: int = 0) -> ScalingLaw:
+def fitted_law(numbers: Sequence[float], rates: Sequence[float], errors: Sequence[float]) -> ScalingLaw:
     """Fit the law, and say what the curve is.
 
     Args:
         numbers: machines or users, ascending.
         rates: throughput of each, requests/s.
         errors: relative standard error of each.
-        seed: seed of the draws.
     """
     count, rate = np.array(numbers, np.float64), np.array(rates, np.float64)
     error = np.maximum(np.array(errors, np.float64), _FLOOR)
     values, misfit = _fit(count, rate[None], error)
-    chance = np.random.default_rng(seed).standard_normal((DRAWS, len(count)))
+    chance = np.random.default_rng(0).standard_normal((DRAWS, len(count)))
     draws, _ = _fit(count, rate * np.exp(error * chance), error)
     wall, knee = _wall(count, rate, error)
     return ScalingLaw(_kind(count, draws, float(misfit[0]), wall), values[0], draws, knee)

@@ -176,7 +176,7 @@ def _size(count: float) -> str:
     return f"{count / unit:.3g} {name}"
 
 
-async def reachable(endpoint: Endpoint, timeout_s: float = _PROBE_S) -> tuple[Endpoint, list[Finding]]:
+async def reachable(endpoint: Endpoint) -> tuple[Endpoint, list[Finding]]:
     """Connect to each address once, and leave out those that do not take a connection.
 
     Raises:
@@ -190,7 +190,7 @@ async def reachable(endpoint: Endpoint, timeout_s: float = _PROBE_S) -> tuple[En
     if len(endpoint.addresses) < 2:
         return endpoint, findings
 
-    good = await _accepting(endpoint, timeout_s)
+    good = await _accepting(endpoint, _PROBE_S)
     if not good:
         raise LogreplayError(
             f"target {endpoint}: none of its addresses ({', '.join(endpoint.addresses)}) accepts a connection: "
