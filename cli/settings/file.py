@@ -26,7 +26,7 @@ def read_settings(group: click.Group, path: Path) -> dict[str, dict[str, Setting
         LogreplayError: it is not TOML, has an unknown name, or sets what it may not.
     """
     known = configurable(group)
-    kinds = {command: {key: _kind(one) for key, one in options.items()} for command, options in known.items()}
+    kinds = {command: {key: kind_of(one) for key, one in options.items()} for command, options in known.items()}
     values: dict[str, dict[str, Setting]] = {name: {} for name in known}
     for entry in entries(path, kinds, shared(group)):
         parameter = known[entry.command][entry.key]
@@ -42,17 +42,13 @@ def configurable(group: click.Group) -> dict[str, dict[str, click.Parameter]]:
     return {name: dict(settable(command)) for name, command in group.commands.items() if name not in WITHOUT_SETTINGS}
 
 
-def alike(parameter: click.Parameter, kind: object) -> bool:
-    """Return whether a parameter is what `shared` says of its name."""
-    return _kind(parameter) == kind
-
-
 def shared(group: click.Group) -> dict[str, object]:
     """The options that may stand at the top of a file, and what they are there: what run, sweep and find agree on."""
-    return agreed({name: {key: _kind(one) for key, one in settable(each)} for name, each in group.commands.items()})
+    return agreed({name: {key: kind_of(one) for key, one in settable(each)} for name, each in group.commands.items()})
 
 
-def _kind(parameter: click.Parameter) -> object:
+def kind_of(parameter: click.Parameter) -> object:
+    """What must be equal for two commands to mean the same by a name."""
     if not isinstance(parameter, click.Option):
         return "argument"
     return parameter.is_flag, parameter.multiple, parameter.help

@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from logreplay.cli.display.terminal import say
-from logreplay.cli.settings.file import alike, configurable, shared
+from logreplay.cli.settings.file import configurable, kind_of, shared
 from logreplay.cli.settings.option_names import is_switch, switched, takes_several
 from logreplay.cli.settings.precedence import Rank, Setting
 from logreplay.core.masking import terminal_safe
@@ -48,7 +48,7 @@ def read_variables(
             single[command][parameter.name or ""] = _setting(variable, name, parameter, text, Rank.COMMAND_VARIABLE)
         elif key in everywhere:
             for other, options in commands.items():
-                if key in options and alike(options[key], everywhere[key]):
+                if key in options and kind_of(options[key]) == everywhere[key]:
                     given = _setting(variable, key, options[key], text, Rank.VARIABLE)
                     general[other][options[key].name or ""] = given
         elif having := [name for name, options in commands.items() if key in options]:
