@@ -2,36 +2,52 @@
 # The step of action.yml: compares two versions, appends a table to the summary of the job, and writes junit.xml.
 # Its inputs are variables; exit code 3: not judged, 4: the candidate is slower or fails more.
 set -uo pipefail
-mkdir -p "$OUTPUT"
+mkdir -p -- "$OUTPUT"
+junit=$OUTPUT/junit.xml
+
+# ended CODE: what the steps above found, as a table; without a comparison only its title
+ended() {
+    python3 - "$junit" "$1" >> "${GITHUB_STEP_SUMMARY:-/dev/stdout}" <<'END'
+import html
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+said = {"0": "passed", "3": "not judged", "4": "failed"}
+print(f"### logreplay: {said.get(sys.argv[2], 'error, see the log of the step')}\n")
+if Path(sys.argv[1]).exists():
+    print("| check | result | |\n|---|---|---|")
+    for case in ElementTree.parse(sys.argv[1]).iter("testcase"):
+        other = next((part for part in case if part.tag in ("failure", "error", "skipped")), None)
+        why = "" if other is None else (other.get("message") or other.text or "")
+        cells = (case.get("name", ""), "passed" if other is None else other.tag, why)
+        print("|", " | ".join(html.escape(" ".join(cell.split()), False).replace("|", "&#124;") for cell in cells), "|")
+END
+    exit "$1"
+}
+
+rm -f -- "$junit"
 case $WAY in
 duet)
-    compared=(duet "$LOG" "$BASELINE" "$CANDIDATE" --tps "$RATE" --for "$DURATION" -o "$OUTPUT/duet" --json)
+    compared=(duet -o "$OUTPUT/duet" --tps "$RATE" --for "$DURATION" --fail-above "$FAIL_ABOVE" -- "$LOG" "$BASELINE" "$CANDIDATE")
     ;;
 compare)
     runs=()
     for turn in 1 2 3; do
-        logreplay run "$LOG" "$BASELINE" --tps "$RATE" --for "$DURATION" -o "$OUTPUT/${turn}a.csv" || exit
-        logreplay run "$LOG" "$CANDIDATE" --tps "$RATE" --for "$DURATION" -o "$OUTPUT/${turn}b.csv" || exit
-        runs+=("$OUTPUT/${turn}a.csv" "$OUTPUT/${turn}b.csv")
+        for side in "a $BASELINE" "b $CANDIDATE"; do
+            run=$OUTPUT/$turn${side%% *}.csv
+            logreplay run -o "$run" --junit "$junit" --tps "$RATE" --for "$DURATION" -- "$LOG" "${side#* }"
+            code=$?
+            [[ $code = [03] ]] || ended $code # 3: the comparison says which run is invalid
+            runs+=("$run")
+        done
     done
-    compared=(compare "${runs[@]}" --json)
+    compared=(compare --fail-above "$FAIL_ABOVE" -- "${runs[@]}")
     ;;
 *)
     echo "way '$WAY': expected duet or compare" >&2
-    exit 2
+    ended 2
     ;;
 esac
-logreplay "${compared[@]}" --fail-above "$FAIL_ABOVE" --junit "$OUTPUT/junit.xml" > "$OUTPUT/comparison.json"
-code=$?
-python3 - "$OUTPUT/junit.xml" "$code" >> "${GITHUB_STEP_SUMMARY:-/dev/stdout}" <<'END'
-import sys
-from xml.etree import ElementTree
-
-print(f"### logreplay: {({0: 'passed', 3: 'not judged', 4: 'failed'}).get(int(sys.argv[2]), 'error')}\n")
-print("| check | result | |\n|---|---|---|")
-for case in ElementTree.parse(sys.argv[1]).iter("testcase"):
-    other = next((part for part in case if part.tag in ("failure", "error", "skipped")), None)
-    said = "" if other is None else (other.get("message") or other.text or "")
-    print(f"| {case.get('name')} | {'passed' if other is None else other.tag} | {' '.join(said.split())} |")
-END
-exit "$code"
+logreplay "${compared[0]}" --json --junit "$junit" "${compared[@]:1}" > "$OUTPUT/comparison.json"
+ended $?
