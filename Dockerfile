@@ -3,12 +3,14 @@
 ARG BASE=docker.io/library/python:3.13-slim
 FROM $BASE
 ARG VERSION=1.0.0
+LABEL org.opencontainers.image.title=logreplay org.opencontainers.image.licenses=MIT org.opencontainers.image.version=$VERSION
 COPY . /src
 RUN SETUPTOOLS_SCM_PRETEND_VERSION_FOR_LOGREPLAY_TOOLKIT=$VERSION \
     pip install --no-cache-dir -c /src/constraints.txt '/src[cluster,nginx]' && rm -r /src
 # logreplay needs no rights of root; --user takes the place of this user
 RUN useradd --uid 1000 --create-home logreplay && install -d -o logreplay /data
-USER logreplay
+# a number: Kubernetes (runAsNonRoot) does not look names up
+USER 1000
 # matplotlib's cache: a user without a home may write here
 ENV MPLCONFIGDIR=/tmp/matplotlib
 WORKDIR /data

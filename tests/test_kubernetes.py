@@ -67,6 +67,19 @@ def test_the_pod_of_a_run_is_not_started_again() -> None:
     assert documents(JOB)[0]["spec"]["job"]["spec"]["restartPolicy"] == "Never"
 
 
+@pytest.mark.parametrize("path", [PLAIN, JOB])
+def test_each_pod_keeps_to_the_restricted_standard(path: Path) -> None:
+    """Of Kubernetes, for pods: https://kubernetes.io/docs/concepts/security/pod-security-standards/"""
+    found = [pod["securityContext"] for document in documents(path) for pod in pods(document)]
+    assert (
+        found
+        == [{"runAsNonRoot": True, "runAsUser": 1000, "fsGroup": 1000, "seccompProfile": {"type": "RuntimeDefault"}}]
+        * 3
+    )
+    for container in containers(path):
+        assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
 def validate(path: Path) -> None:
     program = shutil.which("kubernetes-validate")
     if program is None:
