@@ -138,7 +138,12 @@ def capacity(
     Args:
         results: result log of a sweep, its folder, result, or table; or a list of several runs of the same sweep.
         demand: the load to carry, requests/s; earlier ``tps``.
-        p50, p90, p95, p99, p999, mean: bound of that response time; give one.
+        p50: bound of the median response time; give one of these seven.
+        p90: bound of p90.
+        p95: bound of p95.
+        p99: bound of p99.
+        p999: bound of p99.9.
+        mean: bound of the mean.
         bound: the same as a text, ``"p99<300ms"``.
         within: bound of the response time that ``percentile`` names.
         percentile: which response time ``within`` bounds.
