@@ -36,16 +36,20 @@ def reported(function: str, checks: Path | None, rows: Path | None = None) -> It
 
 
 def remember(function: str, summary: Mapping[str, Any], rows: Path | None) -> str:
-    """Add the figures of a summary to a history, if one is asked for and there is a summary.
+    """Add the figures of a summary to a history, if one is asked for and there is a summary of a valid run.
+
+    Those of an invalid run would look like a change of the target.
 
     Returns:
-        Where the row is, in a sentence, if it is in another file than was asked for; empty otherwise.
+        Where the row is, in a sentence, if it is in another file than was asked for, or in none; empty otherwise.
 
     Raises:
         LogreplayError: it cannot be written.
     """
     if not rows or not summary:
         return ""
+    if (verdict := summary["verdict"]) != "VALID":
+        return f"note: --history {rows}: nothing is added, since the {function} is invalid ({verdict}); repeat it"
     row = _ROWS[function](summary)
     if history.is_benchmark(rows):
         history.write_benchmark(rows, row)

@@ -109,6 +109,21 @@ def test_a_run_ends_with_how_many_requests_failed_and_how(
     assert "failed: " not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["runs.csv", "runs.json"])
+def test_an_invalid_run_adds_nothing_to_a_history_and_says_so(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """A check of many runs took what a dead target or a busy machine did for a change of the application."""
+    log, history = write_log(tmp_path / "access.csv", ["/404"] * 60), tmp_path / name
+    words = ("run", log, server.url, "--tps", 300, "-o", tmp_path / "r.csv", "--history", history)
+    assert logreplay(*words) == 3
+    said = capsys.readouterr().err
+    assert re.search(
+        rf"note: --history {history}: nothing is added, since the run is invalid \([A-Z_]+\); repeat", said
+    )
+    assert not [*tmp_path.glob("runs*")]
+
+
 def test_a_run_imports_nothing_slow_that_it_does_not_use(log: Path, server: RawServer, tmp_path: Path) -> None:
     words = ["run", str(log), server.url, "--tps", "100", "-q", "-o", str(tmp_path / "r.csv")]
     slow = {"aiohttp", "pyarrow", "pandas", "matplotlib", "logreplay.parsers.conversion.job"}
