@@ -66,11 +66,24 @@ atexit.register(remove_unfinished)
 os.register_at_fork(after_in_child=_UNFINISHED.clear)
 
 
-class Lock:
-    """A kernel lock on a file or folder, held until `release` or the end of the process.
+class Closing:
+    """Closes itself at the end of ``with``."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Lock(Closing):
+    """A kernel lock on a file or folder, held until `close` or the end of the process.
 
     Args:
-        path: a folder; or a file, made if it is missing, and removed by `release`.
+        path: a folder; or a file, made if it is missing, and removed by `close`.
         of: the name that is protected, for the message.
         option: that gives the name, for the message.
 
@@ -100,7 +113,7 @@ class Lock:
         os.close(self._descriptor)
         return False
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Let the next writer in; remove the lock file, and the files beside it whose names begin with its name."""
         if not self._folder:
             with suppress(FileNotFoundError):  # the name may be free, or the next writer's
@@ -108,12 +121,6 @@ class Lock:
                     _remove_with_parts(self._path)  # an interruption may have come before a part had an owner
             _UNFINISHED.discard(self._path)
         os.close(self._descriptor)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
 
 
 def lock(descriptor: int, *, unsupported: bool = True) -> bool:
@@ -214,19 +221,6 @@ def share() -> None:
     _MODES.update(file=0o666, folder=0o777)
 
 
-class Closing:
-    """Closes itself at the end of ``with``."""
-
-    def close(self) -> None:
-        """Give back what it holds."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
 class NewFile(Closing):
     """A file that takes its name when it is complete. Devices and pipes are written directly.
 
@@ -279,7 +273,7 @@ class NewFile(Closing):
     def close(self) -> None:
         """Remove the temporary file, if it was not kept."""
         if self._lock:
-            self._lock.release()
+            self._lock.close()
             self._lock = None
 
     def _check(self) -> None:
