@@ -361,7 +361,7 @@ def shown(response: Mapping[str, Any], name: str) -> str:
 
 
 def _enough(count: int, p: float) -> bool:
-    """Whether the p-quantile of so many requests is given."""
+    """Whether the p-quantile of this number of requests is given."""
     return p < 0.99 or count >= SMALLEST_SAMPLE.get(p, 1)
 
 

@@ -16,7 +16,7 @@ def control(place: str | PathLike[str], order: str) -> str:
         order: ``"raise 20%"``, ``"lower 20%"``, ``"rate 150"``, ``"speed 2"``, ``"pause"``, ``"continue"``, ``"end"``.
 
     Raises:
-        UsageError: the order is none of these.
+        UsageError: the order is not one of these.
         LogreplayError: no run is controlled there, or it refuses the order.
     """
     from logreplay.replay.monitor.control_socket import give_order

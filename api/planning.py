@@ -61,7 +61,7 @@ _CONVERTED: Final = "log.csv"
 _PART: Final = "proof-of"
 _FAILING: Final = "TARGET_FAILING"
 _LEAST_PEAK: Final = 5000
-"""Requests of a busiest hour from which on a search sends them alone: fewer would be asked for too often."""
+"""Requests of the busiest hour from which a search sends only these; fewer would be repeated too often."""
 _AFTER_S: Final = 300
 """Seconds of the steepest hour after its rise."""
 

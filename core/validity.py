@@ -16,7 +16,7 @@ LAG_US: Final = 5_000
 LAG_SHARE: Final = 0.1
 """Lag of `LAG_US` and more, and of more than this share of a time, makes that time the generator's."""
 _RARE: Final = (0.999, 0.99)
-"""Percentiles that are given only of so many requests that a 95 % interval of them exists."""
+"""Percentiles that are given only if there are enough requests for a 95 % interval."""
 _USUAL: Final = 0.95
 _DOUBT: Final = 0.025
 
@@ -44,7 +44,7 @@ def holds_lag(response: Times, without_lag: Times) -> NDArray[np.bool_]:
 
 
 def deepest(count: int) -> float:
-    """Return the highest percentile that is given of so many requests."""
+    """Return the highest percentile that this number of requests allows."""
     known = _DOUBT ** (1 / max(count, 1))
     return next((p for p in _RARE if p <= known), _USUAL)
 

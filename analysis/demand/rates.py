@@ -77,7 +77,7 @@ class Gap:
 
 
 def busiest(seconds: Ints, counts: Ints, window: int) -> Peak | None:
-    """The busiest window of so many seconds, wherever it begins; None if the log is shorter."""
+    """The busiest window of ``window`` seconds, whenever it begins; None if the log is shorter."""
     if seconds[-1] - seconds[0] + 1 < window:
         return None
     inside = _in_window(seconds, counts, window)

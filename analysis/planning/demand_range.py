@@ -17,7 +17,7 @@ from logreplay.analysis.statistics.quantiles import Ints
 
 WEEK_S: Final = 7 * 24 * HOUR
 WEEKS: Final = 4
-"""The last so many weeks are the forecast of each hour of the week: the median of them, from the least to the most."""
+"""Number of last weeks whose median is the forecast of an hour of the week, and whose extremes are its range."""
 _DAY_HOURS: Final = 24
 _CONFIDENCE: Final = 0.9
 _CHOSEN: Final = 4.0

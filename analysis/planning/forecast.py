@@ -127,7 +127,7 @@ def _time(path: Path, line: int, text: str) -> datetime:
 
 
 def minute_over(step: int, peaks: Mapping[str, rates.Peak], profile: LogProfile) -> float:
-    """The rate of the log's busiest minute over that of its busiest window of so many seconds, at least 1."""
+    """The rate of the log's busiest minute over that of its busiest ``step`` seconds, at least 1."""
     seconds, counts = profile.per_second
     whole, minute = rates.busiest(seconds, counts, max(step, MINUTE)), peaks.get("minute")
     return max(minute.rate / whole.rate, 1.0) if whole and minute else 1.0

@@ -28,7 +28,7 @@ class DemandGrowth:
 
     Attributes:
         share: by which it grows; 0.3 is 30 %.
-        front_ends: the log is that of one of so many.
+        front_ends: number of front ends with equal shares, of which the log is from one.
         forecast: rates of times to come, in place of ``share``.
     """
 

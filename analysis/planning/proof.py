@@ -59,7 +59,7 @@ def unjudged(machines: int, text: str) -> Proof:
 
 
 def passes(requests: int, share: float, bounds: Sequence[Bound]) -> int:
-    """How often to send a minute of so many requests so that each bound can be judged.
+    """Return how often to send a minute of ``requests`` requests, so that each bound can be judged.
 
     Args:
         requests: requests of the minute.

@@ -69,7 +69,7 @@ def mix_change(peak: pl.DataFrame, sent: pl.DataFrame, methods: Collection[str])
 
 
 def _as_named_by(other: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """Count the routes that another table does not name as its rest, if it has one: it told only so many apart."""
+    """Count the routes that the other table does not name as its rest, if it has one."""
     if OTHER not in other["route"]:
         return table
     named = pl.when(pl.col("route").is_in(other["route"].to_list())).then("route").otherwise(pl.lit(OTHER))

@@ -22,7 +22,7 @@ from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.core.validity import batch_variance, cluster_size, wilson
 
 BOUNDED: Final = {**PERCENTILES, "p9999": 0.9999, "p99999": 0.99999}
-"""Percentiles that a bound may be set for."""
+"""Percentiles that may have a bound."""
 STATISTICS: Final = (*BOUNDED, "mean", "max", "errors")
 Bools = npt.NDArray[np.bool_]
 Z: Final = 2.24
@@ -34,7 +34,7 @@ MEAN_NEEDS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What must hold of a trial.
+    """A condition that a trial must fulfil.
 
     Attributes:
         statistic: one of `STATISTICS`, of the response time, or ``errors``: the share of failed requests.
@@ -70,7 +70,7 @@ class Bound:
 
     @property
     def needs(self) -> int:
-        """Requests without which nothing can be said of this statistic."""
+        """Fewest requests that determine this statistic."""
         if self.statistic in BOUNDED:
             return SMALLEST_SAMPLE[BOUNDED[self.statistic]]
         return MEAN_NEEDS if self.statistic == "mean" else 1
@@ -191,7 +191,7 @@ def _by(instants: Floats, seconds: int) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class BoundFinding:
-    """How one bound stands.
+    """How well a trial keeps one bound.
 
     Attributes:
         bound: the bound that is judged.

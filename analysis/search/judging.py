@@ -20,25 +20,24 @@ from logreplay.analysis.statistics.intervals import share_of
 from logreplay.analysis.statistics.quantiles import Ints
 
 COLLAPSED: Final = 0.85
-"""Share of a rate that passed; completions under overload below it are a collapse."""
+"""Completions under overload over the highest rate that passed, below which the target has collapsed."""
 ENOUGH: Final = 100
-"""Fewest requests of a short trial that can show a collapse: of fewer, the completion rate is not known to 10 %."""
+"""Fewest requests of a short trial that can show a collapse: fewer do not give the completion rate to 10 %."""
 LONG_S: Final = 30.0
 """Fewest judged seconds of a trial that can contradict another: a shorter one misses rare events."""
 GROWTH: Final = 0.05
 BEYOND_HOPE: Final = 2.0
 """A trial that costs this many times what a bound allows gives no information about slightly lower rates."""
 RISING: Final = 25
-"""Excess of rising over falling pairs, of the 45 pairs of tenths of a trial, that one of a hundred steady trials
-reaches."""
+"""Excess of rising over falling pairs among the 45 pairs of tenths of a trial: 1 % of steady trials reach it."""
 RISING_AGAIN: Final = 15
-"""The same after a confirmation that failed, in which it may have been built up; one of eleven steady trials does."""
+"""The same after a failed confirmation, which may be due to a build-up; 9 % of steady trials reach it."""
 RISEN: Final = 1.25
 CHANCE: Final = 3.0
 """Growth of the requests in flight that may be chance, in standard deviations of the number of arrivals."""
 _BEFORE: Final = 0.8
 _DOUBLY: Final = 1.5
-"""Nothing is promised if this many times the share that may fail has failed, in however few bursts."""
+"""Multiple of the share that may fail, above which no rate is promised, however few bursts the failures came in."""
 
 
 @dataclass(slots=True)
@@ -120,7 +119,7 @@ class Judging:
         return any(self._missed(each, evidence, trial) for each in errors)
 
     def _missed(self, finding: BoundFinding, evidence: BoundEvidence, trial: Trial) -> bool:
-        """Whether a trial misses a bound: one of too few requests must surely miss it, and one of failures always."""
+        """Whether a trial misses a bound; with too few requests, and always for failures, it must surely miss it."""
         if finding.bound.statistic == "errors":
             more = not finding.kept and self.fails_more(evidence, trial.rate)
             return more or finding.surely_missed

@@ -15,10 +15,10 @@ from logreplay.analysis.untested import OTHER_LOAD, another_mix, not_tested
 from logreplay.core.plural import number_of
 
 LEAST_TRIAL_S: Final = 30.0
-"""Judged seconds under which a trial misses what a target does rarely."""
+"""Judged seconds, below which a trial misses rare events of a target."""
 
 _LONGER: Final = 4
-"""A search this many times as long as one that proved nothing probably proves something."""
+"""Factor by which an inconclusive search should be longer to be conclusive."""
 _GENERATOR_BOUND: Final = "this machine was too slow or too busy"
 
 

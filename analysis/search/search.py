@@ -43,7 +43,7 @@ CONFIRM_AT: Final = 0.3
 AGAIN_AT: Final = 0.12
 """The same after a confirmation that failed."""
 SENDABLE: Final = 1.1
-"""The search ends below a rate that cannot be sent once a rate has passed that is lower by this factor or less."""
+"""Largest factor between a rate that cannot be sent and one that passed, at which the search stops to narrow."""
 AGAIN_LOWER: Final = 0.85
 """Lowest rate of the next confirmation, as a share of the rate of the one that failed."""
 AGAIN: Final = 0.3

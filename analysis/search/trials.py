@@ -8,7 +8,7 @@ from logreplay.analysis.search.bounds import Bound, BoundEvidence, BoundFinding
 from logreplay.core.plural import number_of
 
 BACKLOG_S: Final = 0.5
-"""Requests that wait longer than this are a backlog, if their number grows."""
+"""Wait in seconds, above which requests in flight are a backlog if their number grows."""
 CALIBRATION_SETTLES_S: Final = 5.0
 """Seconds of the first trial in which connections are set up and caches fill."""
 CONFIRMING: Final = 0.45
@@ -77,7 +77,7 @@ class Goal:
 
     @property
     def needs(self) -> int:
-        """Requests without which the bounds cannot be proven."""
+        """Fewest requests that can prove the bounds."""
         return self.rarest.needs
 
     @property
@@ -97,7 +97,7 @@ class Goal:
 
     @property
     def _base_s(self) -> float:
-        """Judged seconds of a full trial, whatever the rate."""
+        """Judged seconds of a full trial at any rate."""
         if self.trial_s is not None:
             return self.trial_s
         return 60.0 if self.budget_s is None else min(max(self.budget_s / 10, 5.0), 60.0)
@@ -132,7 +132,7 @@ class Goal:
         return float(f"{math.floor(rate / unit + 1e-9) * unit:.4g}")
 
     def text(self, rate: float | None) -> str:
-        """A rate as people write it."""
+        """Format a rate."""
         if rate is None:
             return "–"
         if self.users:

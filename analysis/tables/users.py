@@ -34,7 +34,7 @@ _LEVEL: Final = 0.15
 _LIKELY: Final = 1.3
 """Standard errors: one-sided, 90 %."""
 _IDLE: Final = 1.5
-"""Fewest users tried, times this: a target that so many make busy may have been half busy with the fewest."""
+"""Multiple of the fewest users tried, below which users that keep the target busy may have waited at the fewest."""
 _BLOCKS: Final = 50
 _WAVES: Final = 3
 """Cosines, of 1 to so many half periods in a step, that tell how much its blocks wander together."""
@@ -112,7 +112,7 @@ def users_table(requests: RequestArrays, closed: ClosedLoop) -> pl.DataFrame:
     """Return a row for each step of a sweep over users.
 
     The throughput is counted when the users have come, who do so within a think time, and after the first fifth of a
-    step, up to its end: later responses do not belong to a load of so many users.
+    step, up to its end: later responses do not belong to a load of that many users.
 
     Returns:
         In order of users: ``users``, ``step``, ``sent``, ``throughput`` (answered as expected, per second), its 95 %

@@ -21,7 +21,7 @@ TREND_S: Final = 8
 """Seconds from which on a trend can be told from chance: as many as a step of ten seconds has."""
 SAME: Final = 0.1
 LEVEL: Final = 2.0
-"""After an overloaded step: times above so many times those before the overload have not recovered."""
+"""Multiple of the response times before an overload, above which they have not recovered after it."""
 
 
 def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:

@@ -24,7 +24,7 @@ from logreplay.analysis.verdict.saturation_sentences import RateEstimate
 from logreplay.analysis.verdict.stability import CUT, GROWTH, LATE_S, MIX, VOID
 
 TWICE: Final = 2.0
-"""The onset is where p90 is so many times its floor."""
+"""The onset is the rate at which p90 is this many times its floor."""
 NEAR: Final = 0.075
 """Share of a rate: so close to saturation steps of ten seconds are good or bad by chance."""
 WITHIN: Final = 0.12
@@ -34,7 +34,7 @@ WITHIN_ERRORS: Final = 0.2
 SHORT: Final = 0.975
 """A target has reached a plateau where its goodput stays below this share of the rate at all higher rates, …"""
 PLATEAU: Final = 1.04
-"""… and is at most so many times the first of these rates."""
+"""… and is at most this many times the goodput at the first of these rates."""
 PAUSE: Final = 0.5
 FALLS: Final = 1.12
 """Capacity falls at once if the target carried this many times as much while the backlog formed as in overload."""

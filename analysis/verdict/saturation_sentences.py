@@ -28,11 +28,11 @@ CHANCE_Z: Final = 2.3
 LEAST_APART: Final = 0.02
 """Share of the rate: closer to the capacity no step decides within minutes."""
 RISE: Final = 3.0
-"""From so many times on, response times rise."""
+"""Multiple of their value at the lowest rate, from which response times rise."""
 STEADY: Final = 1.5
-"""Below so many times their value at the lowest rate, response times stay flat."""
+"""Multiple of their value at the lowest rate, below which response times stay flat."""
 FLAT: Final = 2.0
-"""Response times are flat if the median of the good responses is below so many times that at the lowest rate."""
+"""Multiple of its value at the lowest rate, below which the median of good responses counts as flat."""
 GAVE_UP: Final = 3.0
 GAVE_UP_S: Final = 0.1
 """Errors that take so many times as long as a good response, and so long, are the end of a wait."""

@@ -34,7 +34,7 @@ class PlanCall:
         scaling: output of ``capacity --machines --json``; None: n times one.
         growth: share by which the demand grows.
         forecast: a CSV of the demand to come; None: ``growth``.
-        per_machine_of: the log is that of one of so many front ends.
+        per_machine_of: number of front ends with equal shares, of which the log is from one.
         headroom, survive, price: see `logreplay.analysis.planning.machines.Reserve`.
         reaction: seconds until new pods of an autoscaler serve; None: no autoscaler.
         prove: replay the busiest minute.

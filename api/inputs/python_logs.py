@@ -130,7 +130,7 @@ def python_log(log: object) -> PythonLog:
     """A source of rows from what a program gives as log.
 
     Raises:
-        UsageError: it is none of these, or a table lacks the column ``url``.
+        UsageError: the log has another type, or a table lacks the column ``url``.
         LogError: a value in it is missing or of the wrong type; names row and column.
     """
     if isinstance(log, PythonLog):

@@ -25,7 +25,7 @@ def cluster_executor(address: str | None) -> "Iterator[Executor | None]":
     """An executor on all workers of a cluster; None where none was asked for.
 
     Raises:
-        UsageError: the address is none.
+        UsageError: the text is not the address of a cluster.
     """
     local_workers(address)
     with ExitStack() as stack:

@@ -34,7 +34,7 @@ _ROWS_AFTER_S = 1.0
 """By when the row of an exchange that ended is surely there."""
 
 _BUSY = 0.1
-"""Share of the time without a CPU from which on a failure is in doubt."""
+"""Share of the time without a CPU, from which a failed trial is in doubt."""
 
 
 async def drive(

@@ -169,7 +169,7 @@ def _axis(most: float, columns: int, unit: str) -> tuple[str, str]:
 
 
 def _step(most: float, parts: int) -> float:
-    """A round number of which about so many make up the whole."""
+    """A round number that fits about ``parts`` times into the whole."""
     rough = most / max(parts, 1)
     decade = 10.0 ** math.floor(math.log10(rough))
     return next(digit * decade for digit in (1, 2, 5, 10) if digit * decade >= rough * 0.999)

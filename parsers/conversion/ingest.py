@@ -41,7 +41,7 @@ def offsets_in(data: bytes, stamps: int) -> list[str]:
 
     Args:
         data: the lines.
-        stamps: in them; so many with the first offset need no second look.
+        stamps: time stamps in the lines; if all of them have the first offset, the result is that one.
     """
     first = _OFFSET.search(data)
     if not first:
@@ -311,7 +311,7 @@ class _Stream:
         return -(1 << 62) if first is None else first
 
     def advance(self, ahead: int) -> tuple[pl.DataFrame, Lines | None] | None:
-        """Return the next block, with so many parsed ahead; None at the end of the log."""
+        """Return the next block, with ``ahead`` blocks parsed after it; None at the end of the log."""
         while True:
             while len(self._ahead) <= ahead and (piece := next(self._pieces, None)):
                 block, formats = piece

@@ -244,7 +244,7 @@ def log_reader(
 
 
 def _beginning(sample: bytes, most: int) -> bytes:
-    """The whole lines within so many bytes of a sample; one line at least."""
+    """The whole lines at the start of a sample, up to a number of bytes; one line at least."""
     return sample if len(sample) <= most else sample[: sample.rfind(b"\n", 0, most) + 1 or most]
 
 

@@ -30,7 +30,7 @@ _SAMPLES: Final = (24 << 10, 256 << 10)
 """Bytes looked at in each of three places; the larger if the smaller holds too few lines."""
 
 ENOUGH_LINES: Final = 200
-"""Lines of a sample, if the log has so many."""
+"""Lines of a sample; fewer if the log is shorter."""
 
 _HEAD: Final = 1 << 14
 _LOOK: Final = 1 << 16

@@ -429,7 +429,7 @@ class _Reader:
 
 
 _GAP: Final = 128
-"""Bytes between two lines as they are written: values are moved in chunks of up to so many."""
+"""Free bytes between two written lines: values are moved in chunks of at most this size."""
 
 
 class _Written:

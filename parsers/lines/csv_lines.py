@@ -19,7 +19,7 @@ Numbers = np.ndarray[Any, np.dtype[np.integer[Any]]]
 Index = Ints | slice
 
 CHUNK: Final = 256
-"""Bytes of a line moved at a time; buffers have so many behind their last line."""
+"""Bytes of a line that are moved at a time; each buffer has as many free bytes after its last line."""
 
 _LONG: Final = 1 << 12
 """Bytes of a line that is moved alone."""

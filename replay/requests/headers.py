@@ -224,7 +224,7 @@ def parse_header(text: str) -> FixedHeader | HeaderFromLog | LoggedHeaders:
     """Read ``Name: value``, ``Name: log`` or ``Name: log:COLUMN``; or ``log`` for the headers of the log.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: the text is not one of these forms.
     """
     if text == "log":
         return LoggedHeaders()

@@ -31,7 +31,7 @@ def parse_order(text: str) -> Order:
     """Read ``raise 20%``, ``lower 20%``, ``rate 150``, ``speed 2``, ``pause``, ``continue`` or ``end``.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: the text is not one of these orders.
     """
     text = " ".join(text.split())
     match = _ORDER.fullmatch(text)

@@ -61,7 +61,7 @@ class Profile(Schedule, Protocol):
             counts: ``(n,)`` numbers of requests, not negative.
 
         Returns:
-            ``(n,)`` seconds after which so many were asked for; ``inf`` where the schedule is over before.
+            ``(n,)`` seconds after which each number is scheduled; ``inf`` if the schedule ends before.
         """
 
 

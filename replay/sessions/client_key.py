@@ -35,7 +35,7 @@ class ClientKey:
         """Read ``address``, ``address+agent``, ``column:NAME``, ``header:NAME`` or ``cookie:NAME``.
 
         Raises:
-            ValueError: it is none of these.
+            ValueError: the text is not one of these forms.
         """
         kind, colon, name = text.partition(":")
         named = bool(colon and name and kind in _KINDS) and (kind == "column" or HEADER.name.fullmatch(name))

@@ -69,7 +69,7 @@ class StepLog:
         return ResultLog(path, keep=keep, more=self._more)
 
     def set_aside(self, requests: int) -> None:
-        """From now on, the next so many requests are not judged."""
+        """Leave the next ``requests`` requests out of the judgement."""
         self._judged_from = self.next_seq + requests
 
     def set_aside_all(self) -> None:

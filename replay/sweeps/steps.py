@@ -32,7 +32,7 @@ _BLOCK: Final = 65_536
 MIDWAY: Final = 0.6
 """Share of a step after which the requests in flight are counted, to compare them with those at its end."""
 MORE_FAILED: Final = 0.01
-"""Share of failures beyond that at lower rates from which on a step is not carried."""
+"""Share of failures beyond that at lower rates, from which the target does not carry a step."""
 _Z99: Final = 2.5758
 
 WARM_UP: int = -1
@@ -103,7 +103,7 @@ class SweepPlan:
         seconds: length of each step.
         warm_up: seconds at the lowest rate before the first step, not judged.
         settle: seconds before each step at its rate, not judged.
-        repeat: go through all rates so many times.
+        repeat: number of passes through all rates.
         order: order of the rates; ``shuffle`` mixes them again each time.
         seed: seed of shuffling.
         keep_going: make all steps, whether the target carries them or not.

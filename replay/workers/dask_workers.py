@@ -285,7 +285,7 @@ def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:
         count: number of workers; None: all.
 
     Raises:
-        ClusterError: there are not so many; or the scheduler does not answer.
+        ClusterError: the cluster has fewer workers, or the scheduler does not answer.
     """
     found = _addresses(client)
     if len(found) < (count or 1):

@@ -87,7 +87,7 @@ class ClientState(ABC):
             raise ConnectionFault(ENHANCE_YOUR_CALM, f"{MOST_CONTROL} frames that bring no response further")
 
     def _count_interim(self, stream: Stream, size: int) -> None:
-        """Take note of an interim answer with a header block of so many bytes.
+        """Count an interim response (1xx) whose header block has ``size`` bytes.
 
         Raises:
             ConnectionFault: they were too many, or too long.

@@ -162,7 +162,7 @@ class Http2Sender:
         connection.begin(stream)
 
     def new_state(self, kept_body: int) -> ClientState:
-        """The state of a connection that is opened; so many bytes of each body are kept."""
+        """The state of a new connection that keeps the first ``kept_body`` bytes of each body."""
         return ConnectionState(self._known, kept_body=kept_body, digests=self.digests)
 
     def _dial(self, pool: Pool, now: int) -> Http2Connection:
