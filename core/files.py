@@ -407,7 +407,7 @@ def why(error: OSError, option: str = "-o") -> str:
 
 
 def unwritable(path: Path, error: OSError, option: str = "-o") -> LogreplayError:
-    """The error to raise where the file of an option cannot be written: why, and what to do."""
+    """Return the error for an option whose file cannot be written: the reason, and what to do."""
     missing = error.errno == errno.ENOENT and not path.parent.is_dir()
     reason = f"there is no folder {path.parent}" if missing else why(error, option)
     remedy = "" if error.errno in FULL else f"; choose another with {option}" if option else "; use another folder"

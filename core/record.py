@@ -106,7 +106,7 @@ ERRORS: Final = (
 )
 
 REASON: Final = "(reason)"
-"""A column of tables in memory, never of a file: why a row is refused or left out; null where it is not.
+"""A column of tables in memory, never of a file: the reason why a row is refused or left out; null if it is kept.
 
 A table without it has no such row.
 """

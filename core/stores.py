@@ -95,7 +95,7 @@ def open_seekable(address: str, block: int = _BLOCK) -> BinaryIO:
 
 @contextmanager
 def said(address: str) -> Iterator[None]:
-    """Turn what goes wrong with a file into one sentence.
+    """Turn an exception of a store into one sentence.
 
     Raises:
         LogreplayError: something did.
@@ -121,7 +121,7 @@ def said(address: str) -> Iterator[None]:
 
 
 def _web_failure(error: BaseException) -> str:
-    """Why a web server did not give a file, and what to do."""
+    """The reason why a web server did not send a file, and what to do."""
     from socket import gaierror
     from ssl import SSLError
 

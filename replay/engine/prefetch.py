@@ -37,12 +37,12 @@ _NOT_DUE_S: Final = 0.02
 """Seconds until requests that need a signature are looked for again."""
 
 _LEAVING: Final = (SystemExit, KeyboardInterrupt, GeneratorExit, CancelledError)
-"""Raised by the user's code in this thread, these would end the loop of the other one without a message."""
+"""Exceptions of the user's code in this thread that would end the event loop's thread without a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyChunk:
-    """A chunk, and what the sender takes for each of its requests."""
+    """A chunk, and its requests as the sender prepared them."""
 
     chunk: Chunk
     requests: Sequence[Any]

@@ -1,4 +1,4 @@
-"""Streams made of other streams: other requests mixed in, or each request for several targets.
+"""Combines streams of requests: mixes in those of another log, or copies each request for several targets.
 
 The plan for several targets is an ordinary plan with a column `TARGET`, the number of the target of each request
 (`Int8`): engine, pacing and workers treat it as any other. The requests of a group stand next to each other; its number

@@ -13,7 +13,7 @@ from logreplay.replay.requests.header_columns import BODILESS
 from logreplay.replay.requests.plan import Chunk, signer
 
 MOST_PATHS: Final = 100_000
-"""Paths told apart; the others are counted together."""
+"""Most paths that are counted by themselves; the others are counted together."""
 OTHER_PATHS: Final = "(other)"
 _SECOND: Final = 1_000_000_000
 BARS: Final = 24

@@ -54,7 +54,7 @@ _URL: Final = (
     rf"(?:(?P<origin>https?://(?P<host>[!$-.0-;=A-Z_a-z~]+))(?P<rest>(?:[/?][!$-~]*)?)"
     rf"|(?P<bare>{_HOST})(?P<tail>/[!$-~]*)|(?P<path>/[!$-~]*))"
 )
-"""Urls that need no encoding; `_row` takes the others."""
+"""URLs that need no encoding; `_row` handles the others."""
 _PLAIN: Final = rf"^[ \t]*{_URL}(?:[ \t]+(?P<op>[A-Z]+)(?:[ \t]+(?P<data>.+))?)?[ \t]*$"
 _WITHOUT_BODY: Final = rf"(?m)^[ \t]*{_URL}(?:[ \t]+[A-Z]+)?[ \t]*$"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -133,7 +133,7 @@ class UrlList:
 
     @classmethod
     def one(cls, row: UrlRow) -> "UrlList":
-        """A url that the user named by itself."""
+        """A list of the one URL that the user gave."""
         return cls(str(row), row, Bodies(), row.origin or "")
 
     def frames(self) -> Iterator[pl.DataFrame]:

@@ -25,7 +25,7 @@ class Histogram:
         self._counts += np.bincount(np.minimum(index, len(self._counts) - 1), minlength=len(self._counts))
 
     def __add__(self, other: "Histogram") -> "Histogram":
-        """Both together; quantiles of the sum are those of all durations, as no average of quantiles is."""
+        """The sum of both counts; its quantiles are those of all durations, and not averages of quantiles."""
         return self._with(self._counts + other._counts)
 
     def __sub__(self, earlier: "Histogram") -> "Histogram":

@@ -283,7 +283,7 @@ class Together:
 
 
 def _even_count(total: float) -> int:
-    """How many requests `even` makes of so many asked for."""
+    """The number of requests that `even` schedules for an expected number."""
     return ceil(total - 0.5 - 1e-9)
 
 

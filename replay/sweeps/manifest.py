@@ -217,7 +217,7 @@ class Identified(Protocol):
 
 
 def fingerprint(log: Path | Identified) -> str:
-    """The identity of a log: a hash of a file's content, or its own."""
+    """Return the identity of a log: a hash of the content of a file, or the log's own fingerprint."""
     if not isinstance(log, Path):
         return log.fingerprint()
     with log.open("rb") as file:

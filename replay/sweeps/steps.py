@@ -226,7 +226,7 @@ class _Seconds:
 
 
 def generator_findings(outcomes: Sequence[Outcome]) -> Iterator[Finding]:
-    """What spoils single steps and lies with us, not with the target: who was too slow, or was lost.
+    """Findings on single steps that the generator spoiled: it was too slow, or lost a worker.
 
     The verdict of a sweep rests on the other steps, so such a finding is a warning.
     """
