@@ -148,6 +148,12 @@ def test_each_page_is_in_the_navigation_once() -> None:
     assert len(listed) == len(set(listed))
 
 
+def test_each_page_has_the_name_of_its_entry_in_the_navigation() -> None:
+    navigation = re.findall(r"- ([^:\n]+): (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M)
+    titles = {page: (ROOT / "docs" / page).read_text("utf-8").partition("\n")[0] for _, page in navigation[1:]}
+    assert [page for name, page in navigation[1:] if not titles[page].startswith(f"# {name}")] == []
+
+
 def test_readme_overview_and_navigation_have_the_same_groups_of_pages() -> None:
     navigation = re.split(
         r"^  - (.+):\n", (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2], flags=re.M

@@ -10,10 +10,14 @@ from logreplay.analysis.statistics import failures, trends
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE
 from logreplay.analysis.tables import slow_routes, warmup
 from logreplay.analysis.verdict import carried_rate, outages, saturation, stability
+from logreplay.analysis.verdict.ratio_interval import AT_ONCE_TOLERANCE, TOLERANCE
 from logreplay.core import validity
 from logreplay.replay.results import verdict
 from logreplay.replay.senders.digests import MOST_GROWTH, MOST_MEMBERS
+from logreplay.replay.senders.http1.sender import UNNEEDED_NS
+from logreplay.replay.senders.http2.client_state import MAX_RESETS
 from logreplay.replay.sessions.extraction import MOST_BODY
+from logreplay.replay.workers.coordinator import SILENT_S
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = " ".join((DOCS / "analysis.md").read_text(encoding="utf-8").split())
@@ -71,6 +75,13 @@ def test_another_page_links_to_the_thresholds(page: str) -> None:
         (r"(\d+) KiB(?: are read|, decompressed| of a decompressed)", MOST_BODY / 1024),
         (r"(\d+) times the(?:ir)? bytes", MOST_GROWTH),
         (r"(\d[\d,]*) (?:gzip )?members", MOST_MEMBERS),
+        (r"p99\.99 <= 300 ms needs ([\d,]+)", SMALLEST_SAMPLE[0.9999]),
+        (r"time-out of (\d+) s|at most `--timeout` \((\d+) s\)", 30),
+        (r"connection closes after (\d+) s without|connections\*\* are closed after (\d+) s", UNNEEDED_NS / 1e9),
+        (r"[Aa]fter (\d+) resets", MAX_RESETS),
+        (r"(?:silent|not respond) for (\d+) s", SILENT_S),
+        (r"\(`duet` (\d+) %, `compare`", 100 * AT_ONCE_TOLERANCE),
+        (r"`compare` (\d+) %\)", 100 * TOLERANCE),
     ],
 )
 def test_a_figure_is_the_same_on_each_page_and_in_the_code(sentence: str, value: float) -> None:

@@ -1,4 +1,4 @@
-"""The page *It bends at 95/s: why?*: its servers, commands and causes, with steps of four seconds.
+"""The page *Find out why it bends*: its servers, commands and causes, with steps of four seconds.
 
 The page's sweeps are shortened: a low rate, and one far above what the server carries, so that the cause shows on
 a busy machine too.
