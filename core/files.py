@@ -70,7 +70,7 @@ class Closing:
     """Closes itself at the end of ``with``."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release files and locks."""
 
     def __enter__(self) -> Self:
         return self

@@ -12,6 +12,7 @@ from logreplay.analysis.tables import slow_routes, warmup
 from logreplay.analysis.verdict import carried_rate, outages, saturation, stability
 from logreplay.analysis.verdict.ratio_interval import AT_ONCE_TOLERANCE, TOLERANCE
 from logreplay.core import validity
+from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.results import verdict
 from logreplay.replay.senders.digests import MOST_GROWTH, MOST_MEMBERS
 from logreplay.replay.senders.http1.sender import UNNEEDED_NS
@@ -76,7 +77,7 @@ def test_another_page_links_to_the_thresholds(page: str) -> None:
         (r"(\d+) times the(?:ir)? bytes", MOST_GROWTH),
         (r"(\d[\d,]*) (?:gzip )?members", MOST_MEMBERS),
         (r"p99\.99 <= 300 ms needs ([\d,]+)", SMALLEST_SAMPLE[0.9999]),
-        (r"time-out of (\d+) s|at most `--timeout` \((\d+) s\)", 30),
+        (r"time-out of (\d+) s|at most `--timeout` \((\d+) s\)", SenderRules().timeout),
         (r"connection closes after (\d+) s without|connections\*\* are closed after (\d+) s", UNNEEDED_NS / 1e9),
         (r"[Aa]fter (\d+) resets", MAX_RESETS),
         (r"(?:silent|not respond) for (\d+) s", SILENT_S),
