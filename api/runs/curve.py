@@ -19,7 +19,7 @@ from logreplay.inputs.route_mixes import route_mixes
 from logreplay.inputs.streams import bind_target, left_out, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
 from logreplay.replay.results.outcome import addresses_of
-from logreplay.replay.results.verdict import RunVerdict, held_back_in_steps
+from logreplay.replay.results.verdict import RunVerdict, held_back_in_steps, metrics_missed
 from logreplay.replay.sweeps.manifest import Manifest, fingerprint
 from logreplay.replay.sweeps.step_log import JUDGED
 from logreplay.replay.sweeps.steps import generator_findings
@@ -205,4 +205,5 @@ def warnings_of_steps(manifest: Manifest, outcomes: "Sequence[Outcome]") -> "lis
     others = [outcome for outcome in outcomes if outcome.step not in done]
     spoilt = [finding for each in manifest.done for finding in each.warnings] + list(generator_findings(others))
     waits = [each.waits for each in manifest.done] + [outcome.evidence.waits for outcome in others]
-    return spoilt + held_back_in_steps(waits)
+    resumed = done - {outcome.step for outcome in outcomes}  # their responses may have had every metric
+    return spoilt + held_back_in_steps(waits) + ([] if resumed else metrics_missed(each.evidence for each in outcomes))

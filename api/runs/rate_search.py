@@ -33,7 +33,7 @@ from logreplay.replay.results.live_samples import RecentRequests
 from logreplay.replay.results.login_log import LoginLog
 from logreplay.replay.results.outcome import addresses_of
 from logreplay.replay.results.result_log import ResultLog
-from logreplay.replay.results.verdict import held_back_in_steps
+from logreplay.replay.results.verdict import held_back_in_steps, metrics_missed
 from logreplay.replay.sweeps.step_log import JUDGED
 from logreplay.result_folder import ResultFolder
 from logreplay.runs.engines import replayer
@@ -217,7 +217,8 @@ class _RateSearch:
         if not cut:
             remove_unfinished(path)
         waits = held_back_in_steps([trial.evidence.waits for trial in self.trials])
-        return cut, [*findings, *audience.findings, *waits, *self.rule.findings(), *sessions]
+        missed = metrics_missed(trial.evidence for trial in self.trials)
+        return cut, [*findings, *audience.findings, *waits, *missed, *self.rule.findings(), *sessions]
 
     @property
     def _schedule_of(self) -> "Callable[[Trial], Schedule]":

@@ -478,6 +478,7 @@ class Engine:
             delay=delay,
             stale=stale(plan.requests),
             truncated=truncated(plan.requests),
+            timings=counts.timings[0].take_counts() if counts.timings else {},
             late=ReadLate(feed.read_late, feed.read_late_ns / 1e9, delay_of(plan.schedule)),
         )
         return Outcome(

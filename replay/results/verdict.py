@@ -18,6 +18,7 @@ from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.steering import LoadChange
+from logreplay.replay.sessions.server_timing import Counts, counts_of_all
 
 SENT_ENOUGH: Final = 0.98
 """Smallest share of the schedule that a valid run sent in its time."""
@@ -28,7 +29,7 @@ MANY_RETRIED: Final = 0.01
 """Share of requests that were sent twice above which that is told."""
 HELD_BACK: Final = ("in_flight_limit", "streams_limit", "by_client", "retries", "enhance_your_calm", "dropped")
 """The codes of `held_back`."""
-OF_THE_RUN: Final = ("target_failing", "rate_missed", *HELD_BACK)
+OF_THE_RUN: Final = ("target_failing", "rate_missed", "server_timing", *HELD_BACK)
 """The codes of findings on the requests of all processes together."""
 _NO_LIMIT: Final = ("lag", "target_failing", "rate_missed")
 FAILING: Final = 0.5
@@ -152,6 +153,7 @@ class RunEvidence:
         truncated: the finding on truncations of the log that is followed; empty if there was none.
         lost: which workers were lost, and why; empty if none was.
         unsent: requests of lost workers that were not sent; they count as dropped.
+        timings: by metric of --server-timing: responses that had it, and those of them that cannot be read.
     """
 
     offered: float
@@ -172,6 +174,7 @@ class RunEvidence:
     truncated: str = ""
     lost: str = ""
     unsent: int = 0
+    timings: Counts = field(default_factory=dict)
 
     @property
     def waits(self) -> Waits:
@@ -222,7 +225,25 @@ def judge(evidence: RunEvidence) -> Judgement:
     target = failures(
         evidence.counters, local=sum(evidence.local.values()), queued=evidence.queued, queued_for=evidence.queued_for
     )
-    return Judgement.of((*generator, *target, *missed))
+    return Judgement.of((*generator, *target, *missed, *metrics_missed([evidence])))
+
+
+def metrics_missed(parts: Iterable[RunEvidence]) -> list[Finding]:
+    """The notes on metrics of --server-timing that no response of a run had, or whose durations cannot be read.
+
+    Args:
+        parts: a run, or steps.
+    """
+    counts = counts_of_all(part.timings for part in parts if part.counters.completed)
+    texts = [
+        f"no response had the Server-Timing metric {name} with a duration; run -v shows the headers"
+        if not having
+        else f"the Server-Timing metric {name} of {number_of(unreadable, 'response')} of {having:,} has no duration "
+        "that can be read, such as dur=5.2"
+        for name, (having, unreadable) in counts.items()
+        if unreadable or not having
+    ]
+    return [Finding("server_timing", Severity.NOTE, text) for text in texts]
 
 
 def _generator(seen: RunEvidence) -> list[Finding]:

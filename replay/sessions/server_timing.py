@@ -6,14 +6,16 @@ Source: https://www.w3.org/TR/server-timing/#the-server-timing-header-field. The
 """
 
 import re
-from collections.abc import Sequence
-from math import isfinite
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite, nan
 from typing import Final
 
 import polars as pl
 
 from logreplay.core.headers import NAME
 
+Counts = Mapping[str, tuple[int, int]]
+"""By name of a metric: number of responses that had it, and of those of them whose duration cannot be read."""
 _LONGEST: Final = 4096
 """Bytes of the headers of a response that are read."""
 _MOST: Final = 50
@@ -24,6 +26,7 @@ _DURATION: Final = re.compile(
     rb';[ \t]*dur[ \t]*=[ \t]*"?(\+?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[+-]?\d++)?)"?[ \t]*(?:;|$)', re.IGNORECASE
 )
 """The parts of the number give nothing back: the target sends them, and the time stays linear in their length."""
+_GIVEN: Final = re.compile(rb";[ \t]*dur[ \t]*(?:=|;|$)", re.IGNORECASE)
 _QUOTED: Final = re.compile(rb'desc[ \t]*=[ \t]*"(?:[^"\\]|\\.)*+"', re.IGNORECASE)
 
 
@@ -50,15 +53,29 @@ def metrics(text: str) -> tuple[str, ...]:
 
 
 def durations(header: bytes, names: Sequence[str]) -> list[float | None]:
-    """The duration of each metric of a header, in seconds; None where it has none. Those of one name are added up."""
+    """The duration of each metric of a header, in seconds; None where it has none, NaN where it cannot be read.
+
+    Those of one name are added up.
+    """
     found: dict[str, float] = {}
     for metric in _METRIC.findall(header[:_LONGEST]):
         name = metric.partition(b";")[0].strip(b" \t").decode("latin-1").lower()
-        if match := _DURATION.search(_QUOTED.sub(b"", metric)):
-            found[name] = found.get(name, 0.0) + float(match[1]) / 1000
-    return [
-        seconds if (seconds := found.get(name.lower())) is not None and isfinite(seconds) else None for name in names
-    ]
+        plain = _QUOTED.sub(b"", metric)
+        match = _DURATION.search(plain)
+        if match or _GIVEN.search(plain):
+            found[name] = found.get(name, 0.0) + (float(match[1]) / 1000 if match else nan)
+    known = [found.get(name.lower()) for name in names]
+    return [seconds if seconds is None or isfinite(seconds) else nan for seconds in known]
+
+
+def counts_of_all(parts: Iterable[Counts]) -> Counts:
+    """The counts of several senders or steps together."""
+    found: dict[str, tuple[int, int]] = {}
+    for part in parts:
+        for name, (having, unreadable) in part.items():
+            before = found.get(name, (0, 0))
+            found[name] = before[0] + having, before[1] + unreadable
+    return found
 
 
 class ServerTimings:
@@ -71,6 +88,7 @@ class ServerTimings:
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
         self._headers: dict[int, bytes] = {}
+        self._counts: dict[str, tuple[int, int]] = dict.fromkeys(names, (0, 0))
 
     def keep(self, seq: int, head: bytes | tuple[tuple[bytes, bytes], ...]) -> None:
         """Note the response to a request."""
@@ -85,6 +103,18 @@ class ServerTimings:
         """The header of a response, once; None: it had none."""
         return self._headers.pop(seq, None)
 
+    def count(self, rows: Sequence[Sequence[float | None]]) -> None:
+        """Count the responses that had each metric, and those of them whose duration could not be read."""
+        for name, values in zip(self.names, zip(*rows, strict=True), strict=False):
+            having, unreadable = self._counts[name]
+            had = [value for value in values if value is not None]
+            self._counts[name] = having + len(had), unreadable + sum(value != value for value in had)
+
+    def take_counts(self) -> Counts:
+        """The counts since the last call, by the name of the metric."""
+        counts, self._counts = self._counts, dict.fromkeys(self.names, (0, 0))
+        return counts
+
 
 def timing_columns(kept: Sequence[ServerTimings], seqs: Sequence[int]) -> list[pl.Series]:
     """Columns with the durations of requests, seconds; null where there is none.
@@ -95,5 +125,9 @@ def timing_columns(kept: Sequence[ServerTimings], seqs: Sequence[int]) -> list[p
     """
     names = kept[0].names
     rows = [durations(next(filter(None, (one.take(seq) for one in kept)), b""), names) for seq in seqs]
+    kept[0].count(rows)
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    return [pl.Series(column_of(name), values, dtype=pl.Float64) for name, values in zip(names, columns, strict=True)]
+    return [
+        pl.Series(column_of(name), values, dtype=pl.Float64).fill_nan(None)
+        for name, values in zip(names, columns, strict=True)
+    ]

@@ -13,6 +13,7 @@ from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.verdict import OF_THE_RUN, Finding, Judgement, ReadLate, RunEvidence, Severity, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.users import Users
+from logreplay.replay.sessions.server_timing import counts_of_all
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
 from logreplay.replay.workers.protocol import PlanEnded
 
@@ -119,6 +120,7 @@ class SharedPlan:
             stale=next((part.stale for part in seen if part.stale), ""),
             lost=self._told_lost() if self.lost else "",
             unsent=self.filled.dropped,
+            timings=counts_of_all(part.timings for part in seen),
         )
 
     @property

@@ -1,6 +1,9 @@
 """Durations of the header Server-Timing come into columns of the result log, whatever a target sends."""
 
+import math
+import re
 import time
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +14,9 @@ from logreplay.cli.main import run
 from logreplay.core.record import RESULT_COLUMNS
 from logreplay.core.rows import scan
 from logreplay.replay.sessions.server_timing import column_of, durations, metrics
+from support.background_server import beside
 from support.logging_nginx import LoggingNginx
+from support.raw_server import raw_server, response, sends
 
 
 @pytest.mark.parametrize(
@@ -34,7 +39,8 @@ from support.logging_nginx import LoggingNginx
     ],
 )
 def test_a_header_of_any_kind_gives_durations_or_nothing(header: bytes, found: list[float | None]) -> None:
-    assert durations(header, ("db", "app")) == pytest.approx(found)
+    read = [None if value != value else value for value in durations(header, ("db", "app"))]
+    assert read == pytest.approx(found)
 
 
 @pytest.mark.parametrize("number", ["9", ".9", "9.", "1e9"])
@@ -45,7 +51,7 @@ def test_the_time_to_read_a_number_is_linear_in_its_length(number: str) -> None:
         header = f"db;dur={number}{'9' * digits}x".encode()
         began = time.process_time()
         for _ in range(times):
-            assert durations(header, ("db",)) == [None]
+            assert durations(header, ("db",)) == pytest.approx([math.nan], nan_ok=True)
         return time.process_time() - began
 
     assert min(seconds(4000, 20) for _ in range(3)) < 5 * min(seconds(400, 200) for _ in range(3)) + 0.01
@@ -93,3 +99,30 @@ def test_the_row_has_the_durations_of_its_response(nginx: ServerFactory, tmp_pat
         )
         assert row["server_app"] is None
         assert (row["digest"] is not None) == ("--digest" in ways)
+
+
+COMMANDS = {
+    "run": ("run", "{log}", "{url}", "--tps", "300"),
+    "two workers": ("run", "{log}", "{url}", "--tps", "300", "--workers", "2"),
+    "sweep": ("sweep", "100,200", "{log}", "{url}", "--for", "1s", "--no-plots"),
+    "duet": ("duet", "{log}", "{url}", "{url}", "--tps", "100"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_metric_that_never_comes_or_cannot_be_read_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """The columns were empty, and nothing said why."""
+    log = tmp_path / "urls.txt"
+    log.write_text("/\n" * 60)
+    answer = response(b"hello", "200 OK", "Server-Timing: db;dur=5, app;dur=x9, hit")
+    with beside(partial(raw_server, answers={"/": sends(answer, keep=True)})) as server:
+        words = [word.format(log=log, url=server.url) for word in COMMANDS[command]]
+        out = "out.csv" if words[0] == "run" else "out"
+        assert run([*words, "--server-timing", "db,app,cache,hit", "-o", str(tmp_path / out)]) in (0, 3)
+    told = " ".join(capsys.readouterr().err.split())
+    for name in ("cache", "hit"):
+        assert told.count(f"note: no response had the Server-Timing metric {name} with a duration;") == 1
+    assert "the Server-Timing metric db" not in told
+    assert len(re.findall(r"the Server-Timing metric app of (\d+) responses of \1 has no duration", told)) == 1
