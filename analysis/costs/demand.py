@@ -23,7 +23,7 @@ DRAWS: Final = 1000
 _SEPARATE: Final = 0.15
 """Least share of the rate of a route that those of the others do not explain: else its demand is not told apart."""
 _TOGETHER: Final = 0.9
-"""Correlation of the rates of two routes from which on they come together."""
+"""Correlation of the rates of two routes, from which the routes come together."""
 _DRIFT: Final = 3.0
 """Squared misfit of the means, over that of their spread, above which the misfit is taken for the spread."""
 LEVEL_PERCENT: Final = (2.5, 97.5)

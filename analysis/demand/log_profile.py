@@ -24,7 +24,7 @@ _BOT: Final = (
 _MOST_TIMES: Final = 8_000_000
 """Some thousand different times for each of a thousand routes."""
 _SHARED: Final = 10
-"""Different agents from which on an address is taken for several users behind one."""
+"""Number of different agents from which an address counts as that of several users."""
 _OPTIONAL: Final = ("protocol", "agent", "client", "body")
 _BODIES: Final = ("body", "body_ref", "payload")
 """Columns of bodies: of logs, of normalized CSVs, of captured requests."""

@@ -96,7 +96,7 @@ def is_benchmark(path: Path) -> bool:
 
 
 def check(path: Path, row: Mapping[str, Any]) -> None:
-    """Check that a row can be appended, before the run that it tells of; arguments and errors as for `append`."""
+    """Check, before a run, that its row can be appended; arguments and errors as for `append`."""
     try:
         with suppress(FileNotFoundError), path.open("r+b") as file:
             if not is_benchmark(path):
@@ -122,7 +122,7 @@ def _has_header(path: Path, file: BinaryIO, row: Mapping[str, Any]) -> bool:
 
 
 def _holds_benchmarks(text: bytes) -> bool:
-    """Whether a text is empty, or what `write_benchmark` writes: it may be replaced."""
+    """Whether a text may be replaced: it is empty, or `write_benchmark` wrote it."""
     try:
         found = json.loads(text or b"[]")
     except (ValueError, RecursionError):

@@ -159,7 +159,7 @@ def _hash(script: str) -> str:
 
 
 def _embedded(value: Any) -> Markup:
-    """JSON that no text in it can end: it holds no ``<``, ``>`` or ``&``."""
+    """JSON for a script element: without ``<``, ``>`` and ``&``, so that no text in it ends the element."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
@@ -181,7 +181,7 @@ def _tables(figures: Mapping[str, Any], requests: RequestArrays | None) -> dict[
 
 
 def _parts(analysis: Analysis) -> list[dict[str, Any]]:
-    """The tables of each step of a sweep, by rate; the last stable one, or else the first, is to be opened."""
+    """The tables of each step of a sweep, by rate; the last stable one, otherwise the first, is open."""
     requests, by_step = analysis.requests, analysis.summary.get("by_step", [])
     if requests is None or not by_step:
         return []

@@ -33,7 +33,7 @@ def kinds(analysis: Analysis) -> Sequence[str]:
 
 
 def usual_kind(analysis: Analysis) -> str:
-    """The picture of a run for which no kind was asked: a run at one rate has no curve over rates, but a timeline."""
+    """The default picture of a run: a curve over rates, or a timeline if the run has one rate."""
     return "hockeystick" if analysis.steps["rate"].n_unique() > 1 or analysis.users else kinds(analysis)[-1]
 
 

@@ -25,7 +25,7 @@ FEWEST: Final = 3
 _STRAIGHT: Final = 0.97
 """A curve is straight if the range of its efficiency reaches above this."""
 _MISFIT: Final = 9.0
-"""The squared misfit, in standard errors, from which on the law does not describe the points."""
+"""Squared misfit, in standard errors, from which the law does not describe the points."""
 _WALL: Final = 6.0
 """A curve may be a wall if the squared misfit of the wall is at most this much above that of the law; with 4,
 up to 4 % of walls get a law, with 9 none, but a third of the laws of three numbers are refused."""

@@ -18,7 +18,7 @@ from logreplay.core.validity import cluster_size, newcombe, size_at_low_rates, w
 
 ERROR_SHARE: Final = 0.01
 BEYOND_CHANCE: Final = 5
-"""Errors at the lowest rates from which on they are a share, however small, and not chance."""
+"""Fewest errors at the lowest rates that show a share, however small, and not chance."""
 FAILING: Final = 0.5
 """Share of failed requests above which a step measured only failures."""
 Series: TypeAlias = tuple[Ints, Ints]

@@ -32,7 +32,7 @@ PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 
 """Percentiles by name."""
 
 SMALLEST_SAMPLE: Final = {0.5: 6, 0.9: 36, 0.95: 72, 0.99: 368, 0.995: 736, 0.999: 3688, 0.9999: 36887, 0.99999: 368887}
-"""Requests from which on a two-sided 95 % interval of that quantile exists: ceil(ln 0.025 / ln p)."""
+"""Fewest requests for a two-sided 95 % interval of that quantile: ceil(ln 0.025 / ln p)."""
 
 SHARES: Final = np.concatenate([np.linspace(0, 0.9, 181), 1 - np.geomspace(0.1, 1e-5, 250)[1:], [1.0]])
 """Shares whose quantiles describe a distribution; the longest times in most detail."""

@@ -11,10 +11,10 @@ _WORKERS: Final = np.geomspace(1, 64, 31)
 _REACH: Final = np.geomspace(1.005, 3.0, 160)
 _CHI_SQUARE: Final = 3.84
 NEAR: Final = 0.8
-"""Utilisation from which on the extrapolation is worth its name (below: 20 to 90 % wrong in simulations)."""
+"""Utilisation from which the extrapolation is usable (below: 20 to 90 % wrong in simulations)."""
 
 CLEAR: Final = 6
-"""Gain from which on a queue fits clearly better than a straight line."""
+"""Gain from which a queue fits clearly better than a straight line."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Fit:
 
     @property
     def usable(self) -> bool:
-        """Whether it says anything: close enough to saturation, narrow enough, and no straight rise."""
+        """Whether the fit is usable: close enough to saturation, narrow enough, and not a straight rise."""
         return self.utilisation >= NEAR and self.high <= 2 * self.low and self.gain > CLEAR
 
 

@@ -24,7 +24,7 @@ LONGEST_S: Final = 7200
 MOST_BINS: Final = 1200
 """Longer tables are looked at two, three … seconds at a time."""
 SCATTER: Final = 2.0
-"""Variance of the counts within a step, over that of random arrivals: where they scatter more, there are no steps."""
+"""Largest variance of the counts within a step, over that of random arrivals, at which they form steps."""
 
 ALIKE: Final = 0.05
 MOSTLY: Final = 0.6
@@ -40,7 +40,7 @@ SHORTEST: Final = 3
 
 _FEWEST_PAUSES: Final = 4
 _BUSY: Final = 10
-"""Requests/s from which on a second without any is a pause, not chance."""
+"""Requests/s from which a second without a request is a pause, not chance."""
 
 _ROUNDED: Final = 0.5
 _ROUNDING: Final = 0.25
@@ -96,7 +96,7 @@ def usual_rate(counts: Ints) -> float:
 
 
 def sending_ends(counts: Ints) -> int:
-    """Return the second from which on only stragglers come: under a quarter of the rate before, to the end.
+    """Return the second from which only stragglers come: under a quarter of the rate before, to the end.
 
     A fifth of the table at most: a longer tail is a step.
     """

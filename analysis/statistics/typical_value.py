@@ -39,7 +39,7 @@ SHORTEST_S: Final = 1.6
 """Series shorter than this, eight blocks of 0.2 s, have no estimate."""
 _NEIGHBOURS: Final = 11
 FAR: Final = 3.0
-"""Scatters from the median of its neighbours from which on a block is not typical."""
+"""Distance from the median of its neighbours, in scatters, from which a block is not typical."""
 _CLIP: Final = 1.5
 LEAST_CLIP: Final = 1e-4
 _SIGMA: Final = 1.4826

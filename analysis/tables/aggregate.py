@@ -31,7 +31,7 @@ _FEW_EDGES: Final = 16
 _GAPS: Final = 10
 """Mean gaps that random arrivals may lack at both edges of a schedule together: more in one run of 2,000."""
 _FEW: Final = 100
-"""Requests up to which their instants say little about the rate at which they were scheduled."""
+"""Number of requests up to which their instants do not give the scheduled rate."""
 
 SETTLE: Final = 0.2
 """Share at the start of a step in which the queues still fill: not judged."""

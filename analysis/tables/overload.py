@@ -14,7 +14,7 @@ TIMES: Final = 4
 SHORT: Final = 2.0
 """A queue is short while at most this many times the usual number is in flight."""
 MOST: Final = 200_000
-"""First requests of a step that are looked at, so that a large log takes no longer."""
+"""Number of requests of a step that are read, the first ones, so that a large log takes no longer."""
 
 
 def completed_falling_behind(requests: RequestArrays, step: int, usual: float) -> float:

@@ -11,7 +11,7 @@ from logreplay.analysis.statistics.slices import slices
 
 _SECOND = 1_000_000
 _MOST_GAPS = 1_000_000
-"""Gaps and drift are those of the first so many requests: sorting more would need memory for nothing."""
+"""Number of requests, the first ones, that gaps and drift are computed from: sorting more takes memory in vain."""
 
 
 @dataclass(frozen=True)

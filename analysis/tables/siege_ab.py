@@ -36,7 +36,7 @@ def elapsed(requests: RequestArrays) -> float:
 
 
 def served(requests: RequestArrays) -> Micros:
-    """Return the service times of the answered requests, sorted: what the figures of both tools are of."""
+    """Return the sorted service times of the answered requests, from which both tools compute their figures."""
     ordered = those(requests.service, requests.outcome <= HTTP_ERROR)
     ordered.sort()  # in place: 20 million take 80 MB
     return ordered

@@ -18,7 +18,7 @@ GROWTH: Final = 0.03
 FEWEST: Final = 40
 """Fewest requests of a route in a step for its trend to count."""
 MORE: Final = 2.0
-"""A route falls behind alone if its backlog grows more than this many times as fast as that of the others."""
+"""Growth of a route's backlog over that of the others, above which the route falls behind alone."""
 LEAST: Final = 2
 """Fewest rates in a row at which it does."""
 

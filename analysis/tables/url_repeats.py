@@ -11,7 +11,7 @@ import polars as pl
 from logreplay.core.plural import number_of
 
 _MORE: Final = 0.05
-"""Share of the requests from which on repeated URLs may move a capacity by more than a step of a search."""
+"""Share of repeated URLs from which they may change a capacity by more than a step of a search."""
 _PIECE: Final = 1 << 20
 
 
@@ -54,7 +54,7 @@ class UrlRepeats:
         )
 
     def warning(self, remedy: str) -> str:
-        """What a cache could have made of it, and what to do."""
+        """The possible effect of a cache, and what to do."""
         return (
             f"{100 * self.again:.3g} % of the requests asked for a URL that this run had asked for before; in as many "
             f"requests of the log {100 * self.again_in_log:.3g} % do. A cache answers these faster than it answers "

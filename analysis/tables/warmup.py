@@ -38,7 +38,7 @@ class WarmUp:
     settled: bool
 
     def sentence(self) -> str:
-        """What it means, and what to do; empty if nothing is wrong."""
+        """The effect of the warm-up, and what to do; empty if there is none."""
         if abs(self.bias) <= BIAS:
             return ""
         if not self.settled:

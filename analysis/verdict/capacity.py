@@ -310,7 +310,7 @@ def _by_reason(left_out: Sequence[RateLeftOut]) -> str:
 
 
 def _remedy(left_out: Sequence[RateLeftOut]) -> str:
-    """What makes steps count that did not, by the reasons: longer steps help where requests were too few."""
+    """The change that makes steps count that did not, by the reasons: longer steps if requests were too few."""
     whys = {each.why for each in left_out} - {_OUTAGE, _CUT, _INVALID, _MIX}
     late = whys & {_LIMIT, _LATE}
     remedies = [*[_LONGER] * (whys > late), *[_IDLE] * bool(late)]
@@ -322,7 +322,7 @@ def _named(each: RateLeftOut) -> str:
 
 
 def _missed(steps: pl.DataFrame, rate: float, figure: str) -> str:
-    """Words for how a rate missed the bound: the gravest of what its steps show."""
+    """Words for how a rate missed the bound, by the worst of its steps."""
     missed = steps.filter((pl.col("rate") == rate) & ~pl.col("kept").fill_null(False))
     gravest = missed.sort(pl.col("verdict") == "overloaded", pl.col("verdict") == "errors", "bounded", "errors")
     step = gravest.row(-1, named=True)
@@ -382,6 +382,6 @@ def _spare(headroom: float, survive: int, none: str = "") -> str:
 
 
 def _machines_at_best(tps: float, high: float, room: float, headroom: float) -> int:
-    """Machines if each carries nearly the rate that failed, or the highest that leaves room where that is lower."""
+    """Machines if each carries nearly the rate that failed, or a lower one if that is too close to saturation."""
     below = math.floor(tps / (high * (1 - headroom)) + 1e-9) + 1
     return max(below, machines_for(tps, room, headroom))

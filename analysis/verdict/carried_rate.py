@@ -30,7 +30,7 @@ _LUCK: Final = 1.0
 _ERROR: Final = 0.85
 """Standard error over that by the design effect of a queue with one worker, which is larger than that of others."""
 _MOST: Final = 1.0
-"""Standard error of a logarithm above which nothing is known."""
+"""Standard error of a logarithm above which a figure is unknown."""
 _BEYOND: Final = 1.1
 """A target that no rate overloaded is assumed to saturate at this many times the highest one, for the errors only."""
 
@@ -124,7 +124,7 @@ def _errors(steps: pl.DataFrame, figure: str, limit: float | None) -> pl.Series:
 
 
 def _disagreement(steps: pl.DataFrame) -> float:
-    """By what factor steps of the same rate differ more than their errors explain: 1 or more."""
+    """Spread of the steps of a rate over the spread that their errors explain: 1 or more."""
     good = steps.filter("kept")
     apart = ((pl.col("log") - pl.col("log").mean()) / pl.col("error")).over("rate") ** 2
     freedom = good.height - good["rate"].n_unique()
@@ -144,7 +144,7 @@ def _crossings(
 
 
 def _crossing(rate: Floats, log: Floats, bound: float, end: float) -> float:
-    """Where a rising curve reaches the bound, which it does before ``end``."""
+    """The rate below ``end`` at which a rising curve reaches the bound."""
     above = int(np.searchsorted(log, bound, "right"))
     if above == 0:
         return float(rate[0] * math.exp(max(bound - log[0], -700.0)))

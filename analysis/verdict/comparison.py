@@ -216,7 +216,7 @@ class Comparison(CheckedAnswer):
 
 
 def _headline(judged: Mapping[str, Change], tolerance: float) -> str | None:
-    """The verdict on all requests; on the first row that differs, where these do not."""
+    """The verdict on all requests; if they do not differ, that on the first row that does."""
     words = [change.verdict(tolerance) for change in judged.values()]
     return next((word for word in words if word in DIFFERENT), words[0] if words else None)
 
@@ -289,7 +289,7 @@ def second_baseline(baseline: Source, candidate: Source) -> Path | None:
 
 
 def usual_tolerance(*runs: Source) -> float:
-    """Up to which fraction changes do not count: less between the result logs of duets."""
+    """The fraction up to which changes do not count; smaller between the result logs of duets."""
     return AT_ONCE_TOLERANCE if all(of_a_duet(old, new) for old, new in _pairs(runs)) else TOLERANCE
 
 
@@ -464,7 +464,7 @@ def _left_out(runs: Sequence[Source], found: Sequence[PairOfRuns]) -> Iterator[s
 
 
 def _of_pairs(notes: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The notes of all pairs of runs, each once; those of some pairs only name these."""
+    """The notes of all pairs of runs, each once; a note of some pairs names them."""
     for note in dict.fromkeys(chain.from_iterable(notes)):
         own = [f"{at}" for at, each in enumerate(notes, 1) if note in each]
         yield note if len(own) == len(notes) else f"pair {listed(own)}: {note}"

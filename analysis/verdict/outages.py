@@ -20,7 +20,7 @@ DEAD: Final = 0.9
 WAIT_S: Final = 0.1
 
 FEWEST: Final = 20
-"""Requests that an outage has at least: fewer may fail one after the other by chance."""
+"""Fewest requests of an outage: fewer may fail one after the other by chance."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from logreplay.analysis.verdict.saturation_sentences import RISE
 from logreplay.analysis.verdict.stability import BACKLOG_S, GROWTH, SLOW_GROWTH, clearly_rises
 
 TREND_S: Final = 8
-"""Seconds from which on a trend can be told from chance: as many as a step of ten seconds has."""
+"""Fewest seconds that distinguish a trend from chance, as in a step of ten seconds."""
 SAME: Final = 0.1
 LEVEL: Final = 2.0
 """Multiple of the response times before an overload, above which they have not recovered after it."""

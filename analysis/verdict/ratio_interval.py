@@ -32,7 +32,7 @@ SHORTEST_S: Final = 5.0
 QUANTILES: Final = (0.5, 0.9, 0.99)
 NO_DIFFERENCE: Final = "no difference detected"
 UNDECIDED: Final = "undecided"
-"""Verdict where an interval holds no change, and is wider than `WANTED`."""
+"""Verdict of an interval that contains 0 % and is wider than `WANTED`."""
 DIFFERENT: Final = ("slower", "faster")
 WANTED: Final = 0.1
 """A comparison that cannot detect a change of this size is undecided."""
@@ -40,7 +40,7 @@ POWER: Final = 0.8
 """Share of the comparisons in which the smallest detectable change is found."""
 _DOUBT: Final = 0.05
 SWAPPED_DOUBT: Final = 0.005
-"""Doubt where two pairs of targets took turns: exactly this share of equal versions is called different."""
+"""Share of equal versions that is called different, if two pairs of targets take turns."""
 _DRIFT_DOUBT: Final = 0.01
 _FEWEST_BURSTS: Final = 8.0
 """Fewest seconds, of equal weight, with requests above a percentile for it to be compared."""

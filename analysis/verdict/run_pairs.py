@@ -57,7 +57,7 @@ _NAMED: Final = 3
 _PAIRS_APART: Final = 0.03
 """Smallest difference of two pairs of targets that is reported, as a logarithm."""
 _NOISE_KNOWN: Final = 0.9
-"""Share of the pairs that the second instance of the baseline must have answered, or it is not used."""
+"""Smallest share of the pairs that the control must have answered to be used."""
 
 Sides = tuple[pl.DataFrame, pl.DataFrame]
 """Both runs: ``scheduled``, ``response``, ``route``, ``rate`` of the requests that were answered as expected."""

@@ -28,7 +28,7 @@ TWICE: Final = 2.0
 NEAR: Final = 0.075
 """Share of a rate: so close to saturation steps of ten seconds are good or bad by chance."""
 WITHIN: Final = 0.12
-"""Share of the rate on each side of it: the range where overloaded steps show the capacity, if the steps are wider."""
+"""Half width of the range as a share of the rate, if overloaded steps show the capacity and steps are wider."""
 WITHIN_ERRORS: Final = 0.2
 """The same where errors come first."""
 SHORT: Final = 0.975
@@ -384,6 +384,6 @@ def _none(usable: pl.DataFrame, onset: RateEstimate, table: pl.DataFrame, outage
 
 
 def _known(steps: pl.DataFrame, *names: str) -> str:
-    """The first of these columns that has a time for enough steps; else the last."""
+    """The first of these columns that has a time for enough steps; otherwise the last."""
     enough = max(sentences.FEWEST_STEPS, steps.height - 1)  # one step may have an infinite one
     return next((name for name in names if steps[name].is_finite().sum() >= enough), names[-1])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FEWEST_STEPS: Final = 5
 FEWEST_REQUESTS: Final = 100
 GIVES_UP_AFTER: Final = 2
-"""Bad steps in a row after which a sweep goes no higher: if it had no others, that is the answer."""
+"""Bad steps in a row after which a sweep tries no higher rate; if it has no other steps, all were bad."""
 CHANCE_Z: Final = 2.3
 LEAST_APART: Final = 0.02
 """Share of the rate: closer to the capacity no step decides within minutes."""
@@ -35,7 +35,7 @@ FLAT: Final = 2.0
 """Multiple of its value at the lowest rate, below which the median of good responses counts as flat."""
 GAVE_UP: Final = 3.0
 GAVE_UP_S: Final = 0.1
-"""Errors that take so many times as long as a good response, and so long, are the end of a wait."""
+"""Errors that take this many times as long as a good response, and this many seconds, end a wait."""
 
 _OTHERS: Final = {
     "tls": "which are failures of TLS",
@@ -119,7 +119,7 @@ def _range(found: RateEstimate) -> str:
 
 
 def seen(usable: pl.DataFrame, first: int) -> str:
-    """Words for what happens from a rate on."""
+    """Words for the evidence at the first bad rate."""
     row, lowest = usable.row(first, named=True), usable.row(0, named=True)
     place = _place(row["rate"], usable["rate"][first - 1])
     if row["died"] and not row["over"]:
@@ -135,7 +135,7 @@ def _place(bad: float, good: float) -> str:
 
 
 def _cause(row: Mapping[str, Any], lowest: Mapping[str, Any]) -> str:
-    """Words for what refuses requests, from the kind of the errors and from how long the others and they took."""
+    """Words for the cause of refusals, from the kind of the errors, their times and those of good responses."""
     kind = row["failure"].partition(":")[0]
     normal, now, failed = (each or math.nan for each in (lowest["ok_p50"], row["ok_p50"], row["failed_p50"]))
     flat, rising = now <= FLAT * normal, now > FLAT * normal  # neither where a time is not known

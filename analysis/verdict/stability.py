@@ -27,7 +27,7 @@ GROWTH: Final = 0.02
 SLOW_GROWTH: Final = 0.005
 CLEAR_Z: Final = 3.3
 CLEAR_DRIFT: Final = 1.0
-"""A smaller growth than `GROWTH` counts where the trend is beyond doubt: slightly above the capacity."""
+"""Drift from which a growth below `GROWTH` counts: the rate is slightly above the capacity."""
 BACKLOG_S: Final = 1.0
 SENT_ENOUGH: Final = 0.98
 LATE_S: Final = 0.05
@@ -39,7 +39,7 @@ DIED: Final = 3
 DIED_LEAST: Final = 20
 """Fewest requests in flight for that: fewer may come together by chance."""
 LOOKED_AT: Final = 2
-"""Overloaded rates, from the lowest on, at which the answers/s are measured while the backlog forms."""
+"""Number of overloaded rates, the lowest ones, at which responses/s are measured while the backlog forms."""
 
 CUT: Final = "cut"
 """Verdict of a step that ended before its time, without overload or errors: it proves nothing."""
@@ -51,7 +51,7 @@ SPOKEN: Final = {VOID: "invalid"}
 """Verdicts that people read as another word than files have."""
 
 MIX: Final = "other-mix"
-"""Verdict of a step that leaves out routes: it tells of their cost, not of the rate that the target carries."""
+"""Verdict of a step that leaves out routes: it measures their cost, not the rate that the target carries."""
 
 
 def judged_steps(
@@ -228,7 +228,7 @@ def _fell_behind(requests: RequestArrays, rate: Floats, over: Flags, in_flight: 
 
 
 def late_from(service_p50: pl.Expr) -> pl.Expr:
-    """From which generator lag on, in seconds, requests are late, given the median service time of their step."""
+    """The generator lag, in seconds, from which requests are late, by the median service time of their step."""
     return pl.max_horizontal(LATE * service_p50.fill_null(0.0), LATE_S)
 
 

@@ -46,7 +46,7 @@ GREY: Final = "#6f6f6f"
 
 _DRAWN: Final = ("p50", "mean", "p95", "p99", "max", "scheduled", "offered", "sent", "goodput", "errors")
 _WIDE_INCHES: Final = 8.0
-"""Width of a picture from which on its legend has three columns."""
+"""Width of a picture, in inches, from which its legend has three columns."""
 _MOST_RATES: Final = 40
 """Rates that are drawn one by one."""
 
@@ -84,7 +84,7 @@ def figure(
     size: tuple[float, float] = (9.0, 5.5),
     changes: Mapping[Any, Any] = MappingProxyType({}),
 ) -> Figure:
-    """Draw on the one Axes of a fresh figure, which belongs to nobody else; ``changes`` of the `style`."""
+    """Draw on the only Axes of a new figure; ``changes`` are those of the `style`."""
     with style(changes):
         made = Picture(figsize=size, layout="constrained")
         FigureCanvasAgg(made)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Corner = Literal["upper left", "lower right"]
 
 _WIDE: Final = 20.0
-"""Highest number of users over the lowest from which on their axis is logarithmic."""
+"""Highest number of users over the lowest, from which their axis is logarithmic."""
 
 
 def throughput(ax: "Axes", sweep: UsersSweep) -> "Axes":
