@@ -216,7 +216,7 @@ def serve(
         exponential: draw service times from an exponential distribution of that mean.
 
     Raises:
-        UsageError: there is no such port, no worker, or no service time.
+        UsageError: the port is not from 0 to 65535, or workers or service time are not above 0.
         LogreplayError: the log cannot be read, or the port is taken.
     """
     from logreplay.inputs.logs import normalized

@@ -67,7 +67,7 @@ class Result(HoldsScratch):
 
     @property
     def passed(self) -> bool:
-        """Whether every check holds; not where nothing was measured."""
+        """Whether every check holds; False if nothing was measured."""
         return bool(self.summary) and all(check.state == "passed" for check in self.checks)
 
     @property
@@ -85,7 +85,7 @@ class Result(HoldsScratch):
 
     @property
     def folder(self) -> Path | None:
-        """Where the files are; None if they go with this result, or are gone."""
+        """The folder of the files; None if they are removed with this result, or are gone."""
         return None if self.scratch or not self.files[0].exists() else self.files[0].parent
 
     @cached_property
@@ -229,7 +229,7 @@ class Result(HoldsScratch):
                 self._tables  # noqa: B018
 
     def _drawing(self, kind: str | None, slo: float | None, linear: bool) -> "Callable[[Axes], Axes]":
-        """What draws a picture on axes."""
+        """A function that draws a picture on axes."""
         from logreplay.analysis.analyze import timed
         from logreplay.analysis.output import pictures
 

@@ -42,7 +42,7 @@ class InOrder(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Note whether it is help that is wanted: the group learns nothing else of what follows the command."""
+        """Note whether help is wanted: the group gets no other part of the text after the command."""
         ctx.meta[_HELP] = not {*ctx.help_option_names, "--help-all"}.isdisjoint(args)
         return super().resolve_command(ctx, args)
 
@@ -99,7 +99,7 @@ def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _open_standard_streams() -> None:
-    """Give those that the caller has closed somewhere to lead: else the first file opened would take their place."""
+    """Open closed standard streams on the null device: otherwise the first opened file would take their place."""
     for number in range(3):
         try:
             os.fstat(number)

@@ -35,7 +35,7 @@ SHORT_HELP: Final = {
 
 
 class Commands(UserDict[str, Any]):
-    """What a `click.Group` takes for its commands."""
+    """The mapping that `click.Group` takes for its commands."""
 
     def __init__(self) -> None:
         super().__init__(dict.fromkeys(SHORT_HELP))

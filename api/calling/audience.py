@@ -58,7 +58,7 @@ class Audience:
 
     @property
     def findings(self) -> "list[Finding]":
-        """What went wrong beside the run."""
+        """Findings on what went wrong besides the run."""
         return self._readings.findings()
 
     def add(self, listener: "Callable[[Snapshot], object]") -> None:

@@ -56,7 +56,7 @@ class Stop:
 
     @property
     def missed(self) -> bool:
-        """Whether somebody asked, and no loop heard it."""
+        """Whether a stop was asked for that no loop received."""
         return self._asked and not self.heeded
 
 

@@ -81,7 +81,7 @@ class SweepCall(CallOfOneTarget):
 
     @property
     def levels(self) -> Sequence[float]:
-        """What the steps ask for: rates, or users."""
+        """The rates or numbers of users of the steps."""
         return self.vusers or self.rates or ()
 
     @property
@@ -127,7 +127,7 @@ class SweepCall(CallOfOneTarget):
         return ("--restart",) * self.restart + ("--arrivals log",) * (self.arrivals == "log")
 
     def at(self, stream: "RequestStream") -> "At":
-        """What makes the schedule of a step."""
+        """A function that makes the schedule of a step."""
         if not self.vusers:
             return arriving(self.arrivals or INDEPENDENT, stream, self.request_rules)
         think = thinking(self.think, self.request_rules.seed)
@@ -140,12 +140,12 @@ class SweepCall(CallOfOneTarget):
         return ClosedLoop(users, mean_of(self.think), self.duration) if self.vusers else None
 
     def resuming(self, folder: Path) -> str:
-        """How to make the missing steps."""
+        """The settings that make the missing steps."""
         instead = "in place of -o " if self.output else ""
         return f"the same command with --resume {shlex.quote(str(folder))} {instead}makes the missing steps"
 
     def as_summary(self) -> dict[str, Any]:
-        """What the user said, for the summary and for whoever resumes the sweep."""
+        """The options as given, for the summary and for a resumed sweep."""
         levels = list(self.levels)
         return {
             **({"vusers": levels, "think": said(self.think, self.request_rules.seed)}

@@ -51,7 +51,7 @@ class Clash:
         return self.one, self.other
 
     def broken(self, values: Mapping[str, Any]) -> bool:
-        """Whether both are given."""
+        """Whether both options are given."""
         return given(values, self.one) and given(values, self.other)
 
     def sentence(self, values: Mapping[str, Any]) -> str:
@@ -82,7 +82,7 @@ class Needs:
         return self.one, *self.others
 
     def broken(self, values: Mapping[str, Any]) -> bool:
-        """Whether it is given, and none of the others."""
+        """Whether the option is given, and none of the others."""
         return given(values, self.one) and not any(given(values, other) for other in self.others)
 
     def sentence(self, values: Mapping[str, Any]) -> str:

@@ -123,7 +123,7 @@ def _steered(sender_rules: SenderRules, request_rules: RequestRules) -> Iterator
 
 
 def _headers(request_rules: RequestRules, *, traced: bool) -> Iterator[str]:
-    """Of headers that may stand once only, those that are given twice."""
+    """Headers that are given twice, though a request may have each only once."""
     from logreplay.replay.requests.header_columns import HEADER
     from logreplay.replay.requests.headers import HeaderFromLog
 

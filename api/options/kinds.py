@@ -232,7 +232,7 @@ def _no_text(_text: str) -> bool:
 
 
 SWITCH: Final = Kind("bool", _no_text)
-"""Off unless it is given."""
+"""A switch that is off by default."""
 OFF: Final = Kind("bool", _no_text)
 """On unless the option turns it off."""
 EITHER: Final = Kind("bool", _no_text)
@@ -249,7 +249,7 @@ DURATION: Final = Kind("Seconds", seconds_of, (Real, timedelta))
 """Above 0."""
 BOUND: Final = Kind("str", bound_of, (Real, timedelta), ("<",))
 PAUSE: Final = Kind("Seconds", pause_of, (Real, timedelta))
-"""As `DURATION`, or 0 for none."""
+"""A `DURATION`, or 0 for no pause."""
 RATE: Final = Kind("float", positive_rate, (Real,))
 """Requests per second, above 0."""
 PRICE: Final = Kind("float", price_of, (Real,))

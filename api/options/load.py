@@ -153,7 +153,7 @@ class Load:
 
     @property
     def endless(self) -> bool:
-        """Whether nothing but the log's end ends it."""
+        """Whether only the end of the log ends the schedule."""
         return self.duration is None and self.requests is None and self.steps is None
 
     @property
@@ -192,7 +192,7 @@ class Load:
 
     @property
     def steering(self) -> "Steering":
-        """What changes the rate, or the speed, while requests are sent."""
+        """The object that changes the rate or the speed while requests are sent."""
         from logreplay.replay.schedules.steering import Steering
 
         unit, typed = ("rate", self.tps) if self.tps else ("speed", self.speed)
@@ -268,7 +268,7 @@ def _speed_of(schedule: "Schedule") -> float:
 
 
 def log_sentence(report: dict[str, Any]) -> str:
-    """The same in words; empty if there is nothing to say."""
+    """The note on the log in words; empty if there is none."""
     parts = []
     if report["log_mean"] and report["log_peak"]:
         parts.append(

@@ -46,12 +46,12 @@ class Option:
 
     @property
     def several(self) -> bool:
-        """Whether it has many values."""
+        """Whether the option may be repeated."""
         return self.repeated in ("many", "lines")
 
     @property
     def value(self) -> Any:
-        """What its function receives where it is not given."""
+        """Value that the function receives if the option is not given."""
         if self.several:
             return ()
         if self.kind in (k.SWITCH, k.OFF):

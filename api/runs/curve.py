@@ -197,7 +197,7 @@ def limited_steps(manifest: Manifest, outcomes: "Sequence[Outcome]") -> dict[int
 
 
 def warnings_of_steps(manifest: Manifest, outcomes: "Sequence[Outcome]") -> "list[Finding]":
-    """What spoils steps of a sweep, or held requests back in them; those made before a resumption too.
+    """Findings on steps that the generator spoiled or in which it held requests back, also before a resumption.
 
     Of outcomes also that of an unfinished step.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def keeping(folder: Path, together: int, timeout: float) -> "SamplingConfig":
-    """How pairs are kept during the run."""
+    """The settings by which pairs are kept during the run."""
     from logreplay.analysis.input.routes import Routes
     from logreplay.analysis.response_diff.rules import default_ignored
     from logreplay.replay.senders.pair_keeper import SamplingConfig

@@ -222,7 +222,7 @@ class _RateSearch:
 
     @property
     def _schedule_of(self) -> "Callable[[Trial], Schedule]":
-        """What makes the schedule of a trial."""
+        """A function that makes the schedule of a trial."""
         seed = self.call.request_rules.seed
         if self.call.vusers:
             return users(thinking(self.call.think or 0.0, seed))

@@ -250,6 +250,6 @@ class _OneRun:
         return write_beside(self.path, self._about([finding.as_dict() for finding in findings], more))
 
     def _about(self, findings: list[dict[str, Any]], more: dict[str, Any]) -> About:
-        """What only the caller knows of the run."""
+        """Keys of the summary that only the caller knows."""
         log = str(self.call.log) if self.call.log else None
         return About(log, self.url, self.call.as_summary(), findings, more)

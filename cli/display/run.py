@@ -84,7 +84,7 @@ def finish(exchanges: Outlet, path: Path) -> None:
 
 
 def _spread(summary: dict[str, Any]) -> Iterator[str]:
-    """How requests spread over the addresses of the target, where that was counted."""
+    """The number of requests to each address of the target, if it was counted."""
     loads = summary.get("addresses", {})
     for address, load in [*loads.items()][:_ADDRESSES]:
         yield f"{address}: {number_of(load['requests'], 'request')} on {number_of(load['connections'], 'connection')}"
@@ -107,7 +107,7 @@ def _failed(summary: dict[str, Any]) -> str:
 
 
 def _punctuality(summary: dict[str, Any]) -> str:
-    """How true the replay was to its schedule; empty where there was none."""
+    """The deviation of the replay from its schedule; empty if there was no schedule."""
     from logreplay.analysis.tables.schedule_accuracy import Punctuality
 
     found = summary.get("punctuality")

@@ -64,7 +64,7 @@ class ReplayOptions:
             print_text(text)
 
     def terminal(self, bound: float | None = None) -> Terminal:
-        """What tells the user of this command how it goes, with a bound of the response time, seconds."""
+        """The display of progress for this command, with a bound of the response time, seconds."""
         return Terminal(progress=self.telling.progress, quiet=self.quiet, bound=bound)
 
     def say(self, text: str) -> None:

@@ -48,7 +48,7 @@ def shared(group: click.Group) -> dict[str, object]:
 
 
 def kind_of(parameter: click.Parameter) -> object:
-    """What must be equal for two commands to mean the same by a name."""
+    """The properties that are equal if two commands mean the same by the name of an option."""
     if not isinstance(parameter, click.Option):
         return "argument"
     return parameter.is_flag, parameter.multiple, parameter.help

@@ -10,7 +10,7 @@ Names = Mapping[str, Set[str]]
 
 
 class Rank(IntEnum):
-    """Where a value comes from; a higher rank wins."""
+    """Origin of a value; a higher rank wins."""
 
     NONE = 0
     FILE = 1

@@ -288,7 +288,7 @@ async def answers(
 
 
 def _tls_advice(detail: str, cacert: Path | None) -> str:
-    """What helps against an error of the TLS handshake."""
+    """Advice on an error of the TLS handshake."""
     if "CERTIFICATE_VERIFY_FAILED" not in detail:
         return "check which TLS versions, ciphers and client certificates (--cert) its port expects"
     if _WRONG_NAME in detail:

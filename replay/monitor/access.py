@@ -12,7 +12,7 @@ LOOPBACK: Final = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen; port 0: any that is free."""
+    """Address to listen on; port 0: any free port."""
 
     host: str = LOOPBACK
     port: int = 0

@@ -226,7 +226,7 @@ class BlockSender(Protocol):
 
     @property
     def ended(self) -> int:
-        """How many requests have a record. The others that were taken up are in flight."""
+        """Number of requests with a record. The others that were taken up are in flight."""
 
     def prepare(self, frame: pl.DataFrame) -> Any:
         """Turn planned requests (see `logreplay.replay.requests.plan.Chunk`) into a block that `push` takes.

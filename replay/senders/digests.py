@@ -420,7 +420,7 @@ def decoded_beginning(body: bytes, head: Sequence[tuple[bytes, bytes]], most: in
 
 
 class _EnoughError(Exception):
-    """As much is decoded as was wanted."""
+    """Raised when as many bytes are decoded as were wanted."""
 
 
 class _UndecodableError(Exception):

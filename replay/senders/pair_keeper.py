@@ -273,7 +273,7 @@ class PairKeeper:
         self.room.free(held)
 
     def _comparable(self, errors: set[str]) -> bool:
-        """Whether there is something to compare where requests failed; counts pairs that timed out."""
+        """Whether a pair with a failed request can be compared; counts pairs that timed out."""
         if errors & _INTERRUPTED:
             return False
         if errors & _TIMED_OUT:
@@ -282,7 +282,7 @@ class PairKeeper:
         return len(errors) > 1
 
     def _heads_differ(self, first: Head, other: Head) -> bool:
-        """Whether headers differ that are not ignored. Often they are as those of the pair before."""
+        """Whether headers that are not ignored differ. Often they equal those of the pair before."""
         last, last_other, result = self._last_heads
         if first == last and other == last_other:
             return result
@@ -378,7 +378,7 @@ def _append(file: BufferedWriter | BinaryIO, places: Sequence[bytes], data: byte
 
 @dataclass(frozen=True, slots=True)
 class RouteCounts:
-    """How many pairs of a route were compared, differ, and are in the sample."""
+    """Numbers of pairs of a route that were compared, that differ, and that are in the sample."""
 
     pairs: int
     differing: int

@@ -140,7 +140,7 @@ def _less(now: Any, before: Any) -> Any:
 
 
 class ClientSession:
-    """What one client keeps."""
+    """The cookies and values of one client."""
 
     __slots__ = ("jar", "steps", "touched", "values")
 

@@ -99,7 +99,7 @@ def parse_set_cookie(header: bytes, now: float) -> SetCookie | None:
 
 
 def _date(text: bytes) -> float | None:
-    """A date by the algorithm of RFC 6265, 5.1.1, as seconds since 1970; None if it is none."""
+    """A date by the algorithm of RFC 6265, 5.1.1, as seconds since 1970; None if the text is not a date."""
     clock = day = month = year = None
     for token in _DATE_TOKENS.findall(text):
         if clock is None and (found := _TIME.match(token)):

@@ -67,7 +67,7 @@ class Extraction:
 
     @property
     def of_body(self) -> bool:
-        """Whether it needs the body."""
+        """Whether the rule needs the body."""
         return self.kind != "header"
 
     def find(self, headers: Pairs, body: bytes) -> str | None:

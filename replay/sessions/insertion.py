@@ -60,11 +60,11 @@ class Insertion:
 
     @property
     def label(self) -> str:
-        """What the user wrote, up to the text of a header."""
+        """The rule as given, without the text around a header's value."""
         return f"{self.name}={self.kind}:{self.where}"
 
     def concerns(self, request: bytes) -> bool:
-        """Whether a request takes the value, as far as that is known without it."""
+        """Whether a request has a place for the value, as far as that is known without the value."""
         if self.kind == "header":
             return header_of(request, self.where.lower().encode()) is None
         if self.kind == "param":

@@ -64,7 +64,7 @@ class SharedPlan:
         return self.counters.sent + self.counters.dropped
 
     def numbers(self, count: int) -> int:
-        """How many numbers (seq) the plan took: more than its requests, where workers did not all come equally far."""
+        """Number of sequence numbers that the plan took; more than its requests if workers stopped at other ones."""
         if self.by_client and self.lost:
             return count * self.scheduled  # a lost one may have had any number of them
         as_dealt = not self.early and not self.lost and not self.by_client

@@ -35,7 +35,7 @@ _END: Final = "end"
 
 
 class Arrived:
-    """Which of a worker's requests have reported their end: a window of flags behind which all have."""
+    """The requests of a worker that have reported their end: a window of flags, before which all have."""
 
     def __init__(self) -> None:
         self._first = 0

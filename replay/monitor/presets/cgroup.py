@@ -57,7 +57,7 @@ class ControlGroup(Source):
 
 
 def root() -> Path:
-    """Where the groups are mounted.
+    """The folder where the groups are mounted.
 
     Raises:
         ValueError: nowhere.

@@ -28,7 +28,7 @@ class Figure:
 
 
 class Source(ABC):
-    """Where figures come from.
+    """A source of figures.
 
     Args:
         text: as the user wrote it.

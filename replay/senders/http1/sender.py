@@ -218,12 +218,12 @@ class Connection(asyncio.Protocol):
         self._heads = None if self.reads_all or not self._sender.keep_alive else self._sender.heads
 
     def usable(self) -> bool:
-        """Whether another exchange may begin here."""
+        """Whether another exchange may begin on this connection."""
         return self._transport is not None and not self._transport.is_closing()
 
     @property
     def is_lost(self) -> bool:
-        """Whether it never was open, or no longer is."""
+        """Whether the connection never opened, or is closed."""
         return self._transport is None
 
     def begin(self, seq: int, request: bytes, start: int) -> None:

@@ -177,7 +177,7 @@ class SessionConnection(Connection):
         self._finished(now, data)
 
     def _beginning(self) -> bytes:
-        """Of the body, as far as rules need it."""
+        """The first bytes of the body, as many as the rules need."""
         return b""
 
 

@@ -54,7 +54,7 @@ class Http2Connection(asyncio.Protocol):
         self.answered, self.limit = 0, state.limit
 
     def room(self, most: float) -> float:
-        """How many more streams it carries, if ``most`` are allowed at once."""
+        """Number of further streams that the connection takes, if ``most`` are allowed at once."""
         state = self.state
         if state.retired:
             return 0
@@ -63,7 +63,7 @@ class Http2Connection(asyncio.Protocol):
 
     @property
     def unused(self) -> bool:
-        """Whether it carries nothing."""
+        """Whether the connection has no stream."""
         return not self.state.streams and not self.waiting
 
     def begin(self, stream: Stream) -> None:
