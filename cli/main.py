@@ -13,7 +13,7 @@ import click
 
 from logreplay.cli.display.async_output import UnreadOutput, lead_nowhere
 from logreplay.cli.display.bug_report import no_tracebacks, of_interruption, sentence
-from logreplay.cli.display.terminal import say
+from logreplay.cli.display.terminal import CLOSED, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.registry import SHORT_HELP, Commands
 from logreplay.cli.settings.configurable import find_settings, where_from
@@ -100,13 +100,14 @@ def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 def _open_standard_streams() -> None:
     """Open closed standard streams on the null device: otherwise the first opened file would take their place."""
+    absent = sys.stdout is None
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR)  # takes the lowest number that is free
     sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115  it is there until the end
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115  bytes that are written there are an error
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -114,6 +115,7 @@ def _open_standard_streams() -> None:
     if isinstance(out := sys.stdout, TextIOWrapper):
         encoding, by_line, at_once = out.encoding, out.line_buffering, out.write_through
         sys.stdout = UnreadOutput(out.detach(), encoding, "replace", None, by_line, at_once)
+        sys.stdout.absent = absent
 
 
 def run(arguments: list[str]) -> int:
@@ -142,6 +144,9 @@ def run(arguments: list[str]) -> int:
             return Exit.INTERRUPTED  # the terminal was closed, which was the signal
         from logreplay.core.files import FULL  # loads Polars: only when something went wrong
 
+        if error.errno == errno.EBADF and not error.filename:
+            lead_nowhere(sys.stdout)
+            return _fail(CLOSED, arguments)
         if error.errno in FULL:
             if error.filename:
                 advice = f"{FULL[error.errno]}{_elsewhere(arguments)}"

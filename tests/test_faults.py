@@ -566,6 +566,24 @@ def test_closed_streams_are_nobodys_loss(tmp_path: Path, log: Path, target: str,
     identities_hold(path)
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["convert {raw} -o -", "urls /{{n}} --var n=1..3 -o -", "inspect {raw}", "inspect {raw} --json", "seconds {run}"],
+)
+def test_a_result_that_a_closed_stdout_cannot_take_is_an_error(
+    tmp_path: Path, log: Path, target: str, words: str
+) -> None:
+    raw, run = tmp_path / "access.log", tmp_path / "r.csv"
+    raw.write_text('10.0.0.1 - - [02/Nov/2026:00:00:15 +0000] "GET /a HTTP/1.1" 200 512\n' * 20)
+    if "{run}" in words:
+        done = logreplay("run", log, target, "--tps", 100, "--for", "1s", "--json", "-o", run, under="exec >&-")
+        assert done.code == 1
+        identities_hold(run)
+    done = logreplay(*words.format(raw=raw, run=run).split(), under="exec >&-", cwd=tmp_path)
+    assert done.code == 1
+    assert "Error: standard output: " in done.err
+
+
 def test_a_full_stdout_is_named_and_the_results_are_there(tmp_path: Path, log: Path, target: str) -> None:
     path = tmp_path / "r.csv"
     with open("/dev/full", "w") as full:

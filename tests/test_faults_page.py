@@ -184,9 +184,10 @@ TESTS: Final = {
         "test_exchanges_that_a_slow_reader_did_not_get_are_counted",
     ),
     "a bug in logreplay": ("test_a_bug_is_one_sentence_and_the_rows_are_kept",),
-    "stdout, stderr or stdin is closed; stdout leads to a full disk": (
-        "test_closed_streams_are_nobodys_loss",
+    "stdout, stderr or stdin is closed": ("test_closed_streams_are_nobodys_loss",),
+    "stdout leads to a full disk; it is closed and the result goes only there (`--json`, `inspect`, `convert -o -`)": (
         "test_a_full_stdout_is_named_and_the_results_are_there",
+        "test_a_result_that_a_closed_stdout_cannot_take_is_an_error",
     ),
     "a regular expression that backtracks without end, or needs too much memory": (
         "test_no_pattern_takes_more_than_linear_time",

@@ -1,13 +1,12 @@
 """``logreplay analyze``: tables, pictures and a report from any result log."""
 
-import json
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
 import click
 
-from logreplay.cli.display.terminal import print_text, say, say_finding
+from logreplay.cli.display.terminal import print_json, print_text, say, say_finding
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
 
@@ -48,7 +47,7 @@ def analyze(
         found = analyze_once(results, folder, plots=plots, force=force, cluster=cluster, trace_url=trace_url)
     summary = found.summary
     if as_json:
-        print_text(json.dumps(summary, indent=2))
+        print_json(summary)
     else:
         print_summary(summary, steps_of(summary))
     for finding in found.findings:
@@ -69,7 +68,7 @@ def _show_duet(folder: Path, *, as_json: bool, quiet: bool) -> None:
     assert isinstance(found, DuetResult)
     assert found.comparison
     if as_json:
-        print_text(json.dumps({**found.summary, "times": found.comparison.as_dict()}, indent=2))
+        print_json({**found.summary, "times": found.comparison.as_dict()})
     else:
         show_comparison(found.comparison, ("baseline", "candidate"), as_json=False)
     for finding in found.findings:

@@ -2,6 +2,7 @@
 
 import click
 
+from logreplay.cli.display.terminal import print_result
 from logreplay.cli.settings.empty_values import Checked
 
 
@@ -21,4 +22,4 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind
     root = click.get_current_context().find_root().command
-    click.echo(kind(root, {}, "logreplay", "_LOGREPLAY_COMPLETE").source())
+    print_result(kind(root, {}, "logreplay", "_LOGREPLAY_COMPLETE").source())

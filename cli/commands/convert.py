@@ -1,6 +1,5 @@
 """``logreplay convert``: access logs → normalized CSV."""
 
-import json
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from logreplay.cli.display.progress_bar import Bar
-from logreplay.cli.display.terminal import on_terminal, print_text, say
+from logreplay.cli.display.terminal import on_terminal, print_json, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
@@ -64,7 +63,7 @@ def convert(logs: tuple[str, ...], output: str | None, as_json: bool, quiet: boo
         say(f"Error: {masked(terminal_safe(str(error)))}")
         return Exit.CONDITION
     if as_json:
-        print_text(json.dumps(result.summary))
+        print_json(result.summary, indent=None)
     if not quiet:
         _tell(result.report)
     if result.nothing:

@@ -1,6 +1,5 @@
 """``logreplay inspect``: the contents of a log."""
 
-import json
 import os
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from logreplay.cli.display.progress_bar import Bar
-from logreplay.cli.display.terminal import on_terminal, print_text, say
+from logreplay.cli.display.terminal import on_terminal, print_json, print_result, print_text, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
@@ -46,17 +45,18 @@ def inspect(logs: tuple[str, ...], output: Path | None, force: bool, as_json: bo
     with removed_if_empty(output) if output else nullcontext():  # it can be written, before hours of reading
         with Bar("reading", shown=not quiet and on_terminal()) as bar:
             found = inspect_once(logs, given, bar.update)
-        if as_json:
-            print_text(json.dumps(found.summary, indent=2))
-        elif not quiet:
-            _tell(found)
         if output:
             found.save(output, force=force)
+        if as_json:
+            print_json(found.summary)
+        elif not quiet:
+            (print_text if output else print_result)("\n".join(map(terminal_safe, _lines(found))))
+        if output:
             say(f"{output / 'report.html'}", quiet=quiet)
     return Exit.OK
 
 
-def _tell(found: "InspectResult") -> None:
+def _lines(found: "InspectResult") -> list[str]:
     report = found.report
     lines = [f"{', '.join(found.logs)}: {report.sentence()}; format {report.format}"]
     lines += [f"  {name:<14} {text}" for name, text in found.facts]
@@ -72,5 +72,4 @@ def _tell(found: "InspectResult") -> None:
         lines += [f"  leaves out {text}" for text in replay.lacks]
     if found.missing:
         lines += ["", "all of them leave out", *(f"  {text}" for text in found.missing)]
-    for line in lines:
-        print_text(terminal_safe(line))
+    return lines

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from logreplay.cli.display.terminal import say
+from logreplay.cli.display.terminal import print_result, say
 from logreplay.cli.options.help_groups import sections
 from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.share import share
@@ -31,7 +31,7 @@ def man(command: str | None, output: Path | None) -> None:
     if command is not None and command not in root.commands:
         raise click.UsageError(f"{command!r} is not a command; the commands are {', '.join(root.commands)}")
     if output is None:
-        click.echo(page(root, command or ""), nl=False)
+        print_result(page(root, command or "").removesuffix("\n"))
         return
     from logreplay.core.files import unwritable, write_atomically
 

@@ -1,6 +1,5 @@
 """``logreplay plan``: how many machines the demand of a log needs."""
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +7,7 @@ import click
 from click.core import ParameterSource
 
 from logreplay.cli.display.progress_bar import Bar
-from logreplay.cli.display.terminal import on_terminal, print_text, say
+from logreplay.cli.display.terminal import on_terminal, print_json, print_result, print_text, say
 from logreplay.cli.exit_codes import Exit, of_checks
 from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
@@ -64,9 +63,10 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
     if result.search and result.search.unfinished and not options.as_json:
         return show_find(result.search, as_json=options.as_json, quiet=options.quiet)
     if options.as_json:
-        print_text(json.dumps(result.summary, indent=2))
+        print_json(result.summary)
     else:
         _tell(result, quiet=options.quiet)
+        (print_text if output else print_result)(terminal_safe(masked(result.sentence)))
     if output and not options.quiet:
         say(f"{output / 'plan.html' if result.plan else output}")
     if result.stopped.startswith("interrupted"):
@@ -79,4 +79,3 @@ def _tell(result: "PlanResult", *, quiet: bool) -> None:
         print_text(terminal_safe(masked(f"{result.log.sentence}")))
         for name, text in result.facts:
             print_text(terminal_safe(masked(f"  {name:<17} {text}")))
-    print_text(terminal_safe(masked(result.sentence)))

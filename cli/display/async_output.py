@@ -4,6 +4,7 @@ A reader that is slow (``-v | less``, Ctrl-S) or gone (``| head -1``, a closed t
 nor end the run.
 """
 
+import errno
 import os
 import select
 import threading
@@ -126,20 +127,30 @@ class UnreadOutput(TextIOWrapper):
     """Standard output of a command whose verdict and files do not depend on a reader: it writes on to nowhere.
 
     Only for text: a product such as that of ``convert -o -`` is bytes, and to write these without a reader is an error.
+
+    Attributes:
+        absent: the caller has closed standard output.
     """
+
+    absent = False
 
     def write(self, text: str, /) -> int:
         try:
             return super().write(text)
-        except BrokenPipeError:
-            lead_nowhere(self)
+        except OSError as error:
+            self._unread(error)
             return len(text)
 
     def flush(self) -> None:
         try:
             super().flush()
-        except BrokenPipeError:
-            lead_nowhere(self)
+        except OSError as error:
+            self._unread(error)
+
+    def _unread(self, error: OSError) -> None:
+        if error.errno not in (errno.EPIPE, errno.EBADF):
+            raise error
+        lead_nowhere(self)
 
 
 def lead_nowhere(stream: TextIO) -> None:

@@ -1,6 +1,5 @@
 """Prints what differs between runs, and which conditions do not hold."""
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,7 @@ from logreplay.analysis.verdict.compare_log import Fidelity
 from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.gates import CANDIDATE, VALID_RUNS
 from logreplay.cli.display.tables import OpenTable
-from logreplay.cli.display.terminal import print_text, say
+from logreplay.cli.display.terminal import print_json, print_text, say
 
 if TYPE_CHECKING:
     from logreplay.analysis.verdict.checks import Check
@@ -23,7 +22,7 @@ def show_comparison(found: Comparison | Fidelity, runs: Sequence[str], *, as_jso
         elif check.name == CANDIDATE and check.text:
             say(check.text)
     if as_json:
-        print_text(json.dumps(found.as_dict(), indent=2))
+        print_json(found.as_dict())
     else:
         for note in found.notes:
             say(note)

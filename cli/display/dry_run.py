@@ -1,10 +1,9 @@
 """Shows what a run would send: the head of its plan, its rate over time, and what would be left out."""
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from logreplay.cli.display.terminal import print_text, say
+from logreplay.cli.display.terminal import print_json, print_result, print_text, say
 from logreplay.core.plural import number_of
 from logreplay.replay.senders.trace import printable
 
@@ -24,12 +23,12 @@ def show_dry_run(found: "DryRun", *, as_json: bool, quiet: bool) -> None:
         )
         left_out = found.left_out
         may_change = {"changes": changes, "logins": login_requests}
-        print_text(json.dumps({**figures, "head": head, **may_change, "left_out": left_out}, indent=2))
+        print_json({**figures, "head": head, **may_change, "left_out": left_out})
         return
     for due, op, url in found.head:
         print_text(f"{due:12.6f} s  {op} {printable(url.encode())}")
     once = ", the log once; the answers decide how many are sent" if load.answers_decide else ""
-    print_text(number_of(seen.requests, "request") + (once if load.vusers else f" in {seen.last:.3f} s"))
+    print_result(number_of(seen.requests, "request") + (once if load.vusers else f" in {seen.last:.3f} s"))
     if not load.vusers:
         rates = seen.rates()
         most = max((rate for _, _, rate in rates), default=1.0)

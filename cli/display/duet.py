@@ -1,12 +1,11 @@
 """Shows one duet: what differs, its findings, and which conditions do not hold."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logreplay.cli.display.comparison import print_comparison, say_gates
 from logreplay.cli.display.differences import print_differences
-from logreplay.cli.display.terminal import print_text, say, say_finding
+from logreplay.cli.display.terminal import print_json, print_text, say, say_finding
 from logreplay.cli.display.words import explained, print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
 from logreplay.options.load import log_sentence
@@ -23,7 +22,7 @@ def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bo
         say(result.sentence, quiet=quiet and bool(result.stopped))
         return Exit.INTERRUPTED if result.stopped else Exit.FAILED
     if as_json:
-        print_text(json.dumps(summary, indent=2))
+        print_json(summary)
     elif not quiet:
         print_arrivals(summary["options"])
         print_comparison(found, ("baseline", "candidate"), statuses=not alternate)

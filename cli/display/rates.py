@@ -1,10 +1,9 @@
 """Shows what a sweep or a search found: its tables and its answer, the last line, on stdout; its findings on stderr."""
 
-import json
 from typing import TYPE_CHECKING
 
 from logreplay.cli.display.tables import print_costs, print_summary, steps_of
-from logreplay.cli.display.terminal import print_text, say, say_finding
+from logreplay.cli.display.terminal import print_json, print_text, say, say_finding
 from logreplay.cli.display.words import answer_lines, answers, explained, print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
 
@@ -29,7 +28,7 @@ def show_sweep(
         say(result.sentence, quiet=quiet and bool(result.stopped))
         return stopped if result.stopped else Exit.FAILED
     if as_json:
-        print_text(json.dumps(summary, indent=2))
+        print_json(summary)
     elif not quiet:
         if not short:
             print_arrivals(summary["options"])
@@ -62,7 +61,7 @@ def show_find(result: "FindResult", *, as_json: bool, quiet: bool) -> Exit:
             say(f"results: {result.files[0].parent}", quiet=quiet)
         return Exit.CONDITION if result.by_rule else Exit.INVALID if result.lost else Exit.INTERRUPTED
     if as_json:
-        print_text(json.dumps(summary, indent=2))
+        print_json(summary)
     elif not quiet:
         print_arrivals(summary["options"])
         seed = summary["options"]["seed"]

@@ -1,6 +1,5 @@
 """Shows one replay: its tables and findings, and the exchanges as they are made."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from math import inf
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.cli.display.async_output import Outlet
-from logreplay.cli.display.terminal import print_text, say, say_finding
+from logreplay.cli.display.terminal import print_json, print_text, say, say_finding
 from logreplay.cli.display.words import explained, print_arrivals
 from logreplay.cli.exit_codes import Exit
 from logreplay.core.plural import number_of
@@ -31,7 +30,7 @@ def show_run(
     """Print the summary and the findings; return the exit code."""
     summary, outcome = result.summary, result.outcome
     if as_json:
-        print_text(json.dumps(summary, indent=2))
+        print_json(summary)
     elif not quiet:
         print_arrivals(summary["options"])
         _print_summary(summary, classic=classic)

@@ -1,11 +1,16 @@
 """Text on standard output, messages on standard error, and what the terminal behind the latter can do."""
 
+import json
 import os
 import sys
+from typing import Final
 
 import click
 
-from logreplay.cli.display.async_output import lead_nowhere
+from logreplay.cli.display.async_output import UnreadOutput, lead_nowhere
+from logreplay.core.errors import LogreplayError
+
+CLOSED: Final = "standard output: is closed (>&-); send the result to a file or a pipe"
 
 
 def print_text(text: str = "") -> None:
@@ -14,6 +19,22 @@ def print_text(text: str = "") -> None:
     Not for a product such as CSV, which is in UTF-8 whatever the terminal has.
     """
     click.echo(text, file=sys.stdout)  # without a file, click would write UTF-8 to a terminal that has only ASCII
+
+
+def print_result(text: str) -> None:
+    """Print what exists nowhere else: a result that no file holds, or what another program is to read.
+
+    Raises:
+        LogreplayError: the caller has closed standard output.
+    """
+    if isinstance(sys.stdout, UnreadOutput) and sys.stdout.absent:
+        raise LogreplayError(CLOSED)
+    print_text(text)
+
+
+def print_json(value: object, *, indent: int | None = 2) -> None:
+    """Print a result as JSON; errors as `print_result`."""
+    print_result(json.dumps(value, indent=indent))
 
 
 def say(text: str, *, quiet: bool = False) -> None:
