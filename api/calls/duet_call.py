@@ -14,6 +14,7 @@ from logreplay.replay.requests.combine import Swap
 
 if TYPE_CHECKING:
     from logreplay.inputs.logs import Log
+    from logreplay.replay.senders.tls import KeyPassword
 
 NAMES: Final = ("baseline", "candidate", "noise")
 """The targets that get each request, in the order of their numbers in the plan; those of --swap follow."""
@@ -32,6 +33,7 @@ class DuetCall(SendingCall):
             baseline's. None: there is none.
         swap_every: seconds of a turn of each pair; None: `SWAP_EVERY_S`.
         candidate_cert, candidate_key: files of the client certificate for the candidate; None: as for the baseline.
+        candidate_key_password: where its password is; None: as for the baseline.
         load: schedule of the requests.
         answer_rules: rules for comparing responses.
         alternate: send each request to one of the targets.
@@ -48,6 +50,7 @@ class DuetCall(SendingCall):
     swap_every: float | None = None
     candidate_cert: Path | None = None
     candidate_key: Path | None = None
+    candidate_key_password: "KeyPassword | None" = None
     load: Load
     answer_rules: AnswerRules = field(default_factory=AnswerRules)
     alternate: bool = False
@@ -74,7 +77,8 @@ class DuetCall(SendingCall):
     def rules_for(self, name: str) -> SenderRules:
         """How to send to a target, by its name."""
         if self.candidate_cert and name.startswith("candidate"):
-            return replace(self.sender_rules, cert=self.candidate_cert, key=self.candidate_key)
+            password = self.candidate_key_password or self.sender_rules.key_password
+            return replace(self.sender_rules, cert=self.candidate_cert, key=self.candidate_key, key_password=password)
         return self.sender_rules
 
     @property

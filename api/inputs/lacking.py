@@ -215,10 +215,13 @@ def _headers(rules: RequestRules, source: "RequestSource", methods: frozenset[st
     from logreplay.core.headers import HEADERS
     from logreplay.replay.requests.follow import Followed
     from logreplay.replay.requests.headers import HeaderFromLog, LoggedHeaders
+    from logreplay.replay.requests.plan import MADE
 
     for header in rules.header:
-        if isinstance(header, HeaderFromLog) and (
-            count := _absent(source, methods, header.columns, header.name, header.value)
+        if (
+            isinstance(header, HeaderFromLog)
+            and header.column not in MADE
+            and (count := _absent(source, methods, header.columns, header.name, header.value))
         ):
             text = f"none of {number_of(count, 'request')} has a value in column {header.column}; it is not sent"
             remedy = f"; name another column: '{header.name}: log:COLUMN'"

@@ -158,6 +158,8 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Needs("trace_url", ("trace",), "--trace P%: without it, requests have no traces"),
     Needs("key", ("cert",), "--cert: it is the key of a client certificate"),
     Needs("candidate_key", ("candidate_cert",), "--candidate-cert: it is the key of a client certificate", "duet"),
+    Needs("candidate_key_password", ("candidate_cert",), "--candidate-cert: it opens the key of that certificate",
+          "duet"),
     *(Needs("key_password", certs, "--cert: it opens the key of a client certificate", commands)
       for certs, commands in ((("cert",), "run sweep find"), (("cert", "candidate_cert"), "duet"))),
     *(Clash(name, "sender=aiohttp", "only --sender wire connects to another place than the name says", yields="both")

@@ -237,6 +237,7 @@ class DuetOptions(_LoadOptions, total=False):
     swap_every: Seconds | None
     candidate_cert: File | None
     candidate_key: File | None
+    candidate_key_password: str | None
     ignore: str | Sequence[str]
     keep: int | None
     fail_above: Share | None

@@ -33,6 +33,7 @@ _FILES: Final = (
     "candidate-cert",
     "candidate-key",
     "key-password",
+    "candidate-key-password",
     "auth",
     "body",
     "inject",
@@ -124,7 +125,7 @@ def _path(key: str, text: str) -> str:
             return _path("header", text.partition("=")[2])
         case "format":
             return "" if re.search("[$%]", text) else text.rpartition("#")[0] or text
-        case "key-password":
+        case "key-password" | "candidate-key-password":
             return text.removeprefix("file:") if text.startswith("file:") else ""
         case "auth":
             scheme, _, path = text.partition(":")

@@ -21,8 +21,20 @@ REFUSED: Final = {
 }
 """Options that a file may not set, and why."""
 WIDENING: Final = (
-    *("cert", "key", "key-password", "candidate-cert", "candidate-key", "allow-target", "methods", "insecure"),
-    *("cacert", "tls-name", "auth", "watch", "live", "metrics", "share", "show-secrets"),
+    *("cert", "key", "key-password", "candidate-cert", "candidate-key", "candidate-key-password"),
+    *(
+        "allow-target",
+        "methods",
+        "insecure",
+        "cacert",
+        "tls-name",
+        "auth",
+        "watch",
+        "live",
+        "metrics",
+        "share",
+        "show-secrets",
+    ),
 )
 """Options by which more may be done than without: only from a file of one's own, and said at every run."""
 

@@ -35,6 +35,8 @@ KEPT_ROWS: Final = 65_536
 _COLUMNS: Final = ("date", "time", "url", "op", "rc", "bytes", "latency", "xfertime", "client")
 PLANNED: Final = ("row", "url", "op", "expected_rc", "expected_bytes", "expected_latency", "client")
 """Columns of every planned frame."""
+MADE: Final = ("row", "expected_rc", "expected_bytes", "expected_latency")
+"""Those of them that are made here, whatever columns a log has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,8 @@ _DUET: Final[Factors] = {
     "candidate": dict.fromkeys(_TARGETS, "{candidate}"),
     "noise": {"-": "", "second": "--noise {noise}"},
     "alternate": _flag("alternate"),
-    "candidate-cert": {"-": "", "yes": "--candidate-cert client.pem --candidate-key client.key"},
+    "candidate-cert": {"-": "", "yes": "--candidate-cert client.pem --candidate-key client.key"}
+    | {"password": "--candidate-cert client.pem --candidate-key-password file:password.txt --candidate-key client.key"},
     "swap": _option(
         "swap",
         pair="{baseline2} {candidate2} --swap-every 200ms",

@@ -90,14 +90,15 @@ def test_the_target_is_shown_the_client_certificate(
     assert {row[5] for row in rows} == {"HTTP/2.0" if "--http" in ways else "HTTP/1.1"}
 
 
+@pytest.mark.parametrize("opened", ["--key-password", "--candidate-key-password"])
 def test_each_target_of_a_duet_can_have_its_own(
-    server: WebServer, log: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+    server: WebServer, log: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch, opened: str
 ) -> None:
     folder = authority.cert.parent
     monkeypatch.setenv("SECOND_WORD", "word")
     candidate = ("--candidate-cert", folder / "second.pem", "--candidate-key", folder / "second.key")
     shop = f"https://shop.test:{server.files}"
-    moved = ("--connect-to", f"shop.test:{server.files}:127.0.0.1:{server.files}", "--key-password", "env:SECOND_WORD")
+    moved = ("--connect-to", f"shop.test:{server.files}:127.0.0.1:{server.files}", opened, "env:SECOND_WORD")
     assert replayed("duet", log, server.url, shop, *identity(authority), *candidate, *moved, "-q") in (0, 3)
     by_name = {(row[3], row[2]) for row in seen(server)}
     assert by_name == {("localhost", "CN=client"), ("shop.test", "CN=second")}

@@ -92,6 +92,15 @@ def test_the_client_of_a_followed_log_is_sent(server: LoggingNginx, tmp_path: Pa
     assert {(row[0], row[1]) for row in server.rows()} == {("/followed", "192.0.2.9")}
 
 
+def test_a_column_that_the_plan_makes_is_sent_and_not_said_to_be_missing(
+    server: LoggingNginx, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--tps", 200, "--header", "X-Forwarded-For: log:expected_rc")
+    logreplay("run", log, server.url, *words, "-o", log.with_name("out.csv"))
+    assert "expected_rc" not in capsys.readouterr().err
+    assert {row[1] for row in server.rows()} == {"200"}
+
+
 def test_a_log_without_the_column_is_told_before_the_run(
     server: LoggingNginx, log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
