@@ -346,7 +346,7 @@ def test_a_target_is_planned_proved_and_one_machine_fewer_shown_to_fail(tmp_path
     """The built-in target carries 4 / 16 ms = 250 requests/s."""
     log = access_log(tmp_path / "access.log", days=1, peak=20_000)
     with library.serve(log) as server:
-        result = library.plan(log, server.url, p90="300ms", budget="60s", start=50, prove=True, output=tmp_path / "p")
+        result = library.plan(log, server.url, p90="300ms", budget="90s", start=50, prove=True, output=tmp_path / "p")
         assert result.plan, result.sentence
         assert result.machines == 2
         kept = [(each.machines, each.kept) for each in result.proofs]

@@ -234,7 +234,7 @@ def test_lines_with_odd_values_cost_no_other_line_where_the_format_is_found_by_c
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(with_odd_values())
 def test_many_lines_with_odd_values_cost_no_other_line(case: tuple[Format, list[bytes]]) -> None:
     with TemporaryDirectory() as folder:

@@ -178,6 +178,8 @@ def test_each_request_that_waited_for_the_limit_is_counted(log: Path) -> None:
     assert (rows["queued"] > 0.05).sum() > 100
 
 
+@pytest.mark.slow
+@pytest.mark.few
 def test_late_requests_are_dropped_when_asked_and_never_forgotten(log: Path) -> None:
     with delayed_responses(0.02) as url:
         limits = Limits(max_in_flight=1, drop_after=0.1)
@@ -189,7 +191,7 @@ def test_late_requests_are_dropped_when_asked_and_never_forgotten(log: Path) -> 
     assert dropped.filter(waited <= 0.1).is_empty()
     assert (dropped["queued"] > dropped["lag"]).all()
     assert dropped["service"].sum() == 0
-    assert rows.filter(pl.col("error").is_null(), waited > 0.1).is_empty()
+    assert rows.filter(pl.col("error").is_null(), waited > 0.1).select("seq", "lag", "queued", "connect").rows() == []
 
 
 def test_steps_go_on_in_one_result_log(log: Path) -> None:

@@ -53,7 +53,7 @@ async def fail_often(sender: Kind, url: str, path: str, count: int, watch: Calla
         over.set()
 
     target: Endpoint = await resolve(parse_target(url))
-    made: Any = sender(target, timeout=0.05 if "stall" in path else 5, tls=tls_context() if "https" in url else None)
+    made: Any = sender(target, timeout=0.3 if "stall" in path else 5, tls=tls_context() if "https" in url else None)
     await made.open(done, monotonic)
     request = made.prepare(pl.DataFrame({"op": ["GET"], "url": [path]}))[0]
     for sent in range(0, count, BATCH):
