@@ -240,15 +240,17 @@ def log_report(stream: "RequestStream", schedule: "Schedule", sent: int, *, chan
         changed: the load was changed by hand, so the schedule does not say which rate was offered.
     """
     from logreplay.replay.requests.hook import hooked
+    from logreplay.replay.requests.siege_list import UrlList
 
     figures, requests = stream.figures, base(stream)
-    rate = 0.0 if changed else schedule.rate or figures.mean * _speed_of(schedule)
+    mean = 0.0 if isinstance(requests.source, UrlList) else figures.mean  # a list has no times: its rows have made ones
+    rate = 0.0 if changed else schedule.rate or mean * _speed_of(schedule)
     report: dict[str, Any] = {
-        "log_mean": figures.mean or None,
-        "log_peak": figures.peak if figures.peak >= max(figures.mean, 1) else None,
-        "log_s": figures.period / 1e6 if figures.mean else None,
-        "log_requests": figures.requests if figures.mean else None,
-        "factor": rate / figures.mean if figures.mean and rate else None,
+        "log_mean": mean or None,
+        "log_peak": figures.peak if mean and figures.peak >= max(mean, 1) else None,
+        "log_s": figures.period / 1e6 if mean else None,
+        "log_requests": figures.requests if mean else None,
+        "factor": rate / mean if mean and rate else None,
         "rounds": sent / stream.usable if stream.usable else None,
     }
     if requests.skip_idle is not None:

@@ -14,6 +14,7 @@ from logreplay.options.clashes import check, gives_way, needed
 from logreplay.options.load import Load, log_report, log_sentence
 from logreplay.options.request_rules import RequestRules
 from logreplay.replay.requests.plan import Requests
+from logreplay.replay.requests.siege_list import UrlList
 from logreplay.replay.schedules.arrivals import LogTimes, Poisson, Scattered
 from logreplay.replay.schedules.follow import FollowSchedule
 from logreplay.replay.schedules.rates import Constant, Limited, Ramp, Steps
@@ -178,6 +179,16 @@ def test_the_report_of_a_log_is_told_in_a_sentence(log_of_two_seconds: Requests)
     unread = log_report(UNREAD, Constant(5, 1), sent=0)
     assert set(unread.values()) == {None}
     assert log_sentence(unread) == ""
+
+
+def test_a_list_of_urls_has_no_rate(tmp_path: Path) -> None:
+    path = tmp_path / "urls.txt"
+    path.write_text("http://a.example/1\nhttp://a.example/2\n")
+    requests = Requests(UrlList.read(path, "urls.txt"))
+    list(requests.one_pass())
+    report = log_report(requests, Constant(5, 2), sent=10)
+    assert [report[key] for key in ("log_mean", "log_peak", "log_s", "log_requests", "factor")] == [None] * 5
+    assert log_sentence(report) == "the log was replayed 5.00 times"
 
 
 def test_a_log_shorter_than_a_second_has_no_busiest_one(tmp_path: Path) -> None:
