@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, Self, TypeVar
 
 from logreplay.analysis.output.file_names import ANSWERS, DUET, FIGURES, OF_COMMANDS, companion_files
+from logreplay.calling.loop_thread import protected
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import Closing, Lock, TakenError, check_distinct, make_folder, remove_left_behind, unwritable
 from logreplay.core.rows import check_name
@@ -149,6 +150,11 @@ class ResultFolder(Closing):
         return self.path != self._folder
 
     @property
+    def place(self) -> Path:
+        """Where the result is after `keep`."""
+        return self._folder
+
+    @property
     def measured(self) -> bool:
         """Whether there are rows to judge."""
         return any((self.path / name).exists() for name in (JUDGED, *DUET))
@@ -158,17 +164,21 @@ class ResultFolder(Closing):
 
         Raises:
             LogreplayError: the files cannot be moved.
+            Interrupted: by Ctrl-C; the files are moved.
         """
         if self.replaces:
-            try:
-                _clear(self._folder)
-                for made in self.path.iterdir():
-                    made.replace(self._folder / made.name)
-                self.path.rmdir()
-            except OSError as error:
-                raise unwritable(self._folder, error) from None
-            self.path = self._folder
+            protected(lambda _: self._move())  # Ctrl-C in between would leave a part of each result
         return self._folder
+
+    def _move(self) -> None:
+        try:
+            _clear(self._folder)
+            for made in self.path.iterdir():
+                made.replace(self._folder / made.name)
+            self.path.rmdir()
+        except OSError as error:
+            raise unwritable(self._folder, error) from None
+        self.path = self._folder
 
     def close(self) -> None:
         """Let another process write here, and remove what nobody needs any more.

@@ -60,6 +60,8 @@ class Interrupted(KeyboardInterrupt):
 
     Attributes:
         result: results measured before the error; None: nothing.
+        late: all requests had ended before; what is left is the evaluation of their rows.
     """
 
     result: Any = None
+    late: bool = False

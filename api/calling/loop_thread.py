@@ -133,8 +133,16 @@ def loop_in_this_thread(main: Main[T], stop: Stop, fault: Fault | None = None) -
 
 
 def run_in_loop(main: Main[T], fault: Fault | None = None, mailbox: Mailbox | None = None) -> T:
-    """Run ``main(stop)`` on uvloop in a thread of its own; Ctrl-C sets ``stop``, and ``main`` then ends."""
-    return protected(lambda stop: loop_in_this_thread(main, stop, fault), mailbox)
+    """Run ``main(stop)`` on uvloop in a thread of its own; Ctrl-C sets ``stop``, and ``main`` then ends.
+
+    Raises:
+        Interrupted: Ctrl-C came before ``main`` began, or, if it is ``late``, after its end.
+    """
+    try:
+        return protected(lambda stop: loop_in_this_thread(main, stop, fault), mailbox)
+    except Interrupted as error:
+        error.late, error.result = error.result is not None, None  # what `main` returned is no result of a call
+        raise
 
 
 def run_until_stopped(main: Callable[[], Coroutine[Any, Any, T]], fault: Fault | None = None) -> T:

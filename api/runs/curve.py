@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from logreplay.analysis.output.folder import write_folder
 from logreplay.analysis.summary import About
 from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.busy import used_by_thread
@@ -24,7 +25,7 @@ from logreplay.replay.sweeps.manifest import Manifest, fingerprint
 from logreplay.replay.sweeps.step_log import JUDGED
 from logreplay.replay.sweeps.steps import generator_findings
 from logreplay.result_folder import ResultFolder
-from logreplay.runs.evaluation import stop_checks, write_results
+from logreplay.runs.evaluation import evaluating, stop_checks
 from logreplay.runs.repeated_urls import repeated_urls
 from logreplay.runs.result_files import inputs
 from logreplay.runs.sweep_steps import sweep_into
@@ -48,7 +49,7 @@ def sweep_once(call: SweepCall, listener: "CallListener") -> SweepResult:
     warn_beyond_timeout(call.stop_at, call.sender_rules.timeout, mailbox)
     with used_by_thread() as stack:
         folder = stack.enter_context(_folder(call))
-        unfinished = partial(_telling_of_steps, call, folder, mailbox.note)
+        unfinished = partial(_telling_of_steps, call, folder, mailbox)
         with unfinished():
             expect = partial(expect_target, call.choice)
             log = stack.enter_context(replayable(call.log, mailbox.note, expect_target=expect))
@@ -105,22 +106,27 @@ def sweep_to(
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
     lost = any(outcome.lost for outcome in outcomes)
     half = not rule.hit and (bool(stopped) or lost)
-    place, summary = folder.path, {}
-    if folder.measured:
-        place = folder.path if half else folder.keep()
-        findings += [*repeated, *warnings_of_steps(manifest, outcomes), *rule.findings()]
-        verdict = {"verdict": str(RunVerdict.GENERATOR_BOUND)} if lost else {}
-        about = About(
-            str(call.log or BUNDLED),
-            url,
-            {**call.as_summary(), **({"stop": [each.text for each in call.stop_at]} if call.stop_at else {})},
-            [finding.as_dict() for finding in findings],
-            {"left_out": dict(stream.left_out), **urls, **verdict, **addresses_of(outcomes), **_left_out_routes(call)},
-            call.closed_loop,
-            limited_steps(manifest, outcomes),
-        )
-        with unfinished() if half else nullcontext():
-            summary = write_results(place, about, mailbox, plots=call.plots)
+    place, summary = folder.path if half or not folder.measured else folder.place, dict[str, Any]()
+    with ExitStack() as telling:
+        if half:
+            telling.enter_context(unfinished())
+        if folder.measured:
+            telling.enter_context(evaluating(mailbox, "analyze", str(place)))
+            findings += [*repeated, *warnings_of_steps(manifest, outcomes), *rule.findings()]
+            verdict = {"verdict": str(RunVerdict.GENERATOR_BOUND)} if lost else {}
+            more = {**verdict, **addresses_of(outcomes), **_left_out_routes(call)}
+            about = About(
+                str(call.log or BUNDLED),
+                url,
+                {**call.as_summary(), **({"stop": [each.text for each in call.stop_at]} if call.stop_at else {})},
+                [finding.as_dict() for finding in findings],
+                {"left_out": dict(stream.left_out), **urls, **more},
+                call.closed_loop,
+                limited_steps(manifest, outcomes),
+            )
+            if not half:
+                folder.keep()
+            summary, _ = write_folder(place / JUDGED, place, about, plots=call.plots)
     return SweepResult(
         summary=summary,
         files=(place / JUDGED,),
@@ -137,7 +143,7 @@ def sweep_to(
 
 
 @contextmanager
-def _telling_of_steps(call: SweepCall, folder: ResultFolder, tell: "Tell") -> Iterator[None]:
+def _telling_of_steps(call: SweepCall, folder: ResultFolder, listener: "CallListener") -> Iterator[None]:
     """Say of an interruption that leaves no report how many steps are made, and where they are."""
     try:
         yield
@@ -148,9 +154,10 @@ def _telling_of_steps(call: SweepCall, folder: ResultFolder, tell: "Tell") -> It
             done, steps = len(manifest.done), steps + len(manifest.refined)
         if folder.measured:
             among = "" if call.routes else f" of {steps}"
-            tell(f"interrupted: {done}{among} steps are done; the rows are kept; {call.resuming(folder.path)}")
+            told = f"interrupted: {done}{among} steps are done; the rows are kept; {call.resuming(folder.path)}"
         else:
-            tell("interrupted before the first step: nothing was measured")
+            told = "interrupted before the first step: nothing was measured"
+        listener.note(told, always=True)
         raise
 
 

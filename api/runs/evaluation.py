@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from logreplay.analysis.output.folder import write_beside, write_folder
+from logreplay.analysis.output.folder import write_beside
 from logreplay.analysis.verdict.checks import Check
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.results.session_findings import session_findings
@@ -102,20 +102,17 @@ def interrupted(rows: Path | None) -> str:
     return f"interrupted{kept}"
 
 
+def interrupted_late(*command: str) -> str:
+    """Say of an interruption after the last request that the rows are kept, and which command evaluates them."""
+    again = shlex.join(("logreplay", *command))
+    return f"interrupted while the rows were evaluated; they are kept; evaluate them with: {again}"
+
+
 @contextmanager
 def evaluating(listener: "CallListener", *command: str) -> Iterator[None]:
     """Say of an interruption that the rows are kept, and with which command they are evaluated."""
     try:
         yield
     except KeyboardInterrupt:
-        again = shlex.join(("logreplay", *command))
-        told = f"interrupted while the rows were evaluated; they are kept; evaluate them with: {again}"
-        listener.note(told, always=True)
+        listener.note(interrupted_late(*command), always=True)
         raise
-
-
-def write_results(folder: Path, about: "About", listener: "CallListener", *, plots: bool) -> dict[str, Any]:
-    """Analyse the ``results.csv`` of a folder, write what shows it, and return the contents of ``summary.json``."""
-    with evaluating(listener, "analyze", str(folder)):
-        summary, _ = write_folder(folder / "results.csv", folder, about, plots=plots)
-    return summary

@@ -17,7 +17,7 @@ from logreplay.calling.loop_thread import run_in_loop, unless_stopped
 from logreplay.calling.mailbox import Mailbox
 from logreplay.calling.stopping import stop_rule, warn_beyond_timeout, watched
 from logreplay.calls.duet_call import NAMES, DuetCall
-from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.core.errors import Interrupted, LogreplayError, UsageError
 from logreplay.core.record import SWAP_TURN, TARGET
 from logreplay.duet_result import DuetResult
 from logreplay.inputs.logs import followed, replayable
@@ -35,7 +35,7 @@ from logreplay.replay.senders.pair_keeper import PairSender
 from logreplay.result_folder import ResultFolder
 from logreplay.runs import pair_answers
 from logreplay.runs.engines import replayer
-from logreplay.runs.evaluation import evaluating, interrupted, report_sessions, summarising_part
+from logreplay.runs.evaluation import evaluating, interrupted, interrupted_late, report_sessions, summarising_part
 from logreplay.runs.pair_result import EndedDuet
 from logreplay.runs.pair_targets import checked_targets
 from logreplay.runs.result_files import further_files, inputs
@@ -77,14 +77,18 @@ def duet_once(call: DuetCall, listener: "CallListener") -> DuetResult:
             if not rows:
                 raise
             raise LogreplayError(f"{error}; the rows are kept in {' and '.join(rows)}") from error
-        except KeyboardInterrupt:
-            mailbox.note(interrupted(folder.path if folder.measured else None))
+        except KeyboardInterrupt as error:
+            late = folder.measured and isinstance(error, Interrupted) and error.late
+            kept = folder.path if folder.measured else None
+            mailbox.note(interrupted_late(*_again(folder.path)) if late else interrupted(kept), always=True)
             raise
-        if not folder.measured:
-            return ended.nothing(folder.path)
-        place = folder.keep()
-        with evaluating(mailbox, "compare", *(str(place / f"{name}.csv") for name in NAMES[:2])):
-            return ended.result(place)
+        with evaluating(mailbox, *_again(folder.place)):
+            return ended.result(folder.keep()) if folder.measured else ended.nothing(folder.path)
+
+
+def _again(folder: Path) -> tuple[str, ...]:
+    """The command that compares the rows."""
+    return ("compare", *(str(folder / f"{name}.csv") for name in NAMES[:2]))
 
 
 def _requests(call: DuetCall, stack: ExitStack, tell: "Tell") -> tuple[ForTargets, Plan]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.analysis.output.file_names import logins_beside
-from logreplay.analysis.output.folder import remove_unfinished, write_unfinished
+from logreplay.analysis.output.folder import remove_unfinished, write_folder, write_unfinished
 from logreplay.analysis.search import report
 from logreplay.analysis.search.search import Search
 from logreplay.analysis.summary import About
@@ -37,7 +37,7 @@ from logreplay.replay.results.verdict import held_back_in_steps, metrics_missed
 from logreplay.replay.sweeps.step_log import JUDGED
 from logreplay.result_folder import ResultFolder
 from logreplay.runs.engines import replayer
-from logreplay.runs.evaluation import evaluating, report_sessions, stop_checks, summarising_part, write_results
+from logreplay.runs.evaluation import evaluating, report_sessions, stop_checks, summarising_part
 from logreplay.runs.repeated_urls import repeated_urls
 from logreplay.runs.result_files import further_files, inputs
 from logreplay.runs.trials import by_chance, drive, evenly, users
@@ -116,15 +116,20 @@ class _RateSearch:
                 cut, findings = run_in_loop(lambda stop: self._search(stop, audience), self.mailbox.fault, self.mailbox)
         except KeyboardInterrupt:
             where = f"\nresults: {place.path}" if place.measured else ""
-            self.mailbox.note(f"{self._unfinished('interrupted')}{where}")
+            self.mailbox.note(f"{self._unfinished('interrupted')}{where}", always=True)
             raise
         if cut:
             return self._cut(cut, findings)
-        with evaluating(self.mailbox, "analyze", str(place.path)):
-            urls, repeated = repeated_urls(
-                self.requests, call.request_rules, place.path, ("--restart",) * call.restart,
-                each="trial", bundled=call.log is None, tell=self.mailbox.note,
-            )  # fmt: skip
+        with evaluating(self.mailbox, "analyze", str(place.place)):
+            return self._evaluated(findings)
+
+    def _evaluated(self, findings: "list[Finding]") -> FindResult:
+        """The result of a search that ended by itself."""
+        call, place = self.call, self.place
+        urls, repeated = repeated_urls(
+            self.requests, call.request_rules, place.path, ("--restart",) * call.restart,
+            each="trial", bundled=call.log is None, tell=self.mailbox.note,
+        )  # fmt: skip
         folder, answer = place.keep(), report.answer_of(self.search)
         text = report.sentence(self.search, call.demand)
         facts = report.slo(self.search, call.demand) | {"seed": call.request_rules.seed}
@@ -137,7 +142,7 @@ class _RateSearch:
         if covers := report.not_covered(self.search):
             told.append({"code": "not_covered", "severity": "note", "text": covers})
         about = self._about(told, more, answered=answer.holds or answer.why == "not-met")
-        summary = write_results(folder, about, self.mailbox, plots=call.plots)
+        summary, _ = write_folder(folder / JUDGED, folder, about, plots=call.plots)
         if call.plots:
             from logreplay.analysis.output.plots.hockey_stick import figure, save  # loads matplotlib
             from logreplay.analysis.output.plots.search import trace

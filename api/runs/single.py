@@ -144,7 +144,7 @@ class _OneRun:
         except KeyboardInterrupt:
             for log in self.logs:  # the thread that writes it may wait for something that never comes
                 log.close()
-            self.mailbox.note(interrupted(grows if grows.exists() else None))
+            self.mailbox.note(interrupted(grows if grows.exists() else None), always=True)
             raise
         finally:
             if not grows.exists():  # no row came, so what was watched belongs to nothing

@@ -57,6 +57,10 @@ _REPORTS: Final = {
 }
 """Names of further files, by option and its value."""
 _FAILED: Final = re.compile("Error: |nothing was sent|no judged request was sent")
+_TOLD_LATE: Final = re.compile(
+    r"interrupted while the rows were evaluated; they are kept"
+    r"|interrupted: (\d+) of \1 steps are done; the rows are kept"
+)
 _HALF: Final = 0.5
 """A run of which more than this share fails has measured only failures."""
 _COUNTED: Final = re.compile(r"(\d+) x ([a-z_]+)\b(?! \d)")
@@ -230,7 +234,7 @@ def _ended_hard(case: Case, ran: Ran) -> bool:
 
 def _ended_while_evaluating(case: Case, ran: Ran) -> bool:
     """Whether a signal came after the last request: the rows are kept, and the program says what evaluates them."""
-    told = "interrupted while the rows were evaluated; they are kept" in ran.out + ran.err
+    told = _TOLD_LATE.search(ran.out + ran.err) is not None
     return ran.signalled and ran.code == 130 and (told or case.choice["terminal"] == "hangup")
 
 
