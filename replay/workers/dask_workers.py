@@ -8,6 +8,7 @@ does once (`logreplay.replay.workers.protocol.Welcome`).
 """
 
 import asyncio
+import atexit
 import logging
 import signal
 import subprocess
@@ -252,9 +253,15 @@ def _local_cluster(count: int) -> "Iterator[tuple[str, Security]]":
 
 
 def kill_local_clusters() -> None:
-    """Kill the clusters of this machine that this process runs; code that skips its exit handlers calls this first."""
+    """Kill the clusters of this machine that this process runs; code that skips its exit handlers calls this first.
+
+    At the end of the process, the thread that runs a cluster may still wait for its start.
+    """
     for process in [*_RUNNING]:
         _kill_family(process)
+
+
+atexit.register(kill_local_clusters)  # before the scratch folder is removed, which the cluster would make again
 
 
 def _kill_family(process: "subprocess.Popen[bytes]") -> None:

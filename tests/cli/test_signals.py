@@ -1,6 +1,7 @@
 """Signals beside the sending: before it, after it, and while the interpreter ends."""
 
 import asyncio
+import os
 import signal
 import socket
 import subprocess
@@ -107,6 +108,27 @@ with cluster_client("local:1"):
     assert ended.returncode == 130
     assert len(family := ended.stdout.split()) > 2
     assert not [pid for pid in family if psutil.pid_exists(int(pid)) and psutil.Process(int(pid)).status() != "zombie"]
+
+
+def test_a_program_that_ends_while_a_local_cluster_starts_takes_it_along(tmp_path: Path) -> None:
+    psutil = pytest.importorskip("psutil")
+    program = """
+import threading, psutil
+from logreplay.replay.workers import dask_workers
+def start():
+    with dask_workers.cluster_client("local:1"):
+        pass
+threading.Thread(target=start, daemon=True).start()
+while not dask_workers._RUNNING:
+    pass
+print(*(each.pid for each in psutil.Process().children(recursive=True)), flush=True)
+"""
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert (family := ended.stdout.split())
+    assert not [pid for pid in family if psutil.pid_exists(int(pid)) and psutil.Process(int(pid)).status() != "zombie"]
+    assert not [*tmp_path.glob("logreplay-*")]
 
 
 def test_a_signal_while_an_error_is_printed_is_an_interruption() -> None:
