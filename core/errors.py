@@ -60,7 +60,7 @@ class Interrupted(KeyboardInterrupt):
 
     Attributes:
         result: results measured before the error; None: nothing.
-        late: all requests had ended before; what is left is the evaluation of their rows.
+        late: True if all requests had ended before, and only the evaluation of their rows is missing.
     """
 
     result: Any = None
