@@ -12,6 +12,7 @@ from conftest import ServerFactory, WebServer
 from logreplay.core.rows import scan
 from logreplay.parsers.conversion.job import convert
 from logreplay.replay.servers.known_capacity import ServerCapacity
+from support.command_line import typed
 from support.http2_servers import HTTP2_SERVERS
 from support.real_servers import SERVERS
 
@@ -121,7 +122,8 @@ def test_so_do_the_logs_of_servers_that_speak_http2(kind: str, tmp_path: Path) -
 
 def test_every_line_of_the_sample_logs_is_accounted_for(tmp_path: Path) -> None:
     for log in SAMPLE_LOGS:
-        done = logreplay("convert", log, "--json", "-q", "-o", tmp_path / f"{log.stem}.csv", cwd=tmp_path)
+        done = typed(tmp_path, "convert", log, "--json", "-q", "-o", tmp_path / f"{log.stem}.csv")
+        assert done.returncode == 0, done.stderr
         account = json.loads(done.stdout)
         lines = len(log.read_bytes().splitlines())
         parts = ("converted", "unreplayable", "rejected", "blank")

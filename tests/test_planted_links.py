@@ -1,8 +1,5 @@
 """Links in a folder that others filled: none leads a result elsewhere."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +10,7 @@ import pytest
 from logreplay.parsers.conversion.external_sort import Sorter
 from logreplay.parsers.lines.csv_lines import rendered
 from logreplay.replay.servers.minimal import responding
+from support.command_line import typed
 
 LOG = Path(__file__).parents[1] / "sample_logs" / "nginx_request_time.log"
 
@@ -21,13 +19,6 @@ LOG = Path(__file__).parents[1] / "sample_logs" / "nginx_request_time.log"
 def url() -> Iterator[str]:
     with responding() as url:
         yield url
-
-
-def use(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    """The program in a process of its own, which has a umask of its own."""
-    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
-    command = [sys.executable, "-m", "logreplay.cli.main", *words]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
 
 
 PART = ".other.csv.logreplay.part.csv"
@@ -60,7 +51,13 @@ def plant(folder: Path, *names: str, victim: Path) -> None:
     ],
 )
 def test_a_link_that_was_planted_leads_no_result_elsewhere(
-    tmp_path: Path, words: list[str], links: tuple[str, ...], refused: bool, dangling: bool, url: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    links: tuple[str, ...],
+    refused: bool,
+    dangling: bool,
+    url: str,
 ) -> None:
     victim = tmp_path / "outside" / "victim"
     victim.parent.mkdir()
@@ -69,7 +66,8 @@ def test_a_link_that_was_planted_leads_no_result_elsewhere(
     folder = tmp_path / "folder"
     folder.mkdir()
     plant(folder, *links, victim=victim)
-    done = use(folder, *(word.replace("{url}", url) for word in words))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    done = typed(folder, *(word.replace("{url}", url) for word in words))
     assert [path.name for path in victim.parent.rglob("*")] == ([] if dangling else ["victim"])
     assert dangling or victim.is_dir() or victim.read_text() == "mine\n"
     if refused:

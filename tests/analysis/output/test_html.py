@@ -62,6 +62,7 @@ def text(sweep: pl.DataFrame) -> str:
     return page(sweep, About("<b>log</b>", "http://t/<i>", {"<u>": "</script><script>"}, [finding]))
 
 
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize(
     ("target", "options", "protocol"),
     [
@@ -119,6 +120,7 @@ def test_no_percentile_is_of_several_rates(text: str) -> None:
     assert "As siege counts" not in outside
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_where_no_step_is_stable_the_first_one_is_open(sweep: pl.DataFrame) -> None:
     text = page(sweep.filter(pl.col("step") > 5))
     assert re.findall(r'<details class="step" open>\s*<summary><strong>([\d.]+)/s', text) == ["350"]
