@@ -137,7 +137,7 @@ def left_out(stream: "RequestStream") -> tuple[str, ...]:
             text = f"not in {number_of(count, 'request')} of those read from the log, which have no value in column"
             told.append(f"header {header.name}: {text} {header.column}")
     if hook := hooked(stream):
-        told.append(f"hook: {number_of(hook.calls, 'call')}, {show(hook.cost)} each")
+        told.append(f"hook: {number_of(hook.calls, 'call')}, ahead of the requests, {show(hook.cost)} each")
         if hook.first_error:
             told.append(f"hook: first failure: {masked(hook.first_error)}")
     return tuple(told)

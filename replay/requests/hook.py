@@ -5,13 +5,14 @@ import re
 import sys
 import time
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
 from pathlib import Path
+from sys import intern
 from typing import Any, Final, TypeVar
 
 import polars as pl
@@ -24,7 +25,11 @@ from logreplay.replay.requests.plan import CHUNK_ROWS, SAFE_METHODS, Chunk, Made
 
 _ROWS: Final = 64
 """Requests handed to a hook together."""
+_FAILURES: Final = 10_000
+"""A hook that did nothing but fail for so many requests is not called again."""
 _SIGNING: Final = "__logreplay_signing__"
+_OF_HOOK: Final = "hook: "
+_LEFT_OUT: Final = "hook: left out"
 _TARGET: Final = re.compile(r"/[\x21-\x7e]*")
 
 
@@ -90,10 +95,11 @@ class Hooked(Made):
     _left_out: Counter[str] = field(default_factory=Counter)
     _kept: int = 0
     _gaps: "array[int]" = field(default_factory=partial(array, "q"))
+    _reasons: list[str] = field(default_factory=list)
 
     def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
         self._left_out.clear()
-        self._kept, self._gaps = 0, array("q")
+        self._kept, self._gaps, self._reasons = 0, array("q"), []
         self.calls, self.spent, self.first_error = 0, 0.0, ""
         if self.signing:
             yield from self.requests.frames(rows, begin)
@@ -102,9 +108,12 @@ class Hooked(Made):
         for frame in loaded(self.requests.frames(min(rows, _ROWS), begin)):
             _, seen = self._through_hook(frame)
             refused = 0 if seen.height else refused + frame.height
-            if refused > max(10_000, 2 * self.requests.usable):
-                why = ", ".join(f"{n} x {why}" for why, n in self._left_out.most_common(3))
-                raise LogreplayError(f"the hook leaves out every request: {why}{self._first()}")
+            failing = not self._kept and _LEFT_OUT not in self._left_out
+            if refused >= _FAILURES and (failing or refused > self.requests.usable):
+                why = ", ".join(f"{n:,} x {why.removeprefix(_OF_HOOK)}" for why, n in self._left_out.most_common(3))
+                raise LogreplayError(
+                    f"the hook leaves out every request, so no request can be sent: {why}{self._first()}"
+                )
             yield seen
 
     @property
@@ -145,6 +154,10 @@ class Hooked(Made):
         """
         return sent + bisect_left(self._gaps, sent)
 
+    def forget_ahead(self, sent: int) -> None:
+        """Count no request as left out that would have come after the last that was sent; argument as of `used`."""
+        self._left_out = Counter(self._reasons[: bisect_right(self._gaps, sent)])
+
     @property
     def cost(self) -> float:
         """Seconds a call took, on average."""
@@ -163,7 +176,9 @@ class Hooked(Made):
         self.calls += 1
         self.spent += (time.perf_counter_ns() - began) / 1e9
         if result is None or fault:
-            self._left_out[f"hook: {fault or 'left out'}"] += 1
+            reason = intern(f"{_OF_HOOK}{fault}") if fault else _LEFT_OUT
+            self._reasons.append(reason)
+            self._left_out[reason] += 1
             return None
         return result
 

@@ -190,8 +190,26 @@ def test_a_hook_that_sets_a_hostile_value_adds_no_header(shop: Path) -> None:
 
 
 def test_a_hook_that_leaves_out_everything_ends_the_run(shop: Path) -> None:
-    with pytest.raises(LogreplayError, match=r"the hook leaves out every request: \d+ x hook: left out"):
+    with pytest.raises(LogreplayError, match=r"leaves out every request, none can be sent: 10,\d+ x left out"):
         server_saw(Hooked(Requests(shop), lambda request: None))
+
+
+def test_a_hook_that_only_fails_is_not_called_for_the_whole_log(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(",".join(CORE_COLUMNS) + "\n" + "2026-01-01,00:00:00,0,0,0,0,/,200,GET\n" * 30_000)
+    hooked = Hooked(Requests(log), lambda request: 1 / 0)  # type: ignore[arg-type, return-value]
+    with pytest.raises(LogreplayError, match="10,048 x failed: ZeroDivisionError; the first: ZeroDivisionError: div"):
+        list(hooked.frames())
+    assert hooked.calls == 10_048
+
+
+def test_a_request_that_a_hook_left_out_after_the_last_sent_one_does_not_count(shop: Path) -> None:
+    hooked = Hooked(Requests(shop), lambda request: request if request.number % 2 else None)
+    next(hooked.frames())
+    ahead = hooked.left_out["hook: left out"]
+    hooked.forget_ahead(2)
+    assert hooked.left_out["hook: left out"] == 3 < ahead
+    assert hooked.used(2) == 4
 
 
 def test_a_hook_is_loaded_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
