@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from logreplay.cli.display.async_output import UnreadOutput, lead_nowhere
+from logreplay.cli.display.async_output import SPELLED, UnreadOutput, lead_nowhere
 from logreplay.cli.display.bug_report import no_tracebacks, of_interruption, sentence
 from logreplay.cli.display.terminal import CLOSED, say
 from logreplay.cli.exit_codes import Exit
@@ -111,10 +111,10 @@ def _open_standard_streams() -> None:
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # where the terminal has no µ
+            stream.reconfigure(errors=SPELLED)  # where the terminal has no µ
     if isinstance(out := sys.stdout, TextIOWrapper):
         encoding, by_line, at_once = out.encoding, out.line_buffering, out.write_through
-        sys.stdout = UnreadOutput(out.detach(), encoding, "replace", None, by_line, at_once)
+        sys.stdout = UnreadOutput(out.detach(), encoding, SPELLED, None, by_line, at_once)
         sys.stdout.absent = absent
 
 

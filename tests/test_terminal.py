@@ -272,7 +272,7 @@ def test_a_terminal_that_cannot_redraw_gets_lines_of_text_only(tmp_path: Path, l
     assert "\x1b" not in said
 
 
-def test_a_terminal_of_ascii_only_gets_question_marks(tmp_path: Path, log: Path, target: str) -> None:
+def test_a_terminal_of_ascii_only_gets_text_that_can_be_read(tmp_path: Path, log: Path, target: str) -> None:
     terminal = Terminal()
     process = start(
         ("run", log, target, "--tps", 100, "--for", "1500ms", "-o", tmp_path / "r.csv"),
@@ -285,6 +285,8 @@ def test_a_terminal_of_ascii_only_gets_question_marks(tmp_path: Path, log: Path,
     out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode in MEASURED, said
     assert out.isascii()
+    assert re.search(rb"\d us\b", out)
+    assert b"?" not in out
     assert said.isascii(), [line for line in said.splitlines() if not line.isascii()]
 
 

@@ -4,6 +4,7 @@ A reader that is slow (``-v | less``, Ctrl-S) or gone (``| head -1``, a closed t
 nor end the run.
 """
 
+import codecs
 import errno
 import os
 import select
@@ -18,8 +19,24 @@ MOST_WAITING: Final = 8_000_000
 """Characters that may wait for the reader."""
 PATIENCE_S: Final = 2.0
 """A reader that took nothing for so long is not waited for without saying so."""
+SPELLED: Final = "logreplay.spelled"
+"""Name of the error handler of encodings that writes signs in ASCII where a terminal has no others."""
+_SPELLINGS: Final = {
+    **{"µ": "u", "–": "-", "→": "->", "…": "...", "×": "x", "·": ".", "±": "+-", "²": "2", "½": "1/2"},
+    **{"●": "*", "▲": "^", "╌": "-", "─": "-", "│": "|", "┤": "|", "┴": "+", "└": "+"},
+}
 _AT_ONCE: Final = 65_536
 _LOOK_S: Final = 0.1
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    """The signs that an encoding lacks, in ASCII; ``?`` for those without a spelling."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_SPELLINGS.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(SPELLED, _spelled)
 
 
 class Outlet:
@@ -113,7 +130,7 @@ def _writer(stream: TextIO) -> Callable[[str], object]:
         return stream.write
 
     def write(text: str) -> None:
-        rest = memoryview(text.encode(stream.encoding, "replace"))
+        rest = memoryview(text.encode(stream.encoding, SPELLED))
         while rest:
             try:
                 rest = rest[os.write(number, rest) :]

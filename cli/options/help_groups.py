@@ -9,6 +9,7 @@ import click
 from logreplay.cli.options.from_table import ALONE
 from logreplay.cli.options.other_tools import check_words
 from logreplay.cli.settings.configurable import Configurable
+from logreplay.cli.settings.empty_values import show_help
 from logreplay.options.clashes import gives_way, needed
 from logreplay.options.table import GROUPS, SHOWN_FIRST, grouped, options_of
 
@@ -88,11 +89,10 @@ class GroupedCommand(Configurable):
             formatter.write_text(f"--help-all shows every option, also these groups: {', '.join(left)}.")
 
 
-def _show_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
+def _show_all(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted:
         ctx.meta[_TITLES] = frozenset(GROUPS)
-        click.echo(ctx.get_help(), color=ctx.color)
-        ctx.exit()
+    show_help(ctx, option, wanted)
 
 
 def sections(command: click.Command, context: click.Context) -> Iterator[tuple[str, Sequence[Record]]]:

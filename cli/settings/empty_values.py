@@ -2,11 +2,18 @@
 
 import click
 
+from logreplay.cli.display.terminal import print_text
 from logreplay.cli.settings.option_names import key_of
 
 
 class Checked(click.Command):
     """A command whose options and arguments have values that are not blank."""
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return ``--help``, which prints as results are: click writes UTF-8 where a terminal has only ASCII."""
+        if option := super().get_help_option(ctx):
+            option.callback = show_help
+        return option
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse blank values, then read the command line, and refuse words that are left.
@@ -28,6 +35,13 @@ class Checked(click.Command):
             text = f"unexpected argument {left[0]!r}: {self.name} takes {' '.join(names) or 'only options'}"
             raise click.UsageError(f"{text}; quote a value that has spaces", ctx)
         return left
+
+
+def show_help(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Print the help of a command, and end."""
+    if wanted and not ctx.resilient_parsing:
+        print_text(ctx.get_help())
+        ctx.exit()
 
 
 def _texts(value: object) -> "list[object]":
