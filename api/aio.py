@@ -74,7 +74,7 @@ def asynchronous(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]
 
 @asynccontextmanager
 async def serve(*given: Any, **named: Any) -> "AsyncIterator[Server]":
-    """As `logreplay.serve`, as an asynchronous context manager."""
+    """Start `logreplay.serve` as an asynchronous context manager."""
     server = await asyncio.to_thread(functions.serve, *given, **named)
     with server:
         yield server

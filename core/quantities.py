@@ -9,7 +9,7 @@ from typing import Final
 SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 """Seconds of each unit of a duration; a number without a unit is seconds."""
 TIME_UNITS: Final = "units: us, ms, s, m, h"
-"""The same in an error text."""
+"""Units of a duration, for error texts."""
 _DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(us|ms|s|m|h|)")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

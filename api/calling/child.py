@@ -90,7 +90,7 @@ class _Caller:
         return bool(scratch)
 
     def asked(self, _: object) -> str:
-        """As a function of ``stop``."""
+        """Return the reasons for a stop, empty if there is none; the function that ``stop`` takes."""
         return "; ".join(self.reasons)
 
 

@@ -93,7 +93,7 @@ class DuetCall(SendingCall):
         return not self.alternate and self.sender_rules.digest is not False
 
     def as_summary(self) -> dict[str, Any]:
-        """What the caller said, for the summary."""
+        """The options as given, for the summary."""
         return {
             **({"swap": [*self.swap], "swap_every": self.swap_every or SWAP_EVERY_S} if self.swap else {}),
             **self.load.as_summary(self.request_rules.seed),

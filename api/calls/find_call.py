@@ -98,7 +98,7 @@ class FindCall(CallOfOneTarget):
             raise UsageError(str(error)) from None
 
     def as_summary(self) -> dict[str, Any]:
-        """What the user said, for the summary."""
+        """The options as given, for the summary."""
         goal = self.goal
         return {
             **{str(bound.statistic): bound.limit for bound in goal.bounds},

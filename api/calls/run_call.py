@@ -38,7 +38,7 @@ class RunCall(CallOfOneTarget):
         )
 
     def as_summary(self) -> dict[str, Any]:
-        """What the caller said, for the summary."""
+        """The options as given, for the summary."""
         return {
             **self.load.as_summary(self.request_rules.seed),
             **self.request_rules.as_summary(),

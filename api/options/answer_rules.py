@@ -36,5 +36,5 @@ class AnswerRules:
         return Rules.of(self.ignore)
 
     def as_summary(self) -> dict[str, Any]:
-        """What the caller said, for the summary."""
+        """The options as given, for the summary."""
         return {"ignore": list(self.ignore)} if self.ignore else {}

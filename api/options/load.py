@@ -168,7 +168,7 @@ class Load:
         return None if self.arrivals == "log" else self.tps
 
     def as_summary(self, seed: int) -> dict[str, Any]:
-        """What the user said, for the summary; random think times with the seed they are drawn from."""
+        """The options as given, for the summary; random think times with the seed they are drawn from."""
         given = {name: getattr(self, name) for name in sorted(_NAMES)} | {"think": said(self.think, seed)}
         return {
             "for" if name == "duration" else name: value

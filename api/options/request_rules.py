@@ -128,7 +128,7 @@ class RequestRules:
         return self.request_order or ("shuffle" if self.shuffle else "random" if self.random else "log")
 
     def as_summary(self) -> dict[str, Any]:
-        """What the user said, for the summary: never the value of a header or a parameter, which may be a secret."""
+        """The options as given, for the summary: never the value of a header or a parameter, which may be a secret."""
         given = {name: getattr(self, name) for name in sorted(_NAMES) if getattr(self, name) != getattr(_NONE, name)}
         given.pop("request_order", None)
         given |= {self.order: True} if self.order != "log" else {}

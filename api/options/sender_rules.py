@@ -92,7 +92,7 @@ class SenderRules:
         return Limits(self.max_in_flight, self.late)
 
     def as_summary(self) -> dict[str, Any]:
-        """What the user said of how to send, for the summary: what differs from the defaults."""
+        """The sender options as given, for the summary: those that differ from the defaults."""
         given = {name: getattr(self, name) for name in _MEASURED if getattr(self, name) != getattr(_NONE, name)}
         given |= {name: _said(getattr(self, name)) for name in KEPT if getattr(self, name)}
         if self.connect_to:

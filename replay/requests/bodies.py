@@ -129,7 +129,7 @@ def with_bodies(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
 
 def loaded(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """As `with_bodies`, for frames without a schedule."""
+    """Like `with_bodies`, for frames without a schedule."""
     with StoredBodies(_opened) as reader:
         for frame in frames:
             if STORED not in frame.columns:

@@ -165,7 +165,7 @@ async def resolve(target: Target) -> Endpoint:
 
 
 def turned(endpoint: Endpoint, turns: int) -> Endpoint:
-    """The same endpoint, whose addresses begin some places later: workers share them from the first connection on."""
+    """The endpoint with its addresses rotated, so that workers share them from the first connection on."""
 
     def from_there(addresses: tuple[str, ...]) -> tuple[str, ...]:
         first = turns % max(len(addresses), 1)

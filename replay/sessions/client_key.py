@@ -78,7 +78,7 @@ class ClientKey:
 
     @property
     def value(self) -> pl.Expr:
-        """Of a key other than ``address``, from `columns`; null where a request has none."""
+        """The key of each request, other than ``address``, from `columns`; null if a request has none."""
         if self.kind == "cookie":
             pair = rf"(?:^|;[ \t]*){re.escape(self.name)}=([^;\t]*)"
             return pl.coalesce(_header("cookie").str.extract(pair, 1), pl.col("cookie").str.extract(pair, 1))

@@ -264,7 +264,7 @@ class ClientSessions:
         return values or (cookies and b"\r\nset-cookie:" in head.lower())
 
     def leaves(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
-        """As `leaves_something`, of headers with names in lower case."""
+        """Like `leaves_something`, for headers with names in lower case."""
         cookies, values = self._takes
         if cookies and not values:
             for name, _ in headers:

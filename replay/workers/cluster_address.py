@@ -9,7 +9,7 @@ _SCHEDULER: Final = re.compile(r"(?:(?:tcp|tls|wss?|ucxx?)://)?(?:\[[^\s\[\]/]+\
 _LAST_PORT: Final = 65_535
 _LOCAL: Final = re.compile(r"local:(\d{1,4})")
 _MOST_LOCAL: Final = 1000
-"""As of ``--workers``."""
+"""Most local workers, as for ``--workers``."""
 
 
 def local_workers(address: str | None) -> int | None:

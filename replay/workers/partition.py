@@ -44,7 +44,7 @@ class Share:
 
     @property
     def schedule(self) -> Schedule:
-        """Of the whole plan; of the users of a closed loop only those of this worker."""
+        """Schedule of the whole plan; of a closed loop, the users of this worker."""
         schedule = self.plan.schedule
         if isinstance(schedule, Users):
             think = schedule.think

@@ -57,7 +57,7 @@ class Stream:
 
     @property
     def status(self) -> int:
-        """Of the response; 0 where none came."""
+        """Status of the response; 0 if none came."""
         return self.fields.status if self.fields else 0
 
     def head(self) -> tuple[tuple[bytes, bytes], ...]:
