@@ -430,13 +430,21 @@ def held_back_in_steps(steps: Sequence[Waits]) -> list[Finding]:
 def steered(changes: Sequence[LoadChange]) -> list[Finding]:
     """The finding on changes that were made by hand."""
     held = [change for change in changes if change.held]
-    if not held:
+    if not changes:
         return []
+    orders, in_vain = (
+        f"{number_of(len(changes), 'order')} (--control)",
+        "did not change the load, because others followed",
+    )
+    if not held:
+        return [Finding("control", Severity.NOTE, f"{orders} {in_vain}")]
     told = [f"{'the end' if change.order == 'end' else change.after} from second {change.at:.10g}" for change in held]
     more = f", and {len(told) - _CHANGES_TOLD} more" if len(told) > _CHANGES_TOLD else ""
+    lost = len(changes) - len(held)
+    rest = f"; {number_of(lost, 'order')} {in_vain}" if lost else ""
     text = (
-        f"the load was changed {number_of(len(told), 'time')} by hand (--control): {held[0].before}, then "
-        f"{', '.join(told[:_CHANGES_TOLD])}{more}; each load is a step of the result log"
+        f"the load was changed {number_of(len(told), 'time')} by {orders}: {held[0].before}, then "
+        f"{', '.join(told[:_CHANGES_TOLD])}{more}; each load is a step of the result log{rest}"
     )
     return [Finding("control", Severity.NOTE, text)]
 

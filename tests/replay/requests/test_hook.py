@@ -190,7 +190,7 @@ def test_a_hook_that_sets_a_hostile_value_adds_no_header(shop: Path) -> None:
 
 
 def test_a_hook_that_leaves_out_everything_ends_the_run(shop: Path) -> None:
-    with pytest.raises(LogreplayError, match=r"leaves out every request, none can be sent: 10,\d+ x left out"):
+    with pytest.raises(LogreplayError, match=r"leaves out every request, so no request can be sent: 10,\d+ x left out"):
         server_saw(Hooked(Requests(shop), lambda request: None))
 
 

@@ -115,7 +115,7 @@ def test_a_load_that_never_was_in_force_is_no_step(
     assert {step for _, step, _ in placed} - {0} == {step for _, _, step in loads if step}
     assert steering.changed == any(load for _, load, _ in loads)
     told = [finding.text for finding in steered(steering.changes)]
-    assert [f"{len(loads)} time" in text and "150" not in text for text in told] == [True] * bool(loads)
+    assert [(f"{len(loads)} time" if loads else "did not") in text and "150" not in text for text in told] == [True]
 
 
 def test_a_pause_that_is_taken_back_within_a_second_changes_nothing() -> None:
@@ -123,6 +123,18 @@ def test_a_pause_that_is_taken_back_within_a_second_changes_nothing() -> None:
     placed = sent(Constant(100), steering, {1.2: "pause", 1.3: "continue"})
     assert {step for _, step, _ in placed} == {0}
     assert len(placed) == 400
+
+
+def test_orders_that_changed_nothing_are_counted_apart_from_changes() -> None:
+    steering = Steering("rate", 100, 9)
+    sent(Constant(100), steering, {1.2: "raise 50%", 1.3: "rate 80", 3.2: "pause", 5.2: "continue"})
+    (told,) = steered(steering.changes)
+    assert told.text.startswith("the load was changed 3 times by 4 orders (--control): 100 requests/s, then 80 req")
+    assert told.text.endswith("; 1 order did not change the load, because others followed")
+    steering = Steering("rate", 100, 4)
+    sent(Constant(100), steering, {1.2: "pause", 1.3: "continue"})
+    (told,) = steered(steering.changes)
+    assert told.text == "2 orders (--control) did not change the load, because others followed"
 
 
 def test_the_end_is_at_once() -> None:
