@@ -141,7 +141,7 @@ def test_all_sessions_together_are_bounded(limit: str, value: int, monkeypatch: 
         if number == 100:
             break
     assert len(kept) <= 13
-    assert kept.held <= 13 * 320
+    assert kept._held <= 13 * 320
     assert kept.counts.forgotten == 101 - len(kept)
     assert header_of(kept.dress("client 100", GET), b"cookie")
     assert kept.dress("client 0", GET) is GET
@@ -156,7 +156,7 @@ def test_what_sessions_take_in_memory_is_counted() -> None:
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert 0.7 < kept.held / taken < 1.4
+    assert 0.7 < kept._held / taken < 1.4
 
 
 def test_only_so_many_cookies_of_an_answer_are_read() -> None:
