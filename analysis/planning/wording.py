@@ -7,7 +7,7 @@ from logreplay.analysis.demand.rates import DAYS, WINDOWS
 from logreplay.analysis.demand.wording import iso, rate, when
 from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.planning.autoscaling import TOLERANCE, WINDOW_S, ScalingTarget
-from logreplay.analysis.planning.demand_range import WEEKS, DemandRange, lacking, weeks
+from logreplay.analysis.planning.demand_range import MOST_CHANGE, WEEKS, DemandRange, lacking, weeks
 from logreplay.analysis.planning.machines import Machines, cost
 from logreplay.analysis.planning.plan import MachinePlan
 from logreplay.analysis.planning.proof import Proof
@@ -123,8 +123,9 @@ def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
 def _if_worse(found: Machines, wanted: DemandRange, plan: MachinePlan) -> str:
     parts = []
     if found.high > found.number:
+        cut = f" ({MOST_CHANGE:g} times that: the weeks differ too much to tell it)" * bool(wanted.unlike)
         parts.append(
-            f"{found.high:,} if the upper end of demand, {rate(wanted.high)}, meets the lower end of supply, "
+            f"{found.high:,} if the upper end of demand, {rate(wanted.high)}{cut}, meets the lower end of supply, "
             f"{show_rate(plan.supply.low)}/s"
         )
     return f"; {', '.join(parts)}" if parts else ""
@@ -183,6 +184,12 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
         yield "how weeks differ: the log is shorter than two weeks, and the range of demand is that of chance only"
     else:
         yield "events that the log does not show, such as a sale"
+    if unlike := [(name, each.unlike) for name, each in plan.demand.items() if each.unlike]:
+        differ = ", ".join(f"the busiest {name} {times:.3g} times" for name, times in unlike)
+        yield (
+            f"how much busier the next weeks may be: {weeks(plan.profile)} weeks of log differ too much ({differ}), so "
+            f"the range goes from the quietest week to {MOST_CHANGE:g} times the busiest"
+        )
     if missing := lacking(plan.profile):
         yield f"{number_of(missing, 'hour')} in gaps of a day or longer, in which the log has no request"
     if supply.held_s:

@@ -78,6 +78,30 @@ def test_the_range_of_the_next_weeks_holds_in_nine_of_ten() -> None:
     assert 0.87 < held / 1000 < 0.96
 
 
+@pytest.mark.parametrize("weeks", [2, 3, 6])
+def test_an_event_in_one_week_does_not_make_the_range_of_demand_absurd(weeks: int) -> None:
+    rng = np.random.default_rng(weeks)
+    quiet = MONDAY + rng.integers(0, weeks * WEEK, int(0.12 * weeks * WEEK))
+    event = MONDAY + 5 * DAY + rng.integers(0, 3 * MINUTE, 15 * 3 * MINUTE)
+    log = profile(np.concatenate([quiet, event, [MONDAY, MONDAY + weeks * WEEK - 1]]))
+    for name, found in demand_range.demand(log).items():
+        assert found.high <= 4.5 * found.rate, name
+        assert found.low >= 0.01, name  # the quietest week has a busiest window, too
+    minute = demand_range.demand(log)["minute"]
+    assert minute.low < 1 < 14 < minute.rate
+    assert minute.unlike == pytest.approx(40, rel=0.4)
+
+
+def test_the_lower_end_of_a_few_requests_is_above_nothing_and_below_the_busiest_window_of_another_week() -> None:
+    rng = np.random.default_rng(1)
+    logs = [
+        profile(MONDAY + rng.integers(0, WEEK, int(0.1 * WEEK))) for _ in range(4)
+    ]  # 6 a minute; the busiest has 20
+    found = [demand_range.demand(log) for log in logs]
+    for name, least in {"second": 0.2, "minute": 0.1, "hour": 0.08}.items():
+        assert least < max(each[name].low for each in found) < min(each[name].rate for each in found), name
+
+
 def test_four_weeks_give_each_hour_the_median_of_the_last_four_and_their_ends() -> None:
     rates = [1.0] * 5 * 7 * 24
     for week, rate in enumerate((9.0, 2.0, 3.0, 4.0, 8.0)):  # five weeks: the first does not count

@@ -75,7 +75,7 @@ def test_a_log_that_ends_in_its_peak_is_planned_for_the_peak_so_far() -> None:
 def test_a_log_of_ten_lines_has_a_wide_range() -> None:
     found = planned(MONDAY + 30 * np.arange(10))
     wanted = found.demand["minute"]
-    assert wanted.low == 0 < wanted.rate < 1.5 * wanted.rate < wanted.high
+    assert 0 < wanted.low < 0.2 * wanted.rate < 1.5 * wanted.rate < wanted.high
     assert found.number == Machines(1, 1, 1)
     assert "needs a day at least" in found.no_week
 
