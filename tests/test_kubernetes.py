@@ -109,7 +109,7 @@ def test_the_job_fits_the_schema_of_the_operator() -> None:
         pytest.skip("dask-kubernetes and jsonschema are not installed")
     import jsonschema  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
-    (path,) = Path(found.origin).parent.rglob("daskjob.yaml")
+    (path,) = Path(found.origin).parent.rglob("customresources/daskjob.yaml")
     schema = yaml.safe_load(path.read_text("utf-8"))["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     jsonschema.validate(documents(JOB)[0], without_references(schema))
 
