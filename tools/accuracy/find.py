@@ -164,7 +164,7 @@ def result(tables: Sequence[Table]) -> str:
     servers = tables[0]
     plain, hard = (where(servers, "server", f"all {kind}")[0] for kind in ("plain", "hard"))
     return (
-        f"Plain servers: {plain['over by > 5 %']} of the promises are more than 5 % too high, median "
-        f"{plain['promise, median']} off, {plain['no promise']} of the searches without a promise; hard servers: "
-        f"{hard['over by > 5 %']}, {hard['promise, median']} and {hard['no promise']}"
+        f"Plain servers: {plain['over by > 5 %']} of the searches promise more than 5 % too much, "
+        f"{plain['no promise']} nothing; the median promise is {plain['promise, median']} off. Hard servers: "
+        f"{hard['over by > 5 %']}, {hard['no promise']} and {hard['promise, median']}"
     )
