@@ -21,6 +21,13 @@ FIFTH: Final = 0.2
 TOO_CHEAP: Final = "too cheap to tell from nothing"
 _SHORTEST_S: Final = 2 * BLOCK_S + 4
 """Seconds of a step with two blocks: its ends do not count."""
+_LONGER: Final = "use a lower rate, or longer steps with --for"
+_REMEDIES: Final = {
+    "over": "use a lower rate",
+    "failing": "see why requests fail with run --crash",
+    "generator": "stop other programs, or send from another machine",
+}
+"""By what the evidence of a step says against it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +116,13 @@ def route_costs(
     most = maxima.get(resource)
     calm = [each for each in readings if most is None or each.used.mean() <= BUSIEST * most]
     aside = tuple(sorted(set(requests.labels) - {each.label for each in calm}))
-    return described(routes, calm, resource=resource, maximum=most, aside=aside)
+    return described(routes, calm, resource=resource, maximum=most, aside=aside, remedy=remedy_for(steps))
+
+
+def remedy_for(steps: pl.DataFrame) -> str:
+    """What makes steps count that did not, by what their evidence says against them."""
+    found = [remedy for name, remedy in _REMEDIES.items() if steps[name].any()]
+    return "; ".join(found) or _LONGER
 
 
 def described(
@@ -119,6 +132,7 @@ def described(
     resource: str,
     maximum: float | None = None,
     aside: tuple[int, ...] = (),
+    remedy: str = "",
 ) -> RouteCosts:
     """Fit the costs of routes, and put them into words.
 
@@ -128,13 +142,14 @@ def described(
         resource: the watched series.
         maximum: maximum of the series, if known.
         aside: labels of the steps that do not count.
+        remedy: advice that makes them count.
     """
     demand = fitted(readings)
     whole = [each.sent.mean(0) for each in readings if not each.without]
     if demand is None or not whole:
         counted = number_of(len(readings), "step counts", "steps count")
         lacking = "no step with all routes counts" if demand else f"only {counted}"
-        lacking += "; use a lower rate, or longer steps with --for"
+        lacking += f"; {remedy or _LONGER}"
         if demand is None and len(readings) > 1:
             most = max(len(each.used) for each in readings)
             lacking = f"the steps have {most} readings at most, too few for a range; use --for {_SHORTEST_S}s or longer"

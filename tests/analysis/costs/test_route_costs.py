@@ -1,8 +1,9 @@
 """The costs of routes in words."""
 
 import numpy as np
+import polars as pl
 
-from logreplay.analysis.costs.route_costs import cost_rows, described
+from logreplay.analysis.costs.route_costs import cost_rows, described, remedy_for
 from support.simulated_costs import designed
 
 NAMES = ("/search", "/item/{}", "/checkout")
@@ -61,3 +62,13 @@ def test_steps_that_do_not_count_leave_no_costs() -> None:
         "route costs are not known: only 0 steps count; use a lower rate, or longer steps with --for"
     )
     assert found.left_out == (0, 1, 2)
+
+
+def test_the_remedy_is_that_of_what_the_steps_show() -> None:
+    """A lower rate and longer steps were the advice where requests failed, too."""
+    sound = dict.fromkeys(("over", "failing", "generator"), False)
+    busy, failing = pl.DataFrame([sound, {**sound, "generator": True}]), pl.DataFrame([{**sound, "failing": True}])
+    assert remedy_for(pl.DataFrame([sound])) == "use a lower rate, or longer steps with --for"
+    assert remedy_for(failing) == "see why requests fail with run --crash"
+    found = described(NAMES, [], resource="cpu", aside=(0, 1), remedy=remedy_for(busy))
+    assert found.sentence.endswith("only 0 steps count; stop other programs, or send from another machine")
