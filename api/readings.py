@@ -192,8 +192,10 @@ def _bounded(values: Mapping[str, Any]) -> tuple[str, float]:
     if within is None and percentile is None and len(bounds) == 1:
         return next(iter(bounds.items()))
     if bounds:
-        given = [*(f"--{name}" for name in bounds), *["--within"] * (within is not None or percentile is not None)]
-        raise UsageError(f"{' and '.join(given)} exclude each other: give one bound, such as --p99 300ms")
+        given = [f"--{name}" for name in BOUNDED if values[name] is not None]
+        given += ["--bound"] * bool(values["bound"]) + ["--within"] * (within is not None or percentile is not None)
+        faults = f"{' and '.join(given)} exclude each other" if len(given) > 1 else f"{given[0]} is given twice"
+        raise UsageError(f"{faults}: give one bound, such as --p99 300ms")
     if within is None:
         raise UsageError("a bound is missing: give one, such as --p99 300ms")
     if percentile is None:

@@ -13,7 +13,7 @@ from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.file import read_settings
 from logreplay.cli.settings.option_names import key_of
-from logreplay.cli.settings.precedence import Names, Setting, applicable
+from logreplay.cli.settings.precedence import Names, Rank, Setting, applicable
 from logreplay.cli.settings.share import SHARE, share
 from logreplay.cli.settings.variables import read_variables, variable_of
 from logreplay.core.errors import UsageError
@@ -114,6 +114,8 @@ class Configurable(Checked):
     def invoke(self, ctx: click.Context) -> Any:
         """Say what comes from the file, then run the command."""
         taken = self._from_file(ctx.meta.get(_APPLIED, {}))
+        for name in _replaced_bounds(ctx):
+            taken.pop(name, None)
         if taken:
             wide = any(key in taken for key in WIDENING)
             said = ", ".join(f"{key}{_shown(value)}" for key, value in taken.items())
@@ -131,6 +133,24 @@ class Configurable(Checked):
             return super().invoke(ctx)
         except UsageError as error:
             raise click.UsageError(str(error), ctx) from None
+
+
+def _replaced_bounds(ctx: click.Context) -> list[str]:
+    """Of two bounds of one statistic, as ``--p99`` and in ``--bound``, take out that of the lower rank.
+
+    Returns:
+        The options that are taken out.
+    """
+    applied: Mapping[str, Setting] = ctx.meta.get(_APPLIED, {})
+    rank = {name: applied[name].rank if name in applied else Rank.TYPED for name in ctx.params}
+    repeated, replaced = ctx.params.get("bound", ()), []
+    for name in {name for name, _ in repeated if ctx.params.get(name) is not None and rank[name] != rank["bound"]}:
+        if rank["bound"] > rank[name]:
+            ctx.params[name] = None
+            replaced.append(name)
+        else:
+            ctx.params["bound"] = tuple(each for each in ctx.params["bound"] if each[0] != name)
+    return replaced
 
 
 def _is_credential(key: str, text: str) -> bool:

@@ -129,7 +129,8 @@ def test_a_load_to_carry_has_its_earlier_name_and_one_bound_is_needed(sweep: Pat
         ({"within": 0.3}, "within= does not say which response time it bounds: give p99="),
         ({"p90": 0.3, "p99": 0.3}, "p90= and p99= exclude each other: give one bound"),
         ({"p99": 0.3, "bound": "p99<1s"}, "p99 has two bounds; give one"),
-        ({"bound": ("p99<1s", "p90<1s")}, "p99= and p90= exclude each other: give one bound"),
+        ({"bound": ("p99<1s", "p90<1s")}, "bound= is given twice: give one bound"),
+        ({"p99": 0.3, "bound": "p90<1s"}, "p99= and bound= exclude each other: give one bound"),
         ({"bound": "max<1s"}, "capacity bounds p50, p90, p95, p99, p99.9, mean"),
         ({"p99": 0.3, "within": 0.3}, "p99= and within= exclude each other: give one bound"),
     ):

@@ -18,9 +18,9 @@ from click.testing import CliRunner, Result
 from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.search.report import sentence
 from logreplay.analysis.search.search import Answer, Goal, Search, Trial
-from logreplay.calls.find_call import taken_bounds
+from logreplay.calls.find_call import FindCall, taken_bounds
 from logreplay.cli.main import cli
-from logreplay.core.errors import Interrupted
+from logreplay.core.errors import Interrupted, LogreplayError
 from logreplay.options.keywords import read
 from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Requests, ScheduledRequests
@@ -412,3 +412,29 @@ def test_a_budget_without_a_confirmation_is_refused_before_anything_is_sent(tmp_
     assert done.exit_code == 2
     assert f"budget of {words.partition('s')[0]} s (--budget) has no room for a confirmation: the trials" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "bounds"),
+    [
+        ('p99 = "1s"', ("--bound", "p99<2s"), {"p99": 2.0}),
+        ('bound = ["p99<1s", "mean<1s"]', ("--p99", "2s"), {"p99": 2.0, "mean": 1.0}),
+        ('p99 = "1s"', ("--bound", "p50<2s"), {"p99": 1.0, "p50": 2.0}),
+        ('p99 = "1s"\nbound = ["p50<1s"]', ("--p99", "2s"), {"p99": 2.0, "p50": 1.0}),
+    ],
+)
+def test_a_typed_bound_takes_the_place_of_that_of_the_same_statistic_in_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str, words: tuple[str, ...], bounds: dict[str, float]
+) -> None:
+    """Both were refused, as if both were typed."""
+    monkeypatch.chdir(tmp_path)
+    Path("logreplay.toml").write_text(f"[find]\n{settings}\n")
+    seen: list[dict[str, float]] = []
+
+    def noted(call: FindCall, _: object) -> None:
+        seen.append(dict(call.bounds))
+        raise LogreplayError("seen")
+
+    monkeypatch.setattr("logreplay.runs.rate_search.find_once", noted)
+    CliRunner().invoke(cli, ["find", *words])
+    assert seen == [bounds]
