@@ -9,15 +9,16 @@ import click
 from logreplay.cli.options.from_table import ALONE
 from logreplay.cli.options.other_tools import check_words
 from logreplay.cli.settings.configurable import Configurable
-from logreplay.cli.settings.empty_values import show_help
+from logreplay.cli.settings.empty_values import UnexpectedArgument, show_help
 from logreplay.options.clashes import gives_way, needed
 from logreplay.options.table import GROUPS, SHOWN_FIRST, grouped, options_of
 
 Record = tuple[str, str]
 """The names of an option, and its help."""
 
-_VALUES: Final = {"--live": re.compile(r"(\S+:)?\d+"), "--otlp": re.compile(r"https?://\S+")}
+_VALUES: Final = {"--live": re.compile(r"(\S+:)?\d+"), "--otlp": re.compile(r"(https?|grpcs?)://\S+")}
 """Pattern of the value of an option that may stand alone; any other word after it is an argument."""
+_WANTED: Final = {"--live": "PORT or HOST:PORT", "--otlp": "http://HOST:PORT or https://HOST:PORT"}
 _WIDEST: Final = 32
 """Columns of the names; a longer one has its text on the next line."""
 _TITLES: Final = "logreplay.help.titles"
@@ -49,12 +50,22 @@ class GroupedCommand(Configurable):
         if not ctx.resilient_parsing:
             check_words(self, ctx, args)
         self._check_pairs(args)
+        alone = {}
         for index, word in enumerate(args[:-1]):
             if word == "--":
                 break
             if word in _VALUES and not _VALUES[word].fullmatch(args[index + 1]):
+                alone[word] = args[index + 1]
                 args = [*args[:index], f"{word}={ALONE[word[2:]]}", *args[index + 1 :]]
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except UnexpectedArgument as error:
+            more = "".join(
+                f"; if {value!r} is meant for {name}, write {_WANTED[name]}"
+                for name, value in alone.items()
+                if not value.startswith("-")
+            )
+            raise UnexpectedArgument(error.message + more, ctx) from None
 
     def _check_pairs(self, args: Sequence[str]) -> None:
         """Check that an option of two values has both: click would take the next option for the second.

@@ -6,6 +6,10 @@ from logreplay.cli.display.terminal import print_text
 from logreplay.cli.settings.option_names import key_of
 
 
+class UnexpectedArgument(click.UsageError):
+    """A word stands where the command takes none."""
+
+
 class Checked(click.Command):
     """A command whose options and arguments have values that are not blank."""
 
@@ -33,7 +37,7 @@ class Checked(click.Command):
         if left and not ctx.resilient_parsing:
             names = [each.human_readable_name for each in self.params if isinstance(each, click.Argument)]
             text = f"unexpected argument {left[0]!r}: {self.name} takes {' '.join(names) or 'only options'}"
-            raise click.UsageError(f"{text}; quote a value that has spaces", ctx)
+            raise UnexpectedArgument(f"{text}; quote a value that has spaces", ctx)
         return left
 
 

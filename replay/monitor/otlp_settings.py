@@ -54,7 +54,7 @@ def otlp_url(text: str) -> str:
     except ValueError:
         whole = False
     if not whole or not text.isascii() or any(letter <= " " for letter in text):
-        raise ValueError(f"{masked(text)!r}: expected the URL of a collector, such as {_DEFAULT}")
+        raise ValueError(f"{masked(text)!r}: expected the http:// or https:// URL of a collector, such as {_DEFAULT}")
     return text
 
 

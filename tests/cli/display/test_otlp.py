@@ -80,3 +80,19 @@ def test_it_needs_no_url_wherever_it_stands(
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
         assert run(words) in (0, 3)
     assert got
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--otlp", "foo"], "if 'foo' is meant for --otlp, write http://HOST:PORT or https://HOST:PORT"),
+        (["--otlp", "grpc://127.0.0.1:4317"], "expected the http:// or https:// URL of a collector"),
+        (["--live", "foo"], "if 'foo' is meant for --live, write PORT or HOST:PORT"),
+    ],
+)
+def test_a_word_that_is_no_value_of_an_option_is_named(
+    words: list[str], told: str, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments in ([str(log), "http://127.0.0.1:9", *words], [*words, str(log), "http://127.0.0.1:9"]):
+        assert run(["run", *arguments]) == 2
+        assert told in capsys.readouterr().err
