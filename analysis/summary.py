@@ -138,13 +138,20 @@ def last_stable(steps: pl.DataFrame) -> int | None:
     return int(found["step"][-1]) if found.height else None
 
 
+_OF_A_RUN: Final = frozenset(("tps", "steps", "ramp", "speed"))
+"""Options that say the load of a run."""
+
+
 def step_names(steps: pl.DataFrame, summary: Mapping[str, Any]) -> dict[int, str]:
     """Return the name of each step by its label, in order of rate: ``250/s``, ``250/s, trial 2``, ``8 users``.
 
-    Steps that are stretches of a recorded log are called windows. The trials of a search have their own numbers.
+    Steps that are stretches of a recorded log are called windows. The trials of a search have their own numbers, and so
+    have the steps of a run.
     """
     searched = isinstance(summary.get("slo"), Mapping)
-    again = "window" if "windows" in (finding["code"] for finding in summary["findings"]) else "trial"
+    windows = "windows" in (finding["code"] for finding in summary["findings"])
+    of_run = not (searched or windows) and bool(_OF_A_RUN & {*summary.get("options", ())})
+    again = "window" if windows else "step" if of_run else "trial"
     users = {row["step"]: row["users"] for row in summary.get("users", {}).get("steps", []) if "step" in row}
     labels: dict[str, list[int]] = {}
     order = sorted(zip(steps["step"], steps["rate"], strict=True), key=lambda step: (users.get(step[0], 0), step[1]))
@@ -153,7 +160,7 @@ def step_names(steps: pl.DataFrame, summary: Mapping[str, Any]) -> dict[int, str
         name = f"{rate:.4g}/s" if count is None else number_of(count, "user")
         labels.setdefault(name, []).append(label)
     return {
-        label: f"{name}, trial {label + 1}" if searched else name if len(trials) == 1 else f"{name}, {again} {number}"
+        label: f"{name}, {again} {label + 1 if searched or of_run else number}" if searched or len(trials) > 1 else name
         for name, trials in labels.items()
         for number, label in enumerate(trials, 1)
     }

@@ -238,7 +238,7 @@ def _tiles(analysis: Analysis, answer: SearchAnswer | None) -> list[tuple[str, s
     label = answer.label if answer else summary.last_stable(analysis.steps) if "by_step" in run else None
     best = None if label is None else analysis.steps.row(by_predicate=pl.col("step") == label, named=True)
     names = summary.step_names(analysis.steps, run)
-    which = "the confirmation" if answer else "the last stable step"
+    which = "the confirmation" if answer else "the highest stable step"
     where = f"at {names[label]}, {which}" if label is not None else "from the scheduled send time"
     times = best or run.get("response_s", {})
     for name in ("p50", "p99"):

@@ -127,7 +127,7 @@ def print_summary(
 ) -> None:
     """Print the tables of one run on stdout: steps if there are several, times, ``classic`` figures of siege and ab.
 
-    Of several rates only the times of the last stable step are printed; if ``short``, none.
+    Of several rates only the times of the highest stable step are printed; if ``short``, none.
     """
     import polars as pl
 
@@ -158,7 +158,7 @@ def print_summary(
         summary = next(step for step in summary["by_step"] if step["step"] == label)
         last = steps.row(by_predicate=pl.col("step") == label, named=True)
         at_limit = verdict_word(last, limit) != "stable"
-        print_text(f"times at {name}, the last stable step{', at the limit: requests queue' * at_limit}")
+        print_text(f"times at {name}, the highest stable step{', at the limit: requests queue' * at_limit}")
     print_times(summary)
     if classic and "siege" in summary:
         print_classic(summary)

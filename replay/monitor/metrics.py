@@ -60,7 +60,7 @@ def metrics_of(now: Snapshot) -> Iterator[Metric]:
     errors = _by("error", totals.errors)
     yield counter("logreplay.errors", "{request}", "Requests without a whole response, by error.", errors)
     yield counter("logreplay.responses", "{response}", "Responses by status.", _by("status", totals.status))
-    yield counter("logreplay.received", "By", "Bytes of response bodies.", _one(totals.bytes))
+    yield counter("logreplay.received", "By", "Bytes of response bodies, without headers.", _one(totals.bytes))
     quantiles = {"0.5": lag.p50, "0.99": lag.p99, "1": lag.max}
     yield gauge("logreplay.lag", "s", "Generator lag in the last second.", _by("quantile", quantiles))
     verdicts = {verdict: verdict == now.verdict for verdict in VERDICTS if now.verdict}

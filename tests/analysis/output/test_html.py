@@ -16,7 +16,7 @@ import pytest
 import simulate
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.output import html
-from logreplay.analysis.summary import About, last_stable
+from logreplay.analysis.summary import About, last_stable, step_names
 from simulate import SimulatedQueue
 from support.browser import CHROMIUM, browser
 
@@ -100,6 +100,12 @@ def test_two_trials_at_a_rate_have_two_titles() -> None:
     assert "Left out: 50/s, trial 2; 100/s, trial 2; 200/s, trial 2." in text
 
 
+def test_steps_of_a_run_have_the_numbers_of_its_steps() -> None:
+    steps = pl.DataFrame({"step": range(4), "rate": [50.0, 60.0, 60.0, 50.0]})
+    named = step_names(steps, {"findings": [], "options": {"tps": 50.0, "for": 30.0}})
+    assert [named[step] for step in range(4)] == ["50/s, step 1", "60/s, step 2", "60/s, step 3", "50/s, step 4"]
+
+
 def test_a_rate_at_which_half_of_the_trials_were_overloaded_is_not_the_last_stable_one() -> None:
     rates, verdicts = [50.0, 100.0, 50.0, 100.0], ["stable", "overloaded", "stable", "stable"]
     assert last_stable(pl.DataFrame({"step": range(4), "rate": rates, "verdict": verdicts})) == 2
@@ -124,7 +130,7 @@ def test_no_percentile_is_of_several_rates(text: str) -> None:
 def test_where_no_step_is_stable_the_first_one_is_open(sweep: pl.DataFrame) -> None:
     text = page(sweep.filter(pl.col("step") > 5))
     assert re.findall(r'<details class="step" open>\s*<summary><strong>([\d.]+)/s', text) == ["350"]
-    assert "last stable step" not in text
+    assert "highest stable step" not in text
 
 
 def test_each_slowest_request_names_the_rate_of_its_step(text: str) -> None:

@@ -70,7 +70,7 @@ def test_the_report_names_users(sweep: Analysis, tmp_path: Path) -> None:
     write(tmp_path, sweep)
     assert {"users.png", "hockeystick.png"} <= {path.name for path in tmp_path.iterdir()}
     page = (tmp_path / "report.html").read_text()
-    assert "at 8 users, the last stable step" in page
+    assert "at 8 users, the highest stable step" in page
     assert "Throughput against users" in page
     assert "offered rate, requests/s" not in page
 
