@@ -18,7 +18,6 @@ ROOT: Final = Path(__file__).parent.parent
 LOG: Final = ROOT / "sample_logs" / "nginx_request_time.log"
 SETTINGS: Final = """
 timeout = "5s"
-workers = 2
 live = true
 metrics = "127.0.0.1:0"
 [run]
@@ -42,7 +41,8 @@ COMMANDS: Final[dict[str, list[str]]] = {
     "inspect": ["inspect", "access.log"],
     "urls": ["urls", "/item/{n}", "--var", "n=1..9", "-o", "urls.csv"],
     "run": ["run", "access.csv", "{url}", "--watch", "figure=!python3 -P -c 'print(1)'", "-o", "one.csv"],
-    "run, cluster": ["run", "access.csv", "{url}", "--cluster", "local:2", "-o", "cluster.csv"],
+    "run, workers": ["run", "access.csv", "{url}", "--workers", "2", "-o", "shared.csv"],
+    "run, cluster": ["run", "access.csv", "{url}", "--cluster", "local:1", "-o", "cluster.csv"],
     "run, demo target": ["run", "access.csv", "--demo-target", "-o", "demo.csv", "--no-live", "--no-metrics"],
     "run, aiohttp": ["run", "access.csv", "{url}", "--sender", "aiohttp", "-o", "aiohttp.csv"],
     "run, users": ["run", "access.csv", "{url}", "--vusers", "2", "--no-tps", "--for", "1s", "-o", "users.csv"],
@@ -56,7 +56,7 @@ COMMANDS: Final[dict[str, list[str]]] = {
     "capacity": ["capacity", "sweep", "--demand", "100", "--p90", "500ms"],
     "plan": ["plan", "access.log", "--from", "sweep", "--p90", "500ms", "-o", "planned"],
     "compare": ["compare", "access.csv", "one.csv"],
-    "analyze, cluster": ["analyze", "one.csv", "-o", "analyzed-too", "--cluster", "local:2"],
+    "analyze, cluster": ["analyze", "one.csv", "-o", "analyzed-too", "--cluster", "local:1"],
     "plot": ["plot", "one.csv", "-o", "one.png"],
     "run, control": ["run", "access.csv", "{url}", "--control", "load", "--workers", "1", "-o", "steered.csv"],
     "control": ["control", "load", "pause"],
