@@ -292,8 +292,8 @@ def test_a_bound_that_only_late_sending_missed_is_no_failure_of_the_target_whate
         (("--p99", "300ms", "--stop", "fast"), "'fast' is not a stop condition; write errors>5%/10s"),
     ],
 )
-def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], text: str) -> None:
-    done = CliRunner().invoke(cli, ["find", *arguments])
+def test_what_makes_no_sense_is_refused(log: Path, target: str, arguments: tuple[str, ...], text: str) -> None:
+    done = CliRunner().invoke(cli, ["find", str(log), target, *arguments])
     assert done.exit_code == 2
     assert text in done.stderr
 
@@ -312,20 +312,34 @@ def test_bounds_are_written_as_an_option_of_each_or_as_one_that_repeats(
     assert taken_bounds(read("find", given)) == bounds
 
 
-def search_at_one_rate(folder: Path) -> Result:
-    words = ["--p99", "9s", "--start", "150", "--max-tps", "150", "--trial", "1s", "--no-plots", "-o", str(folder)]
+def search_at_one_rate(log: Path, target: str, folder: Path) -> Result:
+    words = [
+        str(log),
+        target,
+        "--p99",
+        "9s",
+        "--start",
+        "150",
+        "--max-tps",
+        "150",
+        "--trial",
+        "1s",
+        "--no-plots",
+        "-o",
+        str(folder),
+    ]
     return CliRunner().invoke(cli, ["find", *words], standalone_mode=False)
 
 
 @pytest.mark.parametrize("why", ["open", "drifted"])
 def test_a_search_without_an_answer_is_not_called_valid(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
+    log: Path, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     """It ended with 3, and ``verdict: VALID``."""
     monkeypatch.setattr("logreplay.analysis.search.search.Search._why", lambda *_: why)
     monkeypatch.setattr("logreplay.analysis.search.report._contradiction", lambda _: "")
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
-    done = search_at_one_rate(tmp_path / "out")
+    done = search_at_one_rate(log, target, tmp_path / "out")
     assert done.return_value == 3
     told = json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"]
     assert told in ("NO_ANSWER", "GENERATOR_BOUND")
@@ -333,13 +347,13 @@ def test_a_search_without_an_answer_is_not_called_valid(
 
 
 def test_a_search_with_an_answer_is_valid_whatever_its_other_trials_were(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    log: Path, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ended with 0, and ``verdict: GENERATOR_BOUND``, where this machine could not send the rates above."""
     monkeypatch.setattr("logreplay.analysis.search.search.Search._why", lambda *_: "found")
     monkeypatch.setattr("logreplay.analysis.verdict.saturation.SaturationVerdict.word", "GENERATOR_BOUND")
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
-    done = search_at_one_rate(tmp_path / "out")
+    done = search_at_one_rate(log, target, tmp_path / "out")
     if json.loads((tmp_path / "out" / "summary.json").read_text())["slo"]["low"] is None:
         pytest.skip("this machine is too busy for a valid trial")
     assert done.return_value == 0
@@ -361,7 +375,7 @@ def test_a_search_without_a_valid_trial_is_not_called_valid(tmp_path: Path, monk
 
 
 def test_a_signal_while_the_rows_are_evaluated_says_that_they_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    log: Path, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise Interrupted
@@ -369,8 +383,8 @@ def test_a_signal_while_the_rows_are_evaluated_says_that_they_are_kept(
     monkeypatch.setattr("logreplay.runs.rate_search.repeated_urls", interrupted)
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
     out = tmp_path / "out"
-    words = ["--p99", "400ms", "--start", "20", "--trial", "1s", "--trials", "1", "--no-plots", "-o", str(out)]
-    done = CliRunner().invoke(cli, ["find", *words])
+    words = [str(log), target, "--p99", "400ms", "--start", "20", "--trial", "1s", "--trials", "1", "--no-plots"]
+    done = CliRunner().invoke(cli, ["find", *words, "-o", str(out)])
     assert "interrupted while the rows were evaluated; they are kept; evaluate them with: " in done.stderr
     assert (out / "results.csv").exists()
 
