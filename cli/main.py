@@ -123,7 +123,10 @@ def run(arguments: list[str]) -> int:
     try:
         code = cli.main(arguments, prog_name="logreplay", standalone_mode=False)
         sys.stdout.flush()
-        return code if isinstance(code, int) else Exit.OK
+        code = code if isinstance(code, int) else Exit.OK
+        if isinstance(sys.stdout, UnreadOutput) and sys.stdout.missed:
+            return max(code, _fail(CLOSED, arguments))
+        return code
     except click.exceptions.Exit as request:
         return request.exit_code
     except click.ClickException as error:

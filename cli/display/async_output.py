@@ -147,9 +147,10 @@ class UnreadOutput(TextIOWrapper):
 
     Attributes:
         absent: the caller has closed standard output.
+        missed: a result was to be printed all the same, which is an error at the end of the command.
     """
 
-    absent = False
+    absent = missed = False
 
     def write(self, text: str, /) -> int:
         try:

@@ -8,7 +8,6 @@ from typing import Final
 import click
 
 from logreplay.cli.display.async_output import UnreadOutput, lead_nowhere
-from logreplay.core.errors import LogreplayError
 
 CLOSED: Final = "standard output: is closed (>&-); send the result to a file or a pipe"
 
@@ -24,16 +23,15 @@ def print_text(text: str = "") -> None:
 def print_result(text: str) -> None:
     """Print what exists nowhere else: a result that no file holds, or what another program is to read.
 
-    Raises:
-        LogreplayError: the caller has closed standard output.
+    If the caller has closed standard output, the command ends with an error: see `UnreadOutput`.
     """
     if isinstance(sys.stdout, UnreadOutput) and sys.stdout.absent:
-        raise LogreplayError(CLOSED)
+        sys.stdout.missed = True
     print_text(text)
 
 
 def print_json(value: object, *, indent: int | None = 2) -> None:
-    """Print a result as JSON; errors as `print_result`."""
+    """Print a result as JSON, as `print_result` does."""
     print_result(json.dumps(value, indent=indent))
 
 
