@@ -167,6 +167,7 @@ class ResultFolder(Closing):
             Interrupted: by Ctrl-C; the files are moved.
         """
         if self.replaces:
+            self._made = False  # from here on, `close` removes nothing
             protected(lambda _: self._move())  # Ctrl-C in between would leave a part of each result
         return self._folder
 

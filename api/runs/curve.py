@@ -112,6 +112,8 @@ def sweep_to(
             telling.enter_context(unfinished())
         if folder.measured:
             telling.enter_context(evaluating(mailbox, "analyze", str(place)))
+            if not half:
+                folder.keep()
             findings += [*repeated, *warnings_of_steps(manifest, outcomes), *rule.findings()]
             verdict = {"verdict": str(RunVerdict.GENERATOR_BOUND)} if lost else {}
             more = {**verdict, **addresses_of(outcomes), **_left_out_routes(call)}
@@ -124,8 +126,6 @@ def sweep_to(
                 call.closed_loop,
                 limited_steps(manifest, outcomes),
             )
-            if not half:
-                folder.keep()
             summary, _ = write_folder(place / JUDGED, place, about, plots=call.plots)
     return SweepResult(
         summary=summary,

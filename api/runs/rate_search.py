@@ -126,11 +126,12 @@ class _RateSearch:
     def _evaluated(self, findings: "list[Finding]") -> FindResult:
         """The result of a search that ended by itself."""
         call, place = self.call, self.place
+        folder = place.keep()
         urls, repeated = repeated_urls(
-            self.requests, call.request_rules, place.path, ("--restart",) * call.restart,
+            self.requests, call.request_rules, folder, ("--restart",) * call.restart,
             each="trial", bundled=call.log is None, tell=self.mailbox.note,
         )  # fmt: skip
-        folder, answer = place.keep(), report.answer_of(self.search)
+        answer = report.answer_of(self.search)
         text = report.sentence(self.search, call.demand)
         facts = report.slo(self.search, call.demand) | {"seed": call.request_rules.seed}
         more: dict[str, Any] = {"answer": text, "slo": facts, **urls, **addresses_of(self.trials)}

@@ -383,10 +383,13 @@ def test_a_signal_while_the_rows_are_evaluated_says_that_they_are_kept(
     monkeypatch.setattr("logreplay.runs.rate_search.repeated_urls", interrupted)
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
     out = tmp_path / "out"
+    out.mkdir()
+    (out / "results.csv").write_text("rows of an older search\n")
     words = [str(log), target, "--p99", "400ms", "--start", "20", "--trial", "1s", "--trials", "1", "--no-plots"]
-    done = CliRunner().invoke(cli, ["find", *words, "-o", str(out)])
-    assert "interrupted while the rows were evaluated; they are kept; evaluate them with: " in done.stderr
-    assert (out / "results.csv").exists()
+    done = CliRunner().invoke(cli, ["find", *words, "-o", str(out), "--force"])
+    evaluate = f"evaluate them with: logreplay analyze {out}"
+    assert f"interrupted while the rows were evaluated; they are kept; {evaluate}" in done.stderr
+    assert (out / "results.csv").read_text().startswith("date,time,")
 
 
 @pytest.mark.slow
