@@ -29,7 +29,7 @@ from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.stability import MIX, SPOKEN, VOID
 from logreplay.core.masking import masked
-from logreplay.core.plural import number_of
+from logreplay.core.plural import first_of, number_of
 from logreplay.core.rows import left_out
 from logreplay.core.validity import deepest, holds_lag, targets_own
 
@@ -620,7 +620,7 @@ def _late(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
 
 
 def _rates(steps: pl.DataFrame) -> str:
-    return ", ".join(f"{rate:g}/s" for rate in steps["rate"].unique().sort())
+    return first_of([f"{rate:g}/s" for rate in steps["rate"].unique().sort()])
 
 
 def too_short(steps: pl.DataFrame) -> str:

@@ -104,6 +104,8 @@ def sweep(
     from logreplay.calls.sweep_call import SweepCall
     from logreplay.runs.curve import sweep_once
 
+    if isinstance(rates, str) and "://" in rates:
+        raise UsageError(f"rates={rates!r}: is a URL; the log comes first, then the target, then the rates")
     values, listener, output = read_call("sweep", options)
     place = values["resume"] or output
     call = SweepCall(

@@ -196,7 +196,7 @@ class Result(HoldsScratch):
         return path
 
     def __fspath__(self) -> str:
-        return str(self.files[0])
+        return str(self._rows())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.sentence}>"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from logreplay.analysis.format_time import interval
 from logreplay.analysis.verdict.checks import Check
 from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.plural import first_of
 
 if TYPE_CHECKING:
     from logreplay.analysis.verdict.compare_log import Fidelity
@@ -85,7 +86,6 @@ def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
         ends = f"{100 * change.confidence:.4g}% interval {interval(change.low, change.high)}"
         text = f"cannot be judged: the change may be larger ({ends}); "
         return Check(name, "unjudged", f"--fail-above {limit:.1%}: {text}{change.remedy(limit)}")
-    more = f" and {len(uncertain) - _NAMED} more rows" if len(uncertain) > _NAMED else ""
-    rows = terminal_safe(masked(", ".join(uncertain[:_NAMED])))
-    text = f"all requests together pass; too uncertain to judge: {rows}{more} (run longer)"
+    rows = terminal_safe(masked(first_of(uncertain, _NAMED)))
+    text = f"all requests together pass; too uncertain to judge: {rows} (run longer)"
     return Check(name, text=f"--fail-above {limit:.1%}: {text}")

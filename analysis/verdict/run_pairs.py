@@ -36,7 +36,7 @@ from logreplay.analysis.verdict.ratio_interval import (
 )
 from logreplay.analysis.verdict.shares import Hits, hits
 from logreplay.core.errors import LogreplayError
-from logreplay.core.plural import listed, number_of
+from logreplay.core.plural import first_of, listed, number_of
 from logreplay.core.record import SCHEMA, SWAP_TURN, TARGET
 from logreplay.core.rows import left_out
 from logreplay.core.validity import LAG_US, targets_own, valid_up_to
@@ -359,9 +359,9 @@ def _comparable(
     both = {rate for rate in offered[0] & offered[1] if all(any(abs(rate - r) < 1e-6 * r for r in c) for c in carried)}
     missing = sorted((offered[0] | offered[1]) - both)
     if missing:
-        rates = ", ".join(f"{rate:g}" for rate in missing)
+        rates = first_of([f"{rate:g}/s" for rate in missing])
         count = number_of(sum(run.filter(pl.col("rate").is_in(missing)).height for run in (old, new)), "request")
-        notes.append(f"left out: rates that one of the runs does not have, or did not carry: {rates}/s, {count}")
+        notes.append(f"left out: rates that one of the runs does not have, or did not carry: {rates}, {count}")
     settled = _settled(old, both), _settled(new, both)
     if left := sum(run.filter(pl.col("rate").is_in([*both])).height for run in (old, new)) - sum(
         r.height for r in settled

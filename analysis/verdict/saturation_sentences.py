@@ -15,7 +15,7 @@ from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.untested import OTHER_LOAD, another_mix, not_tested
 from logreplay.analysis.verdict.status_changes import CREDENTIALS
-from logreplay.core.plural import number_of
+from logreplay.core.plural import first_of, number_of
 
 if TYPE_CHECKING:
     from logreplay.analysis.statistics import queueing
@@ -250,8 +250,8 @@ def describe_void_trials(rates: Collection[float]) -> str:
     """Words for the trials of a search that were not valid."""
     if not len(rates):
         return ""
-    at = ", ".join(f"{rate:g}" for rate in sorted(set(rates)))
-    return f"; {number_of(len(rates), 'invalid trial')} not counted, at {at}/s"
+    at = first_of([f"{rate:g}/s" for rate in sorted(set(rates))])
+    return f"; {number_of(len(rates), 'invalid trial')} not counted, at {at}"
 
 
 def too_few(measured: pl.DataFrame, usable: int) -> str:

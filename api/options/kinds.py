@@ -107,11 +107,17 @@ class Kind:
         values = value if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
         return tuple(map(self.checked, with_lines(values) if lines else values))
 
+    def _part(self, part: Any, between: Sequence[str], whole: object) -> str:
+        try:
+            return self._spelled(part, between)
+        except ValueError as error:
+            raise ValueError(f"{part!r} in {whole!r}: {error}") from None
+
     def _spelled(self, value: Any, between: Sequence[str]) -> str:
         if isinstance(value, str):
             return value
         if between and isinstance(value, Iterable) and not isinstance(value, bytes):
-            return between[0].join(self._spelled(part, between[1:]) for part in value)
+            return between[0].join(self._part(part, between[1:], value) for part in value)
         if isinstance(value, bool) or not isinstance(value, self.types):
             raise ValueError(f"expected {self.annotation}")
         if isinstance(value, PathLike):

@@ -36,7 +36,7 @@ def spelled(text: str, function: str) -> str:
         left = gap + _OPTION.sub(parameter, value)
         if option.kind in (kinds.SWITCH, kinds.OFF, kinds.EITHER):
             return f"{option.name}={not flag.startswith('--no-') or option.name == 'no_cache'}{left}"
-        word = re.sub(r":$|(?<!\.)\.$", "", value)
+        word = re.sub(r":$|(?<!\.)\.$|(?<=[A-Z])\]$", "", value)
         if not word or (_PROSE.fullmatch(word) and word not in (*option.metavar.split("|"), *option.kind.choices)):
             return f"{option.name}={left}"
         bare = _PLACEHOLDER.fullmatch(word) or (re.fullmatch(r"[\d.]+", word) and "str" not in _accepted(option))

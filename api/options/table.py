@@ -88,7 +88,7 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option(_SENDING, "shuffle", k.SWITCH, "As --request-order shuffle.", hidden=True),
         Option(_SENDING, "random", k.SWITCH, "As --request-order random.", hidden=True),
         Option("run sweep duet", "seed", whole(0), "Seed of random choices.", "N", default="0"),
-        Option("find", "seed", whole(0), "Seed of random choices.  [default: random; printed]", "N"),
+        Option("find", "seed", whole(0), "Seed of random choices.  [default: random]", "N"),
         Option("sweep find", "restart", k.SWITCH, "Begin each step or trial at the start of LOG."),
         Option(_SENDING, "rewrite", k.REWRITE, "URLs: replace regex FROM by TO. Repeatable.", "s|FROM|TO|",
                repeated="many"),

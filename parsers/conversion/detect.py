@@ -155,6 +155,7 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detecti
             f"{name}: not an access log, or in an unknown format: {reading.share:.0%} of the sample's lines fit"
             + (f"; one that does not fit: {rest[0][:120]!r}" if len(rest) else "")
             + f"; give the format: logreplay convert {shlex.quote(name)} -f FORMAT"
+            + f"; a CSV needs the columns {','.join(CORE_COLUMNS)}" * (len(rest) > 0 and rest[0].count(",") > 1)
         )
     return reading
 

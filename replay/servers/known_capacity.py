@@ -191,5 +191,5 @@ async def serving(
             url = await stack.enter_async_context(listening(web.ServerRunner(server, shutdown_timeout=0.1), host, port))
         except OSError as error:
             why = os.strerror(error.errno or 0)  # asyncio's own text repeats the address
-            raise LogreplayError(f"cannot listen on {host}:{port}: {why}; choose another --port") from None
+            raise LogreplayError(f"cannot listen on {host}:{port}: {why}; choose another port") from None
         yield url

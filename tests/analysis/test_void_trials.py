@@ -38,7 +38,7 @@ def test_a_void_trial_is_shown_as_invalid_and_not_as_overloaded(tmp_path: Path) 
     found = searched(tmp_path, [2, 3])
     assert found.steps["verdict"].to_list() == ["stable", "stable", "void", "void", "stable", "stable"]
     assert not found.verdict.saturation.found
-    assert found.summary["answer"].endswith("; 2 invalid trials not counted, at 300, 400/s")
+    assert found.summary["answer"].endswith("; 2 invalid trials not counted, at 300/s, 400/s")
     page = html.html(found)
     assert 'class="word void">invalid<' in page
     assert "overloaded</td>" not in page

@@ -86,7 +86,7 @@ def test_a_port_that_is_taken_is_said_once(capsys: pytest.CaptureFixture[str]) -
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         said = failed(capsys, "serve", "access.csv", "--port", str(port))
-    assert said == f"cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port"
+    assert said == f"cannot listen on 127.0.0.1:{port}: Address already in use; choose another port"
 
 
 @pytest.mark.parametrize(

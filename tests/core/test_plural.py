@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.core.plural import number_of
+from logreplay.core.plural import first_of, number_of
 
 ROOT = Path(__file__).parents[2]
 SINGULAR = re.compile(
@@ -44,3 +44,8 @@ def test_no_message_puts_a_plural_and_its_verb_behind_any_number() -> None:
                 ):
                     found.append(f"{path.name}: …{after}")
     assert found == []
+
+
+def test_a_long_list_names_the_first_and_counts_the_others() -> None:
+    assert first_of(["a", "b"]) == "a, b"
+    assert first_of([f"{rate}/s" for rate in range(1, 9)]) == "1/s, 2/s, 3/s, 4/s, 5/s and 3 more"

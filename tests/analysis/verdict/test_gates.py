@@ -18,5 +18,5 @@ def test_rows_of_a_duet_that_cannot_be_judged_are_named_and_do_not_fail_it() -> 
     assert [check.state for check in checks] == ["passed", "passed"]
     said = checks[1].text
     assert "\x1b" not in said
-    assert said.endswith(", /b and 2 more rows (run longer)")
+    assert said.endswith(", /b and 2 more (run longer)")
     assert said.startswith("--fail-above 5.0%: all requests together pass; too uncertain to judge: p99, /a")

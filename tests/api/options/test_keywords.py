@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import logreplay
 from logreplay.core.errors import UsageError
 from logreplay.options.keywords import read, taken
 from logreplay.options.load import Load
@@ -65,6 +66,7 @@ def test_a_value_of_python_means_what_its_text_means(function: str, name: str, v
         ({"follow": "yes"}, "follow='yes': expected True or False"),
         ({"sender": "curl"}, "sender='curl': expected one of wire, aiohttp, h2"),
         ({"host": 5}, "host=5: expected str"),
+        ({"header": {"A": 5}}, r"header=\{'A': 5\}: 5 in \('A', 5\): expected str"),
         ({"match": ""}, "match='': is empty: give a value, or None"),
         ({"sample": 5}, r"sample=5: '5' is ambiguous: write 5%, or 0\.05"),
         ({"header": "@none.txt"}, "header='@none.txt': @none.txt: cannot be read: No such file or directory"),
@@ -119,3 +121,8 @@ def test_what_was_said_of_requests_has_the_form_of_the_command_line(tmp_path: Pa
     assert first == {"status": "200-299,404", "beginning": "5", "body": "log", "rewrite": ["s|a|b|g"]}
     assert second == {"status": "404", "beginning": "2026-01-01T00:00:00", "body": "size", "rewrite": ["s|a|b|"]}
     assert third == {"body": body}
+
+
+def test_the_rates_of_the_command_line_in_the_place_of_the_log_are_named() -> None:
+    with pytest.raises(UsageError, match=r"rates='http://127.0.0.1:9': is a URL; the log comes first"):
+        logreplay.sweep("20..60:20", "log.csv", "http://127.0.0.1:9")

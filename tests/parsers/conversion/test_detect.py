@@ -1,11 +1,13 @@
 """The format of a log is found by what fits a sample of its lines."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from logreplay.core.errors import LogreplayError
 from logreplay.parsers.conversion.detect import detect, says_format
+from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.source import Block, text_lines
 
 COMBINED = b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /a HTTP/1.1" 200 17 "-" "curl/8.5.0"\n'
@@ -140,3 +142,10 @@ def test_blocks_are_cut_where_directives_change_the_layout_and_lines_keep_their_
 def test_blocks_of_a_log_without_directives_stay_whole() -> None:
     found, block = detect([COMBINED], "log"), Block(COMBINED, 1, 0)
     assert list(found.pieces([block])) == [(block, found.formats)]
+
+
+def test_a_csv_of_another_tool_is_refused_with_the_columns_that_it_needs(tmp_path: Path) -> None:
+    log = tmp_path / "jmeter.csv"
+    log.write_text("timeStamp,elapsed,label,responseCode\n1795680000000,12,Home,200\n")
+    with pytest.raises(LogreplayError, match="a CSV needs the columns date,time,latency,xfertime,thinktime,bytes,url"):
+        convert([log], tmp_path / "out.csv")

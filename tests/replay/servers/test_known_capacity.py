@@ -133,7 +133,7 @@ def test_a_taken_port_is_named(log: Path) -> None:
     async def serve_twice() -> None:
         async with serving(LoggedAnswers.of_log(log), FAST) as base:
             port = int(base.rpartition(":")[2])
-            with pytest.raises(LogreplayError, match=rf"cannot listen on 127.0.0.1:{port}: .*choose another --port"):
+            with pytest.raises(LogreplayError, match=rf"cannot listen on 127.0.0.1:{port}: .*choose another port"):
                 async with serving(LoggedAnswers.of_log(log), FAST, port=port):
                     pass
 
