@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.analysis.demand import wording
+from logreplay.analysis.demand.coverage import coverage
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.replays import Replay, missing, replays
 from logreplay.core.files import check_absent, removed_if_empty, write_atomically
@@ -63,7 +64,13 @@ class InspectResult:
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Name and text of each fact."""
-        return tuple(wording.sentences(self.profile))
+        return (*wording.sentences(self.profile), *(("coverage", text) for text in self.coverage))
+
+    @cached_property
+    def coverage(self) -> tuple[str, ...]:
+        """Times that one of several logs lacks, in words: the rates of these times may be too low."""
+        profile = self.profile
+        return tuple(coverage(self.report.per_file, profile.first, profile.last, profile.zone))
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -80,7 +87,7 @@ class InspectResult:
                 {"command": each.command, "measures": each.gives, "leaves_out": [*each.lacks, *self.missing]}
                 for each in self.replays
             ],
-            "notes": counts["notes"],
+            "notes": [*counts["notes"], *self.coverage],
         }
 
     @property

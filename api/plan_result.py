@@ -101,6 +101,7 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         proofs = [("proof", each.sentence) for each in self.proofs]
         facts = [*wording.sentences(self.plan)]
         notes = [("note", text) for text in self.log.report.notes if "offset" in text or "zone" in text]
+        notes += [("note", text) for text in self.log.coverage]
         return (("log", self.log.report.sentence()), *notes, *facts[:-1], *proofs, facts[-1])
 
     @property
@@ -109,7 +110,7 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         counts = self.log.report.summary()
         lines = {name: counts[name] for name in ("lines", "converted", "unreplayable", "rejected", "blank", "filtered")}
         told = {"verdict": self.verdict, "answer": self.sentence, "log": list(self.log.logs), **lines}
-        told["notes"] = counts["notes"]
+        told["notes"] = [*counts["notes"], *self.log.coverage]
         return told | wording.as_dict(self.plan, self.proofs) if self.plan else told
 
     @cached_property

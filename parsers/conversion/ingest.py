@@ -6,6 +6,7 @@ opened when its time is reached, so any number of rotated files needs the memory
 
 import os
 import re
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -16,7 +17,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.core.errors import TooManyRejects
+from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.parsers.conversion.detect import Detection
 from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, SkippedLine
 from logreplay.parsers.conversion.report import ConvertReport
@@ -116,6 +117,7 @@ class LogReader:
         backwards: rows that stand more than the longest duration before an earlier one of their file.
         columns: columns of the CSV after date and time; empty: `rows` are wanted, not `lines`.
         unsure: logs whose first stamp is in an hour that the clock ran through twice, and may be of either pass.
+        sums: bytes of each log, unpacked, and their CRC-32: the same log may have two names.
     """
 
     sources: Sequence[BlockSource]
@@ -133,6 +135,7 @@ class LogReader:
     backwards: int = 0
     columns: Sequence[str] = ()
     unsure: list[str] = field(default_factory=list)
+    sums: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def rows(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of all logs with the column ``start``.
@@ -179,11 +182,28 @@ class LogReader:
                         self.progress(read, total, self.report.lines)
             finally:
                 threads.shutdown(cancel_futures=True)
+        self._check_unlike()
         check_limit(self.report, self.limit, final=True)
+
+    def _check_unlike(self) -> None:
+        """Check that no two logs hold the same lines.
+
+        Raises:
+            LogreplayError: two do.
+        """
+        known: dict[tuple[int, int], str] = {}
+        for name, found in self.sums.items():
+            if known.setdefault(found, name) != name:
+                raise LogreplayError(
+                    f"{known[found]} and {name} hold the same lines: they would be counted twice; name one of them"
+                )
 
     def account(self, source: BlockSource, block: Block, parsed: ParsedBlock) -> None:
         """Count the lines of a block, and hand on those that became no row."""
         report = self.report
+        if len(self.sources) > 1:
+            size, crc = self.sums.get(source.name, (0, 0))
+            self.sums[source.name] = size + len(block.data), zlib.crc32(block.data, crc)
         report.lines += parsed.rows.height + len(parsed.refusals) + parsed.blank
         report.blank += parsed.blank
         report.converted += parsed.rows.height
@@ -364,6 +384,7 @@ class _Stream:
         self._newest = self._intake.note_order(stamps, longest, self._newest)
         self.behind = int(stamps[-1])
         self._intake.note_resolution(rows)
+        self._intake.report.count_minutes(self.source.name, stamps)
 
 
 class _Unsettled:

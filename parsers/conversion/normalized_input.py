@@ -144,8 +144,9 @@ class Tables:
         good = typed.filter(~bad & ~blank)
         report.converted += good.height
         absent = [column for column in columns if column not in texts.columns]
+        good = good.with_columns(start_time().to_physical())
+        report.count_minutes(name, good["start"].to_numpy())
         return good.with_columns(
-            start_time().to_physical(),
             *(pl.col(column).fill_null(0) for column in _BELOW),
             *(pl.lit(None, SCHEMA.get(column, pl.String)).alias(column) for column in absent),
             *([named(pl.col(REF), name).alias(REF)] if REF in texts.columns else []),

@@ -4,6 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+
 FIRST_SHOWN: Final = 3
 """Number of bad lines that a report names for each reason."""
 
@@ -29,6 +31,7 @@ class ConvertReport:
         notes: for the user, on times, units and sizes.
         bodies: path of the file with the bodies; empty if there are none.
         unit: word for the things counted: ``lines``, or ``records`` of a capture.
+        per_file: rows in each minute since 1970, UTC, by name of the file.
     """
 
     lines: int = 0
@@ -50,6 +53,7 @@ class ConvertReport:
     notes: list[str] = field(default_factory=list)
     bodies: str = ""
     unit: str = "lines"
+    per_file: dict[str, Counter[int]] = field(default_factory=dict)
 
     def refuse(self, name: str, number: int, kind: str, reason: str) -> None:
         """Count a line that became no row."""
@@ -61,6 +65,11 @@ class ConvertReport:
             self.unreplayable += 1
         if self.reasons[text] <= FIRST_SHOWN:
             self.first_bad.append((name, number, text))
+
+    def count_minutes(self, name: str, stamps: np.ndarray) -> None:
+        """Count rows of a file by the minutes of their times, microseconds since 1970, UTC."""
+        minutes, rows = np.unique(stamps // 60_000_000, return_counts=True)
+        self.per_file.setdefault(name, Counter()).update(dict(zip(minutes.tolist(), rows.tolist(), strict=True)))
 
     def sentence(self) -> str:
         """The accounting line, after checking it."""

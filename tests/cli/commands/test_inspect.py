@@ -86,7 +86,7 @@ def test_the_commands_that_it_names_can_be_typed(logreplay: Logreplay, log: Path
 
 def test_several_logs_and_logs_read_with_options_are_converted_first(logreplay: Logreplay, log: Path) -> None:
     other = log.rename(log.with_name("access.log.1"))
-    log.write_text(other.read_text())
+    log.write_text(2 * other.read_text())
     found = library.inspect(log, other, timezone="Europe/Berlin", methods="POST")
     assert [each.command.partition(" ")[2] for each in found.replays][:2] == [
         f"convert {log} {other} --method POST -o access.csv",

@@ -85,8 +85,8 @@ def test_parts_of_an_endless_line_are_not_mixed_with_another_log(
     monkeypatch.setattr(reader, "LONGEST", 10 * MEGABYTE)
     endless = b"x" * (30 * MEGABYTE)
     logs = [tmp_path / "a.log", tmp_path / "b.log"]
-    for log in logs:
-        log.write_bytes(SOME + endless + b"\n" + SOME)
+    for number, log in enumerate(logs, 1):
+        log.write_bytes(SOME + endless + b"\n" + number * SOME)
     convert(logs, tmp_path / "out.csv")
     kept = (tmp_path / "out.rejects").read_bytes().split(b"\n")[:-1]
     assert [line.partition(b"\t")[2] for line in kept] == [endless, endless]
