@@ -119,6 +119,13 @@ def route_costs(
     return described(routes, calm, resource=resource, maximum=most, aside=aside, remedy=remedy_for(steps))
 
 
+def too_short(seconds: float) -> str:
+    """Say why steps so long cannot tell the costs of routes, before they are made; empty if they can."""
+    if seconds >= _SHORTEST_S:
+        return ""
+    return f"route costs need steps of {_SHORTEST_S} s or more, and these last {seconds:g} s: use --for {_SHORTEST_S}s"
+
+
 def remedy_for(steps: pl.DataFrame) -> str:
     """What makes steps count that did not, by what their evidence says against them."""
     found = [remedy for name, remedy in _REMEDIES.items() if steps[name].any()]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from logreplay.analysis.costs.readings import watched_resource
+from logreplay.analysis.costs.route_costs import too_short
 from logreplay.analysis.input.run_metadata import ClosedLoop
 from logreplay.analysis.verdict.saturation_sentences import check_feasible
 from logreplay.calls.sending_call import CallOfOneTarget
@@ -92,12 +93,14 @@ class SweepCall(CallOfOneTarget):
         shown = levels if len(levels) <= _SHOWN_LEVELS else [*levels[: _SHOWN_LEVELS - 2], "...", levels[-1]]
         unit, again = " users" if self.vusers else "/s", f", {self.repeat} times" if self.repeat > 1 else ""
         course = self.course
-        seconds = course.warm_up + sum(step.seconds + course.settle for step in course.steps())
+        lengths = [step.seconds + course.settle for step in course.steps()]
+        seconds = course.warm_up + sum(lengths) + len(lengths) - 1  # a step begins a second after the last one
         count = number_of(len(levels), "step")
         if without:
             again = f"; each twice with all routes, and once without each of {', '.join(without)}{again}"
         judged = not (self.vusers or self.routes or self.refine or self.resume)
-        note = f"\nnote: {why}" if judged and (why := check_feasible(self.levels, self.duration)) else ""
+        why = check_feasible(self.levels, self.duration) if judged else too_short(self.duration) if self.routes else ""
+        note = f"\nnote: {why}" if why else ""
         return f"{count}: {', '.join(shown)}{unit}, {self.duration:g} s each{again}; about {seconds:g} s{note}"
 
     @property

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.costs.route_costs import cost_rows, described, remedy_for
+from logreplay.analysis.costs.route_costs import cost_rows, described, remedy_for, too_short
 from support.simulated_costs import designed
 
 NAMES = ("/search", "/item/{}", "/checkout")
@@ -72,3 +72,8 @@ def test_the_remedy_is_that_of_what_the_steps_show() -> None:
     assert remedy_for(failing) == "see why requests fail with run --crash"
     found = described(NAMES, [], resource="cpu", aside=(0, 1), remedy=remedy_for(busy))
     assert found.sentence.endswith("only 0 steps count; stop other programs, or send from another machine")
+
+
+def test_steps_that_are_too_short_for_costs_are_foreseen() -> None:
+    assert too_short(6).endswith("need steps of 8 s or more, and these last 6 s: use --for 8s")
+    assert not too_short(8)
