@@ -42,7 +42,7 @@ class DemandGrowth:
         return own * (1 if self.forecast else self.front_ends)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MachinePlan:
     """How many machines carry the demand of a log.
 
@@ -88,6 +88,10 @@ class MachinePlan:
     def number(self) -> Machines:
         """The machines to order."""
         return self.machines[self.window]
+
+    def __repr__(self) -> str:
+        numbers = ", ".join(f"{name}: {found.number:,}" for name, found in self.machines.items())
+        return f"<MachinePlan: machines by busiest window: {numbers}>"
 
 
 def plan(

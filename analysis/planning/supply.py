@@ -96,6 +96,8 @@ def supply_of(results: Path, limits: Mapping[str, float]) -> Supply:
                 f"{results}: its summary is not that of a search of this version ({type(error).__name__}: {error}); "
                 "search again"
             ) from None
+    if summary.get("requests") and "steps" not in summary:
+        raise LogreplayError(f"{results}: is a run at one load; name the folder of a search or a sweep")
     return _of_sweep(results, rows, summary, limits)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from logreplay.analysis.demand.rates import DAYS, WINDOWS
-from logreplay.analysis.demand.wording import iso, rate, when
+from logreplay.analysis.demand.wording import iso, rate, span, when
 from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.planning.autoscaling import TOLERANCE, WINDOW_S, ScalingTarget
 from logreplay.analysis.planning.demand_range import MOST_CHANGE, WEEKS, DemandRange, lacking, weeks
@@ -16,6 +16,8 @@ from logreplay.analysis.planning.route_mix import NAMED
 from logreplay.core.plural import number_of
 
 _WEEKS_FOR_RANGE: Final = 2
+_MOST_OF_PEAK: Final = 0.7
+"""Share of the busiest minute that the hours of the week reach at most, if an event is told that they leave out."""
 
 
 def answer(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> str:
@@ -162,8 +164,20 @@ def _by_hour(plan: MachinePlan) -> str:
     least, most = int(numbers.min()), int(numbers.max())
     text = f"{least} to {most} machines by the hour" if least < most else f"{number_of(most, 'machine')} at every hour"
     text += f"; the most on {DAYS[top['day']]} at {top['hour']:02d}:00, {rate(top['rate'])}{_hour_by(plan)}"
+    text += _left_out(plan, float(top["rate"]))
     missing = 7 * 24 - week.height
     return text + (f"; the log lacks {number_of(missing, 'hour')} of the week" if missing else "")
+
+
+def _left_out(plan: MachinePlan, most: float) -> str:
+    """The busiest minute of the log, if the hours of the week have less, since they are medians of weeks."""
+    peak, wanted = plan.profile.peaks.get("minute"), plan.demand.get("minute")
+    if plan.growth.forecast or not peak or not wanted or most > _MOST_OF_PEAK * wanted.rate:
+        return ""
+    return (
+        f"; the median leaves out the busiest minute, {rate(wanted.rate)} on {when(peak.at, plan.profile.zone)}: such "
+        "an event needs the machines of that minute"
+    )
 
 
 def _hour_by(plan: MachinePlan) -> str:
@@ -217,7 +231,13 @@ def _grown(plan: MachinePlan) -> str:
     growth = plan.growth
     parts = []
     if growth.forecast:
-        parts.append(f"the forecast, {plan.factor:.3g} times the log")
+        top, step = float(growth.forecast.rates.max()), growth.forecast.step
+        times = plan.demand[plan.window].rate / top
+        parts.append(
+            f"the forecast, {plan.factor:.3g} times the log: its highest rate, {rate(top)} for {span(step)}, takes the "
+            f"place of the log's busiest {span(step)}, and the busiest {plan.window} is {times:.3g} times that, as in "
+            "the log"
+        )
     elif growth.share:
         parts.append(f"growth of {_percent(growth.share)}")
     if growth.front_ends > 1 and not growth.forecast:

@@ -207,8 +207,9 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
     ("Output", (
         Option("run", "output", k.PATH, "Write result rows to FILE.  [default: run-TIME.csv]", "FILE", "-o --output",
                only="terminal"),
-        Option("sweep find", "output", k.PATH, "Write results to this folder.  [default: COMMAND-TIME]", "DIR",
-               "-o --output", only="terminal"),
+        Option("sweep find", "output", k.PATH,
+               "Write results to this folder.  [default: COMMAND-TIME; plan --from: none]", "DIR", "-o --output",
+               only="terminal"),
         Option("duet", "output", k.PATH, "Write results to this folder.  [default: duet-TIME]", "DIR", "-o --output",
                only="terminal"),
         Option(_SENDING, "output", k.PATH,

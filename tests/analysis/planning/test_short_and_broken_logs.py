@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from logreplay.analysis.demand.rates import HOUR, MINUTE
-from logreplay.analysis.planning import demand_range
+from logreplay.analysis.planning import demand_range, wording
 from logreplay.analysis.planning.machines import Machines, Reserve
 from logreplay.analysis.planning.plan import DemandGrowth, MachinePlan, plan
 from logreplay.analysis.planning.supply import NoAnswer
@@ -92,3 +92,15 @@ def test_requests_of_one_minute_are_planned_by_the_second_or_minute() -> None:
     assert planned(np.repeat(MONDAY + np.arange(30), 25)).window == "second"
     with pytest.raises(NoAnswer, match="all 50 requests of the log are in one second"):
         planned(np.full(50, MONDAY))
+
+
+@pytest.mark.parametrize("weeks", [2, 4])
+def test_a_plan_of_weeks_of_which_one_holds_an_event_says_what_it_does_not_know(weeks: int) -> None:
+    event = MONDAY + WEEK + 5 * DAY + np.arange(3 * MINUTE).repeat(35)
+    found = planned(np.concatenate([np.arange(MONDAY, MONDAY + weeks * WEEK, 10), event, [MONDAY + weeks * WEEK - 1]]))
+    said = dict(wording.sentences(found))
+    assert (found.number.number, found.number.high) == (4, 15)
+    assert "4 times that: the weeks differ too much to tell it" in wording.answer(found)
+    assert f"{weeks} weeks of log differ too much (the busiest second 36 times, " in said["not covered"]
+    assert ("the median leaves out the busiest minute, 35.1/s on 2026-01-17 00:0" in said["week"]) == (weeks == 4)
+    assert repr(found) == "<MachinePlan: machines by busiest window: second: 4, minute: 4, hour: 1>"

@@ -158,6 +158,8 @@ def test_a_forecast_takes_the_place_of_growth(logreplay: Logreplay, log: Path, t
     told = json.loads(out)
     assert code == 0
     assert told["demand"]["hour"] == pytest.approx(1, rel=0.01)
+    said = logreplay("plan", log, "--from", found, "--forecast", forecast)[1]
+    assert "its highest rate, 1/s for 60 minutes, takes the place of the log's busiest 60 minutes" in said
     assert len(told["week"]) == 168
     for option, value in (("--growth", "20%"), ("--per-machine-of", 2)):
         code, _, err = logreplay("plan", log, "--from", found, "--forecast", forecast, option, value)
@@ -445,6 +447,13 @@ def test_summaries_that_are_not_those_of_a_search_are_refused(logreplay: Logrepl
         code, out, err = logreplay("plan", log, "--from", found)
         assert "bug" not in out + err
         assert code in (0, 1)
+
+
+def test_a_run_at_one_load_is_refused_by_its_kind(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
+    found = searched(tmp_path / "s")
+    (found / "summary.json").write_text(json.dumps({"verdict": "VALID", "requests": 100, "rate": 5.0}))
+    code, _, err = logreplay("plan", log, "--from", found)
+    assert (code, err) == (1, f"Error: {found}: is a run at one load; name the folder of a search or a sweep\n")
 
 
 def test_wrong_types_of_logs_are_refused_by_name(tmp_path: Path) -> None:
