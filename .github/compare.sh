@@ -49,5 +49,6 @@ compare)
     ended 2
     ;;
 esac
+rm -f -- "$junit" # of the last run
 logreplay "${compared[0]}" --json --junit "$junit" "${compared[@]:1}" > "$OUTPUT/comparison.json"
 ended $?

@@ -125,7 +125,7 @@ def _example(parameter: click.Parameter) -> str:
         return json.dumps(str(default)) if isinstance(default, str) else json.dumps(default)
     if (example := _EXAMPLES.get(parameter.type.name)) is not None:
         return json.dumps(example)
-    shown = (parameter.metavar or parameter.type.name or "").replace("\\", "")
+    shown = (parameter.metavar or parameter.type.name or "").replace("\\", "").strip("'")  # quotes of the shell
     if not shown.startswith("s|"):
         shown = shown.partition("|")[0]
     return json.dumps([shown] if getattr(parameter, "multiple", False) else shown, ensure_ascii=False)

@@ -65,7 +65,7 @@ class Configurable(Checked):
         """Read the command line, and take from the settings what it leaves open."""
         if ctx.resilient_parsing:
             return super().parse_args(ctx, args)
-        typed = self._typed(args)
+        typed = self._typed(ctx, args)
         reset = {name for name, (_, option) in self.resets.items() if option.name in typed}
         for name in sorted(reset & typed.keys()):
             option, back = self.resets[name]
@@ -94,9 +94,9 @@ class Configurable(Checked):
                     quiet=bool(ctx.params.get("quiet")),
                 )
 
-    def _typed(self, args: list[str]) -> dict[str, Any]:
+    def _typed(self, ctx: click.Context, args: list[str]) -> dict[str, Any]:
         """Return the values of the parameters that stand on the command line, by name."""
-        context = click.Context(self, resilient_parsing=True, help_option_names=[])
+        context = click.Context(self, ctx.parent, ctx.info_name, resilient_parsing=True, help_option_names=[])
         with context.scope(cleanup=False):
             super().parse_args(context, list(args))
         names = {parameter.name or "" for parameter in self.get_params(context)}

@@ -19,7 +19,10 @@ from logreplay.replay.sweeps.steps import FinishedStep, Step
 
 NAME: Final = "manifest.json"
 SCHEMA: Final = "logreplay-sweep/3"
-_NAMES: Final = {"target": "the target", "rates": "RATES", "keep_alive": "--no-keep-alive", "beginning": "--from"}
+_NAMES: Final = {
+    "target": "the target", "rates": "RATES", "keep_alive": "--no-keep-alive", "beginning": "--from",
+    **{order: f"--request-order {order}" for order in ("shuffle", "random")},
+}  # fmt: skip
 """The names of settings that are not those of their options."""
 
 

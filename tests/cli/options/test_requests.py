@@ -439,6 +439,7 @@ def test_a_dry_run_of_users_who_ask_for_some_time_goes_through_the_log_once(
         (("--tps", 1, "--shuffle", "--request-order", "log"), "--shuffle and --request-order exclude each other"),
         (("--speed", 1, "--shuffle"), "--shuffle and --speed exclude each other"),
         (("--speed", 1, "--request-order", "random"), "--request-order random and --speed exclude each other"),
+        (("--tps", 1, "--loop", "--no-loop"), "Usage: logreplay run [OPTIONS] [LOG] [TARGET]"),
         (("--tps", 1, "--loop", "--no-loop"), "--loop and --no-loop contradict each other"),
         (("--tps", 1, "--no-digest", "--digest"), "--digest and --no-digest contradict each other"),
         (("--tps", 1, "--loop", "--dry-run"), "--dry-run and --loop need an end"),

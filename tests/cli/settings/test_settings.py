@@ -381,7 +381,8 @@ def test_init_reads_the_log_and_asks_the_target(folder: Path, capsys: pytest.Cap
     assert "no such file" in failed(capsys, "init", "--log", "nope.log")
     assert not Path("logreplay.toml").exists()
     assert run(["init", "--log", "access.log"]) == 0
-    assert tomllib.loads(Path("logreplay.toml").read_text("utf-8"))["log"] == "access.log"
+    assert tomllib.loads(written := Path("logreplay.toml").read_text("utf-8"))["log"] == "access.log"
+    assert '# bound = ["p99<300ms"]' in written
     assert "exists already; replace it with --force" in failed(capsys, "init", "--log", "access.log")
     assert run(["init", "--log", 'it\'s "x".log', "--no-check", "--force"]) == 0
     assert tomllib.loads(Path("logreplay.toml").read_text("utf-8"))["log"] == 'it\'s "x".log'
