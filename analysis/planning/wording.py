@@ -125,7 +125,10 @@ def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
 def _if_worse(found: Machines, wanted: DemandRange, plan: MachinePlan) -> str:
     parts = []
     if found.high > found.number:
-        cut = f" ({MOST_CHANGE:g} times that: the weeks differ too much to tell it)" * bool(wanted.unlike)
+        cut = (
+            f" (cut at about {MOST_CHANGE:g} times the busiest {plan.window}, since the weeks differ too much)"
+            * bool(wanted.unlike)
+        )
         parts.append(
             f"{found.high:,} if the upper end of demand, {rate(wanted.high)}{cut}, meets the lower end of supply, "
             f"{show_rate(plan.supply.low)}/s"
@@ -202,7 +205,7 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
         differ = ", ".join(f"the busiest {name} {times:.3g} times" for name, times in unlike)
         yield (
             f"how much busier the next weeks may be: {weeks(plan.profile)} weeks of log differ too much ({differ}), so "
-            f"the range goes from the quietest week to {MOST_CHANGE:g} times the busiest"
+            f"the range goes from the quietest week to about {MOST_CHANGE:g} times the busiest"
         )
     if missing := lacking(plan.profile):
         yield f"{number_of(missing, 'hour')} in gaps of a day or longer, in which the log has no request"

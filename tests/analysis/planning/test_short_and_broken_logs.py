@@ -100,7 +100,7 @@ def test_a_plan_of_weeks_of_which_one_holds_an_event_says_what_it_does_not_know(
     found = planned(np.concatenate([np.arange(MONDAY, MONDAY + weeks * WEEK, 10), event, [MONDAY + weeks * WEEK - 1]]))
     said = dict(wording.sentences(found))
     assert (found.number.number, found.number.high) == (4, 15)
-    assert "4 times that: the weeks differ too much to tell it" in wording.answer(found)
+    assert "(cut at about 4 times the busiest minute, since the weeks differ too much)" in wording.answer(found)
     assert f"{weeks} weeks of log differ too much (the busiest second 36 times, " in said["not covered"]
     assert ("the median leaves out the busiest minute, 35.1/s on 2026-01-17 00:0" in said["week"]) == (weeks == 4)
     assert repr(found) == "<MachinePlan: machines by busiest window: second: 4, minute: 4, hour: 1>"
