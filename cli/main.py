@@ -24,6 +24,13 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.installation import DISTRIBUTION, OWN_PROCESS
 
 _HELP: Final = "logreplay.help"
+_LEFT: Final = {
+    **dict.fromkeys(("convert", "urls", "seconds"), "no file was written; repeat the command"),
+    **dict.fromkeys(("inspect", "compare", "capacity", "calibrate"), "there is no result; repeat the command"),
+    "analyze": "files may be missing; repeat the command",
+    "plan": "there is no plan; repeat the command",
+}
+"""Result of an interruption in words, by command; those that send say it themselves, and ``serve`` ends so."""
 _OBJECTS: Final = 100_000
 """New ones, before the collector looks for garbage: to load modules makes as many, and none of them is."""
 
@@ -137,7 +144,7 @@ def run(arguments: list[str]) -> int:
         say(_shown(said.getvalue(), arguments).removesuffix("\n"))
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        return Exit.INTERRUPTED
+        return _interrupted(arguments)
     except BrokenPipeError:
         lead_nowhere(sys.stdout)
         return Exit.FAILED
@@ -162,8 +169,15 @@ def run(arguments: list[str]) -> int:
         raise
     except BaseException as error:  # a panic of Polars is no Exception
         if of_interruption(error):
-            return Exit.INTERRUPTED
+            return _interrupted(arguments)
         return _fail(str(error) if isinstance(error, LogreplayError) else sentence(error), arguments)
+
+
+def _interrupted(arguments: list[str]) -> Exit:
+    """Say what an interruption leaves, of a command that does not say so itself."""
+    if left := _LEFT.get(next((word for word in arguments if word in SHORT_HELP), "")):
+        say(f"interrupted: {left}")
+    return Exit.INTERRUPTED
 
 
 def _elsewhere(arguments: list[str]) -> str:

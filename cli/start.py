@@ -10,10 +10,17 @@ _INTERRUPTED = 130
 """`logreplay.cli.exit_codes.Exit.INTERRUPTED`, whose module takes milliseconds to load."""
 
 
+def _end(*_: object) -> None:
+    try:
+        os.write(2, b"interrupted\n")
+    finally:
+        os._exit(_INTERRUPTED)
+
+
 def main() -> None:
     """Load the command line and run it."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-        _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))  # until the command line hears signals itself
+        _signal.signal(_signal.SIGINT, _end)  # until the command line hears signals itself
     from logreplay.cli.main import main as command_line
 
     command_line()

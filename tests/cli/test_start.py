@@ -11,7 +11,7 @@ def test_a_signal_while_the_program_is_loaded_ends_it_without_a_traceback(tmp_pa
     (tmp_path / "click.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
     program = "import sys; sys.path.insert(0, '.'); from logreplay.cli.start import main; main()"
     ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, timeout=60)
-    assert (ended.returncode, ended.stderr) == (Exit.INTERRUPTED, b"")
+    assert (ended.returncode, ended.stderr) == (Exit.INTERRUPTED, b"interrupted\n")
 
 
 def test_nothing_is_loaded_before_the_program_listens_to_signals() -> None:
