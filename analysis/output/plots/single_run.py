@@ -82,9 +82,8 @@ def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
     """Draw response time against the completed rate; the curve bends back where the target collapses."""
     rate, good, median, *tails = by_rate(sent_in_time(steps), "goodput", "p50", "p95", "p99")
     for name, style, times in zip(("p50", "p95", "p99"), ("-", "--", ":"), (median, *tails), strict=True):
-        ax.plot(
-            good, 1000 * np.where(np.isinf(times), np.nan, times), BLUE, ls=style, marker="o", ms=3, lw=1.3, label=name
-        )
+        shown = 1000 * np.where(np.isinf(times), np.nan, times)
+        ax.plot(good, shown, BLUE, ls=style, marker="o", ms=3, lw=1.3, label=_with_gaps(name, times))
     for index in np.unique(np.linspace(0, len(rate) - 1, min(len(rate), 8)).astype(int)):
         if np.isfinite(median[index]):
             ax.annotate(f"{rate[index]:.4g}", (good[index], 1000 * median[index]), fontsize=7, color=GREY,
@@ -217,6 +216,13 @@ def _name_bands(ax: "Axes", requests: RequestArrays, rows: Floats) -> None:
                 bbox={"facecolor": "white", "alpha": 0.8, "lw": 0, "pad": 1.5})  # fmt: skip
 
 
+def _with_gaps(name: str, times: Floats) -> str:
+    """The label of a percentile, with the reason where its line has gaps, or is not there."""
+    if np.isinf(times).any():
+        return f"{name} (no line where it falls on a failed request)"
+    return name if np.isfinite(times).any() else f"{name} (too few requests)"
+
+
 def timeline(ax: "Axes", seconds: "Table", title: str = "") -> "Axes":
     """Draw over time: rates, response times, requests in flight, errors, generator lag, and each external metric.
 
@@ -244,7 +250,8 @@ def timeline(ax: "Axes", seconds: "Table", title: str = "") -> "Axes":
     axes[0].legend(loc="upper left", fontsize=7, ncols=2)
     for name, color in zip(TIMES_DRAWN, (BLUE, ORANGE), strict=True):
         times = column(seconds, name) * 1000
-        axes[1].step(at, np.where(np.isfinite(times), times, np.nan), color=color, lw=1, where="post", label=name)
+        shown = np.where(np.isfinite(times), times, np.nan)
+        axes[1].step(at, shown, color=color, lw=1, where="post", label=_with_gaps(name, times))
     axes[1].legend(loc="upper left", fontsize=7, ncols=2)
     axes[2].fill_between(at, 0, column(seconds, "in_flight"), color=BLUE, alpha=0.4, lw=0, step="post")
     axes[3].fill_between(at, 0, column(seconds, "errors"), color=RED, alpha=0.6, lw=0, step="post")

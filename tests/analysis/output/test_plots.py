@@ -208,3 +208,11 @@ def test_the_last_second_of_a_timeline_is_drawn(sweep: Analysis) -> None:
     offered = sweep.seconds["offered"].to_list()
     assert list(np.asarray(rates.get_xdata())) == list(range(len(offered) + 1))
     assert list(np.asarray(rates.get_ydata())) == [*offered, offered[-1]]
+
+
+def test_a_percentile_without_a_line_says_why_in_the_legend(sweep: Analysis) -> None:
+    made = Figure()
+    failed = sweep.seconds.with_columns(pl.lit(np.inf).alias("p95"), pl.lit(None, pl.Float64).alias("p50"))
+    single_run.timeline(made.add_subplot(), failed)
+    labels = [text.get_text() for ax in made.axes if ax.get_legend() for text in ax.get_legend().get_texts()]
+    assert labels[2:] == ["p50 (too few requests)", "p95 (no line where it falls on a failed request)"]
