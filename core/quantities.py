@@ -10,7 +10,9 @@ SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 
 """Seconds of each unit of a duration; a number without a unit is seconds."""
 TIME_UNITS: Final = "units: us, ms, s, m, h"
 """Units of a duration, for error texts."""
-_DURATION: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(us|ms|s|m|h|)")
+_NUMBER: Final = r"(\d+(?:\.\d*)?|\.\d+)"
+_UNITS: Final = ("h", "m", "s", "ms", "us", "")
+_DURATION: Final = re.compile("".join(f"(?:{_NUMBER}{unit})?" for unit in _UNITS[:-1]) + f"|{_NUMBER}")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SHORTEST_S: Final = 1e-6
@@ -57,7 +59,7 @@ def as_seconds(value: Seconds) -> float:
 
 
 def seconds_of(text: str) -> float:
-    """Read a duration.
+    """Read a duration, such as ``300ms``, ``90`` or ``3m30s``.
 
     Returns:
         Seconds, from a microsecond to ten years.
@@ -65,8 +67,7 @@ def seconds_of(text: str) -> float:
     Raises:
         ValueError: not a duration, or not within these limits.
     """
-    match = _DURATION.fullmatch(text.strip().lower())
-    seconds = round(float(match[1]) * SECONDS[match[2]], 9) if match else 0.0
+    seconds = _sum_of(text) or 0.0
     if seconds <= 0:
         raise ValueError(f"{text!r}: expected a duration above 0, such as 300ms, 10s or 5m ({TIME_UNITS})")
     if not _SHORTEST_S <= seconds <= _LONGEST_S:
@@ -80,8 +81,15 @@ def pause_of(text: str) -> float:
     Raises:
         ValueError: neither.
     """
-    zero = _DURATION.fullmatch(text.strip().lower())
-    return 0.0 if zero and not float(zero[1]) else seconds_of(text)
+    return 0.0 if _sum_of(text) == 0 else seconds_of(text)
+
+
+def _sum_of(text: str) -> float | None:
+    """Seconds of ``90``, ``1.5h`` or ``3m30s``, whose units fall; None: not a duration."""
+    match = _DURATION.fullmatch(text.strip().lower())
+    if not match or not match[0]:
+        return None
+    return round(sum(float(part or 0) * SECONDS[unit] for part, unit in zip(match.groups(), _UNITS, strict=True)), 9)
 
 
 def fraction_of(text: str, *, most: float = 1.0) -> float:

@@ -13,7 +13,16 @@ from logreplay.core.quantities import parse_rates
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("300ms", 0.3), ("10", 10.0), ("10s", 10.0), ("5m", 300.0), ("1.5h", 5400.0), (".5", 0.5), ("20us", 2e-5)],
+    [
+        ("300ms", 0.3),
+        ("10", 10.0),
+        ("10s", 10.0),
+        ("5m", 300.0),
+        ("1.5h", 5400.0),
+        (".5", 0.5),
+        ("20us", 2e-5),
+        ("3m30s", 210.0),
+    ],
 )
 def test_a_duration_is_a_number_with_or_without_a_unit(text: str, seconds: float) -> None:
     assert DURATION.convert(text, None, None) == pytest.approx(seconds)
