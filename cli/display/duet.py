@@ -38,7 +38,7 @@ def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bo
     say(f"verdict: {explained(result)}{of}\nresults: {result.files[0]}", quiet=quiet)
     say_gates(result.checks)
     if note := remember("duet", summary, history):
-        say(note, quiet=quiet)
+        say(note)  # also if quiet: a file lacks the row that was asked for
     if not as_json:
         for sentence in filter(None, (result.health.sentence, found.sentence)):
             print_text(sentence)

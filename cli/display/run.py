@@ -53,7 +53,7 @@ def show_run(
     say(f"verdict: {explained(result)}{invalid}", quiet=quiet)
     say(f"results: {', '.join(map(str, result.files))}", quiet=quiet)
     if note := remember("run", summary, history):
-        say(note, quiet=quiet)
+        say(note)  # also if quiet: a file lacks the row that was asked for
     if result.culprit or result.by_rule:
         return Exit.CONDITION
     if outcome.stopped:

@@ -111,9 +111,8 @@ class Hooked(Made):
             failing = not self._kept and _LEFT_OUT not in self._left_out
             if refused >= _FAILURES and (failing or refused > self.requests.usable):
                 why = ", ".join(f"{n:,} x {why.removeprefix(_OF_HOOK)}" for why, n in self._left_out.most_common(3))
-                raise LogreplayError(
-                    f"the hook leaves out every request, so no request can be sent: {why}{self._first()}"
-                )
+                every = f"each of the first {self.calls:,} requests" if failing else "every request of the log"
+                raise LogreplayError(f"the hook leaves out {every}, so no request can be sent: {why}{self._first()}")
             yield seen
 
     @property
