@@ -102,7 +102,7 @@ def test_a_pickle_of_rows_without_a_place_has_the_small_tables(passing: logrepla
     with pytest.raises(logreplay.LogreplayError, match="the rows are gone"):
         read.requests  # noqa: B018
     with pytest.raises(logreplay.LogreplayError, match="the rows are gone"):
-        logreplay.capacity(read, tps=100, p99="1s")
+        logreplay.capacity(read, demand=100, p99="1s")
 
 
 def test_a_closed_result_keeps_its_small_tables_and_says_that_its_rows_are_gone(passing: logreplay.RunResult) -> None:

@@ -214,5 +214,6 @@ def test_a_percentile_without_a_line_says_why_in_the_legend(sweep: Analysis) -> 
     made = Figure()
     failed = sweep.seconds.with_columns(pl.lit(np.inf).alias("p95"), pl.lit(None, pl.Float64).alias("p50"))
     single_run.timeline(made.add_subplot(), failed)
-    labels = [text.get_text() for ax in made.axes if ax.get_legend() for text in ax.get_legend().get_texts()]
+    legends = [ax.get_legend() for ax in made.axes]
+    labels = [text.get_text() for legend in legends if legend for text in legend.get_texts()]
     assert labels[2:] == ["p50 (too few requests)", "p95 (no line where it falls on a failed request)"]
