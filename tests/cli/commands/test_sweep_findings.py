@@ -22,8 +22,10 @@ LATE = Finding("lag", Severity.VOID, "requests were started late: lag p95 142 ms
 
 
 def outcome(offered: float, verdict: RunVerdict, *findings: Finding) -> Outcome:
-    waits, health = SimpleNamespace(waits=Waits(offered)), Judgement(verdict, findings)
-    seen: Any = SimpleNamespace(step=int(offered) // 20 - 1, offered=offered, health=health, evidence=waits)
+    none = SimpleNamespace(completed=0)
+    evidence = SimpleNamespace(waits=Waits(offered), counters=none, timings=())
+    health = Judgement(verdict, findings)
+    seen: Any = SimpleNamespace(step=int(offered) // 20 - 1, offered=offered, health=health, evidence=evidence)
     return cast("Outcome", seen)
 
 
