@@ -319,7 +319,7 @@ def test_a_step_with_too_few_descriptors_is_no_step_of_the_target(tmp_path: Path
     assert "warning: at 150/s: " in done.err
     assert "(EMFILE)" in done.err
     assert "the verdict does not count this step" in done.err
-    assert "replay machine limited at 150/s (the findings name its limit): the target was measured" in done.err
+    assert "replay machine limited at 150/s (the findings name its limit): the target was measured" in done.out
     assert done.code == 3
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert [step["verdict"] for step in summary["steps"]] == ["stable"] * 5 + ["generator-limited"]

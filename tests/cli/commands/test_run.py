@@ -80,7 +80,8 @@ def test_a_run_prints_the_figures_of_siege_and_ab_if_asked(
     assert [line.split()[0] for line in lines if re.match(r" ?(connect|processing|waiting|total) ", line)] == [
         "connect", "processing", "waiting", "total",
     ]  # fmt: skip
-    assert lines[-1].startswith("served within: 50 % ")
+    assert lines[-2].startswith("served within: 50 % ")
+    assert lines[-1] == "failed: 10 of 50 (404: 8, reset: 2)"
     assert "status other than in the log: 8 x 200 → 404" in lines
 
 
