@@ -25,8 +25,8 @@ def coverage(per_file: Mapping[str, Mapping[int, int]], first: int, last: int, z
         first, last: seconds that count.
         zone: time zone of the times.
     """
-    tables = {name: counts for name, found in per_file.items() if len(counts := _within(found, first, last)[0])}
-    whole = {name: _within(per_file[name], first, last) for name in tables}
+    tables = {name: _within(counts, first, last) for name, counts in per_file.items()}
+    whole = {name: table for name, table in tables.items() if len(table[0])}
     yield from _fewer(whole, zone)
     for name, (minutes, requests) in whole.items():
         for gap in rates.gaps(minutes * MINUTE, requests):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,7 @@ from logreplay.analysis.statistics.quantiles import Ints
 WEEK_S: Final = 7 * 24 * HOUR
 WEEKS: Final = 4
 """Number of last weeks whose median is the forecast of an hour of the week, and whose extremes are its range."""
+Figure = TypeVar("Figure", float, pl.Expr)
 _DAY_HOURS: Final = 24
 _CONFIDENCE: Final = 0.9
 _CHOSEN: Final = 4.0
@@ -26,7 +27,7 @@ _NEXT: Final = 1.0
 """Standard deviations by which the busiest of as many other windows may be above it."""
 MOST_CHANGE: Final = 4.0
 """Times by which the next weeks may differ at most. If the logarithm of the level of a week has a standard deviation
-up to 0.5, ranges hold as often as without this bound, in simulations of two weeks and more."""
+up to 0.5, ranges hold within 1 % as often as without this bound, in simulations of two weeks and more."""
 _LEAST_WINDOWS: Final = 10
 """Fewer windows do not show how they differ."""
 
@@ -81,20 +82,21 @@ def demand(profile: LogProfile, factor: float = 1.0) -> Mapping[str, DemandRange
     return found
 
 
-def _mean_of(busiest: float, bursts: float) -> float:
-    """The mean of the windows whose busiest has so many requests, if it is the busiest by chance.
+def _mean_of(busiest: Figure, bursts: float) -> Figure:
+    """The mean of windows of which the busiest has ``busiest`` requests, if it is not an event.
 
     It is the solution of busiest = mean + `_CHOSEN` √(bursts · mean), so above 0 where a few requests are counted.
     """
     half = _CHOSEN * math.sqrt(bursts) / 2
-    return (math.sqrt(busiest + half * half) - half) ** 2
+    root: Figure = (busiest + half * half) ** 0.5
+    return (root - half) ** 2
 
 
 def burstiness(seconds: Ints, counts: Ints, unit: int) -> float:
     """Half the mean square of the difference of neighbouring windows, over the mean of a window; 1 at least.
 
     This is the index of dispersion without the daily course: neighbouring windows have nearly the same expected number
-    of requests, and differ by chance.
+    of requests; the rest of their difference is random.
     """
     whole = int(seconds[-1] - seconds[0] + 1) // unit
     if whole < _LEAST_WINDOWS:
@@ -161,8 +163,7 @@ def by_hour(profile: LogProfile, factor: float = 1.0) -> pl.DataFrame:
     past = pl.col("busiest_minute").sort_by("hour")
     last = past.tail(WEEKS)
     bursts = burstiness(*profile.per_second, MINUTE) / MINUTE
-    half = _CHOSEN * math.sqrt(bursts) / 2  # `_mean_of`, of rates
-    least = ((past.max() + half * half).sqrt() - half) ** 2
+    least = _mean_of(past.max(), bursts)
     enough = pl.len() >= WEEKS
     found = {
         "rate": pl.when(enough).then(last.median()).otherwise(past.max()),

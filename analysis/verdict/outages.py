@@ -20,7 +20,7 @@ DEAD: Final = 0.9
 WAIT_S: Final = 0.1
 
 FEWEST: Final = 20
-"""Fewest requests of an outage: fewer may fail one after the other by chance."""
+"""Fewest failed requests in a row that are an outage; a shorter row may be random failures."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,7 @@ def run_in_loop(main: Main[T], fault: Fault | None = None, mailbox: Mailbox | No
     try:
         return protected(lambda stop: loop_in_this_thread(main, stop, fault), mailbox)
     except Interrupted as error:
-        error.late, error.result = error.result is not None, None  # what `main` returned is no result of a call
+        error.late, error.result = error.result is not None, None  # the value of `main` is not the result of a call
         raise
 
 

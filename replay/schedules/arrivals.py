@@ -39,8 +39,8 @@ class Poisson(_Independent):
 
     With unit exponentials summed to ``S``, request ``k`` is due when the profile has asked for ``S(k)`` requests; for
     a constant rate that is the Poisson process, for others the one whose rate follows the profile (Çinlar's method of
-    time rescaling; https://en.wikipedia.org/wiki/Poisson_point_process#Inhomogeneous_Poisson_point_process). How many
-    requests come in a given time is itself by chance.
+    time rescaling; https://en.wikipedia.org/wiki/Poisson_point_process#Inhomogeneous_Poisson_point_process). The
+    number of requests in a given time is random, too.
     """
 
     def pacer(self) -> Pacer:

@@ -1,4 +1,4 @@
-"""The last lines of a sweep: what was asked for."""
+"""Order of the last lines of a sweep: the answer that was asked for is the last."""
 
 from logreplay.cli.display.words import answer_lines, answers
 
