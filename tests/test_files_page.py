@@ -56,14 +56,19 @@ def keys(value: Any) -> Iterator[str]:
             yield from keys(part)
     if isinstance(value, dict):
         for key, part in value.items():
-            yield key
+            yield column(key)
             if not (key in BY_DATA and isinstance(part, dict)):
                 yield from keys(part)
 
 
+def column(name: str) -> str:
+    """The name of a column as the page writes it."""
+    return re.sub("^watch_.*", "watch_NAME", name)
+
+
 def columns(path: Path) -> set[str]:
     with path.open(newline="") as lines:
-        return {re.sub("^watch_.*", "watch_NAME", name) for name in next(csv.reader(lines))}
+        return {column(name) for name in next(csv.reader(lines))}
 
 
 @pytest.fixture(scope="module")

@@ -56,10 +56,9 @@ class Audience:
         self.pushes = PushCounts()
         self._on_order: Callable[[OrderAsked, Answer], object] | None = None
 
-    @property
-    def findings(self) -> "list[Finding]":
-        """Findings on what went wrong besides the run."""
-        return self._readings.findings()
+    def end_readings(self) -> "list[Finding]":
+        """Take no more readings of other systems; return what went wrong with them."""
+        return self._readings.end()
 
     def add(self, listener: "Callable[[Snapshot], object]") -> None:
         """Tell another one, who must not take long."""

@@ -220,7 +220,7 @@ class _OneDuet:
                     audience.end(outcome)
             answers = outcome.counters.completed * sender_rules.cookies
             told = report_sessions(engine, answers=answers, told=outcome.health.findings)
-            return outcome, health, [*findings.values(), *audience.findings, *told, *rule.findings()], rule
+            return outcome, health, [*findings.values(), *audience.end_readings(), *told, *rule.findings()], rule
 
         grows, where = partial_path(paths[0], companion_files), " and ".join(call.all_targets.values())
         with call.telling.audience("duet", where, grows, self.mailbox) as audience:

@@ -224,7 +224,7 @@ class _RateSearch:
             remove_unfinished(path)
         waits = held_back_in_steps([trial.evidence.waits for trial in self.trials])
         missed = metrics_missed(trial.evidence for trial in self.trials)
-        return cut, [*findings, *audience.findings, *waits, *missed, *self.rule.findings(), *sessions]
+        return cut, [*findings, *audience.end_readings(), *waits, *missed, *self.rule.findings(), *sessions]
 
     @property
     def _schedule_of(self) -> "Callable[[Trial], Schedule]":

@@ -182,7 +182,7 @@ class _OneRun:
         counts |= {"control": [change.as_dict() for change in steering.changes]} if steering else {}
         told, answers = outcome.health.findings, outcome.counters.completed * sender_rules.cookies
         findings += steered(steering.changes) if steering else []
-        findings += audience.findings + report_sessions(engine, answers=answers, told=told)
+        findings += audience.end_readings() + report_sessions(engine, answers=answers, told=told)
         return outcome, findings, course, counts
 
     def _result(

@@ -57,7 +57,7 @@ def sweep_into(
             outcomes = (*outcomes, *more)
         if outcomes:
             mailbox.note(_account(outcomes))
-        return outcomes, findings + audience.findings
+        return outcomes, findings + audience.end_readings()
 
 
 @dataclass(frozen=True, slots=True)

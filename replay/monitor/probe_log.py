@@ -43,7 +43,7 @@ class ProbeLog:
         self._told: set[str] = set()
         self._lock = threading.Lock()
         self._file: TextIO | None = None
-        self._closed, self._maxima = False, True
+        self._ended, self._maxima = False, True
 
     def begin(self, at: float) -> None:
         """Set the beginning of the run, seconds of the monotonic clock; earlier readings are ignored."""
@@ -65,9 +65,13 @@ class ProbeLog:
                 self._add(reading)
             return new
 
-    def findings(self) -> list[Finding]:
-        """One for each problem: the figures with as many failed readings for the same reason are named together."""
+    def end(self) -> list[Finding]:
+        """Take no more readings, so that file and findings agree; return one finding for each problem.
+
+        The figures with as many failed readings for the same reason are named together.
+        """
         with self._lock:
+            self._ended = True
             alike: dict[tuple[int, int, str], list[str]] = {}
             for name, failed in self._failed.items():
                 alike.setdefault((failed, self._read[name], self._problems[name]), []).append(name)
@@ -76,14 +80,14 @@ class ProbeLog:
     def close(self) -> None:
         """Finish the file."""
         with self._lock:
-            self._closed = True
+            self._ended = True
             if self._file:
                 self._file.close()
 
     def _add(self, reading: "ProbeReading") -> None:
         assert self._began is not None
         second = int((reading.at - self._began) // 1)
-        if second < 0 or self._closed:
+        if second < 0 or self._ended:
             return
         self._read[reading.name] += 1
         most = "" if reading.maximum is None else repr(reading.maximum)

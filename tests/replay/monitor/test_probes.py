@@ -159,7 +159,7 @@ def test_readings_become_columns_of_the_seconds_they_were_asked_for_in(tmp_path:
     table = with_watched(pl.DataFrame({"second": [0, 1, 2, 3]}), tmp_path / "r.csv")
     assert table["watch_cpu"].to_list() == [0.1, None, 0.3, 0.3]
     assert maxima(tmp_path / "r.csv") == {"cpu": 2.0}, "limits of two processes are no maximum"
-    assert [finding.text for finding in log.findings()] == ["watch mem: 1 of 1 readings failed and left gaps: refused"]
+    assert [finding.text for finding in log.end()] == ["watch mem: 1 of 1 readings failed and left gaps: refused"]
 
 
 def test_the_file_of_readings_is_not_there_before_the_run_is(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_readings_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     log.begin(0.0)
     log.hear(ProbeReading("cpu", 1.0, 0.9))
     log.close()
-    (finding,) = log.findings()
+    (finding,) = log.end()
     assert finding.text.startswith(f"watch cpu: 1 of 1 readings failed and left gaps: {tmp_path / 'gone'}")
 
 
@@ -206,10 +206,22 @@ def test_figures_that_fail_together_are_named_together_and_the_first_problem_is_
     ]
     log.close()
     assert new == [True, False, False, False, False, False]
-    assert [finding.text for finding in log.findings()] == [
+    assert [finding.text for finding in log.end()] == [
         "watch app_cpu, app_threads: 2 of 3 readings failed and left gaps: process 7 has ended"
     ]
     assert (tmp_path / "r.watch.csv").read_text().count("\n") == 3
+
+
+def test_the_file_holds_the_readings_that_the_findings_count_and_none_that_comes_after_them(tmp_path: Path) -> None:
+    log = ProbeLog(tmp_path / "r.watch.csv")
+    log.begin(0.0)
+    log.hear(ProbeReading("pool", 1.0, 7.0))
+    log.hear(ProbeReading("pool", 2.0, None, "status 500"))
+    (finding,) = log.end()
+    log.hear(ProbeReading("pool", 3.0, 7.0))
+    log.close()
+    assert finding.text == "watch pool: 1 of 2 readings failed and left gaps: status 500"
+    assert (tmp_path / "r.watch.csv").read_text() == "second,name,value,maximum\n1,pool,7.0,\n"
 
 
 def test_a_run_of_an_earlier_version_goes_on_without_maxima(tmp_path: Path) -> None:
