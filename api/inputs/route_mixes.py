@@ -26,16 +26,18 @@ class WithoutRoutes:
     """A shape that leaves out routes.
 
     Attributes:
+        known: the routes of the log.
         routes: names.
         others: leave out all routes but these.
     """
 
+    known: Routes
     routes: frozenset[str]
     others: bool = False
     columns: ClassVar[Sequence[str]] = ()
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        named = pl.Series(_names_in(frame["url"])).is_in(list(self.routes))
+        named = pl.Series(_names_in(frame["url"], self.known)).is_in(list(self.routes))
         return leave_out(frame, pl.lit(~named if self.others else named), "route left out")
 
 
@@ -49,22 +51,20 @@ def route_mixes(stream: "RequestStream", without: "Callable[[Shape], RequestStre
     Raises:
         LogreplayError: all requests have one route.
     """
-    counts: Counter[str] = Counter()
+    counts, known = Counter[str](), Routes()
     for frame in base(stream).anew().one_pass():
-        counts.update(_names_in(frame["url"]))
+        counts.update(_names_in(frame["url"], known))
     if len(counts) < 2:
         raise LogreplayError(f"--routes needs two routes at least, and all requests have one: {next(iter(counts))}")
     ranked = [name for name, _ in counts.most_common() if name != OTHER]
     alone = ranked if len(counts) <= ALONE + 1 and OTHER not in counts else ranked[:ALONE]
     total, told = counts.total(), sum(counts[name] for name in alone)
-    mixes = [Mix(without(WithoutRoutes(frozenset({name}))), 1 - counts[name] / total, name) for name in alone]
+    mixes = [Mix(without(WithoutRoutes(known, frozenset({name}))), 1 - counts[name] / total, name) for name in alone]
     if told < total:
-        mixes.append(Mix(without(WithoutRoutes(frozenset(alone), others=True)), told / total, REST))
+        mixes.append(Mix(without(WithoutRoutes(known, frozenset(alone), others=True)), told / total, REST))
     return tuple(mixes)
 
 
-def _names_in(urls: pl.Series) -> Collection[str]:
+def _names_in(urls: pl.Series, known: Routes) -> Collection[str]:
     """The route of each URL."""
-    routes = Routes()
-    numbers = routes.of(urls)
-    return [routes.names[number] for number in numbers.tolist()]
+    return [known.names[number] for number in known.of(urls).tolist()]
