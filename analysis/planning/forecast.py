@@ -1,6 +1,5 @@
 """A forecast of the demand as a table of times and rates, and the growth that it means for a log."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +11,7 @@ import polars as pl
 
 from logreplay.analysis.demand import rates
 from logreplay.analysis.demand.log_profile import LogProfile
-from logreplay.analysis.demand.rates import HOUR, MINUTE
+from logreplay.analysis.demand.rates import HOUR
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.core.errors import LogreplayError, UsageError
 
@@ -35,19 +34,36 @@ class Forecast:
     step: int
 
     def growth(self, profile: LogProfile) -> float:
-        """By what factor the highest rate of the forecast is above the busiest window of the log of the same length.
+        """By what factor the highest rate of the forecast is above that of the busiest such step of the log.
 
         Raises:
             UsageError: the log is shorter than a step of the forecast.
         """
-        seconds, counts = profile.per_second
-        peak = rates.busiest(seconds, counts, self.step)
-        if peak is None:
+        if profile.span < self.step:
             raise UsageError(
                 f"--forecast has a rate for each {self.step:,} s, and the log is {profile.span:,} s long: use a longer "
                 "log, or a forecast with shorter steps"
             )
-        return float(self.rates.max()) / peak.rate
+        return float(self.rates.max()) / self._busiest(profile)
+
+    def minute_over(self, profile: LogProfile) -> float:
+        """The rate of the log's busiest minute over that of its busiest step, at least 1."""
+        minute = profile.peaks.get("minute")
+        return max(minute.rate / self._busiest(profile), 1.0) if minute else 1.0
+
+    def _busiest(self, profile: LogProfile) -> float:
+        """The highest rate of the log in steps that begin at the instants at which those of the forecast begin.
+
+        A window with the busiest of all begins may be far above them: an event that two steps share. It counts only
+        where the log covers no such step from begin to end.
+        """
+        seconds, counts = profile.per_second
+        phase = int(self.at[0]) % self.step
+        first, last = (int(each) for each in seconds[[0, -1]] - phase)
+        if -(-first // self.step) < (last + 1) // self.step:
+            begins = np.flatnonzero(np.diff((seconds - phase) // self.step, prepend=-2))
+            return int(np.add.reduceat(counts, begins).max()) / self.step
+        return rates.busiest_within(seconds, counts, self.step) / self.step
 
     def by_hour(self, zone: str, minute: float) -> pl.DataFrame:
         """The demand of each hour of the week: the highest rate of the forecast in it.
@@ -124,10 +140,3 @@ def _time(path: Path, line: int, text: str) -> datetime:
         raise LogreplayError(
             f"--forecast {path}, line {line}: time {text!r}: expected ISO 8601, such as 2026-12-01T18:00:00"
         ) from None
-
-
-def minute_over(step: int, peaks: Mapping[str, rates.Peak], profile: LogProfile) -> float:
-    """The rate of the log's busiest minute over that of its busiest ``step`` seconds, at least 1."""
-    seconds, counts = profile.per_second
-    whole, minute = rates.busiest(seconds, counts, max(step, MINUTE)), peaks.get("minute")
-    return max(minute.rate / whole.rate, 1.0) if whole and minute else 1.0

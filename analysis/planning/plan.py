@@ -13,7 +13,7 @@ from logreplay.analysis.planning import demand_range
 from logreplay.analysis.planning.autoscaling import ScalingTarget, scaling_target, shortest
 from logreplay.analysis.planning.changed_mix import ChangedMix
 from logreplay.analysis.planning.demand_range import DemandRange
-from logreplay.analysis.planning.forecast import Forecast, minute_over
+from logreplay.analysis.planning.forecast import Forecast
 from logreplay.analysis.planning.machine_law import MachineLaw
 from logreplay.analysis.planning.machines import Machines, Reserve, machines, of_week
 from logreplay.analysis.planning.route_mix import LIMIT, MixChange, mix_change
@@ -233,7 +233,7 @@ def _hours(profile: LogProfile, growth: DemandGrowth, factor: float) -> tuple[pl
     """The demand of the hours of the week, or why there is none."""
     forecast = growth.forecast
     if forecast and forecast.hourly:
-        return forecast.by_hour(profile.zone, minute_over(forecast.step, profile.peaks, profile)), ""
+        return forecast.by_hour(profile.zone, forecast.minute_over(profile)), ""
     hours = demand_range.by_hour(profile, factor)
     if profile.span < _DAY_S:
         return (hours.clear(), f"the log is {span(profile.span)} long; a plan by the hour needs a day at least")

@@ -238,8 +238,8 @@ def _grown(plan: MachinePlan) -> str:
         times = plan.demand[plan.window].rate / top
         parts.append(
             f"the forecast, {plan.factor:.3g} times the log: its highest rate, {rate(top)} for {span(step)}, takes the "
-            f"place of the log's busiest {span(step)}, and the busiest {plan.window} is {times:.3g} times that, as in "
-            "the log"
+            f"place of the log's busiest {span(step)} in such steps, and the busiest {plan.window} is {times:.3g} "
+            "times that, as in the log"
         )
     elif growth.share:
         parts.append(f"growth of {_percent(growth.share)}")

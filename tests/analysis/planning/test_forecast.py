@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.rates import HOUR
-from logreplay.analysis.planning.forecast import minute_over, read_forecast
+from logreplay.analysis.planning.forecast import Forecast, read_forecast
 from logreplay.core.errors import LogreplayError, UsageError
 
 from .test_demand_range import MONDAY, profile
@@ -40,8 +41,28 @@ def test_an_hour_of_the_week_has_the_highest_rate_of_all_weeks(tmp_path: Path) -
 
 def test_a_minute_is_as_much_busier_than_an_hour_as_in_the_log() -> None:
     starts = np.concatenate([MONDAY + np.arange(2 * HOUR), MONDAY + 100 + np.arange(120) % 60])
-    found = profile(starts)
-    assert minute_over(HOUR, found.peaks, found) == pytest.approx(3 / (1 + 120 / HOUR))
+    hourly = Forecast(MONDAY + np.arange(2) * HOUR, np.ones(2), HOUR)
+    assert hourly.minute_over(profile(starts)) == pytest.approx(3 / (1 + 120 / HOUR))
+
+
+def of_day(event: int) -> tuple[LogProfile, Forecast]:
+    """A day with an hour of 101 requests/s that begins at this second, and its own hours of the clock as a forecast."""
+    counts = np.ones(24 * HOUR, np.int64)
+    counts[event : event + HOUR] = 101
+    day = profile(np.repeat(MONDAY + np.arange(24 * HOUR), counts))
+    return day, Forecast(MONDAY + np.arange(24) * HOUR, counts.reshape(24, HOUR).mean(axis=1), HOUR)
+
+
+def test_a_forecast_of_the_hours_of_the_log_is_no_growth_where_two_of_them_share_an_event() -> None:
+    day, forecast = of_day(10 * HOUR + HOUR // 2)
+    assert forecast.rates.max() == 51
+    assert forecast.growth(day) == pytest.approx(1)
+    assert forecast.minute_over(day) == pytest.approx(101 / 51)
+
+
+def test_a_log_without_a_whole_step_of_the_forecast_counts_its_busiest_window_of_that_length() -> None:
+    forecast = Forecast(MONDAY + np.arange(2) * HOUR, np.array([1.0, 4.0]), HOUR)
+    assert forecast.growth(profile(MONDAY + HOUR // 2 + np.arange(HOUR).repeat(2))) == pytest.approx(2)
 
 
 @pytest.mark.parametrize(
