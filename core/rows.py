@@ -59,11 +59,10 @@ def names_in(path: str | Path) -> list[str]:
         LogreplayError: no such file, not readable, or a core column is missing.
     """
     path = Path(path)
-    with _named_in_errors(path):
+    with _named_in_errors(path), path.open("rb") as file:
         if is_parquet(path):
-            return _known(list(pl.read_parquet_schema(path)), str(path))
-        with path.open("rb") as file:
-            return _header(_decompressed(file), str(path))[0]
+            return _known(list(pl.read_parquet_schema(file)), str(path))
+        return _header(_decompressed(file), str(path))[0]
 
 
 def column_names(file: BinaryIO, *, parquet: bool) -> list[str]:
@@ -145,7 +144,7 @@ def read_batches(path: str | Path, columns: Sequence[str], rows: int = _ROWS) ->
         if not is_parquet(path):
             yield from read_csv(file, columns, rows)
             return
-        table = pl.scan_parquet(path).select(_present(columns, names))
+        table = pl.scan_parquet(file).select(_present(columns, names))
         yield from _typed_batches(table.collect_batches(chunk_size=rows, maintain_order=True), columns)
 
 
@@ -191,7 +190,7 @@ def read_texts(path: str | Path) -> Iterator[tuple[pl.DataFrame, Sequence[Refuse
     names = names_in(path)
     with to_the_end(path), path.open("rb") as file:
         if is_parquet(path):
-            texts = pl.scan_parquet(path).select(pl.all().cast(pl.String))
+            texts = pl.scan_parquet(file).select(pl.all().cast(pl.String))
             for frame in texts.collect_batches(chunk_size=_ROWS, maintain_order=True):
                 yield frame, ()
             return

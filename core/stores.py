@@ -42,6 +42,8 @@ def _is_web(address: str) -> bool:
 def matching(address: str) -> list[str]:
     """The addresses that a pattern with ``*`` stands for, in order of their names; of others the address itself.
 
+    A file whose name looks like a pattern is that file.
+
     Raises:
         LogreplayError: there is none, or the store cannot be asked.
     """
@@ -50,7 +52,7 @@ def matching(address: str) -> list[str]:
         return [address]
     with said(address):
         filesystem, place = _filesystem(address)
-        found = sorted(filesystem.glob(place))
+        found = [place] if filesystem.exists(place) else sorted(filesystem.glob(place))
         if not found:
             raise FileNotFoundError
         return [filesystem.unstrip_protocol(name) for name in found]

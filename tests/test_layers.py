@@ -2,6 +2,7 @@
 
 import ast
 import importlib.metadata
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -246,6 +247,15 @@ def test_only_the_command_line_imports_click() -> None:
     for package in ABOVE:
         for module in modules(package):
             assert "click" not in imports(module), module
+
+
+def test_polars_gets_open_files_since_it_takes_the_name_of_one_for_a_pattern() -> None:
+    readers = re.compile(r"pl\.(read|scan)_\w+")
+    files_and_texts = {"file", "data", "self.text", "lines", "lines.tobytes()"}
+    for module in (module for package in ORDER for module in modules(package)):
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and readers.fullmatch(ast.unparse(node.func)):
+                assert ast.unparse(node.args[0]) in files_and_texts, f"{module}:{node.lineno}"
 
 
 def folders(package: str) -> list[Path]:

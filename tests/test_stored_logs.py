@@ -139,6 +139,12 @@ def test_a_stored_log_needs_a_target_and_http_is_none(
     assert "is not a log" in capsys.readouterr().err
 
 
+def test_a_stored_log_whose_name_looks_like_a_pattern_is_read_by_its_name(bucket: Any, tmp_path: Path) -> None:
+    bucket.pipe_file("logs/named/log[1].har", har())
+    bucket.pipe_file("logs/named/log1.har", b"another file")
+    assert convert(["s3://logs/named/log[1].har"], tmp_path / "week.csv").converted == 3
+
+
 def test_logs_in_a_bucket_are_converted_by_a_pattern_and_replayed_with_their_bodies(
     bucket: Any, tmp_path: Path
 ) -> None:

@@ -118,7 +118,8 @@ def seconds_table(path: Path) -> pl.DataFrame | None:
 
 def _seconds_csv(path: Path) -> pl.DataFrame | None:
     """A per-second table of logreplay; a column that is empty throughout holds numbers as well."""
-    table = pl.read_csv(path, infer_schema_length=None)
+    with path.open("rb") as file:
+        table = pl.read_csv(file, infer_schema_length=None)
     if not {"second", "offered", "errors", "mean"} <= set(table.columns):
         return None
     empty = [column.name for column in table if column.null_count() == table.height]
@@ -128,23 +129,24 @@ def _seconds_csv(path: Path) -> pl.DataFrame | None:
 def _lines(path: Path, form: str) -> pl.DataFrame | None:
     """The lines of a text file that are not empty, with their numbers, if most of the first rows have this form."""
     check_name(path)
-    lines = pl.scan_csv(
-        path,
-        has_header=False,
-        separator="\x01",
-        quote_char=None,
-        infer_schema=False,
-        new_columns=["line"],
-        truncate_ragged_lines=True,
-        encoding="utf8-lossy",
-    )
-    lines = lines.with_row_index("number", 1).select("line", "number").drop_nulls()
     try:
-        head = lines.filter(_data()).head(50).collect()
+        with path.open("rb") as file:
+            lines = pl.scan_csv(
+                file,
+                has_header=False,
+                separator="\x01",
+                quote_char=None,
+                infer_schema=False,
+                new_columns=["line"],
+                truncate_ragged_lines=True,
+                encoding="utf8-lossy",
+            )
+            lines = lines.with_row_index("number", 1).select("line", "number").drop_nulls()
+            head = lines.filter(_data()).head(50).collect()
+            alike = int(head["line"].str.contains(_filled(form, head)).sum()) if head.height else 0
+            return lines.collect() if alike > head.height / 2 else None
     except (OSError, pl.exceptions.PolarsError):
         return None
-    alike = int(head["line"].str.contains(_filled(form, head)).sum()) if head.height else 0
-    return lines.collect() if alike > head.height / 2 else None
 
 
 def _data() -> pl.Expr:

@@ -99,7 +99,8 @@ def read_forecast(path: Path, zone: str) -> Forecast:
     if path.is_dir():
         raise LogreplayError(f"--forecast {path}: is a folder; name a CSV of time,rate")
     try:
-        table = pl.read_csv(path, infer_schema=False, n_rows=_MOST + 1)
+        with path.open("rb") as file:
+            table = pl.read_csv(file, infer_schema=False, n_rows=_MOST + 1)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise LogreplayError(f"--forecast {path}: cannot be read: {str(error).splitlines()[0]}") from None
     if [name for name in _COLUMNS if name not in table.columns]:

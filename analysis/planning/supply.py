@@ -208,7 +208,8 @@ def _table(rows: Path, name: str) -> pl.DataFrame:
     """
     path = rows.parent / f"{name}.csv"
     try:
-        return pl.read_csv(path, infer_schema_length=None)
+        with path.open("rb") as file:
+            return pl.read_csv(file, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise LogreplayError(
             f"{path}: cannot be read ({error}); make it with: logreplay analyze {rows.parent}"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS, REASON
-from logreplay.core.rows import names_in, read_batches, read_table, scan
+from logreplay.core.rows import names_in, read_batches, read_table, read_texts, scan
 from logreplay.core.zstd import zstd
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,agent\n"
@@ -67,6 +67,21 @@ def test_a_compressed_file_that_was_cut_is_not_taken_for_a_whole_one(
     path.write_bytes(data[: len(data) // 2])
     with pytest.raises(LogreplayError, match=r"log\.csv: cannot be read to its end: "):
         read_all(path, "url")
+
+
+@pytest.mark.parametrize("name", ["p[1]", "p*", "p?"])
+def test_the_name_of_a_file_is_no_pattern(tmp_path: Path, name: str) -> None:
+    pl.DataFrame({"url": ["/other"]}).write_parquet(tmp_path / "p1.parquet")
+    text = tmp_path / "log.csv"
+    text.write_text(f"{HEADER}{CORE},/mine,200,GET,curl\n")
+    path = tmp_path / name / f"{name}.parquet"
+    path.parent.mkdir()
+    for each in (path, tmp_path / path.name):
+        with each.open("wb") as file:
+            scan(text).sink_parquet(file)
+        assert names_in(each) == names_in(text)
+        assert read_all(each, "url")["url"].to_list() == ["/mine"]
+        assert [frame["url"].to_list() for frame, _ in read_texts(each)] == [["/mine"]]
 
 
 def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:

@@ -157,6 +157,15 @@ def test_a_per_second_table_is_enough_to_find_saturation(requests: pl.DataFrame,
     assert verdict.saturation.rate == pytest.approx(250, rel=0.12)
 
 
+@pytest.mark.parametrize("name", ["s[1].csv", "s*.csv"])
+def test_the_name_of_a_per_second_table_is_no_pattern(tmp_path: Path, name: str) -> None:
+    for second, each in enumerate(("s1.csv", name)):
+        (tmp_path / each).write_text(f"2026-01-01 00:00:0{second} 0.1 0 0 5 10 0\n")
+    table = pias.seconds_table(tmp_path / name)
+    assert table is not None
+    assert table["second"].to_list() == [0]
+
+
 def test_a_flat_per_second_table_has_no_knee(tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
     flat = simulate.serve(simulate.sweep(RATES, 10, rng), SimulatedQueue(1000, 0.005), rng)

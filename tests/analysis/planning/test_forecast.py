@@ -108,6 +108,14 @@ def test_local_times_may_pass_a_change_of_the_clock(tmp_path: Path, night: str) 
     assert found.by_hour("Europe/Berlin", 1.0)["rate"].max() == 6
 
 
+@pytest.mark.parametrize("name", ["f[1].csv", "f*.csv"])
+def test_the_name_of_a_forecast_is_no_pattern(tmp_path: Path, name: str) -> None:
+    hours = ["2026-12-01T00:00:00Z,1", "2026-12-01T01:00:00Z,2"]
+    written(tmp_path, *hours).rename(tmp_path / name)
+    written(tmp_path, *hours).rename(tmp_path / "f1.csv")
+    assert read_forecast(tmp_path / name, "UTC").rates.tolist() == [1, 2]
+
+
 def test_a_folder_is_no_forecast(tmp_path: Path) -> None:
     with pytest.raises(LogreplayError, match="is a folder; name a CSV"):
         read_forecast(tmp_path, "UTC")

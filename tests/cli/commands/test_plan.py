@@ -88,6 +88,12 @@ def test_it_joins_the_demand_of_the_log_with_the_supply_of_a_search(
     assert "how weeks differ" in out
 
 
+def test_the_folder_of_a_search_may_have_a_name_that_looks_like_a_pattern(
+    logreplay: Logreplay, log: Path, tmp_path: Path
+) -> None:
+    assert logreplay("plan", log, "--from", searched(tmp_path / "s[1]"), "-q")[0] == 0
+
+
 def test_it_tells_what_disturbed_the_measurement(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
     found = searched(tmp_path / "s")
     summary = json.loads((found / "summary.json").read_text())
