@@ -64,7 +64,8 @@ class InspectResult:
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Name and text of each fact."""
-        return (*wording.sentences(self.profile), *(("coverage", text) for text in self.coverage))
+        told = [("coverage", text) for text in self.coverage] + [("note", text) for text in self.report.notes]
+        return (*wording.sentences(self.profile), *told)
 
     @cached_property
     def coverage(self) -> tuple[str, ...]:
@@ -137,7 +138,7 @@ class InspectResult:
 
         title, account = ", ".join(self.logs), self.report.sentence()
         reasons = dict(self.report.reasons.most_common())
-        return html(title, self.profile, self.replays, self.missing, account, reasons)
+        return html(title, self.profile, self.facts, self.replays, self.missing, account, reasons)
 
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
         """Write ``report.html``, ``summary.json`` and the tables as CSV into a folder, which is made.

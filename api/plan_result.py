@@ -96,13 +96,12 @@ class PlanResult(HoldsScratch, CheckedAnswer):
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Name and text of each fact."""
+        log = (("log", self.log.report.sentence()), *(("note", text) for text in self._notes))
         if not self.plan:
-            return ()
+            return log
         proofs = [("proof", each.sentence) for each in self.proofs]
         facts = [*wording.sentences(self.plan)]
-        notes = [("note", text) for text in self.log.report.notes if "offset" in text or "zone" in text]
-        notes += [("note", text) for text in self.log.coverage]
-        return (("log", self.log.report.sentence()), *notes, *facts[:-1], *proofs, facts[-1])
+        return (*log, *facts[:-1], *proofs, facts[-1])
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -110,8 +109,12 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         counts = self.log.report.summary()
         lines = {name: counts[name] for name in ("lines", "converted", "unreplayable", "rejected", "blank", "filtered")}
         told = {"verdict": self.verdict, "answer": self.sentence, "log": list(self.log.logs), **lines}
-        told["notes"] = [*counts["notes"], *self.log.coverage]
+        told["notes"] = self._notes
         return told | wording.as_dict(self.plan, self.proofs) if self.plan else told
+
+    @property
+    def _notes(self) -> list[str]:
+        return [*self.log.report.notes, *self.log.coverage]
 
     @cached_property
     def week(self) -> "pd.DataFrame":

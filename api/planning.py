@@ -16,7 +16,7 @@ from logreplay.analysis.planning.autoscaling import pods_over
 from logreplay.analysis.planning.changed_mix import ChangedMix, changed_mix
 from logreplay.analysis.planning.forecast import Forecast, read_forecast
 from logreplay.analysis.planning.machine_law import read_law
-from logreplay.analysis.planning.plan import DemandGrowth, check_account, check_mix, check_timed
+from logreplay.analysis.planning.plan import DemandGrowth, check_account, check_mix, check_timed, check_whole
 from logreplay.analysis.planning.plan import plan as join
 from logreplay.analysis.planning.route_mix import LIMIT, mix_change
 from logreplay.analysis.planning.supply import NoAnswer, Supply, supply_of
@@ -190,6 +190,7 @@ def _plan(
     """
     profile, limits, report = result.log.profile, call.find.bounds, result.log.report
     check_timed(profile)
+    check_whole(report.damaged)
     check_account(report.lines - report.blank, report.rejected + report.unreplayable, report.sentence())
     growth = DemandGrowth(share=call.growth or 0.0, front_ends=call.per_machine_of or 1, forecast=forecast)
     law = read_law(call.scaling) if call.scaling else None

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.replays import Replay
-from logreplay.analysis.demand.wording import sentences
 from logreplay.analysis.format_time import show
 from logreplay.analysis.output.html import shown, svg
 from logreplay.analysis.output.plots import demand
@@ -20,6 +19,7 @@ _SIZE: Final = (8.6, 3.4)
 def html(
     title: str,
     profile: LogProfile,
+    facts: Sequence[tuple[str, str]],
     replays: Sequence[Replay],
     missing: Sequence[str],
     account: str,
@@ -30,6 +30,7 @@ def html(
     Args:
         title: names the log.
         profile: its contents.
+        facts: name and text of each.
         replays: the commands that replay it.
         missing: things that each of these leaves out.
         account: the outcome of all lines, as a sentence.
@@ -39,7 +40,7 @@ def html(
         "log.html.j2",
         {"shown": shown, "time": show, "percent": lambda share: f"{100 * share:.3g} %"},
         title=title,
-        facts=[*sentences(profile)],
+        facts=facts,
         account=account,
         reasons=reasons,
         pictures=_pictures(profile),

@@ -1,6 +1,6 @@
 """The plan: the demand of a log beside the supply of one machine; refused where the measurements do not support it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -185,6 +185,22 @@ def check_timed(profile: LogProfile) -> None:
         raise NoAnswer(
             f"all {profile.requests:,} requests of the log are in one second: their rate is unknown, and so is the "
             "demand; use a log with times"
+        )
+
+
+def check_whole(damaged: Sequence[str]) -> None:
+    """Refuse logs of which only the begin was read: the demand in the rest is unknown.
+
+    Args:
+        damaged: names of such logs.
+
+    Raises:
+        NoAnswer: there are some.
+    """
+    if damaged:
+        raise NoAnswer(
+            f"{', '.join(damaged)}: the compressed data end too soon or are damaged, and the demand in the rest is "
+            "unknown; copy the log again, or plan for the readable part, such as: gzip -dc LOG > part.log"
         )
 
 

@@ -125,7 +125,8 @@ def replayable(
                 from logreplay.parsers.conversion.job import ConvertOptions, convert
 
                 report = convert([held], path, ConvertOptions())
-                tell(f"{name}: {report.sentence()}")
+                rest = "; the compressed data end too soon or are damaged: the requests behind are missing"
+                tell(f"{name}: {report.sentence()}{rest if report.damaged else ''}")
                 if not report.converted:
                     raise LogreplayError(f"{name}: no line is a request that can be replayed; name another log")
                 yield path

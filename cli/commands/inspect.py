@@ -66,7 +66,6 @@ def _lines(found: "InspectResult") -> list[str]:
         for at, row in enumerate(routes.iter_rows(named=True))
     ]
     lines += [f"  {'not replayed':<14} {count:,} {reason}" for reason, count in report.reasons.most_common()]
-    lines += [f"  {'note':<14} {note}" for note in report.notes]
     for replay in found.replays:
         lines += ["", f"{replay.command}", f"  measures {replay.gives}"]
         lines += [f"  leaves out {text}" for text in replay.lacks]

@@ -81,10 +81,6 @@ def notes(
             "usable, their timing is not"
         )
     for source in sources:
-        if source.truncated:
-            found.append(
-                f"{source.name}: the {source.compression} data end too soon or are damaged; the lines before are kept"
-            )
         if grown := source.grown():
             found.append(
                 f"{source.name}: grew by {number_of(grown, 'byte')} while it was read; lines added meanwhile may be "

@@ -94,10 +94,7 @@ class Captures:
                     "--format to detect the format, or give another"
                 )
             if source.truncated:
-                self.report.notes.append(
-                    f"{source.name}: the {source.compression} data end too soon or are damaged; the records before "
-                    "are kept"
-                )
+                self.report.note_damage(source.name, source.compression)
         check_limit(self.report, self.limit, final=True)
         if not timed:
             self.report.notes.append(

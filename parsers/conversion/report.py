@@ -29,6 +29,7 @@ class ConvertReport:
         output: path of the result; ``-``: standard output; empty if there is none, as nothing was converted.
         rejects: path of the reject file; empty if there are none.
         notes: for the user, on times, units and sizes.
+        damaged: names of the logs whose compressed data end too soon; a note tells each.
         bodies: path of the file with the bodies; empty if there are none.
         unit: word for the things counted: ``lines``, or ``records`` of a capture.
         per_file: rows in each minute since 1970, UTC, by name of the file.
@@ -51,6 +52,7 @@ class ConvertReport:
     output: str = ""
     rejects: str = ""
     notes: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
     bodies: str = ""
     unit: str = "lines"
     per_file: dict[str, Counter[int]] = field(default_factory=dict)
@@ -65,6 +67,13 @@ class ConvertReport:
             self.unreplayable += 1
         if self.reasons[text] <= FIRST_SHOWN:
             self.first_bad.append((name, number, text))
+
+    def note_damage(self, name: str, compression: str) -> None:
+        """Note a log of which only the lines before the end or the damage of its compressed data were read."""
+        self.damaged.append(name)
+        self.notes.append(
+            f"{name}: the {compression} data end too soon or are damaged; the {self.unit} before are kept"
+        )
 
     def count_minutes(self, name: str, stamps: np.ndarray) -> None:
         """Count rows of a file by the minutes of their times, microseconds since 1970, UTC."""

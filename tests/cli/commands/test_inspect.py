@@ -253,3 +253,4 @@ def test_a_clock_that_was_changed_within_the_log_is_told(logreplay: Logreplay, t
     done = logreplay("inspect", tmp_path / "access.log", "--timezone", "Europe/Berlin")
     assert "note           the times have several offsets from UTC, +0100, +0200" in done.stdout
     assert "2026-03-29 00:30:00 to 2026-03-29 04:30:00 Europe/Berlin" in done.stdout
+    assert "the times have several offsets from UTC, +0100, +0200" in library.inspect(tmp_path / "access.log").html()

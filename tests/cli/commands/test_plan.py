@@ -1,6 +1,7 @@
 """``logreplay plan``: demand beside supply as text, as JSON, as a page and as manifests; and its refusals."""
 
 import dataclasses
+import gzip
 import json
 import pickle
 import re
@@ -377,6 +378,32 @@ def test_lines_that_became_no_request_are_told_and_many_of_them_refuse_the_plan(
     code, out, _ = logreplay("plan", log, "--from", found)
     assert code == 3
     assert "24 % of the lines of the log became no request, and the demand would be too low by as much" in out
+
+
+@pytest.mark.parametrize("sends", [False, True])
+def test_a_log_whose_compressed_data_end_too_soon_is_refused_before_any_request_and_its_notes_are_told(
+    logreplay: Logreplay, log: Path, tmp_path: Path, sends: bool
+) -> None:
+    cut = tmp_path / "cut.log.gz"
+    cut.write_bytes(gzip.compress(log.read_bytes())[:-2000])
+    of = (
+        ("http://127.0.0.1:1", "--p99", "300ms", "-o", tmp_path / "p")
+        if sends
+        else ("--from", searched(tmp_path / "s"))
+    )
+    code, out, err = logreplay("plan", cut, *of)
+    assert code == 3
+    assert f"no plan: {cut}: the compressed data end too soon or are damaged, and the demand in the rest" in out + err
+    assert f"note              {cut}: the gzip data end too soon or are damaged; the lines before are kept" in out
+    assert not (tmp_path / "p").exists()
+
+
+def test_it_tells_each_note_on_the_log(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
+    log.write_text("".join(reversed(log.read_text().splitlines(keepends=True))))
+    out = logreplay("plan", log, "--from", searched(tmp_path / "s"))[1]
+    assert "are older than some line before them" in out
+    page = library.plan(log, results=tmp_path / "s").html()
+    assert "are older than some line before them" in page
 
 
 def test_a_stray_line_of_another_year_changes_no_hour(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """``logreplay run`` as a user meets it."""
 
+import gzip
 import json
 import re
 import signal
@@ -522,3 +523,13 @@ def test_a_target_must_speak_both_versions_that_a_log_may_name(
     log.write_text('192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n')
     assert run(["run", str(log), server.url, *SOON, "--http", "log", "-o", str(tmp_path / "r.csv")]) == 1
     assert "no HTTP/2: PROTOCOL_ERROR: the target answers with HTTP/1" in capsys.readouterr().err
+
+
+def test_of_an_access_log_whose_compressed_data_end_too_soon_it_says_that_requests_are_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.gz"
+    lines = (f'192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET /{at} HTTP/1.1" 200 5 "-" "-"\n' for at in range(2000))
+    log.write_bytes(gzip.compress("".join(lines).encode())[:-500])
+    assert run(["run", str(log), "http://127.0.0.1:1", "--tps", "5", "--dry-run"]) == 0
+    assert "data end too soon or are damaged: the requests behind are missing" in capsys.readouterr().err
