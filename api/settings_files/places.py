@@ -19,7 +19,9 @@ NEEDS_TYPED_DESTINATION: Final = ("methods", "auth", "cert", "candidate-cert")
 _SENDS: Final = "allow_target"
 """The parameter that each command that sends to a destination has."""
 _FILES: Final = (
+    "results",
     "forecast",
+    "scaling",
     "output",
     "junit",
     "history",
@@ -42,7 +44,9 @@ _FILES: Final = (
     "format",
 )
 _LISTENS: Final = ("live", "metrics")
-_READS: Final = ("log", "logs", "results", "from", "baseline", "candidate", "more")
+_READS: Final = ("log", "logs", "from", "costs", "baseline", "candidate", "more")
+_MAY_BE_TARGET: Final = ("log", *DESTINATIONS)
+"""Parameters of which a web address is where requests go, which needs permission; others would download it."""
 _LOOPBACK: Final = r"(?:127(?:\.[0-9]{1,3}){3}|localhost|\[::1\])"
 _PORT: Final = re.compile(rf"auto|(?:{_LOOPBACK}:)?[0-9]+")
 _WATCHED: Final = re.compile(
@@ -111,8 +115,11 @@ def _refused(key: str, text: str) -> str:
         return "a file cannot open a port to other machines"
     if key == "watch" and not _WATCHED.fullmatch(text):
         return "a file cannot have other machines asked"
-    if key in _READS and re.match(r"(?!https?:)[a-z0-9]+://", text, re.IGNORECASE):
-        return "a file cannot have a store read with your credentials"
+    if key in _READS and (scheme := re.match(r"([a-z0-9]+)://", text, re.IGNORECASE)):
+        if scheme[1].lower() not in ("http", "https"):
+            return "a file cannot have a store read with your credentials"
+        if key not in _MAY_BE_TARGET:
+            return "a file cannot have a web server asked"
     return ""
 
 
@@ -136,6 +143,6 @@ def _path(key: str, text: str) -> str:
 
 
 def _is_inside(path: str) -> bool:
-    """Whether a path, all links followed, lies in the current folder."""
-    folder = os.path.realpath(".")
-    return os.path.realpath(path).startswith(os.path.join(folder, ""))
+    """Whether a path, all links followed, is the current folder or lies in it."""
+    folder = os.path.join(os.path.realpath("."), "")
+    return os.path.join(os.path.realpath(path), "").startswith(folder)

@@ -117,9 +117,9 @@ class Configurable(Checked):
         for name in _replaced_bounds(ctx):
             taken.pop(name, None)
         if taken:
-            wide = any(key in taken for key in WIDENING)
             said = ", ".join(f"{key}{_shown(value)}" for key, value in taken.items())
-            say(f"{FILE}: {said}", quiet=bool(ctx.params.get("quiet")) and not wide)
+            hidden = bool(ctx.params.get("quiet")) and not any(key in taken for key in ("quiet", *WIDENING))
+            say(f"{FILE}: {said}", quiet=hidden)
         check_destination(FILE, taken, ctx.params)
         if "allow-target" in taken and not is_from_user(taken, ctx.params):
             for name in DESTINATIONS:

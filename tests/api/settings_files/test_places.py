@@ -5,9 +5,16 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import click
 import pytest
 
-from logreplay.cli.main import run
+from logreplay.cli.main import cli, run
+from logreplay.cli.settings.configurable import Configurable
+from logreplay.cli.settings.file import configurable
+from logreplay.core.errors import LogreplayError
+from logreplay.options.other_commands import OTHERS
+from logreplay.options.table import MOST_USED, options_of
+from logreplay.settings_files.places import check_places
 from support.background_server import beside
 from support.recording_server import RecordingServer, recording
 
@@ -154,6 +161,65 @@ def test_values_and_formats_of_a_file_lie_in_its_folder(
     assert "a file cannot name a path outside of its folder" in said
     assert "hunter2" not in said
     assert not Path("urls.csv").exists()
+
+
+@pytest.mark.parametrize("place", ["../victim", "link/victim"])
+def test_analyze_writes_and_removes_nothing_in_a_folder_that_a_file_names_elsewhere(
+    folder: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    victim = folder.parent / "victim"
+    victim.mkdir()
+    Path("link").symlink_to(folder.parent)
+    (victim / "results.csv").write_text(LOG)
+    (victim / "report.html").write_text("mine")
+    write(f"[analyze]\nresults = '{place}'\nplots = false\n")
+    assert run(["analyze"]) == 1
+    assert f"results {place}: a file cannot name a path outside of its folder" in capsys.readouterr().err
+    assert sorted(path.name for path in victim.iterdir()) == ["report.html", "results.csv"]
+
+
+def test_the_folder_itself_is_a_place_for_results(folder: Path) -> None:
+    Path("a.csv").rename("results.csv")
+    write("[analyze]\nresults = '.'\nplots = false\n")
+    assert run(["analyze", "-q"]) == 0
+    assert Path("summary.json").exists()
+
+
+@pytest.mark.parametrize("command", ["convert", "inspect", "plan"])
+def test_a_file_has_no_web_server_asked_for_a_log(
+    folder: Path, capsys: pytest.CaptureFixture[str], server: RecordingServer, command: str
+) -> None:
+    write(f"[{command}]\nlogs = ['{server.url}/access.log']\n")
+    assert run([command]) == 1
+    assert "a file cannot have a web server asked; give it on the command line" in capsys.readouterr().err
+    assert not server.received
+
+
+def test_a_file_hides_nothing_that_it_sets(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write("quiet = true\n[convert]\nlogs = ['a.csv']\nmatch = ['ok']\n")
+    assert run(["convert", "-o", "b.csv"]) == 0
+    assert capsys.readouterr().err.startswith("logreplay.toml: logs a.csv, match ok, quiet\n")
+    assert run(["convert", "-q", "-o", "c.csv"]) == 0
+    assert not capsys.readouterr().err
+
+
+def test_each_parameter_that_names_a_file_is_checked(folder: Path) -> None:
+    tables = {
+        option.names[-1].removeprefix("--")
+        for command in (*MOST_USED, *OTHERS)
+        for option in options_of(command)
+        if "File" in option.kind.annotation
+    }
+    arguments = {
+        parameter.name or ""
+        for command in configurable(cli)
+        if isinstance(cli.commands[command], Configurable)
+        for parameter in cli.commands[command].params
+        if isinstance(parameter, click.Argument)
+    }
+    for key in tables | arguments - {"rates", "templates", "target"}:
+        with pytest.raises(LogreplayError, match=r"outside of its folder|store read"):
+            check_places("logreplay.toml", {key: "s3:///../../../outside"})
 
 
 def test_values_and_formats_in_the_folder_and_written_out_count(folder: Path) -> None:
