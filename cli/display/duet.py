@@ -33,7 +33,7 @@ def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bo
     for finding in result.findings:
         say_finding(finding.severity, finding.text, quiet=quiet)
     if result.stopped:
-        say(f"{result.stopped}; the rows are kept", quiet=quiet)
+        say(f"{result.stopped}; the rows are kept", quiet=quiet and result.stopped == "interrupted")
     of = f" ({' and '.join(result.health.failing)})" if result.verdict == "TARGET_FAILING" else ""
     say(f"verdict: {explained(result)}{of}\nresults: {result.files[0]}", quiet=quiet)
     say_gates(result.checks)

@@ -25,7 +25,7 @@ def show_sweep(
     """
     summary, stopped = result.summary, Exit.CONDITION if result.by_rule else Exit.INTERRUPTED
     if not summary:
-        say(result.sentence, quiet=quiet and bool(result.stopped))
+        say(result.sentence, quiet=quiet and bool(result.stopped) and not result.by_rule)
         return stopped if result.stopped else Exit.FAILED
     if as_json:
         print_json(summary)
@@ -38,9 +38,9 @@ def show_sweep(
             print_text(f"{summary['scaling']['sentence']}\n")
     _say_findings(result, quiet=quiet)
     if result.lost:
-        say(f"a worker was lost: repeat its step with --resume {result.files[0].parent}", quiet=quiet)
+        say(f"a worker was lost: repeat its step with --resume {result.files[0].parent}")
     if result.stopped:
-        say(f"{result.stopped}; the rows are kept; {again}", quiet=quiet)
+        say(f"{result.stopped}; the rows are kept; {again}", quiet=quiet and not result.by_rule)
     if short and not quiet:
         folder = result.files[0].parent
         say(f"look at {folder / 'report.html'}, {folder / 'hockeystick.png'}")
@@ -56,6 +56,7 @@ def show_find(result: "FindResult", *, as_json: bool, quiet: bool) -> Exit:
     """Show a search; return the exit code."""
     summary, held = result.summary, result.checks[0]
     if result.unfinished:
+        quiet = quiet and not (result.by_rule or result.lost)  # an error, unless somebody interrupted
         say(result.unfinished, quiet=quiet)
         if summary:
             say(f"results: {result.files[0].parent}", quiet=quiet)

@@ -46,7 +46,7 @@ def show_run(
     if result.culprit:
         say(f"stopped at the first failure:\n{describe(result.culprit, secrets=secrets)}")
     if result.stopped and not (result.culprit and not result.by_rule):
-        say(result.stopped, quiet=quiet)
+        say(result.stopped, quiet=quiet and not result.by_rule)
     if (failed := _failed(summary)) and not (as_json or quiet):
         print_text(failed)
     invalid = "" if result.valid else "; invalid run: its response times do not describe the target"
