@@ -41,8 +41,14 @@ def calibrate(trial: float, as_json: bool, quiet: bool) -> int:
         print_text(figures)
     elif not quiet:
         _print(found)
+    if not found.ceiling:
+        say(
+            "no rate was on time: other processes keep this machine busy; stop them, and calibrate again. Nothing is "
+            "remembered; figures of an earlier calibration stay"
+        )
+        return Exit.INVALID
     say(f"remembered in {remember(figures)}", quiet=quiet)
-    return Exit.OK if found.ceiling else Exit.INVALID
+    return Exit.OK
 
 
 def _print(found: "Calibration") -> None:
@@ -55,5 +61,3 @@ def _print(found: "Calibration") -> None:
         f"timer          {show(found.timer_p50)} late at the median, p99 {show(found.timer_p99)}: "
         "sending nothing, at 1000/s"
     )
-    if not found.ceiling:
-        say("no rate was on time: other processes keep this machine busy; stop them, and calibrate again")

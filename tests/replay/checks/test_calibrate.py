@@ -9,6 +9,7 @@ import uvloop
 
 from logreplay.cli.main import run
 from logreplay.replay.checks.calibrate import (
+    Calibration,
     CalibrationTrial,
     calibrate,
     remembered_at,
@@ -58,10 +59,25 @@ def test_the_ceiling_is_remembered_for_the_runs_that_follow(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert remembered_ceiling() is None
-    assert run(["calibrate", "--trial", "50ms", "--json"]) in (0, 3)
+    code = run(["calibrate", "--trial", "50ms", "--json"])
     figures = json.loads(capsys.readouterr().out)
-    assert figures == json.loads(remembered_at().read_text())
+    assert code == (0 if figures["ceiling"] else 3)
+    assert not figures["ceiling"] or figures == json.loads(remembered_at().read_text())
     assert remembered_ceiling() == (figures["ceiling"] or None)
+
+
+def test_a_calibration_without_a_rate_on_time_leaves_the_earlier_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It replaced them: later runs used one process again, and warned of nothing."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    remembered_at().parent.mkdir()
+    remembered_at().write_text('{"ceiling": 40000}')
+    found = Calibration(0.1, 0.2, 0.1, 0.2, ceiling=0.0, trials=())
+    monkeypatch.setattr("logreplay.command_tasks.calibration.calibrate_once", lambda *_: (found, '{"ceiling": 0.0}'))
+    assert run(["calibrate", "-q"]) == 3
+    assert remembered_ceiling() == 40_000
+    assert "figures of an earlier calibration stay" in capsys.readouterr().err
 
 
 def test_a_damaged_calibration_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
