@@ -65,18 +65,18 @@ class Forecast:
             return int(np.add.reduceat(counts, begins).max()) / self.step
         return rates.busiest_within(seconds, counts, self.step) / self.step
 
-    def by_hour(self, zone: str, minute: float) -> pl.DataFrame:
+    def by_hour(self, zone: str, times: float) -> pl.DataFrame:
         """The demand of each hour of the week: the highest rate of the forecast in it.
 
         Args:
             zone: time zone of the hours.
-            minute: the rate of a busiest minute over that of a step of the forecast.
+            times: the rate of a busiest minute over that of a step of the forecast, times a growth it does not hold.
 
         Returns:
             ``day`` (0: Monday), ``hour``, ``rate``, ``low``, ``high`` (requests/s, equal).
         """
         local = pl.from_epoch(pl.Series(self.at), "s").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-        table = pl.DataFrame({"day": local.dt.weekday() - 1, "hour": local.dt.hour(), "rate": self.rates * minute})
+        table = pl.DataFrame({"day": local.dt.weekday() - 1, "hour": local.dt.hour(), "rate": self.rates * times})
         found = table.group_by("day", "hour").agg(pl.max("rate")).sort("day", "hour")
         return found.with_columns(low=pl.col("rate"), high=pl.col("rate"))
 

@@ -123,12 +123,11 @@ def plan(
     if supply.changed:  # the routes that were sent have other names than those of the log
         mix = replace(mix, share=0.0, routes="")
     check_mix(mix, f"the {supply.source}")
-    factor = growth.factor(profile)
-    if changed:
-        factor, supply = factor * changed.requests, changed.supply(supply)
+    more = changed.requests if changed else 1.0
+    factor, supply = growth.factor(profile) * more, changed.supply(supply) if changed else supply
     wanted = demand_range.demand(profile, factor)
     found, unreached = _by_window(wanted, supply, reserve, law)
-    hours, why = _hours(profile, growth, factor)
+    hours, why = _hours(profile, growth, factor, more)
     target, no_target = None, ""
     if reaction is not None:
         most = found[_window(found)].high  # each of fewer pods carries as much as one of these, or more
@@ -245,11 +244,11 @@ def check_mix(mix: MixChange, sent: str) -> None:
         )
 
 
-def _hours(profile: LogProfile, growth: DemandGrowth, factor: float) -> tuple[pl.DataFrame, str]:
-    """The demand of the hours of the week, or why there is none."""
+def _hours(profile: LogProfile, growth: DemandGrowth, factor: float, more: float) -> tuple[pl.DataFrame, str]:
+    """The demand of the hours of the week, or why there is none; ``more``: the part of the factor that is the mix's."""
     forecast = growth.forecast
     if forecast and forecast.hourly:
-        return forecast.by_hour(profile.zone, forecast.minute_over(profile)), ""
+        return forecast.by_hour(profile.zone, forecast.minute_over(profile) * more), ""
     hours = demand_range.by_hour(profile, factor)
     if profile.span < _DAY_S:
         return (hours.clear(), f"the log is {span(profile.span)} long; a plan by the hour needs a day at least")

@@ -235,11 +235,12 @@ def _grown(plan: MachinePlan) -> str:
     parts = []
     if growth.forecast:
         top, step = float(growth.forecast.rates.max()), growth.forecast.step
-        times = plan.demand[plan.window].rate / top
+        more = plan.changed.requests if plan.changed else 1.0  # told as the mix
+        times = plan.demand[plan.window].rate / more / top
         parts.append(
-            f"the forecast, {plan.factor:.3g} times the log: its highest rate, {rate(top)} for {span(step)}, takes the "
-            f"place of the log's busiest {span(step)} in such steps, and the busiest {plan.window} is {times:.3g} "
-            "times that, as in the log"
+            f"the forecast, {plan.factor / more:.3g} times the log: its highest rate, {rate(top)} for {span(step)}, "
+            f"takes the place of the log's busiest {span(step)} in such steps, and the busiest {plan.window} is "
+            f"{times:.3g} times that, as in the log"
         )
     elif growth.share:
         parts.append(f"growth of {_percent(growth.share)}")

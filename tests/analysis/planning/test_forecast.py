@@ -3,14 +3,20 @@
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.rates import HOUR
+from logreplay.analysis.planning.changed_mix import ChangedMix
 from logreplay.analysis.planning.forecast import Forecast, read_forecast
+from logreplay.analysis.planning.machines import Reserve
+from logreplay.analysis.planning.plan import DemandGrowth, plan
+from logreplay.analysis.planning.wording import sentences
 from logreplay.core.errors import LogreplayError, UsageError
 
-from .test_demand_range import MONDAY, profile
+from .test_demand_range import DAY, MONDAY, profile
+from .test_machines import supply
 
 
 def written(tmp_path: Path, *lines: str) -> Path:
@@ -119,3 +125,17 @@ def test_the_name_of_a_forecast_is_no_pattern(tmp_path: Path, name: str) -> None
 def test_a_folder_is_no_forecast(tmp_path: Path) -> None:
     with pytest.raises(LogreplayError, match="is a folder; name a CSV"):
         read_forecast(tmp_path, "UTC")
+
+
+def test_the_hours_of_a_forecast_grow_with_the_mix() -> None:
+    """Twice the requests, each with as much work: the busiest minute and every hour need twice the machines."""
+    log = profile(MONDAY + np.arange(2 * DAY))
+    forecast = Forecast(MONDAY + np.arange(48) * HOUR, np.full(48, 10.0), HOUR)
+    one = supply(1.0, 1.0, 1.0, sent=pl.DataFrame({"route": ["/a"], "requests": [1000]}))
+    mix = ChangedMix({"/a": 1.0}, requests=2.0, work=2.0, low=2.0, high=2.0)
+    found = plan(log, one, DemandGrowth(forecast=forecast), Reserve(), changed=mix)
+    assert found.number.number == 20
+    assert found.week["machines"].unique().to_list() == [20]
+    said = dict(sentences(found))["demand"]
+    assert "the forecast, 10 times the log: " in said
+    assert "the busiest minute is 1 times that, as in the log" in said
