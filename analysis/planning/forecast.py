@@ -66,7 +66,7 @@ class Forecast:
         return rates.busiest_within(seconds, counts, self.step) / self.step
 
     def by_hour(self, zone: str, times: float) -> pl.DataFrame:
-        """The demand of each hour of the week: the highest rate of the forecast in it.
+        """The demand of each hour of the week: the highest rate of the steps that it shares, of an hour at most each.
 
         Args:
             zone: time zone of the hours.
@@ -75,8 +75,10 @@ class Forecast:
         Returns:
             ``day`` (0: Monday), ``hour``, ``rate``, ``low``, ``high`` (requests/s, equal).
         """
-        local = pl.from_epoch(pl.Series(self.at), "s").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-        table = pl.DataFrame({"day": local.dt.weekday() - 1, "hour": local.dt.hour(), "rate": self.rates * times})
+        ends = pl.Series(np.concatenate((self.at, self.at + self.step - 1)))  # a step may end in the hour after
+        local = pl.from_epoch(ends, "s").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+        rate = np.tile(self.rates * times, 2)
+        table = pl.DataFrame({"day": local.dt.weekday() - 1, "hour": local.dt.hour(), "rate": rate})
         found = table.group_by("day", "hour").agg(pl.max("rate")).sort("day", "hour")
         return found.with_columns(low=pl.col("rate"), high=pl.col("rate"))
 

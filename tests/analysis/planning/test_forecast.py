@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from logreplay.analysis.demand.log_profile import LogProfile
-from logreplay.analysis.demand.rates import HOUR
+from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.analysis.planning.changed_mix import ChangedMix
 from logreplay.analysis.planning.forecast import Forecast, read_forecast
 from logreplay.analysis.planning.machines import Reserve
@@ -139,3 +139,20 @@ def test_the_hours_of_a_forecast_grow_with_the_mix() -> None:
     said = dict(sentences(found))["demand"]
     assert "the forecast, 10 times the log: " in said
     assert "the busiest minute is 1 times that, as in the log" in said
+
+
+@pytest.mark.parametrize(
+    ("begin", "step", "zone", "hours"),
+    [
+        (4 * HOUR, HOUR, "Asia/Kolkata", [9, 10]),  # 09:30 to 10:30
+        (4 * HOUR, HOUR, "UTC", [4]),
+        (4 * HOUR + HOUR // 4, HOUR, "UTC", [4, 5]),
+        (4 * HOUR + HOUR // 2, 45 * MINUTE, "UTC", [4, 5]),
+        (4 * HOUR + HOUR // 4, 45 * MINUTE, "UTC", [4]),
+    ],
+)
+def test_a_step_of_a_forecast_counts_for_each_hour_that_it_shares(
+    begin: int, step: int, zone: str, hours: list[int]
+) -> None:
+    forecast = Forecast(MONDAY + begin + np.arange(-2, 3) * step, np.array([1.0, 1, 100, 1, 1]), step)
+    assert forecast.by_hour(zone, 1.0).filter(pl.col("rate") == 100)["hour"].to_list() == hours
