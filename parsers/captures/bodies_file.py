@@ -1,12 +1,16 @@
 """Moves the bodies of rows into the file beside the CSV."""
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
 
-from logreplay.core.bodies import REF, BodyWriter, StoredBodies, pieces
+from logreplay.core.bodies import ENDING, REF, BodyWriter, StoredBodies, beside, pieces
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import NewFile, fresh_file
+from logreplay.core.rows import names_in
 from logreplay.parsers.captures.capture import PAYLOAD
 
 
@@ -29,6 +33,17 @@ def with_payload(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
 def as_bytes(texts: pl.Series) -> pl.Series:
     """Texts with one character a byte as these bytes."""
     return pl.Series(texts.name, [text and text.encode("latin-1") for text in texts.to_list()], dtype=pl.Binary)
+
+
+def other_user(result: Path) -> Path | None:
+    """Another file whose bodies are in the file that stands beside a result; None if there is none."""
+    bodies = beside(str(result))
+    for ending in (".csv", ".csv.gz", ".csv.zst", ".parquet") if os.path.lexists(bodies) else ():
+        other = Path(bodies.removesuffix(ENDING) + ending)
+        with suppress(LogreplayError):
+            if other != result and REF in names_in(other):
+                return other
+    return None
 
 
 class SideFile:

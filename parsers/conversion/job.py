@@ -20,7 +20,7 @@ from logreplay.core.quantities import iso
 from logreplay.core.record import CORE_COLUMNS, LOGGED_COLUMNS, to_csv
 from logreplay.core.rows import names_in
 from logreplay.core.stores import is_address, matching
-from logreplay.parsers.captures.bodies_file import SideFile, with_payload
+from logreplay.parsers.captures.bodies_file import SideFile, other_user, with_payload
 from logreplay.parsers.captures.capture import CaptureFormat
 from logreplay.parsers.conversion import writers
 from logreplay.parsers.conversion.advice import notes
@@ -280,7 +280,7 @@ class _Job:
             self._new = stack.enter_context(_new(target, "-o", options)) if target else None
             free = replace(options, force=options.force or (not options.rejects and _alone(rejects, target)))
             self._new_rejects = stack.enter_context(_new(rejects, "--rejects", free))
-            self._replaces_rejects = free.force
+            self._replaces_rejects = free.force and _alone(rejects, None, but=target)
             self._names = stack.pop_all()
         self._sorted = folder / f"{self._new.part.name if self._new else 'stdout'}.sorted"
         self._bounds: tuple[int, int] | None = None
@@ -335,6 +335,8 @@ class _Job:
             )
             return tuple(name for name in columns if name != REF)
         else:
+            if other := other_user(target):
+                raise LogreplayError(f"{beside(str(target))}: holds the bodies of {other}; choose another name with -o")
             path = Path(beside(str(target)))
             self._side = SideFile(path, self._names.enter_context(_new(path, "-o", self._options)))
         return tuple(columns)
@@ -443,7 +445,12 @@ class _Job:
         self.keep_rejects()
         if self._side and self._side.keep():
             self.report.bodies = str(self._side.path)
-        elif self._options.force and self._kind not in writers.EXPORTS and not is_stream(bodies):
+        elif (
+            self._options.force
+            and self._kind not in writers.EXPORTS
+            and not is_stream(bodies)
+            and not (self._target and other_user(self._target))
+        ):
             bodies.unlink(missing_ok=True)
 
 
@@ -486,7 +493,7 @@ def _rejects_beside(target: Path) -> Path:
     return target.parent / (stem + ".rejects")
 
 
-def _alone(rejects: Path, target: Path | None) -> bool:
+def _alone(rejects: Path, target: Path | None, but: Path | None = None) -> bool:
     """Whether a reject file with the default name belongs to no result: that was not made, or went to a stream."""
     results = (*([target] if target else []), *(rejects.with_suffix(f".{kind}") for kind in get_args(writers.Kind)))
-    return not any(os.path.lexists(result) for result in results)
+    return not any(os.path.lexists(result) for result in results if result != but)

@@ -133,6 +133,23 @@ def test_an_earlier_file_of_bodies_is_not_overwritten_unasked_and_does_not_stay_
     assert not Path(beside(str(tmp_path / "out.csv"))).exists()
 
 
+def test_the_bodies_of_another_result_are_neither_overwritten_nor_removed_with_force(tmp_path: Path) -> None:
+    from logreplay.parsers.conversion.filters import Filter
+
+    (tmp_path / "capture").write_bytes(har())
+    convert([tmp_path / "capture"], tmp_path / "s.parquet")
+    force = ConvertOptions(force=True)
+    for log, options in (("capture", force), ("s.parquet", ConvertOptions(filter=Filter(method="GET"), force=True))):
+        with pytest.raises(
+            LogreplayError, match=r"s\.bodies\.zst: holds the bodies of .*s\.parquet; choose another name"
+        ):
+            convert([tmp_path / log], tmp_path / "s.csv", options)
+    (tmp_path / "access.log").write_text('1.2.3.4 - - [20/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1\n')
+    convert([tmp_path / "access.log"], tmp_path / "s.csv", force)
+    assert rows_of(tmp_path / "s.parquet")["payload"].to_list() == BODIES
+    convert([tmp_path / "capture"], tmp_path / "s.parquet", force)  # s.csv has no bodies
+
+
 def test_a_log_and_a_capture_are_not_converted_together(tmp_path: Path) -> None:
     (tmp_path / "access.log").write_text('1.2.3.4 - - [20/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1\n')
     (tmp_path / "a.har").write_bytes(har())

@@ -119,6 +119,12 @@ def test_no_reject_file_without_rejects(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["access.csv", "access.log"]
 
 
+def test_the_rejects_of_another_result_stay_with_force(tmp_path: Path) -> None:
+    converted(tmp_path, LINE, "nonsense")
+    convert([tmp_path / "access.csv"], tmp_path / "access.parquet", ConvertOptions(force=True))
+    assert (tmp_path / "access.rejects").exists()
+
+
 @pytest.mark.parametrize(
     ("logged", "op", "url", "host"),
     [
