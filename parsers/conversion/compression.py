@@ -30,11 +30,13 @@ class TooMuchMemory(Exception):
     """Unpacking would need more than `MEMORY`, or for zstd more than half of it."""
 
 
-_Unpacker = lzma.LZMADecompressor | zstd.ZstdDecompressor
+_Unpacker = bz2.BZ2Decompressor | lzma.LZMADecompressor | zstd.ZstdDecompressor
 
 
 class _Streams:
-    """Streams of xz, or frames of zstd, one after the other; the library's own reader of xz has no memory limit.
+    """Streams of bzip2 or xz, or frames of zstd, one after the other.
+
+    The library's own reader of bzip2 takes a damaged stream for the end of the file; that of xz has no memory limit.
 
     Args:
         stream: packed.
@@ -62,7 +64,7 @@ class _Streams:
                 raise EOFError
             try:
                 data = self._unpacker.decompress(packed, size)
-            except (lzma.LZMAError, zstd.ZstdError) as error:
+            except (OSError, lzma.LZMAError, zstd.ZstdError) as error:
                 raise (TooMuchMemory if "memory" in str(error).lower() else EOFError) from error
         return data
 
@@ -79,7 +81,7 @@ def decompressed(stream: "io.BufferedReader[Any]", compression: str) -> Decompre
         case "gzip":
             return gzip.GzipFile(fileobj=stream)  # reads several members
         case "bzip2":
-            return bz2.BZ2File(stream)
+            return _Streams(stream, bz2.BZ2Decompressor, padding=b"\0")
         case "xz":
             return _Streams(stream, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MEMORY), padding=b"\0")
         case _:

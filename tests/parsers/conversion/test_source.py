@@ -64,6 +64,18 @@ def test_of_cut_data_all_that_can_be_read_is_kept(packing: str, tmp_path: Path) 
     source.close()
 
 
+@pytest.mark.parametrize("packing", ["gzip of several members", "bzip2 of several streams", "zstd of several frames"])
+def test_a_damaged_second_stream_is_told(packing: str, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    magic = PACKED[packing][:3]
+    second = PACKED[packing].rindex(magic)
+    path.write_bytes(PACKED[packing][:second] + b"A" + PACKED[packing][second + 1 :])
+    source = BlockSource(path)
+    assert b"".join(block.data for block in source.blocks()) == TEXT[:9000]
+    assert source.truncated
+    source.close()
+
+
 @given(st.lists(st.binary(max_size=30).map(lambda b: b.replace(b"\n", b""))), st.booleans(), st.integers(1, 40))
 def test_lines_and_their_numbers_do_not_depend_on_the_size_of_blocks(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], closed: bool, size: int
