@@ -43,6 +43,7 @@ class _Cutter:
     name: str
     longest: int
     stack: bytearray = field(default_factory=bytearray)
+    over: int = 0
     inside: bool = False
     depth: int | None = None
     tail: bytes = b""
@@ -67,14 +68,18 @@ class _Cutter:
                     self.inside = True
                 case b"{" | b"[":
                     if self.depth is None and found[0] == b"{" and self._is_wanted():
-                        self.depth, begin = len(self.stack), found.start()
+                        self.depth, begin = len(self.stack) + self.over, found.start()
                     if len(self.stack) < _DEEPEST:
                         named = (self.tail + data[max(found.start() - _TAIL, 0) : found.start()])[-_TAIL:]
                         self.stack += b"N" if self._is_list(found[0], named) else found[0]
+                    else:
+                        self.over += 1
                 case _:
-                    if self.stack:
+                    if self.over:
+                        self.over -= 1
+                    elif self.stack:
                         self.stack.pop()
-                    if self.depth is not None and len(self.stack) <= self.depth:
+                    if self.depth is not None and len(self.stack) + self.over <= self.depth:
                         yield self._taken(data[begin:at])
         if self.depth is not None:
             self._hold(data[begin:])

@@ -39,3 +39,12 @@ def test_a_million_open_brackets_take_no_memory() -> None:
     assert list(objects(BytesIO(b"[" * 1_000_000), 1000)) == []
     (found,) = objects(BytesIO(b'{"a":' * 300_000), 1000)
     assert not found.whole
+
+
+@pytest.mark.parametrize("brackets", [("[", "]"), ('{"a":', "}")])
+def test_objects_behind_a_deeply_nested_one_are_found(brackets: tuple[str, str]) -> None:
+    deep = f"{brackets[0] * 250}1{brackets[1] * 250}"
+    entries = ['{"no":0}', f'{{"x":{deep}}}', '{"no":2}', '{"no":3}']
+    log = f'{{"log":{{"entries":[{",".join(entries)}]}}}}'.encode()
+    assert [found.data.decode() for found in objects(BytesIO(log), 10_000, "entries")] == entries
+    assert [found.data.decode() for found in objects(BytesIO("\n".join(entries).encode()), 10_000)] == entries
