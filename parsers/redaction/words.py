@@ -55,7 +55,7 @@ _VERSION: Final = re.compile(r"v[0-9]{1,3}")
 _NUMBERED: Final = re.compile(r"([A-Za-z]+)[0-9]{1,2}")
 _ID: Final = re.compile(r"[0-9]{4,}|(?=[a-f]*[0-9])[0-9a-f]{8,}|(?=[A-F]*[0-9])[0-9A-F]{8,}")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_CHUNK: Final = re.compile(r"[^\s;,()\"]+")
+_CHUNK: Final = re.compile(r"[^ \t;,()\"]+")
 _CODE: Final = re.compile(r"[A-Za-z]{1,2}")
 _QUANTITY: Final = re.compile(r"[0-9]{1,3}(?:[._][0-9]{1,3}){0,2}")
 

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from logreplay.analysis.input.routes import Routes
-from logreplay.core.bodies import StoredBodies, beside, named
+from logreplay.core.bodies import REF, StoredBodies, beside, named
 from logreplay.core.headers import HEADERS
 from logreplay.core.record import CORE_COLUMNS, ERRORS, SCHEMA
 from logreplay.core.rows import scan
@@ -210,6 +210,17 @@ def test_a_column_that_is_not_there_is_not_made_and_nothing_stays_nothing() -> N
     assert done["user"].to_list() == [None]
     assert done["rc"].to_list() == [200]
     assert Redactor(b"key").rows(rows.clear()).height == 0
+
+
+@pytest.mark.parametrize("column", [name for name, kind in SCHEMA.items() if kind == pl.String and name != REF])
+def test_letters_whose_bytes_look_like_blanks_are_redacted(column: str) -> None:
+    """Bytes 85 and A0 are blanks of Latin-1, and parts of letters in UTF-8."""
+    value = "Voil\u00e0/1.0 \u00c5/\u00e0 x\u2026, \u00e0"
+    titles = ("Via", "X-Forwarded-For", "Cookie", "Referer", "Host", "Authorization", "X")
+    text = "\t".join(f"{title}: {value}" for title in titles) if column == HEADERS else value
+    new = Redactor(b"k" * 32).rows(pl.DataFrame({column: [text]}))[column][0]
+    assert new != text
+    assert "\u2026" not in new
 
 
 def test_headers_of_any_length_are_redacted() -> None:
