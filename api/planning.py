@@ -191,7 +191,8 @@ def _plan(
     profile, limits, report = result.log.profile, call.find.bounds, result.log.report
     check_timed(profile)
     check_whole(report.damaged)
-    check_account(report.lines - report.blank, report.rejected + report.unreplayable, report.sentence())
+    refused = report.rejected + report.unreplayable
+    lost = check_account(report.converted, refused, report.sentence(), filtered=report.filtered > 0)
     growth = DemandGrowth(share=call.growth or 0.0, front_ends=call.per_machine_of or 1, forecast=forecast)
     law = read_law(call.scaling) if call.scaling else None
     growth.factor(profile)  # refuses a forecast with longer steps than the log
@@ -205,7 +206,8 @@ def _plan(
         supply = supply_of(call.results, limits)
     place = call.costs or call.results
     changed = _changed_mix(call, place, profile, supply) if call.mix and place else None
-    result.plan = join(profile, supply, growth, call.reserve, call.reaction, changed, law)
+    made = join(profile, supply, growth, call.reserve, call.reaction, changed, law)
+    result.plan = replace(made, lost=lost)
     if call.prove:
         _prove(call, result, result.plan, folder, listener)
 

@@ -60,6 +60,7 @@ class MachinePlan:
         scaling: the target of an autoscaler; None: not asked for, or see ``no_scaling``.
         changed: change of the mix that demand and supply hold; None: the log's own mix.
         law: scalability of the machines; None: n times one.
+        lost: share of the lines of the log that became no request.
         no_scaling: why there is no target; empty if there is one, or none was asked for.
     """
 
@@ -77,6 +78,7 @@ class MachinePlan:
     no_scaling: str = ""
     changed: ChangedMix | None = None
     law: MachineLaw | None = None
+    lost: float = 0.0
     unreached: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -203,22 +205,29 @@ def check_whole(damaged: Sequence[str]) -> None:
         )
 
 
-def check_account(lines: int, lost: int, account: str) -> None:
+def check_account(kept: int, lost: int, account: str, *, filtered: bool) -> float:
     """Refuse a log of which too many lines became no request: they are demand, too.
 
     Args:
-        lines: number of lines of the log, without blank ones.
-        lost: those that became no request.
+        kept: lines that became a request and that no filter left out.
+        lost: lines that became no request, which no filter can judge.
         account: the outcome of all lines, as a sentence.
+        filtered: filters left out others.
+
+    Returns:
+        The share of the lost ones in both.
 
     Raises:
-        NoAnswer: more than `LIMIT` of the lines became no request.
+        NoAnswer: it is above `LIMIT`.
     """
-    if lost > LIMIT * lines:
+    share = lost / max(kept + lost, 1)
+    if share > LIMIT:
+        of = "that no filter left out" if filtered else "of the log"
         raise NoAnswer(
-            f"{100 * lost / lines:.0f} % of the lines of the log became no request, and the demand would be too low by "
-            f"as much: {account}; see logreplay inspect"
+            f"{100 * share:.0f} % of the lines {of} became no request, and the demand would be too low by as much: "
+            f"{account}; see logreplay inspect" + ", or filter the log before, such as with grep" * filtered
         )
+    return share
 
 
 def check_mix(mix: MixChange, sent: str) -> None:

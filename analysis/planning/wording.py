@@ -16,6 +16,8 @@ from logreplay.analysis.planning.route_mix import NAMED
 from logreplay.core.plural import number_of
 
 _WEEKS_FOR_RANGE: Final = 2
+_LOST: Final = 0.01
+"""Share of the lines that became no request from which it is told."""
 _MOST_OF_PEAK: Final = 0.7
 """Share of the busiest minute that the hours of the week reach at most, if an event is told that they leave out."""
 
@@ -209,6 +211,8 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
         )
     if missing := lacking(plan.profile):
         yield f"{number_of(missing, 'hour')} in gaps of a day or longer, in which the log has no request"
+    if plan.lost >= _LOST:
+        yield f"the {100 * plan.lost:.2g} % of the lines that became no request"
     if supply.held_s:
         yield f"what a machine does after more than {supply.held_s:.0f} s at its rate"
     if not plan.law:

@@ -380,6 +380,19 @@ def test_lines_that_became_no_request_are_told_and_many_of_them_refuse_the_plan(
     assert "24 % of the lines of the log became no request, and the demand would be too low by as much" in out
 
 
+def test_lines_that_became_no_request_count_beside_those_that_the_filters_leave(
+    logreplay: Logreplay, log: Path, tmp_path: Path
+) -> None:
+    """They may all be lines that the filters would leave."""
+    found = searched(tmp_path / "s")
+    log.write_text(log.read_text() + "garbage\n" * 90)
+    assert "; the 1.4 % of the lines that became no request" in logreplay("plan", log, "--from", found)[1]
+    code, out, _ = logreplay("plan", log, "--from", found, "--match", r"q=\d\d?$")
+    assert code == 3
+    assert "31 % of the lines that no filter left out became no request" in out
+    assert "filter the log before, such as with grep" in out
+
+
 @pytest.mark.parametrize("sends", [False, True])
 def test_a_log_whose_compressed_data_end_too_soon_is_refused_before_any_request_and_its_notes_are_told(
     logreplay: Logreplay, log: Path, tmp_path: Path, sends: bool
