@@ -309,12 +309,13 @@ def _drawn(call: PlanCall, part: _Part, folder: Path) -> pl.DataFrame:
     """
     rows = proving.between(scan(folder / _CONVERTED), part.begin, part.begin + len(part.shares))
     sent = rows.filter(rows["op"].is_in(list(call.find.sender_rules.methods)))
-    drawn = proving.share_of(sent, part.begin, part.shares, part.times, call.find.request_rules.seed)
     unsent = 1 - sent.height / max(rows.height, 1)
     if unsent > LIMIT:
         raise LogreplayError(
             f"{100 * unsent:.0f} % of its requests have methods that are not sent; send them with --methods"
         )
+    shares = part.shares / (1 - unsent)  # at the rate that the plan is made for, as if the others cost the same
+    drawn = proving.share_of(sent, part.begin, shares, part.times, call.find.request_rules.seed)
     if drawn.is_empty():
         raise LogreplayError("none of its requests falls to one machine")
     return drawn

@@ -144,7 +144,7 @@ def judged(
     for bound in bounds:
         cost, counted = bound.costs(response, failed)
         mean = float(cost[counted].mean()) if counted.any() else math.inf
-        kept = kept and mean <= bound.allowance
+        kept = kept and bound.kept_by(mean)
         seen.append(_seen(bound, mean))
     text = f"{', '.join(seen)}, {inside.height:,} requests"
     return Proof(machines=machines, rate=rate, requests=inside.height, kept=kept, text=text)

@@ -63,6 +63,10 @@ class Bound:
             return 1 - BOUNDED[self.statistic]
         return 0.0 if self.statistic == "max" else self.limit
 
+    def kept_by(self, cost: float) -> bool:
+        """Whether a mean cost of a request keeps the bound: an allowance such as 1 - 0.9 is not exact."""
+        return cost <= self.allowance + 1e-12
+
     @property
     def is_share(self) -> bool:
         """Whether each request either keeps the bound or does not."""
@@ -212,7 +216,7 @@ class BoundFinding:
 
     @property
     def kept(self) -> bool:
-        return self.cost <= self.bound.allowance + 1e-12
+        return self.bound.kept_by(self.cost)
 
     @property
     def surely_kept(self) -> bool:

@@ -139,7 +139,7 @@ def _below(rates: Floats, bound: Bound, seen: Sequence[Seen], carried: Carried |
     log_p -= 0.5 * _STEEPNESS[:, None] ** 2
     allowed = max(bound.allowance, _RAREST)
     if carried and not any(
-        each.rate > 1.1 * carried.rate and each.cost <= bound.allowance and each.seconds > 1 for each in seen
+        each.rate > 1.1 * carried.rate and bound.kept_by(each.cost) and each.seconds > 1 for each in seen
     ):
         rarity = -math.log(allowed) if bound.is_share else 1.0
         gap = min(rarity * spread / (2 * slack * carried.rate), 0.7) if timed else -allowed

@@ -76,6 +76,11 @@ def test_the_minute_without_its_lead_is_judged(slow: int, failed: int, kept: boo
     assert f"{'kept' if kept else 'NOT kept'} (" in found.sentence
 
 
+def test_a_bound_is_kept_by_exactly_the_share_that_it_allows_as_in_a_search() -> None:
+    assert proof.judged(results(100, 0), [Bound("p90", 0.3)], machines=2, first=0.0).kept
+    assert not proof.judged(results(101, 0), [Bound("p90", 0.3)], machines=2, first=0.0).kept
+
+
 def test_too_few_requests_are_not_judged() -> None:
     found = proof.judged(results(0, 0, count=300), BOUNDS, machines=1, first=0.0)
     assert found.kept is None

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -346,6 +347,17 @@ def test_a_proof_sends_the_minute_for_the_planned_machines_and_one_fewer_then_th
     assert (len(parts[0].shares), len(parts[2].shares)) == (70, 100)
     assert set(parts[2].shares) <= {0.5, 1}
     assert parts[2].shares[-1] == 0.5
+
+
+def test_a_proof_has_the_rate_of_the_demand_if_some_methods_are_not_sent(tmp_path: Path) -> None:
+    rows = (f"2026-01-05,00:00:{at // 200:02}.{at % 200:06},0,0,0,1,/,200,{'POST' if at % 12 == 0 else 'GET'}\n"
+            for at in range(12_000))  # fmt: skip
+    (tmp_path / "log.csv").write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "".join(rows))
+    call = PlanCall(logs=(), reading={}, find=FindCall(log=None, bounds={"p99": 0.3}), prove=True)
+    part = planning._Part(2, 1_767_571_200, np.full(60, 0.5), 1)
+    drawn = planning._drawn(call, part, tmp_path)
+    assert drawn.height == pytest.approx(6000, abs=150)
+    assert drawn["op"].unique().to_list() == ["GET"]
 
 
 @pytest.mark.slow
