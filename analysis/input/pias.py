@@ -31,13 +31,16 @@ _SECOND: Final = (
     r"(?:{s}(?<errors>[0-9]+))?\s*$"
 )
 _SECONDS_CSV: Final = r"^second,offered,sent,|^[0-9]+,[0-9]+,[0-9]*,[0-9]*,[0-9]+,-?[0-9]*,[0-9.e-]*,"
+_SAME: Final = ("start", "latency", "xfertime", "url", "op")
+"""Values that both forms of a request share."""
 _RATE: Final = r"^#\s*(?:TPS|request/second)\s*=\s*([0-9.]+)"
 
 
 def result_rows(path: Path) -> pl.DataFrame | None:
     """Read a result log of Play-it-Again-Sam as rows of a result log; None if the file is none.
 
-    A line that is neither a row nor a comment is an empty row with a `REASON`, behind the others.
+    A line that is neither a row nor a comment is an empty row with a `REASON`, behind the others. So is the short form
+    of a request that the file holds in its long form as well: gets of S3 were written in both, without and with a rate.
     """
     lines = _lines(path, _ROW)
     if lines is None:
@@ -45,7 +48,7 @@ def result_rows(path: Path) -> pl.DataFrame | None:
     rate = pl.col("line").str.extract(_RATE).cast(pl.Float64, strict=False).forward_fill()
     lines = lines.with_columns(rate.alias("said")).filter(_data())
     fields = pl.col("line").str.extract_groups(_filled(_ROW, lines)).alias("field")
-    rows = lines.lazy().select("said", fields).unnest("field")
+    rows = lines.lazy().select("number", "said", fields).unnest("field")
     refused = lines.filter(rows.select(_start().is_null()).collect().to_series())
     frame = (
         rows.select(
@@ -55,11 +58,13 @@ def result_rows(path: Path) -> pl.DataFrame | None:
             "url",
             pl.col("rc").cast(pl.Int64, strict=False),
             "op",
+            "number",
             offered=pl.coalesce(pl.col("offered").cast(pl.Float64, strict=False), "said").replace(0.0, None),
+            long=pl.col("offered").is_not_null(),
             expected_rc=pl.col("expected").cast(pl.Int64, strict=False),
         )
         .filter(pl.col("start").is_not_null())
-        .unique(["start", "latency", "xfertime", "url", "op"], keep="last", maintain_order=True)  # S3 wrote all twice
+        .with_columns(copy=~pl.col("long") & ((~pl.col("long")).cum_sum() <= pl.col("long").sum()).over(_SAME))
         .with_columns(
             # it says so where they differ, but not in old versions: a 5xx is a failure then
             expected_rc=pl.coalesce("expected_rc", pl.when(pl.col("rc") < 500).then("rc")),
@@ -70,14 +75,16 @@ def result_rows(path: Path) -> pl.DataFrame | None:
         )
         .collect()
     )
-    return pl.concat([_with_steps(frame).drop("start"), _refused(refused)], how="diagonal")
+    copies = frame.filter("copy")
+    frame = _with_steps(frame.filter(~pl.col("copy"))).drop("start", "number", "long", "copy")
+    left_out = _refused(refused, "not a row of Play-it-Again-Sam"), _refused(copies, "a request in its short form, too")
+    return pl.concat([frame, *left_out], how="diagonal")
 
 
-def _refused(lines: pl.DataFrame) -> pl.DataFrame:
-    """Rows that stand for lines that are none."""
+def _refused(lines: pl.DataFrame, why: str) -> pl.DataFrame:
+    """Rows in the place of lines that are left out."""
     first = lines.select(pl.col("number").min()).item()
-    why = f"not a row of Play-it-Again-Sam (first in line {first})"
-    return lines.with_columns(pl.lit(why).alias(REASON)).select(REASON)
+    return lines.with_columns(pl.lit(f"{why} (first in line {first})").alias(REASON)).select(REASON)
 
 
 def seconds_table(path: Path) -> pl.DataFrame | None:

@@ -104,13 +104,22 @@ def test_a_log_of_weeks_has_a_thousand_steps_at_most(days: float, window: int) -
     assert len(read.labels) <= 1000
 
 
-def test_what_was_written_twice_is_read_once(tmp_path: Path) -> None:
+def test_a_request_written_in_both_forms_is_read_once_and_its_copy_is_counted(tmp_path: Path) -> None:
     row = "2025-02-21 06:55:20.567 0.000788 0.001388 0 8478 download/1 200 GET"
     path = tmp_path / "raw.csv"
     path.write_text(f"{row}\n{row} 1\n2025-02-21 06:55:21.567 0.1 0 0 52 download/2 404 GET 1  expectedRC=200\n")
     read = arrays.read(path)
     assert len(read) == 2
     assert read.good.tolist() == [True, False]
+    assert read.unreadable == {"a request in its short form, too (first in line 1)": 1}
+
+
+@pytest.mark.parametrize("rate", ["", " 50"])
+def test_requests_that_look_alike_are_all_counted(tmp_path: Path, rate: str) -> None:
+    path = tmp_path / "raw.csv"
+    path.write_text("".join(f"2017-01-01 12:00:{n // 50:02} 0.01 0 0 512 a 200 GET{rate}\n" for n in range(500)))
+    read = arrays.read(path)
+    assert (len(read), read.unreadable) == (500, {})
 
 
 def test_lines_of_a_result_log_that_are_no_rows_are_counted(tmp_path: Path) -> None:
