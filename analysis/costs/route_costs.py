@@ -19,6 +19,8 @@ BUSIEST: Final = 0.7
 """Share of the maximum above which a step is left out: a request costs more there than at lower rates."""
 FIFTH: Final = 0.2
 TOO_CHEAP: Final = "too cheap to tell from nothing"
+_MOST_ROUTES: Final = 6
+"""Routes in a fit, which tries each choice of them."""
 _SHORTEST_S: Final = 2 * BLOCK_S + 4
 """Seconds of a step with two blocks: its ends do not count."""
 _LONGER: Final = "use a lower rate, or longer steps with --for"
@@ -144,13 +146,16 @@ def described(
     """Fit the costs of routes, and put them into words.
 
     Args:
-        routes: names.
+        routes: names; more than `_MOST_ROUTES` are not fitted.
         readings: readings of the steps that count.
         resource: the watched series.
         maximum: maximum of the series, if known.
         aside: labels of the steps that do not count.
         remedy: advice that makes them count.
     """
+    if len(routes) > _MOST_ROUTES:
+        many = f"there are {len(routes)} routes, and a fit has {_MOST_ROUTES} at most; leave out fewer"
+        return RouteCosts(f"route costs are not known: {many}", resource, maximum, left_out=aside)
     demand = fitted(readings)
     whole = [each.sent.mean(0) for each in readings if not each.without]
     if demand is None or not whole:

@@ -56,6 +56,12 @@ def test_steps_too_short_for_a_range_are_said_to_be_so() -> None:
     assert described(NAMES, designed(np.random.default_rng(1), COSTS, RATES, seconds=8), resource="cpu").routes
 
 
+def test_more_routes_than_the_fit_can_try_are_refused() -> None:
+    steps = designed(np.random.default_rng(1), COSTS, RATES)
+    found = described([f"/{n}" for n in range(25)], steps, resource="cpu")
+    assert found.sentence == "route costs are not known: there are 25 routes, and a fit has 6 at most; leave out fewer"
+
+
 def test_steps_that_do_not_count_leave_no_costs() -> None:
     found = described(NAMES, [], resource="cpu", aside=(0, 1, 2))
     assert found.sentence == (
