@@ -120,8 +120,11 @@ def weeks(profile: LogProfile) -> int:
 
 
 def weekly_peaks(seconds: Ints, counts: Ints, window: int) -> Ints:
-    """Requests in the busiest window of each whole week, counted from the end of the log, (weeks,)."""
-    whole = int(seconds[-1] - seconds[0] + 1) // WEEK_S
+    """Requests in the busiest window of each whole week, counted from the end of the log, (weeks,).
+
+    The first may lack an hour: the files of 14 days seldom begin and end with a request at midnight.
+    """
+    whole = int(seconds[-1] - seconds[0] + 1 + HOUR) // WEEK_S
     edges = np.searchsorted(seconds, seconds[-1] + 1 - WEEK_S * np.arange(whole, -1, -1))
     found = [rates.busiest_within(seconds[low:high], counts[low:high], window) for low, high in pairwise(edges)]
     return np.array(found, np.int64)

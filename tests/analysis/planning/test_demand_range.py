@@ -64,6 +64,12 @@ def test_the_peaks_of_whole_weeks_are_counted_from_the_end_of_the_log() -> None:
     assert demand_range.weekly_peaks(seconds, counts, 1).tolist() == [7, 9]
 
 
+@pytest.mark.parametrize(("lacks", "weeks"), [(1, 2), (HOUR, 2), (HOUR + 1, 1)])
+def test_files_of_two_weeks_that_lack_up_to_an_hour_hold_two_weeks(lacks: int, weeks: int) -> None:
+    seconds = np.arange(MONDAY + lacks, MONDAY + 2 * WEEK)
+    assert len(demand_range.weekly_peaks(seconds, np.ones(len(seconds), np.int64), 1)) == weeks
+
+
 @pytest.mark.parametrize(("peaks", "factor"), [([100], 1.0), ([100, 100], 1.0), ([0, 5], 1.0), ([0, 0], 1.0)])
 def test_one_week_or_equal_weeks_say_nothing_of_change(peaks: list[int], factor: float) -> None:
     assert demand_range.spread(np.array(peaks)) == factor
