@@ -8,6 +8,7 @@ import os
 import signal
 from contextlib import suppress
 from multiprocessing import resource_tracker
+from pathlib import Path
 from typing import Final
 
 from dask import config
@@ -30,7 +31,7 @@ def _started(count: int, folder: str) -> LocalCluster:
         ClusterError: a worker does not start, or the package that makes certificates is not installed.
     """
     try:
-        security = Security.temporary()  # whoever connects to a scheduler or worker may run functions in it
+        security = _security(Path(folder))
     except ImportError:
         raise ClusterError(f"--cluster local:N {installation.needs_extra('cluster')}") from None
     try:
@@ -45,6 +46,20 @@ def _started(count: int, folder: str) -> LocalCluster:
             )
     except (RuntimeError, OSError) as error:
         raise ClusterError(f"--cluster local:{count}: a worker did not start: {error}; take fewer workers") from None
+
+
+def _security(folder: Path) -> Security:
+    """A key that only this cluster has: whoever connects to a scheduler or worker may run functions in it.
+
+    It lies in files. Each process of Dask writes a key that is in memory to a temporary folder, which it leaves if it is
+    killed then.
+    """
+    made, certificate, key = Security.temporary(), folder / "cluster.crt", folder / "cluster.pem"
+    certificate.write_text(made.tls_ca_file)
+    key.write_text(made.tls_client_key)
+    roles = ("client", "scheduler", "worker")
+    files = {f"tls_{role}_{what}": str(path) for role in roles for what, path in (("cert", certificate), ("key", key))}
+    return Security(require_encryption=True, tls_ca_file=str(certificate), **files)
 
 
 if __name__ == "__main__":

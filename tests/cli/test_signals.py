@@ -131,6 +131,24 @@ print(*(each.pid for each in psutil.Process().children(recursive=True)), flush=T
     assert not [*tmp_path.glob("logreplay-*")]
 
 
+@pytest.mark.slow
+def test_the_key_of_a_local_cluster_is_in_its_folder_only(tmp_path: Path) -> None:
+    pytest.importorskip("psutil")
+    program = """
+import sys
+from logreplay.replay.workers.dask_workers import cluster_client
+sys.addaudithook(lambda event, values: event == "tempfile.mkdtemp" and print(*values, flush=True))
+with cluster_client("local:1") as client:
+    client.submit(sum, [1, 2]).result(30)
+"""
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert len(folders := ended.stdout.split()) == 1, "Dask writes a key that is in memory to a folder of its own"
+    assert Path(folders[0]).name.startswith("logreplay-")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_signal_while_an_error_is_printed_is_an_interruption() -> None:
     program = "from logreplay.cli import main\ndef run(_): raise KeyboardInterrupt\nmain.run = run\nmain.main()"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
