@@ -2,7 +2,7 @@
 
 import pytest
 
-from accuracy import limit, limit_live
+from accuracy import limit, limit_live, watch_live
 from limit_servers import SERVERS, available
 from limit_systems import FAMILIES
 
@@ -28,6 +28,12 @@ def test_few_causes_that_are_named_are_wrong() -> None:
 def test_the_limit_of_a_real_server_is_right_or_is_not_told() -> None:
     found = limit_live.limit_of("threads", 1, 2.0)
     assert found.kind is None or limit_live.is_right("threads", found), found.text
+
+
+@pytest.mark.slow
+def test_no_figure_but_that_of_the_full_pool_is_at_its_maximum() -> None:
+    found = watch_live.watched_limit("pool_60", 1, 2.0)
+    assert {each.name for each in found.watched if each.kind == "ceiling"} <= {"pool"}
 
 
 def test_each_kind_of_server_can_be_started_or_is_missing() -> None:

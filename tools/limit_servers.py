@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +25,9 @@ from urllib.request import urlopen
 
 Answer = Callable[[str], Awaitable[int]]
 """Works on a request of a path, and returns the status of its response."""
+
+IN_USE: Final = "/in-use"
+"""Path of a page with the number of places of the pool that are taken; no request waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,43 @@ class LimitedServer:
     kinds: Collection[str]
     capacity: float
     at_once: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """A server that answers.
+
+    Attributes:
+        url: where.
+        pid: its process, the parent of all others.
+    """
+
+    url: str
+    pid: int
+
+
+@dataclass(slots=True)
+class _Pool:
+    """A pool of three places.
+
+    Attributes:
+        used: number of places that are taken.
+    """
+
+    used: int = 0
+    _places: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(3))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def work(self, seconds: float) -> None:
+        """Wait for a place, and hold it this long."""
+        with self._places:
+            self._count(1)
+            time.sleep(seconds)
+            self._count(-1)
+
+    def _count(self, more: int) -> None:
+        with self._lock:
+            self.used += more
 
 
 SERVERS: Final = {
@@ -72,8 +112,8 @@ def available(kind: str) -> bool:
 
 
 @contextmanager
-def serving(kind: str) -> Iterator[str]:
-    """The URL of a server of a kind, in processes of its own."""
+def serving(kind: str) -> Iterator[RunningServer]:
+    """A server of a kind, in processes of its own."""
     with TemporaryDirectory() as folder:
         if kind.startswith(("gunicorn", "nginx")):
             port = _free_port()
@@ -81,14 +121,14 @@ def serving(kind: str) -> Iterator[str]:
             with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
                 url = f"http://127.0.0.1:{port}"
                 _wait_for(url)
-                yield url
+                yield RunningServer(url, process.pid)
                 process.terminate()
             return
         command = [sys.executable, __file__, kind]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdin
             assert process.stdout
-            yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+            yield RunningServer(f"http://127.0.0.1:{int(process.stdout.readline())}", process.pid)
             process.stdin.close()
 
 
@@ -164,10 +204,9 @@ def _locked(path: str, lock: threading.Lock) -> None:
         time.sleep(0.01)
 
 
-def _pooled(path: str, pool: threading.Semaphore, share: float) -> None:
+def _pooled(path: str, pool: _Pool, share: float) -> None:
     if random.random() < share:
-        with pool:
-            time.sleep(0.03)
+        pool.work(0.03)
     else:
         time.sleep(0.03)
 
@@ -243,8 +282,8 @@ def _delaying(rate: float) -> Answer:
     return answer
 
 
-def _answer(kind: str) -> Answer:
-    lock, pool = threading.Lock(), threading.Semaphore(3)
+def _answer(kind: str, pool: _Pool) -> Answer:
+    lock = threading.Lock()
     made: dict[str, Callable[[], Answer]] = {
         "threads": lambda: _in_threads(4, lambda _: time.sleep(0.04)),
         "one": lambda: _in_threads(1, lambda _: time.sleep(0.01)),
@@ -262,13 +301,15 @@ def _answer(kind: str) -> Answer:
 
 
 async def _serve(kind: str) -> None:
-    answer = _answer(kind)
+    pool = _Pool()
+    answer = _answer(kind, pool)
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while line := (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n", 1)[0]:
-                status = await answer(line.split()[1].decode())
-                writer.write(b"HTTP/1.1 %d X\r\nContent-Length: 2\r\n\r\nok" % status)
+                path = line.split()[1].decode()
+                status, body = (200, b"%d" % pool.used) if path == IN_USE else (await answer(path), b"ok")
+                writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass

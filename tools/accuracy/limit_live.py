@@ -3,7 +3,7 @@
 A server is a process of its own on the same machine. The sweeps are made one after the other through the library.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -14,17 +14,26 @@ from accuracy.swap_live import written
 from limit_servers import SERVERS, available, serving
 from logreplay.analysis.limit.sentences import TargetLimit
 
-RUNS: Final = 1
+RUNS: Final = 5
 _SECONDS: Final = 5
 _SHARES: Final = (0.25, 0.4, 0.55, 0.7, 0.85, 0.95, 1.15, 1.35)
 _URLS: Final = ("/db", "/about", "/", "/", "/db")
 
 
-def limit_of(kind: str, seed: int, seconds: float = _SECONDS) -> TargetLimit:
-    """Sweep a server of a kind, and return what its limit looks like."""
+def limit_of(kind: str, seed: int, seconds: float = _SECONDS, watch: Mapping[str, str] | None = None) -> TargetLimit:
+    """Sweep a server of a kind, and return what its limit looks like.
+
+    Args:
+        kind: key of `SERVERS`.
+        seed: of the due times.
+        seconds: length of a step.
+        watch: figures to watch, with ``{url}`` and ``{pid}`` of the server.
+    """
     rates = [round(share * SERVERS[kind].capacity) for share in _SHARES]
-    with TemporaryDirectory() as folder, serving(kind) as url:
-        found = logreplay.sweep(written(Path(folder), _URLS), url, rates, duration=seconds, seed=seed).limit
+    with TemporaryDirectory() as folder, serving(kind) as server:
+        sources = {name: source.format(url=server.url, pid=server.pid) for name, source in (watch or {}).items()}
+        log = written(Path(folder), _URLS)
+        found = logreplay.sweep(log, server.url, rates, duration=seconds, seed=seed, watch=sources).limit
     assert found
     return found
 
