@@ -359,7 +359,7 @@ def _draw(found: "Comparison", output: Path, *, force: bool) -> None:
     rows = len(overlay.shown(found))
 
     def draw(ax: "Axes") -> None:
-        overlay.changes(ax, found).set_title(found.sentence, fontsize=10.5, loc="left")
+        overlay.changes(ax, found).set_title(found.sentence, fontsize=10.5, loc="left", parse_math=False)
 
     with atomic_path(output, force=force) as fresh:
         hockey_stick.save(hockey_stick.figure(draw, size=(9, 1.6 + 0.32 * rows)), fresh)

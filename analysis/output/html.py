@@ -21,7 +21,7 @@ from markupsafe import Markup
 from logreplay.analysis import summary
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.costs.route_costs import cost_rows
-from logreplay.analysis.format_time import between, show, show_range
+from logreplay.analysis.format_time import between, show, show_range, show_rate
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.external_metrics import watched_in
@@ -232,7 +232,7 @@ def _tiles(analysis: Analysis, answer: SearchAnswer | None) -> list[tuple[str, s
     tiles = list(answer.tiles) if answer else []
     for name, bend in () if answer else (("saturation", verdict.saturation), ("onset", verdict.onset)):
         if bend.found and bend.low is not None and bend.high is not None:
-            tiles.append((name, f"~{bend.rate:.0f}/s", f"{show_range(bend.low, bend.high)}/s"))
+            tiles.append((name, f"~{show_rate(bend.rate or 0.0)}/s", f"{show_range(bend.low, bend.high)}/s"))
     counts = run["requests"]
     tiles.append(("requests", f"{counts['scheduled']:,}", f"{counts['unexpected']:,} failed"))
     label = answer.label if answer else summary.last_stable(analysis.steps) if "by_step" in run else None

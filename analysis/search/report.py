@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from logreplay.analysis.format_time import show, show_length, spoken
+from logreplay.analysis.format_time import show, show_length, show_rate, spoken
 from logreplay.analysis.machine_count import machines_for
 from logreplay.analysis.search.bounds import BoundFinding
 from logreplay.analysis.search.pooled import hard
@@ -279,8 +279,9 @@ def _short_trials(goal: Goal, answer: Answer) -> str:
 def _collapse(search: Search) -> str:
     if not search.judging.collapses:
         return ""
+    completed = show_rate(search.judging.completed)
     return (
-        f"under overload the target completed {search.judging.completed:.0f}/s, less than it kept before: it may stay "
+        f"under overload the target completed {completed}/s, less than it kept before: it may stay "
         "overloaded once it is; the promise is a fifth lower for that"
     )
 

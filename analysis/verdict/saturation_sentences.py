@@ -70,8 +70,8 @@ class RateEstimate:
 
 def saturated(found: RateEstimate) -> str:
     """Words for a saturation that was found."""
-    low, high = (show_rate(end or 0.0) for end in (found.low, found.high))
-    return f"saturation at about {found.rate:.0f}/s (between {low} and {high}/s): {found.why}"
+    rate, low, high = (show_rate(each or 0.0) for each in (found.rate, found.low, found.high))
+    return f"saturation at about {rate}/s (between {low} and {high}/s): {found.why}"
 
 
 def generator_limited(limit: float, offered: float, lag_s: float | None, measured: float | None) -> str:
@@ -84,9 +84,9 @@ def generator_limited(limit: float, offered: float, lag_s: float | None, measure
         measured: the highest rate at which the target was measured; None: at none.
     """
     why = "the findings name its limit" if lag_s is None else f"generator lag p95 {1000 * lag_s:.0f} ms"
-    of = f" of {offered:g}/s offered" if round(offered) > round(limit) else ""
+    of = f" of {offered:g}/s offered" if offered > limit and show_rate(offered) != show_rate(limit) else ""
     upto = "nothing was measured" if measured is None else f"the target was measured up to {round(measured, 1):g}/s"
-    return f"replay machine limited at {limit:.0f}/s{of} ({why}): {upto}"
+    return f"replay machine limited at {show_rate(limit)}/s{of} ({why}): {upto}"
 
 
 def no_saturation(
@@ -108,10 +108,11 @@ def no_saturation(
     if rise < RISE:
         return f"{text}: {'response times stay flat' if round(rise, 1) < STEADY else 'no queue builds up'} {rose}"
     text += "; response times rise "
-    text += f"(onset ~{onset.rate:.0f}/s, range {_range(onset)})" if onset.found else rose
+    text += f"(onset ~{show_rate(onset.rate or 0.0)}/s, range {_range(onset)})" if onset.found else rose
     if queue is None:
         return text
-    return f"{text}; queueing fit suggests ~{queue.capacity:.0f}/s (rho {queue.utilisation:.2f} reached; rough, ±15 %)"
+    capacity = show_rate(queue.capacity)
+    return f"{text}; queueing fit suggests ~{capacity}/s (rho {queue.utilisation:.2f} reached; rough, ±15 %)"
 
 
 def _range(found: RateEstimate) -> str:
@@ -157,7 +158,8 @@ def _cause(row: Mapping[str, Any], lowest: Mapping[str, Any]) -> str:
 
 def falls(before: float, lasting: float) -> str:
     """Words for capacity that falls at once under overload."""
-    return f"; the target carries {before:.0f}/s until a backlog forms, and {lasting:.0f}/s then, which lasts"
+    first, then = show_rate(before), show_rate(lasting)
+    return f"; the target carries {first}/s until a backlog forms, and {then}/s then, which lasts"
 
 
 def of_routes(usable: pl.DataFrame, first: int, routes: Sequence[tuple[str, float]], *, grows: bool) -> str:

@@ -20,7 +20,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from logreplay.analysis.format_time import show, show_range
+from logreplay.analysis.format_time import show, show_range, show_rate
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats
 from logreplay.analysis.verdict.saturation import first_lasting
 from logreplay.analysis.verdict.stability import MIX, VOID
@@ -315,7 +315,7 @@ def _marks(
     for name, bend, colour, style in (("saturation", saturation, ORANGE, "-"), ("onset", onset, PURPLE, "-.")):
         if bend and bend.get("found"):
             ax.axvspan(bend["low"], bend["high"], color=colour, alpha=0.13, lw=0)
-            label = f"{name} ~{bend['rate']:.0f}/s ({show_range(bend['low'], bend['high'])}/s)"
+            label = f"{name} ~{show_rate(bend['rate'])}/s ({show_range(bend['low'], bend['high'])}/s)"
             ax.axvline(bend["rate"], color=colour, lw=1.8, ls=style, label=label)
     if slo is not None:
         ax.axhline(1000 * slo, color=GREEN, lw=1.2, ls="--", label=f"bound {show(slo)}")

@@ -47,5 +47,6 @@ def trace(ax: "Axes", slo: Mapping[str, Any]) -> "Axes":
     vertical = "users" if unit == " users" else "offered rate, requests/s"
     finish(ax, "trial (small: short ones)", vertical, "lower right", framealpha=0.9)
     legend_below(ax)
-    ax.set_title(f"{slo['sentence']}\n{len(trials)} trials, {slo['seconds']:.0f} s", fontsize=9, loc="left", wrap=True)
+    title = f"{slo['sentence']}\n{len(trials)} trials, {slo['seconds']:.0f} s"
+    ax.set_title(title, fontsize=9, loc="left", wrap=True, parse_math=False)
     return ax

@@ -262,7 +262,7 @@ def timeline(ax: "Axes", seconds: "Table", title: str = "") -> "Axes":
         row.plot(at[np.isfinite(values)], values[np.isfinite(values)], color=GREEN, lw=1)
     labels = ("requests/s", "time, ms", "in flight", "errors/s", "lag, ms", *watched)
     for row, label in zip(axes, labels, strict=True):
-        row.set_ylabel(label)
+        row.set_ylabel(drawable(label, _LONGEST_NAME), parse_math=False)
         row.grid(alpha=0.25, lw=0.5)
         row.set_ylim(bottom=0 if row not in axes[5:] else None)
         if row.get_legend():

@@ -2,7 +2,14 @@
 
 import pytest
 
-from logreplay.analysis.verdict.saturation_sentences import not_covered, undecided
+from logreplay.analysis.verdict.saturation_sentences import (
+    RateEstimate,
+    falls,
+    generator_limited,
+    not_covered,
+    saturated,
+    undecided,
+)
 from support.simulated_systems import Sweep
 from support.unlike_systems import swept
 
@@ -83,3 +90,20 @@ def test_the_note_on_an_undecided_rate_stands_beside_the_answer() -> None:
     (text,) = [each["text"] for each in found.summary["findings"] if each["code"] == "undecided"]
     assert text.startswith("at 190/s, ")
     assert " from saturation, a step of 10 s is good or bad by chance: to decide this rate" in text
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (RateEstimate(True, "why", 0.4, 0.35, 0.45), "saturation at about 0.4/s (between 0.35 and 0.45/s): why"),
+        (RateEstimate(True, "why", 2.5, 2.4, 2.6), "saturation at about 2.5/s (between 2.4 and 2.6/s): why"),
+        (RateEstimate(True, "why", 1234.5, 1200, 1250), "saturation at about 1234/s (between 1200 and 1250/s): why"),
+    ],
+)
+def test_a_saturation_at_a_low_rate_is_written_with_the_digits_of_its_range(found: RateEstimate, said: str) -> None:
+    assert saturated(found) == said
+
+
+def test_limits_at_low_rates_are_not_rounded_to_zero() -> None:
+    assert generator_limited(0.4, 0.45, None, None).startswith("replay machine limited at 0.4/s of 0.45/s offered")
+    assert falls(0.51, 0.4) == "; the target carries 0.51/s until a backlog forms, and 0.4/s then, which lasts"
