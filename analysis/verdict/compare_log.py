@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.input import sources
+from logreplay.analysis.input.downcast import FIRST_ERROR
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.intervals import share_of
@@ -55,7 +56,8 @@ class Fidelity(CheckedAnswer):
         routes: ``route``, ``requests``, ``p50_log``, ``p50`` (service time, seconds), ``relative``: how much slower
             than the other routes it got; null where the log has no times or there are too few requests.
         statuses: status in the log and in the replay, and requests, the most frequent first.
-        status_changed: share of the requests whose status class differs, with its 95 % interval; None without any.
+        status_changed: share of the requests whose status class differs, of those that have a status in the log, with
+            its 95 % interval; None without any.
         bytes_changed: share of those with the same status whose bodies differ by more than 1 % and 64 bytes, likewise.
         change: change of the service time, request by request; None where the log has no times for most requests.
         failed: share of requests with a status of 500 and above in the log; that failed in the replay, or have a status
@@ -146,20 +148,27 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     pairs = pairs.filter(pl.col("what") == pl.col("what_new"))
     pairs = pairs.with_columns(second=pl.col("scheduled_new").cast(pl.Int64))
     changes = transitions(pairs)
-    same_status = pairs.filter(pl.col("kind") == pl.col("kind_new"))
-    status = share(pairs, pl.col("kind") // 100 != pl.col("kind_new") // 100)
+    with_status = pairs.filter(pl.col("kind") < FIRST_ERROR)
+    same_status = with_status.filter(pl.col("kind") == pl.col("kind_new"))
+    status = share(with_status, pl.col("kind") // 100 != pl.col("kind_new") // 100)
     size = share(same_status, other_size())
     routes = _by_route(pairs)
     table = routes.head(_ROUTES)
     change = _change(pairs)
-    both_bad = pl.col("failed_new") | ((pl.col("kind") >= _SERVER_ERROR) & (pl.col("kind_new") >= _SERVER_ERROR))
-    bad = [hits(pairs, pl.col("kind") >= _SERVER_ERROR)], [hits(pairs, both_bad)]
+    failed = pl.col("kind").is_between(_SERVER_ERROR, FIRST_ERROR - 1)
+    both_bad = pl.col("failed_new") | (failed & (pl.col("kind_new") >= _SERVER_ERROR))
+    bad = [hits(pairs, failed)], [hits(pairs, both_bad)]
     rows_unmatched = logged.height - pairs["row"].n_unique()
     requests_unmatched = replayed.height - pairs.height
     notes += explained((old, new) for old, new, _ in changes)
     if rows_unmatched:
         notes.append(
             f"no request of the replay matches {rows_unmatched:,} of {number_of(logged.height, 'row')} of the log"
+        )
+    if without := pairs.height - with_status.height:
+        notes.append(
+            f"the log has no status for {without:,} of {number_of(pairs.height, 'request')}: left out of the share of "
+            "status classes, counted as not failed in the log"
         )
     if requests_unmatched:
         notes.append(
@@ -219,9 +228,10 @@ def _by_route(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sentence(pairs: pl.DataFrame, status: Share, size: Share, table: pl.DataFrame) -> str:
-    if not status:
+    if pairs.is_empty():
         return "nothing to compare: no request of the replay is in the log"
-    text = f"{number_of(pairs.height, 'request')}: status class as in the log for {1 - status[0]:.1%}"
+    told = f"status class as in the log for {1 - status[0]:.1%}" if status else "the log holds no status to compare"
+    text = f"{number_of(pairs.height, 'request')}: {told}"
     if size:
         text += f", size for {1 - size[0]:.1%} of those"
     known = table.drop_nulls("relative")

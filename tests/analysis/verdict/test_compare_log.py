@@ -52,6 +52,27 @@ def test_a_change_of_status_is_explained_where_it_is_usual() -> None:
     assert found.status_changed[0] == 1
 
 
+def test_failures_of_the_replay_count_where_the_log_has_no_status() -> None:
+    once = run(1, seconds=20)
+    without = compare_log.against_log(log_of(once, rc=pl.lit(0)), once.with_columns(rc=pl.lit(500)))
+    assert without.failed == (0, 1)
+    assert without.verdict == "fails more"
+    assert without.status_changed is None
+    assert "the log holds no status to compare" in without.sentence
+
+
+def test_the_share_of_status_classes_is_of_the_requests_whose_status_the_log_holds() -> None:
+    once = run(1, seconds=20)
+    odd = pl.int_range(pl.len()) % 2 == 1
+    found = compare_log.against_log(log_of(once, rc=pl.when(odd).then(0).otherwise("rc")), once)
+    assert "status class as in the log for 100.0%" in found.sentence
+    assert found.failed == (0, 0)
+    number = once.height // 2
+    assert any(
+        note.startswith(f"the log has no status for {number:,} of {once.height:,} requests") for note in found.notes
+    )
+
+
 def test_a_log_without_times_is_compared_by_status_and_size() -> None:
     once = run(1)
     assert compare_log.against_log(log_of(once, latency=pl.lit(0.0)), once).sentence.endswith("no times to compare")
