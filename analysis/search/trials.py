@@ -24,7 +24,7 @@ class Goal:
 
     Attributes:
         bounds: all of them must hold.
-        start: the lowest rate, requests/s; the first trial.
+        start: the lowest rate, requests/s; the first trial. It is `rounded`, as all trials are made at such rates.
         highest: the highest rate that may be tried; None: no limit.
         precision: width of the 90 % range, or of the bracket of users, at which one rate is confirmed: 0.05 is 5 %.
         trial_s: judged seconds of a full trial; None: a tenth of the budget, from 5 to 60.
@@ -53,6 +53,7 @@ class Goal:
             raise ValueError(f"the lowest rate must be above 0 requests/s, got {self.start!r}")
         if self.highest is not None and self.highest < self.start:
             raise ValueError(f"--max-tps {self.highest:g} is below the lowest rate, --start {self.start:g}")
+        object.__setattr__(self, "start", self.rounded(self.start))
         if not 0.005 <= self.precision <= 0.5:
             raise ValueError(f"--precision must be from 0.5 % to 50 %, got {self.precision * 100:g} %")
         if self.trial_s is not None and not self.trial_s >= 1:

@@ -383,6 +383,13 @@ def test_it_says_why_there_is_no_answer_or_only_half_of_one(goal: Goal, wall: fl
     assert sentence(against(wall, goal, limited=limited), 200) == text
 
 
+@pytest.mark.parametrize("start", [12345.0, 1234.56])
+def test_a_lowest_rate_of_more_than_four_digits_is_confirmed_at_the_rate_that_was_tried(start: float) -> None:
+    search = against(2 * start, Goal((P99,), start=start, highest=start))
+    assert answer(search).why == "at-least"
+    assert answer(search).low == search.judged[0].trial.rate <= start
+
+
 def test_a_search_that_was_stopped_says_what_passed_so_far_and_that_it_is_not_confirmed() -> None:
     goal = Goal((Bound("p99", 0.3),), start=50)
     search = Search(goal)
