@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from logreplay.core.masking import masked
 from logreplay.core.record import ERRORS, failed
 from logreplay.replay.results.durations import Durations
 from logreplay.replay.results.histogram import Histogram
@@ -37,7 +38,7 @@ class Counters:
         unexpected: responses whose status is unexpected, by status in the log and status: ``200 → 404``,
             ``none → 404``.
         bytes: number of bytes of bodies received.
-        samples: for each error and each status of 400 and above the first request, as method and url.
+        samples: for each error and each status of 400 and above the first request, as method and url, secrets masked.
         lag: generator lag of all requests, the dropped ones too, seconds.
         response: response times of those that were sent.
         without_lag: part of the response times that is not the generator lag.
@@ -160,7 +161,8 @@ class Counters:
         kinds = np.where(error != 0, error, status + len(_WORDS))
         for at in np.flatnonzero(not_ok)[np.unique(kinds[not_ok], return_index=True)[1]].tolist():
             word = _WORDS[error[at]] or f"status {status[at]}"
-            self.samples.setdefault(word, f"{rows['op'][at]} {rows['url'][at]}"[:_SAMPLE_LENGTH])
+            if word not in self.samples:
+                self.samples[word] = masked(f"{rows['op'][at]} {rows['url'][at]}")[:_SAMPLE_LENGTH]
 
     def __add__(self, other: "Counters") -> "Counters":
         """Both together."""

@@ -64,6 +64,13 @@ def test_the_page_begins_with_what_changed_and_draws_each_change_with_its_interv
     assert "<script" not in page
 
 
+def test_one_difference_counts_and_two_count() -> None:
+    tally, totals = Tally(Rules.of([])), {"/a": RouteTotal(1, 1, 1), "/b": RouteTotal(1, 1, 1)}
+    for url, told in (("/a", "<p>1 difference counts; "), ("/b", "<p>2 differences count; ")):
+        tally.add(1, url, url, [answer("a", 1), answer("b", 2)])
+        assert told in html("a and b", [], [], tally.differences(totals))
+
+
 def test_example_pairs_stand_side_by_side(tmp_path: Path) -> None:
     page = html("a and b", [], [], differences())
     assert page.count("<details") == 2

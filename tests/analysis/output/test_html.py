@@ -138,6 +138,15 @@ def test_each_slowest_request_names_the_rate_of_its_step(text: str) -> None:
     assert slowest.count("/s</td>") == 20
 
 
+@pytest.mark.usefixtures("without_pictures")
+def test_a_password_is_masked_in_a_url_that_is_cut_before_its_end() -> None:
+    url = f"/?next={'a' * 240}&to=http://user:{'verysecret' * 4}@host/"
+    times = np.arange(200) / 100
+    text = page(simulate.results(simulate.sweep([100], 2, np.random.default_rng(1)), times / 100, urls=(url,)))
+    assert "/?next=aaa" in text
+    assert "verysecret" not in text
+
+
 def test_nothing_of_the_log_becomes_an_element(text: str) -> None:
     elements = Elements()
     elements.feed(text)

@@ -109,6 +109,12 @@ def test_the_first_request_of_each_error_and_of_each_bad_status_is_remembered() 
     assert counters.samples == {"status 404": "GET /1", "reset": "GET /3"}
 
 
+def test_a_secret_in_a_sample_is_masked_before_the_url_is_cut() -> None:
+    counters, url = Counters(), f"/?a={'a' * 240}&to=http://user:{'verysecret' * 4}@host/"
+    counters.sample(records_of([(500, 0, 0, 0)]), pl.DataFrame({"op": ["GET"], "url": [url]}))
+    assert "verysecret" not in counters.samples["status 500"]
+
+
 def test_a_sample_of_a_hostile_url_is_short() -> None:
     counters = Counters()
     counters.sample(records_of([(500, 0, 0, 0)]), pl.DataFrame({"op": ["GET"], "url": ["/" + "x" * 100_000]}))
