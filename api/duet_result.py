@@ -90,8 +90,8 @@ class DuetResult(FolderResult):
 
     @property
     def _logs(self) -> Mapping[str, Path]:
-        folder = self._rows()
-        return {name: folder / f"{name}.csv" for name in self.summary["targets"]}
+        self._rows()  # fails if they are gone
+        return {path.name.partition(".")[0]: path for path in self.files[1:]}
 
     def _joined(self, make: "Callable[[str], pl.DataFrame]") -> "pl.DataFrame":
         import polars as pl

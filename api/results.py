@@ -234,10 +234,10 @@ class Result(HoldsScratch):
         from logreplay.analysis.output import pictures
 
         (found,) = (tables.analysis for tables in self._tables.values())
-        kind = kind or ("hockeystick" if found.steps.height > 1 else "timeline")
-        if kind != "hockeystick":
+        if kind != "hockeystick" and (kind or not pictures.has_curve(found)):
             found = timed(self._rows())
-        return lambda ax: pictures.draw(ax, found, kind, slo=slo, linear=linear, title=kind == "hockeystick")
+        drawn = kind or pictures.usual_kind(found)
+        return lambda ax: pictures.draw(ax, found, drawn, slo=slo, linear=linear, title=drawn == "hockeystick")
 
     @property
     def _logs(self) -> "Mapping[str, Path]":

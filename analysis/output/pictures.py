@@ -32,9 +32,14 @@ def kinds(analysis: Analysis) -> Sequence[str]:
     return ("hockeystick", "achieved", "throughput", "percentiles", "heatmap", "timeline")
 
 
+def has_curve(analysis: Analysis) -> bool:
+    """Whether a run has several rates, or users."""
+    return analysis.steps["rate"].n_unique() > 1 or bool(analysis.users)
+
+
 def usual_kind(analysis: Analysis) -> str:
     """The default picture of a run: a curve over rates, or a timeline if the run has one rate."""
-    return "hockeystick" if analysis.steps["rate"].n_unique() > 1 or analysis.users else kinds(analysis)[-1]
+    return "hockeystick" if has_curve(analysis) else kinds(analysis)[-1]
 
 
 def draw(

@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import gzip
 import pickle
 import tempfile
 from collections.abc import Iterator
@@ -116,6 +117,17 @@ def test_a_duet_is_saved_and_read_again(log: Path, urls: Urls, tmp_path: Path) -
     with pytest.raises(logreplay.TakenError):
         logreplay.duet(log, urls[0], urls[1], **GIVEN).save(folder)
     assert len(logreplay.analyze(result.save(folder, force=True)).requests) == 80
+
+
+def test_compressed_result_logs_of_a_duet_are_read_whatever_its_summary_calls_them(
+    versions: DuetResult, tmp_path: Path
+) -> None:
+    for name in ("baseline", "candidate"):
+        rows = (versions.files[0] / f"{name}.csv").read_bytes()
+        (tmp_path / f"{name}.csv.gz").write_bytes(gzip.compress(rows))
+    (tmp_path / "summary.json").write_text('{"targets": {"../x": {}}}')
+    again = logreplay.analyze(tmp_path)
+    assert set(again.requests["target"]) == set(again.steps["target"]) == {"baseline", "candidate"}
 
 
 def test_a_duet_needs_a_log(urls: Urls) -> None:

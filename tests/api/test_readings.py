@@ -151,6 +151,14 @@ def test_old_results_are_read_and_nothing_is_written(sweep: Path) -> None:
     assert sorted(sweep.iterdir()) == before
 
 
+def test_the_usual_picture_is_that_of_the_command_plot_also_of_a_per_second_table(tmp_path: Path) -> None:
+    write_results(tmp_path, [50], 3)
+    assert run(["seconds", str(tmp_path), "-o", str(tmp_path / "seconds.csv")]) == 0
+    curve, course = (logreplay.analyze(tmp_path / name).plot().axes for name in ("seconds.csv", "results.csv"))
+    assert curve[0].get_xlabel() == "offered rate, requests/s"
+    assert course[-1].get_xlabel() == "seconds since the start of the run"
+
+
 def test_results_are_written_where_they_are_asked_for(sweep: Path, tmp_path: Path) -> None:
     found = logreplay.analyze(sweep, output=tmp_path / "out", plots=False)
     assert found.summary["steps"]
