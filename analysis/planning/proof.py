@@ -49,8 +49,8 @@ class Proof:
             f"{shared} the log's busiest minute" if self.machines else "the autoscaler's pods share the steepest hour"
         )
         said = {True: "kept", False: "NOT kept", None: "not judged"}[self.kept]
-        each = " each" if self.machines != 1 else ""
-        return f"{what}, {show_rate(self.rate)}/s{each}: bounds {said} ({self.text})"
+        at = f", {show_rate(self.rate)}/s{' each' if self.machines != 1 else ''}" if self.requests else ""
+        return f"{what}{at}: bounds {said} ({self.text})"
 
 
 def unjudged(machines: int, text: str) -> Proof:

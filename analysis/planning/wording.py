@@ -139,15 +139,22 @@ def _if_worse(found: Machines, wanted: DemandRange, plan: MachinePlan) -> str:
 
 
 def _proved(proofs: Sequence[Proof]) -> str:
-    """Words for the replays of the planned number of machines, and of one fewer."""
-    if not proofs or proofs[0].kept is None:
-        return ""
-    if not proofs[0].kept:
-        return "; a replay of it did NOT keep the bounds"
-    fewer = {each.kept for each in proofs if each.machines and each.machines < proofs[0].machines}
-    text = "; proved by a replay of it"
-    text += "; one machine fewer kept the bounds, too" * (True in fewer)
-    return text + ", and one machine fewer did not keep the bounds" * (False in fewer)
+    """Words for the replays of the planned number of machines, of one fewer, and of the pods of an autoscaler."""
+    text = ""
+    for first in proofs[:1]:
+        if first.kept is None:
+            text = f"; NOT proved by a replay: {first.text}"
+        elif not first.kept:
+            text = "; a replay of it did NOT keep the bounds"
+        else:
+            fewer = {each.kept for each in proofs if each.machines and each.machines < first.machines}
+            text = "; proved by a replay of it"
+            text += "; one machine fewer kept the bounds, too" * (True in fewer)
+            text += ", and one machine fewer did not keep the bounds" * (False in fewer)
+    for pods in [each for each in proofs if not each.machines and not each.kept]:
+        ended = "did NOT keep the bounds" if pods.kept is False else f"was not judged: {pods.text}"
+        text += f"; a replay of the steepest hour, with the pods of the autoscaler, {ended}"
+    return text
 
 
 def _week(plan: MachinePlan) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.analysis.planning import demand_range, wording
 from logreplay.analysis.planning.machines import Machines, Reserve
 from logreplay.analysis.planning.plan import DemandGrowth, MachinePlan, plan
+from logreplay.analysis.planning.proof import Proof, unjudged
 from logreplay.analysis.planning.supply import NoAnswer
 from logreplay.analysis.statistics.quantiles import Ints
 
@@ -104,3 +105,30 @@ def test_a_plan_of_weeks_of_which_one_holds_an_event_says_what_it_does_not_know(
     assert f"{weeks} weeks of log differ too much (the busiest second 36 times, " in said["not covered"]
     assert ("the median leaves out the busiest minute, 35.1/s on 2026-01-17 00:0" in said["week"]) == (weeks == 4)
     assert repr(found) == "<MachinePlan: machines by busiest window: second: 4, minute: 4, hour: 1>"
+
+
+def replayed(machines: int, kept: bool) -> Proof:
+    return Proof(machines=machines, rate=10, requests=600, kept=kept, text="1 % failed")
+
+
+@pytest.mark.parametrize(
+    ("proofs", "said"),
+    [
+        ((), "/s, with p99 within 300 ms"),
+        (
+            (replayed(3, True), replayed(2, False)),
+            "; proved by a replay of it, and one machine fewer did not keep the b",
+        ),
+        ((replayed(3, False), replayed(2, False), replayed(0, True)), "; a replay of it did NOT keep the bounds"),
+        ((unjudged(3, "no request"),), "; NOT proved by a replay: no request"),
+        (
+            (replayed(3, True), replayed(0, False)),
+            "; proved by a replay of it; a replay of the steepest hour, with the pods of the autoscaler, did NOT keep",
+        ),
+        ((replayed(3, True), unjudged(0, "no request")), "with the pods of the autoscaler, was not judged: no request"),
+    ],
+)
+def test_the_answer_says_how_each_replay_that_it_rests_on_ended(proofs: tuple[Proof, ...], said: str) -> None:
+    text = wording.answer(planned(np.arange(MONDAY, MONDAY + DAY)), proofs)
+    assert said in text
+    assert ("replay" in text) == bool(proofs)

@@ -349,6 +349,15 @@ def test_a_proof_sends_the_minute_for_the_planned_machines_and_one_fewer_then_th
     assert parts[2].shares[-1] == 0.5
 
 
+def test_a_log_shorter_than_a_minute_is_not_proved_and_the_answer_says_so(logreplay: Logreplay, tmp_path: Path) -> None:
+    log, found = tmp_path / "short.log", searched(tmp_path / "s")
+    of = {"client": "192.0.2.1", "day": 5, "method": "GET", "url": "/search?q=1"}
+    log.write_text("".join(LINE.format(clock=f"12:30:{at:02}", **of) for at in range(40)))
+    code, out, _ = logreplay("plan", log, "http://127.0.0.1:1", "--from", found, "--prove", "-q")
+    assert code == 3
+    assert out.endswith("; NOT proved by a replay: the log is shorter than 60 s\n")
+
+
 def test_a_proof_has_the_rate_of_the_demand_if_some_methods_are_not_sent(tmp_path: Path) -> None:
     rows = (f"2026-01-05,00:00:{at // 200:02}.{at % 200:06},0,0,0,1,/,200,{'POST' if at % 12 == 0 else 'GET'}\n"
             for at in range(12_000))  # fmt: skip
