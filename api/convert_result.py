@@ -96,8 +96,8 @@ class ConvertResult(HoldsScratch, CheckedAnswer):
         rows = []
         if self.report.rejects:
             self._file()
-            for text in Path(self.report.rejects).read_bytes().decode(errors="replace").splitlines():
-                head, _, line = text.partition("\t")
+            for text in Path(self.report.rejects).read_bytes().decode(errors="replace").split("\n")[:-1]:
+                head, _, line = text.removesuffix("\r").partition("\t")
                 place, _, reason = head.partition(" ")
                 rows.append((place, reason, line))
         return frame_of(pl.DataFrame(rows, dict.fromkeys(("place", "reason", "line"), pl.String), orient="row"))

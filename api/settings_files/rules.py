@@ -87,7 +87,7 @@ def check_allowed(where: str, path: Path, key: str, value: object) -> None:
 def line_of(text: str, section: str, key: str) -> int | str:
     """The line on which a key stands, or a section begins; ``?`` if it is written in an unusual way."""
     at = ""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if header := re.match(r"\s*\[\s*[\"']?([^\]\"']+?)[\"']?\s*\]", line):
             at = header[1]
             if not key and at == section:

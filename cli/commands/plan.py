@@ -62,13 +62,14 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
         result = plan_once(call, options.terminal(min(bounds.values(), default=None)), bar.update)
     if result.search and result.search.unfinished and not options.as_json:
         return show_find(result.search, as_json=options.as_json, quiet=options.quiet)
+    written = output if result.search or call.results else None  # a refusal before the search writes nothing
     if options.as_json:
         print_json(result.summary)
     else:
         _tell(result, quiet=options.quiet)
-        (print_text if output else print_result)(terminal_safe(masked(result.sentence)))
-    if output and not options.quiet:
-        say(f"{output / 'plan.html' if result.plan else output}")
+        (print_text if written else print_result)(terminal_safe(masked(result.sentence)))
+    if written and not options.quiet:
+        say(f"{written / 'plan.html' if result.plan else written}")
     if result.stopped.startswith("interrupted"):
         return Exit.INTERRUPTED
     return of_checks(result.checks)

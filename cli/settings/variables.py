@@ -92,5 +92,5 @@ def _setting(variable: str, key: str, parameter: click.Parameter, text: str, ran
     elif parameter.nargs > 1:
         value = tuple(text.split())
     elif takes_several(parameter):
-        value = tuple(line for line in text.splitlines() if line.strip())
+        value = tuple(line for line in text.split("\n") if line.strip())
     return Setting(value, rank, variable)

@@ -217,7 +217,7 @@ def is_url_list(path: Path) -> bool:
     """Whether a file is a list: its first line besides comments and variables is a url."""
     try:
         with path.open("rb") as file:
-            lines = file.read(_LOOK).decode("latin-1").splitlines()
+            lines = [line.decode("latin-1") for line in file.read(_LOOK).splitlines()]
     except OSError:
         return False
     said = (line.strip() for line in lines)

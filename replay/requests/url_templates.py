@@ -72,7 +72,7 @@ def values(text: str) -> Values:
         return Numbers(int(match[1]), int(match[2]), len(match[1]) if match[1].startswith("0") else 0)
     if text.startswith("@"):
         try:
-            lines = Path(text[1:]).read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = Path(text[1:]).read_text(encoding="utf-8", errors="replace").split("\n")
         except (OSError, ValueError) as error:  # a name with NUL is a ValueError
             why = getattr(error, "strerror", None) or error
             raise ValueError(f"{text}: cannot be read: {why}; name a file with one value a line") from None

@@ -25,6 +25,15 @@ def test_a_result_is_copied_pickled_and_shown(tmp_path: Path) -> None:
     assert (kept.verdict, kept.passed) == ("VALID", True)
 
 
+def test_each_rejected_line_is_one_row_whatever_characters_it_holds(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    text = "one\x0b\x0c\x1c\x1d\x1e\x85\u2028two\rthree"
+    log.write_bytes(f"{LINE}{text}\nno request\r\n{LINE}".encode())
+    with logreplay.convert(log) as result:
+        assert result.report.rejected == 2
+        assert result.rejects[["place", "line"]].to_numpy().tolist() == [["2", text], ["3", "no request"]]
+
+
 def test_rows_that_are_gone_are_told_as_such(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     log.write_text(LINE)

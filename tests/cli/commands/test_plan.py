@@ -430,6 +430,7 @@ def test_a_log_whose_compressed_data_end_too_soon_is_refused_before_any_request_
     assert f"no plan: {cut}: the compressed data end too soon or are damaged, and the demand in the rest" in out + err
     assert f"note              {cut}: the gzip data end too soon or are damaged; the lines before are kept" in out
     assert not (tmp_path / "p").exists()
+    assert f"{tmp_path / 'p'}" not in out + err
 
 
 def test_it_tells_each_note_on_the_log(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:

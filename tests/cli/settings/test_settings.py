@@ -384,8 +384,9 @@ def test_init_reads_the_log_and_asks_the_target(folder: Path, capsys: pytest.Cap
     assert tomllib.loads(written := Path("logreplay.toml").read_text("utf-8"))["log"] == "access.log"
     assert '# bound = ["p99<300ms"]' in written
     assert "exists already; replace it with --force" in failed(capsys, "init", "--log", "access.log")
-    assert run(["init", "--log", 'it\'s "x".log', "--no-check", "--force"]) == 0
-    assert tomllib.loads(Path("logreplay.toml").read_text("utf-8"))["log"] == 'it\'s "x".log'
+    for name in ('it\'s "x".log', "a\U0001f600.log", "a\x7f.log"):
+        assert run(["init", "--log", name, "--no-check", "--force"]) == 0
+        assert tomllib.loads(Path("logreplay.toml").read_text("utf-8"))["log"] == name
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="needs groff")

@@ -201,3 +201,9 @@ def test_a_line_of_a_list_costs_no_more_than_one_of_an_access_log(tmp_path: Path
         return process_time() - began
 
     assert min(seconds(listed) for _ in range(3)) < min(seconds(converted) for _ in range(3))
+
+
+def test_a_comment_with_any_character_is_one_line(tmp_path: Path) -> None:
+    listed = tmp_path / "urls.txt"
+    listed.write_text("# caf\u00e9 \u0145 \x85 notes\nhttp://127.0.0.1/a\n", "utf-8")
+    assert is_url_list(listed)
