@@ -17,7 +17,13 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.files import is_stream
 from logreplay.core.masking import masked
 from logreplay.core.stores import StoredFile, is_address, size_of
-from logreplay.parsers.conversion.compression import MEMORY, TooMuchMemory, compression_of, decompressed
+from logreplay.parsers.conversion.compression import (
+    MEMORY,
+    DecompressedStream,
+    TooMuchMemory,
+    compression_of,
+    decompressed,
+)
 
 BLOCK: Final = 2 << 20
 """Bytes read at a time; a block is a little longer or shorter, as its last line ends."""
@@ -231,6 +237,7 @@ class BlockSource:
         self._counted = _Counted(cast(BinaryIO, self._raw), head, self._mark)
         packed = io.BufferedReader(self._counted, 1 << 16)
         self._stream = decompressed(packed, self.compression) if self.compression else None
+        self._begins = True
 
     def grown(self) -> int:
         """How many bytes were added to the file since it was first looked at."""
@@ -338,6 +345,9 @@ class BlockSource:
         pieces: list[bytes] = []
         missing = size
         try:  # piece by piece: what came before the damage must not go with it
+            if self._begins:
+                self._begins = False
+                pieces.append(_without_mark(self._stream))
             while missing > 0 and not self.truncated and (piece := self._stream.read1(missing)):
                 pieces.append(piece)
                 missing -= len(piece)
@@ -350,6 +360,14 @@ class BlockSource:
         except (EOFError, OSError, zlib.error, ValueError):
             self.truncated = True
         return b"".join(pieces)
+
+
+def _without_mark(stream: DecompressedStream) -> bytes:
+    """The first bytes of a stream, without a mark of UTF-8."""
+    data = b""
+    while len(data) < len(_UTF8_MARK) and (piece := stream.read1(len(_UTF8_MARK) - len(data))):
+        data += piece
+    return data.removeprefix(_UTF8_MARK)
 
 
 class _Unpacked(io.RawIOBase):

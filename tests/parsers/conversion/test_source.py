@@ -13,6 +13,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -277,6 +278,18 @@ def test_a_file_that_is_no_longer_the_same_is_an_error(
     change(path)
     with pytest.raises(LogreplayError, match=rf"^{path}: {text}$"):
         list(blocks)
+
+
+@pytest.mark.parametrize("packing", {"gzip": gzip, "bzip2": bz2, "xz": lzma, "zstd": zstd}.items(), ids=lambda p: p[0])
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_mark_inside_packed_bytes_is_left_out(tmp_path: Path, packing: tuple[str, Any], size: int) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(packing[1].compress(b"\xef\xbb\xbf" + TEXT))
+    source = BlockSource(path)
+    assert source.sample().startswith(b"line 0 ")
+    source.block = size
+    assert b"".join(block.data for block in source.blocks()) == TEXT
+    source.close()
 
 
 @pytest.mark.parametrize("packing", ["plain", "gzip"])
