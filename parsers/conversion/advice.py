@@ -31,22 +31,22 @@ def notes(
     """
     found: list[str] = []
     formats = intake.reading.formats
-    fields = {name for format in formats for name in format.layout.fields}
+    fields = intake.fields.union(*(format.layout.fields for format in formats))
     if not time_unit:
-        found += dict.fromkeys(format.note for format in formats if format.note)
+        found += filter(None, dict.fromkeys((*(format.note for format in formats), intake.reading.note)))
     if intake.report.converted and formats and "time" not in fields:
         found.append("the log has no times: requests keep their order, all at the same instant; replay it with --tps")
     elif intake.fine == 1.0 and intake.report.converted:
         better = _BETTER_STAMPS.get(intake.reading.server, "")
         found.append(f"start times are known to the second, and spread within it by file order{better}")
-    if intake.report.converted and formats and "total" not in fields:
-        ends = any(format.stamp.at == "end" for format in formats)
+    if intake.report.converted and fields and "total" not in fields:
+        ends = not formats or any(format.stamp.at == "end" for format in formats)  # those of W3C logs are ends
         found.append(
             "the log has no response times" + (": the end of a request is taken for its start" if ends else "")
         )
     elif "total" in fields and "first" not in fields:
         found.append("latency holds the whole response time: the log has no time to the first byte")
-    if intake.report.converted and formats and time_unit and not {"total", "first"} & fields:
+    if intake.report.converted and fields and time_unit and not {"total", "first"} & fields:
         found.append(f"--time-unit {time_unit} had no effect: the log has no response times")
     if intake.report.converted and timezone and not (intake.naive or zoned):
         why = "the zone of each time stamp is known" if "time" in fields else "the log has no times"

@@ -52,6 +52,8 @@ class Detection:
         clean: share of the sample's lines that fit the strict rules.
         sample: number of lines looked at.
         server: who wrote the log; ``unknown`` where nothing in the sample tells.
+        w3c_unit: seconds in one unit of the durations of W3C logs, but those of IIS and CloudFront.
+        note: note on that unit, for the user.
         time_unit: overrides the unit of all durations; empty: as the formats say.
         stamped: overrides what stamps mean; empty: as the formats say.
     """
@@ -62,6 +64,8 @@ class Detection:
     clean: float = 0.0
     sample: int = 0
     server: str = "unknown"
+    w3c_unit: float = 1.0
+    note: str = ""
     time_unit: str = ""
     stamped: Literal["", "start", "end"] = ""
 
@@ -76,7 +80,9 @@ class Detection:
         return parse(self.prefix.strip(lines) if self.prefix else lines, [self.adjusted(f) for f in formats], zone)
 
     def adjusted(self, format: Format) -> Format:
-        """A format with the user's own settings of units and time stamps."""
+        """A format with the units that the log's values tell, and the user's own settings of units and time stamps."""
+        if format.server == "w3c":
+            format = replace(format, total_unit=self.w3c_unit, first_unit=self.w3c_unit)
         if self.time_unit:
             format = replace(format, total_unit=UNITS[self.time_unit], first_unit=UNITS[self.time_unit])
         if self.stamped:
@@ -131,7 +137,8 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detecti
     if lines[0].startswith(",".join(CORE_COLUMNS)):
         raise LogreplayError(f"{name}: is a normalized CSV already; name the file to convert, or replay it")
     if (given is None and wanted == "auto" and _FIELDS.search(data)) or wanted in ("w3c", "iis"):
-        return _by_directives(data, name)
+        unit, note = _w3c_unit(samples)
+        return replace(_by_directives(data, name), w3c_unit=unit, note=note)
     lines = lines.filter(~lines.str.contains(r"^\s*(?:#|$)"))
     reading, shown = _best(lines, given, wanted), lines
     for prefix in PREFIXES:
@@ -218,6 +225,27 @@ def _by_directives(data: bytes, name: str) -> Detection:
         raise LogreplayError(f"{name}: has #Fields, but only {rows / count:.0%} of the sample's lines fit; {why}")
     server = "iis" if "Internet Information" in header.software else "w3c"
     return Detection((), share=rows / count if count else 1.0, sample=count, server=server)
+
+
+def _w3c_unit(samples: Sequence[bytes]) -> tuple[float, str]:
+    """The unit of the durations of logs whose directives do not tell it, and a note, as `unit_of`.
+
+    The standard has seconds with decimals; IIS logs whole milliseconds, and says so only with ``#Software``.
+    """
+    values: list[str] = []
+    for sample in samples:
+        for begin, end, format in stretches(sample, FieldsDirective()):
+            if format and format.server == "w3c" and "total" in format.layout.fields:
+                values += format.layout.split(text_lines(sample[begin:end]))["total"].drop_nulls().to_list()
+    if not set(values) - {"-", "0"}:
+        return 1.0, ""
+    if any("." in value for value in values):
+        return (
+            1.0,
+            "the durations in time-taken are taken as seconds, as they have decimals; change it with --time-unit",
+        )
+    why = "as they are whole and #Software does not name IIS"
+    return UNITS["ms"], f"the durations in time-taken are taken as milliseconds, {why}; change it with --time-unit"
 
 
 def _server(reading: Detection, lines: pl.Series) -> str:

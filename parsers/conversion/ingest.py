@@ -115,6 +115,7 @@ class LogReader:
         http3: times that HTTP/3 was named.
         offsets: offsets of the stamps from UTC, as the log writes them.
         backwards: rows that stand more than the longest duration before an earlier one of their file.
+        fields: raw fields of the layouts of the lines read so far.
         columns: columns of the CSV after date and time; empty: `rows` are wanted, not `lines`.
         unsure: logs whose first stamp is in an hour that the clock ran through twice, and may be of either pass.
         sums: bytes of each log, unpacked, and their CRC-32: the same log may have two names.
@@ -133,6 +134,7 @@ class LogReader:
     http3: int = 0
     offsets: dict[str, None] = field(default_factory=dict)
     backwards: int = 0
+    fields: set[str] = field(default_factory=set)
     columns: Sequence[str] = ()
     unsure: list[str] = field(default_factory=list)
     sums: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -336,6 +338,7 @@ class _Stream:
             while len(self._ahead) <= ahead and (piece := next(self._pieces, None)):
                 block, formats = piece
                 intake = self._intake
+                intake.fields.update(*(format.layout.fields for format in formats))
                 task = self._pool.submit(_parse, intake.reading, block, formats, intake.zone, intake.columns)
                 self._ahead.append((block, task))
             if not self._ahead:

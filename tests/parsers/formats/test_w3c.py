@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
-from logreplay.parsers.conversion.job import convert
+from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.formats.w3c import CLOUDFRONT_FIELDS, FieldsDirective, stretches, w3c_format
 
@@ -187,3 +187,36 @@ def test_stretches_together_are_the_block_and_each_has_the_format_said_last(line
             if line.startswith(b"#"):
                 said.read(line.decode("latin-1"))
         assert format == said.format()
+
+
+@pytest.mark.parametrize(
+    ("software", "taken", "latency", "note"),
+    [
+        ("", "125", 0.125, "as milliseconds, as they are whole and #Software does not name IIS"),
+        ("", "0.125", 0.125, "as seconds, as they have decimals"),
+        ("", "-", 0.0, ""),
+        ("#Software: SGOS 6.7\n", "125", 0.125, "as milliseconds"),
+        ("#Software: Microsoft Internet Information Services 10.0\n", "125", 0.125, ""),
+    ],
+)
+def test_the_values_tell_the_unit_where_no_software_does(
+    tmp_path: Path, software: str, taken: str, latency: float, note: str
+) -> None:
+    fields = "#Fields: date time cs-method cs-uri-stem sc-status time-taken\n"
+    log = tmp_path / "access.log"
+    log.write_text(software + fields + f"2026-11-20 10:00:00 GET /a 200 {taken}\n" * 3)
+    report = convert([log], tmp_path / "out.csv")
+    assert scan(tmp_path / "out.csv").collect()["latency"].to_list() == [latency] * 3
+    told = [each for each in report.notes if "durations in time-taken" in each]
+    assert len(told) == bool(note)
+    assert note in "".join(told)
+    options = ConvertOptions(time_unit="us", force=True)
+    assert not any("time-taken" in each for each in convert([log], tmp_path / "out.csv", options).notes)
+
+
+def test_of_a_w3c_log_without_response_times_this_is_said(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    log.write_text("#Fields: date time cs-method cs-uri-stem sc-status\n2026-11-20 10:00:00 GET /a 200\n")
+    found = convert([log], tmp_path / "out.csv", ConvertOptions(time_unit="ms")).notes
+    assert "the log has no response times: the end of a request is taken for its start" in found
+    assert "--time-unit ms had no effect: the log has no response times" in found
