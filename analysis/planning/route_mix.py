@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from logreplay.analysis.format_time import show_share
@@ -50,22 +51,51 @@ def mix_change(peak: pl.DataFrame, sent: pl.DataFrame, methods: Collection[str])
     wanted = peak.filter(pl.col("method").is_in(list(methods))).group_by("route").agg(pl.col("requests").sum())
     wanted, sent = _as_named_by(sent, wanted), _as_named_by(wanted, sent)
     both = wanted.join(sent, on="route", how="full", coalesce=True, suffix="_sent").fill_null(0)
+    both = both.filter(pl.col("requests") + pl.col("requests_sent") > 0)
     of_peak, of_sent = max(int(both["requests"].sum()), 1), max(int(both["requests_sent"].sum()), 1)
     mean = (pl.col("requests") + pl.col("requests_sent")) / (of_peak + of_sent)
     both = both.with_columns(share=pl.col("requests") / of_peak, share_sent=pl.col("requests_sent") / of_sent)
-    chance = _CHANCE * (mean * (1 - mean)).sqrt() * math.sqrt(1 / of_peak + 1 / of_sent)
+    one = 1 / of_peak + 1 / of_sent  # a request: of many routes that expect a tenth of one, some have it by chance
+    chance = _CHANCE * (mean * (1 - mean) * one).sqrt() + one
     both = both.with_columns(excess=(pl.col("share") - pl.col("share_sent")).abs() - chance)
-    apart = both.filter(pl.col("excess") > 0).sort("excess", "route", descending=[True, False])
+    both = both.sort("excess", "route", descending=[True, False])
+    apart = both.filter(pl.col("excess") > 0)
     more = apart.filter(pl.col("share") > pl.col("share_sent"))
+    share = max(float(more["excess"].sum()), _beyond_chance(both))
     return MixChange(
-        share=float(more["excess"].sum()),
+        share=share,
         unsent=int(left_out["requests"].sum()) / max(total, 1),
         methods=tuple(by_method["method"].to_list()),
         routes=", ".join(
             f"{row['route']} {show_share(row['share'])} of the peak and {show_share(row['share_sent'])} of those sent"
-            for row in apart.head(_ROUTES).iter_rows(named=True)
+            for row in (both if share and apart.is_empty() else apart).head(_ROUTES).iter_rows(named=True)
         ),
     )
+
+
+def _beyond_chance(both: pl.DataFrame) -> float:
+    """The sum of what routes have more of than among those sent, less what equal mixes of so many requests show.
+
+    It tells other routes from the same ones where each has too few requests to show it alone. In equal mixes a request
+    is one of the peak's by chance: the requests of a route that are (binomial) have a mean deviation by de Moivre, here
+    with the factor of draws that do not return.
+
+    Args:
+        both: ``requests``, ``requests_sent``, ``share``, ``share_sent`` of each route.
+    """
+    peak, sent = (both[name].to_numpy().astype(np.float64) for name in ("requests", "requests_sent"))
+    if not sent.sum() or not peak.sum():
+        return float(peak.sum() > 0)
+    whole, rate = peak + sent, peak.sum() / (peak.sum() + sent.sum())
+    part, scale = whole / whole.sum(), float(1 / peak.sum() + 1 / sent.sum())
+    least = np.floor(whole * rate) + 1
+    terms = zip(whole, least, strict=True)
+    chosen = np.array([math.lgamma(n + 1) - math.lgamma(k) - math.lgamma(n - k + 1) for n, k in terms])
+    half = np.exp(chosen + least * math.log(rate) + (whole - least + 1) * math.log1p(-rate))
+    expected = scale * float((half * np.sqrt(1 - part)).sum())
+    deviation = math.sqrt((0.5 - 0.5 / math.pi) * scale * float((part * (1 - part)).sum()))
+    above = float(np.maximum(both["share"].to_numpy() - both["share_sent"].to_numpy(), 0).sum())
+    return max(above - expected - _CHANCE * deviation, 0.0)
 
 
 def _as_named_by(other: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:

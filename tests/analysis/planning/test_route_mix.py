@@ -49,6 +49,33 @@ def test_nothing_sent_is_another_mix() -> None:
     assert mix_change(peak(a=500), sent(b=500), ("GET",)).share > 0.8
 
 
+@pytest.mark.parametrize(("requests", "least"), [(10, 0.7), (9, 0.65), (2, 0.4)])
+def test_many_small_routes_of_which_none_was_sent_are_another_mix(requests: int, least: float) -> None:
+    """No route alone is beyond chance; all of them together are."""
+    one, other = ({f"{letter}{at}": requests for at in range(500)} for letter in "ab")
+    found = mix_change(peak(**one), sent(**other), ("GET",))
+    assert found.share > least
+    assert "/a0 0.2 % of the peak and 0 % of those sent" in found.routes
+
+
+@pytest.mark.parametrize("size", [50, 500, 5000])
+@pytest.mark.parametrize("others", [300, 3000, 30_000])
+def test_many_small_routes_of_one_mix_are_no_other_mix(size: int, others: int) -> None:
+    rng, names = np.random.default_rng(size + others), [f"/{at}" for at in range(1000)]
+    for tail in (0.0, 0.6, 1.2):
+        shares = np.arange(1, 1001.0) ** -tail
+        drawn = [rng.multinomial(each, shares / shares.sum(), 10) for each in (size, others)]
+        for counts in zip(*drawn, strict=True):
+            both = [pl.DataFrame({"method": "GET", "route": names, "requests": each}) for each in counts]
+            both = [each.filter(pl.col("requests") > 0) for each in both]
+            assert mix_change(both[0], both[1].drop("method"), ("GET",)).share < (0.1 if size < 500 else 0.03)
+
+
+def test_a_search_that_sent_nothing_has_another_mix() -> None:
+    found = mix_change(peak(a=5), sent(a=1).clear(), ("GET",))
+    assert (found.share, found.routes) == (1, "/a 100 % of the peak and 0 % of those sent")
+
+
 def test_rare_routes_that_one_side_counts_together_are_no_other_mix() -> None:
     """A log of thousands of routes names the first thousand; a short sweep of it meets fewer, and names them all."""
     rest = pl.DataFrame({"method": "GET", "route": "(other)", "requests": [3000]})
