@@ -224,8 +224,8 @@ def _scale_out(
     if any(not isinstance(run, str | PathLike) for run in runs):
         raise UsageError("--machines needs the folder or the result log of a search or a sweep, and not a table")
     paths = [Path(run) for run in runs if isinstance(run, str | PathLike)]
-    points = scaling_points(paths, numbers, {percentile: within})
-    found = scale_out(points, tps=tps, headroom=headroom, survive=survive)
+    points, unknown = scaling_points(paths, numbers, {percentile: within})
+    found = replace(scale_out(points, tps=tps, headroom=headroom, survive=survive), not_covered=unknown)
     if output is not None:
         _draw_scaling(found, output, force=force)
     return found

@@ -19,8 +19,8 @@ from logreplay.core.plural import number_of
 _GET_HEAD: Final = ("GET", "HEAD")
 _CHANGES: Final = ("rewrite", "param", "inject", "hook")
 """Options that change URLs or mix in others: the routes that were sent have other names than those of the log."""
-_OF_MACHINE: Final = ("void_trials", "busy_machine", "lag")
-"""Findings on the machine that measured: on a quiet one the supply may be another."""
+_WEAKENING: Final = ("warning", "void")
+"""Severities of findings with which the supply may be another."""
 
 
 class NoAnswer(LogreplayError):
@@ -42,7 +42,7 @@ class Supply:
         mean: mean response time near it; None: unknown.
         methods: that were sent.
         sent: ``route``, ``requests``: the requests that were sent.
-        disturbed: findings on the machine that measured, in words.
+        weak: findings that weaken its measurement, in words.
         lacks: reason why a sweep has no saturation, in words; empty if it has one.
         changed: options that gave them other URLs than those of the log.
     """
@@ -60,7 +60,7 @@ class Supply:
     changed: tuple[str, ...] = ()
     max_errors: float | None = None
     lacks: str = ""
-    disturbed: tuple[str, ...] = ()
+    weak: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -68,6 +68,19 @@ class Supply:
         ends = f"{show_rate(self.low)}/s at least" if self.high is None else f"{show_range(self.low, self.high)}/s"
         held = f", held for {self.held_s:.0f} s in one piece" if self.held_s else ""
         return f"one machine carries {show_rate(self.rate)}/s with {self.bounds} ({ends}{held}; by a {self.source})"
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """What its measurement does not tell, in words."""
+        found = [f"what a measurement without this weakness would tell: {text}" for text in self.weak]
+        if self.lacks:
+            found.append(f"the saturation of a machine: {self.lacks}")
+        if self.high is None:
+            found.append("the highest rate of a machine: it kept the bound at every rate of the sweep")
+        if self.changed:
+            options = ", ".join(f"--{name}" for name in self.changed)
+            found.append(f"the mix of routes: {options} changed those that were sent")
+        return tuple(found)
 
 
 def supply_of(results: Path, limits: Mapping[str, float]) -> Supply:
@@ -101,13 +114,18 @@ def supply_of(results: Path, limits: Mapping[str, float]) -> Supply:
     return _of_sweep(results, rows, summary, limits)
 
 
-def scaling_points(results: Sequence[Path], numbers: Sequence[int], limits: Mapping[str, float]) -> list[ScalingPoint]:
+def scaling_points(
+    results: Sequence[Path], numbers: Sequence[int], limits: Mapping[str, float]
+) -> tuple[list[ScalingPoint], str]:
     """Read what each number of machines carries, from searches or sweeps of them.
 
     Args:
         results: folder or result log of each.
         numbers: number of machines behind each.
         limits: as of `supply_of`.
+
+    Returns:
+        The points, and what the measurements do not tell, in words.
 
     Raises:
         UsageError: there are not as many numbers as results.
@@ -120,14 +138,15 @@ def scaling_points(results: Sequence[Path], numbers: Sequence[int], limits: Mapp
             f"--machines {named}: {number_of(len(numbers), 'number')} for {number_of(len(results), 'result')}: give "
             "the number of machines behind each result, in their order"
         )
-    points = []
+    points, unknown = [], []
     for path, number in zip(results, numbers, strict=True):
         supply = supply_of(path, limits)
         if supply.high is None:
             raise NoAnswer(f"{path}: every rate was carried, so the most that {number} carry is unknown: sweep higher")
         middle = (supply.low * supply.high) ** 0.5 if supply.source == "search" else supply.rate
         points.append(ScalingPoint(number, middle, supply.low, supply.high))
-    return points
+        unknown += [f"{path}: {text}" for text in supply.not_covered]
+    return points, f"not covered: {'; '.join(unknown)}" if unknown else ""
 
 
 def _of_search(results: Path, rows: Path, summary: Mapping[str, Any], limits: Mapping[str, float]) -> Supply:
@@ -161,7 +180,7 @@ def _of_search(results: Path, rows: Path, summary: Mapping[str, Any], limits: Ma
         methods=_methods(summary),
         sent=sent_routes(rows, summary),
         changed=_changed(summary),
-        disturbed=_disturbed(summary),
+        weak=_weak(summary),
     )
 
 
@@ -191,7 +210,7 @@ def _of_sweep(results: Path, rows: Path, summary: Mapping[str, Any], limits: Map
         methods=_methods(summary),
         sent=sent_routes(rows, summary),
         changed=_changed(summary),
-        disturbed=_disturbed(summary),
+        weak=_weak(summary),
         lacks=lacking(found),
     )
 
@@ -232,9 +251,9 @@ def _mean_at(steps: pl.DataFrame, rate: float) -> float | None:
     return float(nearest["mean"].median()) if nearest.height else None  # type: ignore[arg-type]
 
 
-def _disturbed(summary: Mapping[str, Any]) -> tuple[str, ...]:
+def _weak(summary: Mapping[str, Any]) -> tuple[str, ...]:
     found = [each for each in summary.get("findings") or () if isinstance(each, Mapping)]
-    return tuple(str(each.get("text")) for each in found if each.get("code") in _OF_MACHINE)
+    return tuple(str(each.get("text")) for each in found if each.get("severity") in _WEAKENING)
 
 
 def _changed(summary: Mapping[str, Any]) -> tuple[str, ...]:

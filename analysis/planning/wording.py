@@ -228,14 +228,7 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
         yield "whether the processor limits a machine: the costs of routes are those of the processor"
         if plan.law:
             yield "how the machines share the new mix: their scalability was measured with another"
-    for text in supply.disturbed:
-        yield f"what a quiet machine would have measured: {text}"
-    if supply.lacks:
-        yield f"the saturation of a machine: {supply.lacks}"
-    if supply.high is None:
-        yield "the highest rate of a machine: it kept the bound at every rate of the sweep"
-    if supply.changed:
-        yield f"the mix of routes: {', '.join(f'--{name}' for name in supply.changed)} changed those that were sent"
+    yield from supply.not_covered
     if plan.mix.share + plan.mix.unsent > NAMED:
         other = [f"{100 * plan.mix.unsent:.2g} % {','.join(plan.mix.methods)}, not sent"] * (plan.mix.unsent > 0)
         yield f"another mix at the peak: {', '.join([*other, *filter(None, [plan.mix.routes])])}"

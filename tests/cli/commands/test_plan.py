@@ -96,15 +96,35 @@ def test_the_folder_of_a_search_may_have_a_name_that_looks_like_a_pattern(
     assert logreplay("plan", log, "--from", searched(tmp_path / "s[1]"), "-q")[0] == 0
 
 
-def test_it_tells_what_disturbed_the_measurement(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
-    found = searched(tmp_path / "s")
+def weakened(found: Path, *findings: object) -> Path:
+    """The same search with these findings."""
     summary = json.loads((found / "summary.json").read_text())
-    text = "2 trials left out: others used 100 % of this machine's processors"
-    summary["findings"] = [{"code": "void_trials", "severity": "warning", "text": text}, {"code": "short_steps"}, 7]
-    (found / "summary.json").write_text(json.dumps(summary))
-    code, out, _ = logreplay("plan", log, "--from", found)
-    assert code == 0
-    assert f"what a quiet machine would have measured: {text}" in out
+    (found / "summary.json").write_text(json.dumps({**summary, "findings": findings}))
+    return found
+
+
+@pytest.mark.parametrize("code", ["void_trials", "short_trials", "errors_in_doubt", "repeated_urls"])
+def test_it_tells_each_weakness_of_the_measurement(logreplay: Logreplay, log: Path, tmp_path: Path, code: str) -> None:
+    text = "a confirmation of 6 s misses what happens rarely: the rate may be too high"
+    weak = {"code": code, "severity": "warning", "text": text}
+    found = weakened(searched(tmp_path / "s"), weak, {"code": "short_steps", "severity": "note", "text": "none"}, 7)
+    ended, out, _ = logreplay("plan", log, "--from", found)
+    assert ended == 0
+    assert f"what a measurement without this weakness would tell: {text}" in out
+    assert "tell: none" not in out
+
+
+def test_the_weaknesses_of_each_measurement_stand_beside_a_number_of_machines(
+    logreplay: Logreplay, tmp_path: Path
+) -> None:
+    weak = {"code": "lag", "severity": "warning", "text": "requests were sent late"}
+    one, two = searched(tmp_path / "1"), weakened(searched(tmp_path / "2", rate=7.0), weak)
+    words = ("capacity", one, two, "--machines", "1,2", "--demand", 20, "--p99", "300ms")
+    code, out, err = logreplay(*words)
+    assert code == 3
+    said = f"not covered: {two}: what a measurement without this weakness would tell: requests were sent late"
+    assert said in out + err
+    assert json.loads(logreplay(*words, "--json")[1])["not_covered"] == said
 
 
 def test_its_json_has_demand_supply_machines_and_the_week(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
