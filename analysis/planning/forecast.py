@@ -107,16 +107,17 @@ def read_forecast(path: Path, zone: str) -> Forecast:
         raise LogreplayError(f"--forecast {path}: cannot be read: {str(error).splitlines()[0]}") from None
     if [name for name in _COLUMNS if name not in table.columns]:
         raise LogreplayError(f"--forecast {path}: its columns are {', '.join(table.columns)}; expected time,rate")
+    table = table.with_row_index("line", 2).filter(pl.any_horizontal(pl.col(_COLUMNS).is_not_null()))
     if not 2 <= table.height <= _MOST:
         raise LogreplayError(f"--forecast {path}: has {table.height:,} rates; expected 2 to {_MOST:,}")
-    rows = [_row(path, line, *values) for line, values in enumerate(table.select(_COLUMNS).iter_rows(), start=2)]
+    rows = [_row(path, *values) for values in table.select("line", *_COLUMNS).iter_rows()]
     times = [_time(path, line, text) for line, text, _ in rows]
     clock = np.array([int(time.replace(tzinfo=time.tzinfo or UTC).timestamp()) for time in times], np.int64)
     steps = np.diff(clock)  # of the wall clock, where the times have no offset: it may be changed between them
     if len(wrong := np.flatnonzero((steps != steps[0]) | (steps <= 0))):
-        line = int(wrong[0]) + 3
+        line, text, _ = rows[wrong[0] + 1]
         raise LogreplayError(
-            f"--forecast {path}, line {line}: {rows[line - 2][1]} is {int(steps[line - 3]):,} s after the line before, "
+            f"--forecast {path}, line {line}: {text} is {int(steps[wrong[0]]):,} s after the line before, "
             f"and the second time {int(steps[0]):,} s after the first: times must rise in equal steps"
         )
     at = np.array([int((t if t.tzinfo else t.replace(tzinfo=ZoneInfo(zone))).timestamp()) for t in times], np.int64)

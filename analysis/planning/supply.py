@@ -9,7 +9,7 @@ import polars as pl
 
 from logreplay.analysis.format_time import show, show_range, show_rate, spoken
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.run_metadata import left_out_routes, summary_of
+from logreplay.analysis.input.run_metadata import UNFINISHED, left_out_routes, summary_of
 from logreplay.analysis.pooled_sweeps import capacity_of, lacking, pooled, steps_of
 from logreplay.analysis.scaling.scale_out import ScalingPoint
 from logreplay.analysis.verdict.capacity import FIGURES
@@ -100,6 +100,8 @@ def supply_of(results: Path, limits: Mapping[str, float]) -> Supply:
         raise LogreplayError(f"{results}: no result log is in it; name the folder of a search or a sweep")
     summary = summary_of(rows)
     if "slo" in summary:
+        if summary.get(UNFINISHED):
+            raise NoAnswer(f"{results}: the search was not finished, since its process was ended; search again")
         try:
             return _of_search(results, rows, summary, limits)
         except LogreplayError:

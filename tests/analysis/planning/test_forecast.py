@@ -92,6 +92,15 @@ def test_a_forecast_that_is_none_is_refused_by_line(tmp_path: Path, lines: tuple
         read_forecast(written(tmp_path, *lines), "UTC")
 
 
+def test_empty_lines_of_a_forecast_are_no_rates_and_count_as_lines(tmp_path: Path) -> None:
+    whole = read_forecast(written(tmp_path, "2026-12-01T00:00:00Z,1", "", "2026-12-01T01:00:00Z,2", "", ""), "UTC")
+    assert (whole.rates.tolist(), whole.step) == ([1, 2], HOUR)
+    with pytest.raises(LogreplayError, match="line 5: 2026-12-01T03:00:00Z is 7,200 s after"):
+        read_forecast(
+            written(tmp_path, "2026-12-01T00:00:00Z,1", "2026-12-01T01:00:00Z,1", "", "2026-12-01T03:00:00Z,1"), "UTC"
+        )
+
+
 def test_other_columns_and_missing_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(LogreplayError, match="its columns are a, b; expected time,rate"):

@@ -537,6 +537,14 @@ def test_summaries_that_are_not_those_of_a_search_are_refused(logreplay: Logrepl
         assert code in (0, 1)
 
 
+def test_a_search_that_was_killed_is_refused_as_not_finished(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
+    found = searched(tmp_path / "s")
+    (found / "summary.json").write_text(json.dumps({"slo": {"trials": []}, "options": {}, "unfinished": True}))
+    code, out, _ = logreplay("plan", log, "--from", found)
+    assert code == 3
+    assert f"no plan: {found}: the search was not finished" in out
+
+
 def test_a_run_at_one_load_is_refused_by_its_kind(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
     found = searched(tmp_path / "s")
     (found / "summary.json").write_text(json.dumps({"verdict": "VALID", "requests": 100, "rate": 5.0}))
