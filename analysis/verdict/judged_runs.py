@@ -49,7 +49,7 @@ def compare_judged(
     if fail_above is not None and failing_only:
         checks += gate(found, fail_above)
     else:
-        checks.append(Check("times", text=found.sentence))
+        checks.append(Check("times", "passed" if fail_above is None else "unjudged", found.sentence))
     return replace(found, checks=tuple(checks))
 
 

@@ -27,3 +27,15 @@ def test_a_log_in_the_place_of_a_run_is_refused(sweep: Path, tmp_path: Path) -> 
     log.write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op\n2026-01-01,00:00:00.0,0,0,0,5,/ok,200,GET\n")
     with pytest.raises(UsageError, match="is a log, not a run"):
         compare_judged([sweep, log])
+
+
+@pytest.mark.parametrize(("fail_above", "state"), [(None, "passed"), (0.05, "unjudged")])
+def test_a_limit_that_is_not_judged_for_an_invalid_run_has_not_passed(
+    sweep: Path, tmp_path: Path, fail_above: float | None, state: str
+) -> None:
+    (sweep.parent / "summary.json").write_text('{"findings": [{"code": "late", "severity": "void", "text": "late"}]}')
+    folder = tmp_path / "other"
+    folder.mkdir()
+    other = write_results(folder, range(50, 201, 50), 3)
+    found = compare_judged([sweep, other], fail_above=fail_above)
+    assert [check.state for check in found.checks] == ["unjudged", state]
