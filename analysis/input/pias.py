@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import REASON, SCHEMA
 from logreplay.core.rows import check_name
@@ -33,6 +34,8 @@ _SECOND: Final = (
 _SECONDS_CSV: Final = r"^second,offered,sent,|^[0-9]+,[0-9]+,[0-9]*,[0-9]*,[0-9]+,-?[0-9]*,[0-9.e-]*,"
 _SAME: Final = ("start", "latency", "xfertime", "url", "op")
 """Values that both forms of a request share."""
+_SHORTEST_STEP_S: Final = 1.0
+"""Seconds; times may be whole seconds."""
 _RATE: Final = r"^#\s*(?:TPS|request/second)\s*=\s*([0-9.]+)"
 
 
@@ -177,14 +180,24 @@ def _start() -> pl.Expr:
 
 
 def _with_steps(frame: pl.DataFrame) -> pl.DataFrame:
-    """Give each request the step that was running when it *started*; the file says which was when it ended."""
-    offered = frame["offered"].to_numpy()
-    rates = np.unique(offered[~np.isnan(offered)])
+    """Give each request the step that was running when it *started*; the file says which was when it ended.
+
+    A step begins at the first end with another rate than before: one that lasts, as ends at a change are in any order.
+    """
+    start, offered = frame["scheduled"].to_numpy(), frame["offered"].to_numpy()
+    end = start + frame["latency"].to_numpy() + frame["xfertime"].to_numpy()
+    known = np.argsort(end, kind="stable")[: np.count_nonzero(~np.isnan(end))]
+    known = known[~np.isnan(offered[known])]
+    begins, rates = _changes(end[known], offered[known])
+    lasting = np.diff(begins, append=np.inf) >= _SHORTEST_STEP_S
+    begins, rates = _changes(begins[lasting], rates[lasting])
     if len(rates) < 2:
         return frame.with_columns(step=pl.lit(0, SCHEMA["step"]))
-    start = frame["scheduled"].to_numpy()
-    end = start + frame["latency"].to_numpy() + frame["xfertime"].to_numpy()
-    begins = np.array([np.nanmin(end[offered == rate]) for rate in rates])
-    begins[0] = -np.inf
-    step = np.searchsorted(np.maximum.accumulate(begins), start, side="right") - 1
+    step = np.searchsorted(begins[1:], start, side="right")
     return frame.with_columns(step=pl.Series(step), offered=pl.Series(rates[step]))
+
+
+def _changes(at: Floats, rates: Floats) -> tuple[Floats, Floats]:
+    """The times at which the rate is another than before, and these rates."""
+    new = np.diff(rates, prepend=np.nan) != 0
+    return at[new], rates[new]

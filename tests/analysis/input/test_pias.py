@@ -62,6 +62,22 @@ def test_a_slow_request_belongs_to_the_step_it_started_in(requests: pl.DataFrame
     np.testing.assert_allclose(table["scheduled"].to_numpy()[: len(truth)], truth, rtol=0.03)
 
 
+@pytest.mark.parametrize("rates", [(40, 20, 10), (10, 20, 10)])
+@pytest.mark.parametrize("digits", [0, 3])
+def test_steps_may_come_in_any_order_of_rates(tmp_path: Path, rates: tuple[int, ...], digits: int) -> None:
+    path = tmp_path / "raw.csv"
+    due = [(10 * step + n / rate, rate) for step, rate in enumerate(rates) for n in range(10 * rate)]
+    path.write_text(
+        "".join(
+            f"2017-01-01 12:00:{f'{at:06.3f}'[: 3 + digits].rstrip('.')} 0.01 0 0 512 a{n} 200 GET {rate}\n"
+            for n, (at, rate) in enumerate(due)
+        )
+    )
+    read = arrays.read(path)
+    assert read.rates == rates
+    np.testing.assert_allclose(np.bincount(read.step), [10 * rate for rate in rates], atol=1 if digits else max(rates))
+
+
 def test_without_a_rate_the_steps_are_found_in_the_requests_of_each_second(
     requests: pl.DataFrame, tmp_path: Path
 ) -> None:
