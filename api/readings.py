@@ -288,6 +288,9 @@ def analyze_once(
 
     given = Path(results)
     if output is None and holds_duet(given):
+        for option, value in (("--trace-url", trace_url), ("--cluster", cluster)):
+            if value:
+                raise UsageError(f"{given}: is the folder of a duet, which is compared without {option}: leave it out")
         return _duet(given)
     path = sources.locate(given)
     if output is not None and not force and not (Path(output).is_dir() and not any(Path(output).iterdir())):

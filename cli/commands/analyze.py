@@ -3,12 +3,16 @@
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from logreplay.cli.display.terminal import print_json, print_text, say, say_finding
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
+
+if TYPE_CHECKING:
+    from logreplay.results import Result
 
 
 @click.command(cls=Configurable)
@@ -38,7 +42,8 @@ def analyze(
     from logreplay.result_folder import place_for
 
     if output is None and holds_duet(results):
-        _show_duet(results, as_json=as_json, quiet=quiet)
+        found = analyze_once(results, None, plots=plots, force=force, cluster=cluster, trace_url=trace_url)
+        _show_duet(results, found, as_json=as_json, quiet=quiet)
         return
     with ExitStack() as stack:
         inside = output is None and results.is_dir()
@@ -58,13 +63,11 @@ def analyze(
         print_text("\n".join(answer_lines(summary)))
 
 
-def _show_duet(folder: Path, *, as_json: bool, quiet: bool) -> None:
-    """Compare the result logs of a duet, and print what differs."""
+def _show_duet(folder: Path, found: "Result", *, as_json: bool, quiet: bool) -> None:
+    """Print what differs between the result logs of a duet."""
     from logreplay.cli.display.comparison import show_comparison
     from logreplay.duet_result import DuetResult
-    from logreplay.readings import analyze as compared
 
-    found = compared(folder)
     assert isinstance(found, DuetResult)
     assert found.comparison
     if as_json:

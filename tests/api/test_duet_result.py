@@ -4,6 +4,7 @@ import asyncio
 import copy
 import gzip
 import pickle
+import re
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import logreplay
+from logreplay.cli.main import run
 from logreplay.duet_result import DuetResult
 from support.background_server import beside
 from support.raw_server import raw_server, response, sends
@@ -128,6 +130,23 @@ def test_compressed_result_logs_of_a_duet_are_read_whatever_its_summary_calls_th
     (tmp_path / "summary.json").write_text('{"targets": {"../x": {}}}')
     again = logreplay.analyze(tmp_path)
     assert set(again.requests["target"]) == set(again.steps["target"]) == {"baseline", "candidate"}
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        (["--trace-url", "https://t/{trace_id}"], {"trace_url": "https://t/{trace_id}"}),
+        (["--cluster", "local:2"], {"cluster": "local:2"}),
+    ],
+)
+def test_what_the_comparison_of_a_duet_does_not_use_is_refused(
+    words: list[str], given: dict[str, Any], versions: DuetResult, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = f"{versions.files[0]}: is the folder of a duet, which is compared without "
+    assert run(["analyze", str(versions.files[0]), *words]) == 2
+    assert f"{told}{words[0]}: leave it out" in capsys.readouterr().err
+    with pytest.raises(logreplay.UsageError, match=re.escape(f"{told}{next(iter(given))}=: leave it out")):
+        logreplay.analyze(versions.files[0], **given)
 
 
 def test_a_duet_needs_a_log(urls: Urls) -> None:
