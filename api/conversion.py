@@ -186,10 +186,10 @@ def convert(
         "format": format, "to": to, "timezone": timezone, "time_unit": time_unit, "stamped": stamped, "since": since,
         "until": until, "match": match, "exclude": exclude, "status": text_of(status), "methods": methods,
         "client": client, "redact": redact, "rejects": rejects, "strict": strict, "cluster": cluster, "force": force,
-        "max_rejects": text_of(max_rejects), "output": None if output is None else fspath(output),
+        "max_rejects": text_of(max_rejects), "output": fspath(output) if isinstance(output, PathLike) else output,
     }  # fmt: skip
+    logs = paths_of((log, *more), "convert")
     values = read("convert", {name: value for name, value in given.items() if value != ""})
-    logs = tuple(fspath(each) for each in (log, *more))
     if (place := values.pop("output")) == "-":
         raise UsageError("output='-': a function prints nothing; name a file")
     scratch = Scratch() if place is None else None
@@ -204,6 +204,19 @@ def convert(
         raise
     result.scratch = scratch
     return result
+
+
+def paths_of(logs: tuple[str | PathLike[str], ...], function: str) -> tuple[str, ...]:
+    """The paths of the logs that a function was called with.
+
+    Raises:
+        UsageError: one is not a path.
+    """
+    for each in logs:
+        if not isinstance(each, str | PathLike):
+            told = f"log={type(each).__name__}: expected the path of a log; several are {function}(a, b)"
+            raise UsageError(told, ("log",))
+    return tuple(fspath(each) for each in logs)
 
 
 def text_of(value: float | str | None) -> str | None:

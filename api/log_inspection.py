@@ -1,11 +1,11 @@
 """Inspects logs before they are replayed."""
 
-from os import PathLike, fspath
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from logreplay.analysis.demand.log_profile import profile_of
-from logreplay.conversion import reading_options, text_of, why_nothing
-from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.conversion import paths_of, reading_options, text_of, why_nothing
+from logreplay.core.errors import LogreplayError
 from logreplay.core.masking import masked
 from logreplay.inspect_result import InspectResult
 from logreplay.options.keywords import read
@@ -104,8 +104,6 @@ def inspect(
         "until": until, "match": match, "exclude": exclude, "status": text_of(status), "methods": methods,
         "client": client,
     }  # fmt: skip
-    for each in (log, *more):
-        if not isinstance(each, str | PathLike):
-            raise UsageError(f"log={type(each).__name__}: expected the path of a log; several are inspect(a, b)")
+    logs = paths_of((log, *more), "inspect")
     values = read("inspect", {name: value for name, value in given.items() if value != ""})
-    return inspect_once([fspath(each) for each in (log, *more)], values)
+    return inspect_once(logs, values)

@@ -266,8 +266,10 @@ def analyze(
         TakenError: ``output`` holds something, and ``force`` was not given.
         LogreplayError: the result log cannot be read, the folder cannot be written, or ``output`` is given for a duet.
     """
-    url = read("analyze", {"trace_url": trace_url})["trace_url"]
-    return analyze_once(results, output, plots=plots, force=force, cluster=cluster, trace_url=url)
+    if not isinstance(results, str | PathLike):
+        raise UsageError(f"results={type(results).__name__}: expected the path of a result log, or of its folder")
+    given = {"output": output, "plots": plots, "force": force, "cluster": cluster, "trace_url": trace_url}
+    return analyze_once(results, **read("analyze", given))
 
 
 def analyze_once(
@@ -351,7 +353,15 @@ def result_log(results: str | PathLike[str]) -> Path:
 
 
 def _named(results: "Results") -> "Source":
-    """A result stands for its files."""
+    """A result stands for its files.
+
+    Raises:
+        UsageError: it is not a result.
+    """
+    if not isinstance(results, str | PathLike) and not hasattr(type(results), "columns"):
+        raise UsageError(
+            f"{type(results).__name__}: expected the path of a result log, a result, or a table of its rows"
+        )
     return Path(results) if isinstance(results, PathLike) else results
 
 

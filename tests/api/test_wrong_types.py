@@ -35,6 +35,16 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "exponential": lambda value: logreplay.serve("none.csv", exponential=value),
 }
 
+READINGS: dict[str, Callable[[Any], object]] = {
+    "log=": lambda value: logreplay.convert(value),
+    "log= ": lambda value: logreplay.inspect("none.log", value),
+    "results=": lambda value: logreplay.analyze(value),
+    "expected the path of a result log": lambda value: logreplay.compare("none.csv", value),
+    "expected the path of a result log ": lambda value: logreplay.capacity([value], demand=5, p99=0.1),
+    "output=": lambda value: logreplay.convert("none.log", output=value),
+    "output= ": lambda value: logreplay.analyze("none.csv", output=value),
+}
+
 
 @pytest.mark.parametrize("function", ["run", "sweep", "find", "duet"])
 def test_each_parameter_refuses_what_it_cannot_take_by_its_name(function: str) -> None:
@@ -59,3 +69,11 @@ def test_each_argument_refuses_what_it_cannot_take(name: str, tmp_path: Path, mo
         if name != "log" and isinstance(value, list | bytes | complex):
             assert isinstance(refused.value, logreplay.UsageError)
             assert str(refused.value).startswith(f"{name}=")
+
+
+@pytest.mark.parametrize("value", [NO_VALUE, ["a.log", "b.log"], b"x", 3])
+@pytest.mark.parametrize("name", READINGS)
+def test_what_is_read_and_written_without_sending_is_refused_if_it_is_no_path(name: str, value: object) -> None:
+    """convert([a, b]) ended in a bare TypeError."""
+    with pytest.raises(logreplay.UsageError, match=name.strip()):
+        READINGS[name](value)
