@@ -41,6 +41,7 @@ class ScalingTarget:
         rise: the factor by which the load rises at most within the reaction time, where the least pods do not carry it.
         at: the second since 1970 in which this rise ends; None: the least pods carry everything.
         reaction: seconds.
+        beyond: the highest load of a period that the most pods do not carry, requests/s; 0: they carry all.
     """
 
     rate: float
@@ -51,12 +52,15 @@ class ScalingTarget:
     rise: float
     at: int | None
     reaction: float
+    beyond: float = 0.0
 
 
 def scaling_target(
     seconds: Ints, counts: Ints, *, factor: float, carries: float, mean: float | None, reaction: float, most: int
 ) -> ScalingTarget | None:
-    """The target with the fewest pods on average that carries all of a log; None if the log is too short.
+    """The target with the fewest pods on average that carries a log; None if its last year is too short.
+
+    A burst that the most pods do not carry asks for all of them.
 
     Args:
         seconds, counts: requests in each second with a request.
@@ -66,18 +70,19 @@ def scaling_target(
         reaction: seconds from a rise until new pods serve.
         most: pods that carry the busiest minute.
     """
-    seconds, counts = _newest(seconds, counts)
+    seconds, counts = newest(seconds, counts)
     load = _load(seconds, counts) * factor
     ahead = math.ceil(reaction / SYNC_S) + 1  # the controller decides up to a period after the metric
     if len(load) <= ahead + 1:
         return None
     carried = _carried(seconds, counts) * factor
     now, then = load[:-ahead], np.maximum(carried[ahead:], carried[ahead - 1 : -1])
+    highest = float(then.max())
     seen = _most_of_last(now, STABILIZATION_S // SYNC_S)
     tried = np.unique(np.linspace(1, most, min(most, _MOST_LEAST)).astype(np.int64)).tolist()  # the most carry all
-    found = [each for least in tried if (each := _with_least(seen, then, carries, least, most))]
-    if not found:
-        return None
+    found = [
+        each for least in tried if (each := _with_least(seen, np.minimum(then, most * carries), carries, least, most))
+    ]
     target, least, pods, at = min(found, key=lambda each: (each[2], each[1]))
     return ScalingTarget(
         rate=target,
@@ -85,9 +90,10 @@ def scaling_target(
         least=least,
         most=max(most, least),
         mean=pods,
-        rise=carries / (1 + TOLERANCE) / target,
+        rise=1.0 if at is None else max(float(then[at] / seen[at]), 1.0),
         at=None if at is None else int(seconds[0]) + WINDOW_S + (at + ahead) * SYNC_S,
         reaction=reaction,
+        beyond=highest if highest > most * carries else 0.0,
     )
 
 
@@ -101,7 +107,7 @@ def pods_over(seconds: Ints, counts: Ints, target: ScalingTarget, factor: float,
         begin: first second of the part, since 1970.
         length: seconds of it.
     """
-    seconds, counts = _newest(seconds, counts)
+    seconds, counts = newest(seconds, counts)
     load = _load(seconds, counts) * factor
     seen = _most_of_last(load, STABILIZATION_S // SYNC_S)
     asked = np.clip(np.ceil(seen / target.rate - 1e-9), target.least, target.most).astype(np.int64)
@@ -117,7 +123,7 @@ def shortest(reaction: float) -> int:
     return SYNC_S * (math.ceil(reaction / SYNC_S) + 1 + _BINS) + 1
 
 
-def _newest(seconds: Ints, counts: Ints) -> tuple[Ints, Ints]:
+def newest(seconds: Ints, counts: Ints) -> tuple[Ints, Ints]:
     """The last year of a log: older requests need memory, and tell nothing of the next rise."""
     kept = seconds > seconds[-1] - _LONGEST_S
     return seconds[kept], counts[kept]

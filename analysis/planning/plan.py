@@ -10,7 +10,7 @@ from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.rates import HOUR
 from logreplay.analysis.demand.wording import span
 from logreplay.analysis.planning import demand_range
-from logreplay.analysis.planning.autoscaling import ScalingTarget, scaling_target, shortest
+from logreplay.analysis.planning.autoscaling import ScalingTarget, newest, scaling_target, shortest
 from logreplay.analysis.planning.changed_mix import ChangedMix
 from logreplay.analysis.planning.demand_range import DemandRange
 from logreplay.analysis.planning.forecast import Forecast
@@ -132,25 +132,39 @@ def plan(
     hours, why = _hours(profile, growth, factor, more)
     target, no_target = None, ""
     if reaction is not None:
-        most = found[_window(found)].high  # each of fewer pods carries as much as one of these, or more
-        target = scaling_target(
-            *profile.per_second,
-            factor=factor,
-            carries=supply.rate * (1 - reserve.headroom) * (float(law.times([most])[0]) / most if law else 1.0),
-            mean=supply.mean,
-            reaction=reaction,
-            most=most,
-        )
-        if target is None:
-            no_target = (
-                f"the log is {span(profile.span)} long; a target for a reaction within {reaction:g} s needs "
-                f"{shortest(reaction):,} s at least"
-            )
+        most = found[_window(found)].high
+        target, no_target = _scaling(profile, factor, supply, reserve, law, reaction, most)
     return MachinePlan(
         profile=profile, growth=growth, factor=factor, demand=wanted, supply=supply, reserve=reserve, machines=found,
         week=of_week(hours, supply, reserve, law), no_week=why, mix=mix, scaling=target, no_scaling=no_target,
         changed=changed, law=law, unreached=unreached,
     )  # fmt: skip
+
+
+def _scaling(
+    profile: LogProfile,
+    factor: float,
+    supply: Supply,
+    reserve: Reserve,
+    law: MachineLaw | None,
+    reaction: float,
+    most: int,
+) -> tuple[ScalingTarget | None, str]:
+    """The target of an autoscaler, or why there is none."""
+    alone = float(law.times([most])[0]) / most if law else 1.0  # each of fewer pods carries as much, or more
+    carries = supply.rate * (1 - reserve.headroom) * alone
+    target = scaling_target(
+        *profile.per_second, factor=factor, carries=carries, mean=supply.mean, reaction=reaction, most=most
+    )
+    if target:
+        return target, ""
+    seconds, _ = newest(*profile.per_second)
+    length = int(seconds[-1] - seconds[0]) + 1
+    part = "the log" if length == profile.span else "the last year of the log"
+    return None, (
+        f"{part} is {span(length)} long; a target for a reaction within {reaction:g} s needs {shortest(reaction):,} s "
+        "at least"
+    )
 
 
 def _by_window(

@@ -6,7 +6,7 @@ from typing import Any, Final
 from logreplay.analysis.demand.rates import DAYS, WINDOWS
 from logreplay.analysis.demand.wording import iso, rate, span, when
 from logreplay.analysis.format_time import show_rate
-from logreplay.analysis.planning.autoscaling import TOLERANCE, WINDOW_S, ScalingTarget
+from logreplay.analysis.planning.autoscaling import SYNC_S, TOLERANCE, WINDOW_S, ScalingTarget
 from logreplay.analysis.planning.demand_range import MOST_CHANGE, WEEKS, DemandRange, lacking, weeks
 from logreplay.analysis.planning.machines import Machines, cost
 from logreplay.analysis.planning.plan import MachinePlan
@@ -229,6 +229,8 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
         if plan.law:
             yield "how the machines share the new mix: their scalability was measured with another"
     yield from supply.not_covered
+    if plan.scaling and plan.scaling.beyond:
+        yield f"bursts of {SYNC_S} s up to {rate(plan.scaling.beyond)}, which {plan.scaling.most} pods do not carry"
     if plan.mix.share + plan.mix.unsent > NAMED:
         other = [f"{100 * plan.mix.unsent:.2g} % {','.join(plan.mix.methods)}, not sent"] * (plan.mix.unsent > 0)
         yield f"another mix at the peak: {', '.join([*other, *filter(None, [plan.mix.routes])])}"

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,15 @@ from logreplay.analysis.planning.autoscaling import (
     scaling_target,
     shortest,
 )
+from logreplay.analysis.planning.machines import Reserve
+from logreplay.analysis.planning.plan import DemandGrowth, plan
+from logreplay.analysis.planning.wording import sentences
 from logreplay.analysis.statistics.quantiles import Ints
+
+from .test_demand_range import MONDAY, profile
+from .test_machines import supply
+
+SENT = pl.DataFrame({"route": ["/a"], "requests": [1000]})
 
 
 def counted(rates: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tuple[Ints, Ints]:
@@ -121,3 +130,24 @@ def test_what_is_older_than_a_year_does_not_count() -> None:
     found = scaling_target(*old, factor=1, carries=10, mean=None, reaction=90, most=6)
     assert found
     assert found.rate == pytest.approx(10 / (1 + TOLERANCE))
+
+
+@pytest.mark.parametrize("quiet", [10, 0])
+def test_a_burst_beyond_the_most_pods_asks_for_all_of_them_and_is_told(quiet: int) -> None:
+    """The load before the burst is 10/s for hours, or, for the last 50 minutes, nothing."""
+    counts = np.concatenate([np.full(600, 10), np.full(3000, quiet), np.full(15, 100), np.full(3600, 10)])
+    seconds = np.flatnonzero(counts)
+    log = profile(MONDAY + np.repeat(seconds, counts[seconds]))
+    found = plan(log, supply(10.0, 10.0, 10.0, sent=SENT), DemandGrowth(), Reserve(), reaction=30.0)
+    assert found.scaling
+    assert found.scaling.beyond == pytest.approx(100, rel=0.1)
+    assert 10 * found.scaling.most < found.scaling.beyond
+    assert found.scaling.least * 10 >= 40 or found.scaling.rate * 1.1 <= 100 / found.scaling.most
+    assert f"which {found.scaling.most} pods do not carry" in dict(sentences(found))["not covered"]
+
+
+def test_a_log_whose_last_year_is_one_request_has_no_target_and_says_so() -> None:
+    log = profile(np.append(MONDAY + np.arange(7200), MONDAY + 3 * 366 * 86_400))
+    found = plan(log, supply(10.0, 10.0, 10.0, sent=SENT), DemandGrowth(), Reserve(), reaction=30.0)
+    assert found.scaling is None
+    assert found.no_scaling.startswith("the last year of the log is 1 s long; a target")
