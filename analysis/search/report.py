@@ -217,14 +217,12 @@ def _percent(share: float) -> str:
 def weaknesses(search: Search) -> list[dict[str, str]]:
     """What weakens an answer: ``code``, ``severity`` and ``text`` each, as the findings of summary.json."""
     answer = answer_of(search)
-    if answer.low is None:
-        return []
     found = {
         "constant_errors": _constant_errors(search),
         "errors_in_doubt": _errors_in_doubt(answer),
         "short_trials": _short_trials(search.goal, answer),
-        "collapse": _collapse(search),
-        "uneven_work": _uneven(search),
+        "collapse": _collapse(search) if answer.low else "",
+        "uneven_work": _uneven(search) if answer.low else "",
         "dependent_requests": _dependent_requests(answer),
         "void_trials": _void_trials(search),
         "busy_machine": _busy_machine(search),
@@ -388,7 +386,7 @@ def _trial(judged: Judged) -> dict[str, Any]:
         "judged_s": trial.judged_s,
         "requests": outcome.evidence.requests,
         "verdict": judged.verdict,
-        "reason": outcome.void or outcome.cut,
+        "reason": judged.reason,
         "seen": {each.bound.statistic: each.cost for each in judged.findings},
         "low": judged.low,
         "high": judged.high,
@@ -406,7 +404,7 @@ def heading() -> str:
 def trial_line(judged: Judged, goal: Goal) -> str:
     """One line of a trial that was made: rate, observations, verdict, and the bracket it leaves."""
     trial, outcome = judged.trial, judged.outcome
-    why = f" ({outcome.void or outcome.cut})" if outcome.void or outcome.cut else ""
+    why = f" ({judged.reason})" if judged.reason else ""
     low = goal.text(judged.low) if judged.low else "?"
     high = goal.text(judged.high) if judged.high else "?"
     return (

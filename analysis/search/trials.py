@@ -208,6 +208,13 @@ class Judged:
     high: float | None
 
     @property
+    def reason(self) -> str:
+        """Why it is invalid or ended early, and what puts its failure in doubt; empty if nothing does."""
+        outcome = self.outcome
+        texts = (outcome.void or outcome.cut, outcome.doubt if self.verdict == "fail" else "")
+        return "; ".join(filter(None, texts))
+
+    @property
     def on_times(self) -> list[BoundFinding]:
         """The findings on response times."""
         return [each for each in self.findings if each.bound.statistic != "errors"]

@@ -474,6 +474,18 @@ def test_failures_on_a_busy_machine_are_in_doubt() -> None:
     assert "busy_machine" in [each["code"] for each in weaknesses(search)]
 
 
+def test_a_search_that_finds_no_rate_names_its_doubts_too() -> None:
+    search = Search(Goal((P99,), start=50))
+    busy = "the processors of this machine were 100 % busy"
+    for late, void in ((0.0, "sent late"), (0.5, "")):
+        assert isinstance(search.next, Trial)
+        search.tell(replace(told(search.next, late, void=void), doubt=busy))
+    assert answer(search).why == "not-met"
+    assert [each["code"] for each in weaknesses(search)] == ["void_trials", "busy_machine"]
+    assert [each["reason"] for each in slo(search)["trials"]] == ["sent late", busy]
+    assert busy in trial_line(search.judged[-1], search.goal)
+
+
 def test_a_short_confirmation_is_named_as_weak() -> None:
     search = against(225, Goal((P99,), start=50, trial_s=4))
     assert answer(search).why == "found"
