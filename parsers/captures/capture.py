@@ -55,7 +55,7 @@ class Capture:
 
     Attributes:
         op: method.
-        target: path and query as sent, or a whole URL.
+        target: path and query as sent, or a whole URL; bytes that are not UTF-8 as surrogates.
         start: microseconds since 1970, UTC; 0 where unknown.
         headers: as sent, in their order.
         body: as sent, without transfer coding.
@@ -279,7 +279,7 @@ def request_message(data: bytes) -> Capture:
         raise Rejected("the headers are cut off: no empty line ends them")
     return Capture(
         line[1].decode("latin-1"),
-        line[2].decode("latin-1"),
+        line[2].decode("utf-8", "surrogateescape"),
         headers=headers,
         body=_body(headers, rest) or None,
         protocol=(line[3] or b"").decode(),

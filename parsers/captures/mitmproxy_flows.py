@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, BinaryIO, Final
 
-from logreplay.parsers.captures.capture import LARGEST, Capture, CaptureFormat, Record, latin, record_of, text_of
+from logreplay.parsers.captures.capture import LARGEST, Capture, CaptureFormat, Record, record_of, text_of
 from logreplay.parsers.fields.values import Rejected, Unreplayable
 
 _LENGTH: Final = re.compile(rb"[0-9]{1,12}")
@@ -65,12 +65,12 @@ def _capture(data: bytes) -> Capture:
     address = (flow.get("client_conn") or {}).get("peername") or (flow.get("client_conn") or {}).get("address") or [""]
     return Capture(
         text_of(request["method"]),
-        request["path"].decode("latin-1"),
+        request["path"].decode("utf-8", "surrogateescape"),
         round(began * 1e6),
         headers,
         request.get("content") or None,
         scheme,
-        named or latin(str(host or "")) + (f":{port}" if host and port != usual else ""),
+        named or str(host or "") + (f":{port}" if host and port != usual else ""),
         str(address[0]),
         text_of(request.get("http_version") or b""),
         int(response.get("status_code") or 0),

@@ -28,6 +28,14 @@ def test_any_bytes_are_a_request_or_have_a_reason(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("target", "url"),
+    [(b"/caf\xc3\xa9?q=\xe2\x82\xac", "/caf%C3%A9?q=%E2%82%AC"), (b"/caf\xe9", "/caf%E9"), (b"/%C3%A9", "/%C3%A9")],
+)
+def test_each_byte_of_a_target_is_encoded_once(target: bytes, url: str) -> None:
+    assert row(request_message(b"GET " + target + b" HTTP/1.1\r\n\r\n"))["url"] == url
+
+
+@pytest.mark.parametrize(
     ("rest", "body"),
     [
         (b"Content-Length: 3\r\n\r\nabcdef", b"abc"),

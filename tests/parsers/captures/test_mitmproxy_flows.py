@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from logreplay.parsers.captures.capture import row
 from logreplay.parsers.captures.mitmproxy_flows import MITMPROXY
 from support.captured_requests import mitmproxy, netstring
 
@@ -38,3 +39,12 @@ def test_nesting_without_end_is_rejected() -> None:
     for _ in range(100):
         value = [value]
     assert reasons(netstring({**FLOW, "more": value})) == ["layout"]
+
+
+@pytest.mark.parametrize(("path", "url"), [(b"/caf\xc3\xa9", "/caf%C3%A9"), (b"/caf\xe9", "/caf%E9")])
+def test_letters_of_a_path_and_of_a_host_are_read_once(path: bytes, url: str) -> None:
+    request = {"headers": [], "method": b"GET", "path": path, "host": "café.test", "timestamp_start": 1.0}
+    (record,) = MITMPROXY.read(BytesIO(netstring({**FLOW, "request": {**request, "content": b"x"}})), "x")
+    assert record.capture
+    found = row(record.capture)
+    assert (found["url"], found["host"]) == (url, "café.test")
