@@ -191,4 +191,5 @@ def _within(client: str | None, networks: list[IPv4Network | IPv6Network]) -> bo
         address = ip_address(client or "")
     except ValueError:
         return False
-    return any(address in network for network in networks)
+    mapped = getattr(address, "ipv4_mapped", None) or address  # ::ffff:10.0.0.7, of a server that listens on IPv6
+    return any(address in network or mapped in network for network in networks)

@@ -44,6 +44,14 @@ def test_filters(filter: Filter, urls: list[str]) -> None:
     assert kept(filter) == urls
 
 
+@pytest.mark.parametrize("client", ["10.0.0.0/8", "10.0.0.7", "::ffff:10.0.0.7", "::ffff:0:0/96"])
+def test_a_client_of_ipv4_that_is_logged_as_ipv6_is_found(client: str) -> None:
+    condition = Filter(client=client).condition("")
+    assert condition is not None
+    rows = pl.DataFrame({"client": ["::ffff:10.0.0.7", "::ffff:a00:7", "2001:db8::1"]})
+    assert rows.filter(condition).height == 2
+
+
 def test_times_without_offset_are_in_the_zone_of_the_log() -> None:
     assert kept(Filter(since="1970-01-01T01:00:02"), "Europe/Berlin") == ["/api/c"]
 
