@@ -154,7 +154,7 @@ def address(text: str) -> str:
         first = first[1:].partition("]")[0]
     elif first.count(":") == 1:
         first = first.partition(":")[0]
-    return free_text(first)
+    return "" if first in ("-", "unknown") else first
 
 
 def seconds(text: str, unit: float | None) -> float | None:

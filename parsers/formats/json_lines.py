@@ -215,7 +215,7 @@ def _is_clean(columns: Iterable[str]) -> pl.Expr:
             case "total" | "first":
                 tests.append(column.str.contains(r"^[0-9.]+(?:[eE]-?[0-9]+)?$") | column.is_null())
             case "client":
-                tests.append(~column.str.contains(r'[\s,"\[]|^[^:]*:[0-9]+$') | column.is_null())
+                tests.append(~column.str.contains(r'[\s,"\[]') | column.is_null())
             case "time":
                 tests.append(column.is_not_null())
             case _:

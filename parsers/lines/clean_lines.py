@@ -32,6 +32,7 @@ _GRPC: Final = AGENT.encode()
 _UPGRADE: Final = np.uint64(int.from_bytes(b"10100000", "little"))
 """The status 101 with zeros behind it."""
 _PROTOCOLS: Final = [np.uint64(int.from_bytes(b"HTTP/" + v, "little")) for v in (b"1.1", b"2.0", b"1.0", b"3.0")]
+_UNKNOWN: Final = np.uint64(int.from_bytes(b"unknown", "little"))
 _ODD: Final = b' ,"['
 """Bytes that a value outside of quotes must not hold: it would be stripped or quoted, or is not a client."""
 _MOST_LITERAL: Final = 8
@@ -272,13 +273,25 @@ class _Reader:
                 end = begin + 1
                 begin = end
             case _:
-                end, _ = self._until(begin, stop + _ODD.replace(stop, b""))
+                stops = stop + _ODD.replace(stop, b"")
+                end = self._end_of_client(begin, stops) if piece.slot == "client" else self._until(begin, stops)[0]
                 self._good &= end > begin
                 begin = begin + self._is_dash(begin, end)
         self._good &= self._text[end] == piece.stop
         if piece.slot:
             self.begin[piece.slot], self.end[piece.slot] = begin, end
         return end
+
+    def _end_of_client(self, begin: Ints, stops: bytes) -> Ints:
+        """The ends of clients. One with a port, or an unknown one, is a matter of the careful path."""
+        self._good &= self._octets[begin] & _LOWER[7] != _UNKNOWN
+        end, _ = self._until(begin, stops + b":")
+        colon = self._text[end] == ord(":")
+        if not colon.any() or b":" in stops:
+            return end
+        second, _ = self._until(np.minimum(end + 1, self._ends), stops + b":")
+        self._good &= ~colon | (self._text[second] == ord(":"))  # an address of IPv6 has several
+        return self._until(begin, stops)[0]
 
     def _narrow(self, good: Flags) -> None:
         if good.all():

@@ -1,5 +1,6 @@
 """Every line of a block gets exactly one fate, with its place and the reason."""
 
+import json
 from dataclasses import replace
 
 import polars as pl
@@ -11,6 +12,8 @@ from logreplay.parsers.conversion.parse import ROW_SCHEMA, SkippedLine, parse
 from logreplay.parsers.formats import json_lines, ltsv
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.log_format import nginx_format
+from logreplay.parsers.formats.w3c import w3c_format
 
 BY_NAME: dict[str, Format] = {format.name: format for format in FORMATS}
 COMBINED = BY_NAME["combined"]
@@ -134,3 +137,37 @@ def test_a_request_without_a_first_byte_has_all_of_its_time_as_latency(
     rows = parse(lines(text, text), [format]).rows
     assert rows["latency"].to_list() == pytest.approx([latency] * 2)
     assert rows["xfertime"].to_list() == pytest.approx([xfertime] * 2)
+
+
+@pytest.mark.parametrize(
+    ("logged", "client"),
+    [
+        ("10.0.0.7:4000", "10.0.0.7"),
+        ("10.0.0.7", "10.0.0.7"),
+        ("unknown", None),
+        ("-", None),
+        ("::ffff:10.0.0.7", "::ffff:10.0.0.7"),
+        ("2001:db8::1", "2001:db8::1"),
+    ],
+)
+def test_a_client_is_its_address_without_its_port_in_every_layout(logged: str, client: str | None) -> None:
+    stamp = "2026-11-20T10:00:00Z"
+    record = {"time": stamp, "remote_addr": logged, "method": "GET", "uri": "/a", "status": 200}
+    pairs = [f"time:{stamp}", f"remote_addr:{logged}", "method:GET", "uri:/a", "status:200"]
+    for line, make in (
+        (
+            f'{logged} [{stamp}] "GET /a HTTP/1.1" 200',
+            lambda _: nginx_format('$remote_addr [$time_iso8601] "$request" $status'),
+        ),
+        (json.dumps(record), json_lines.from_sample),
+        ("\t".join(pairs), ltsv.from_sample),
+        (
+            f"{stamp[:10]} 10:00:00 {logged} GET /a 200",
+            lambda _: w3c_format(["date", "time", "c-ip", "cs-method", "cs-uri-stem", "sc-status"], " ", "w3c"),
+        ),
+    ):
+        format = make([line])
+        assert format
+        careful = line.replace("/a", "/\xe9")
+        for each in (line, careful):
+            assert parse(lines(each), [format]).rows["client"].to_list() == [client]

@@ -30,7 +30,10 @@ MADE = {
     "apache": apache_format('%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"'),
 }
 FIELDS = {
-    "$remote_addr": ("1.2.3.4", "2001:db8::17", "-", "unix:", "a,b", "a[b", "", "host.example.com:80", "x" * 41, "é"),
+    "$remote_addr": (
+        "1.2.3.4", "2001:db8::17", "-", "unix:", "a,b", "a[b", "", "host.example.com:80", "x" * 41, "é",
+        "1.2.3.4:4711", "unknown", "unknown.example.com", "::", "2001:db8:1234:5678:9abc:def0:1234:5678",
+    ),
     "$remote_user": ("-", "bob", "a,b", "bob smith", '"x"', "] [", '""', "", "me@x"),
     "$time_local": (
         "20/Nov/2026:23:30:37 +0530", "20/Nov/2026:23:30:37 +0530", "20/Nov/2026:23:30:38 -0000",
