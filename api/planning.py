@@ -38,6 +38,7 @@ from logreplay.options.kinds import TEXT
 from logreplay.options.load import Load
 from logreplay.options.plan_options import READING
 from logreplay.options.signatures import described
+from logreplay.options.spelling import all_spelled, spelled
 from logreplay.parsers.conversion.job import convert
 from logreplay.plan_result import PlanResult, check_place
 from logreplay.result_folder import free_folder
@@ -117,6 +118,7 @@ def plan(
         except KeyboardInterrupt:
             raise Interrupted from None
         stack.pop_all()  # the folder goes with the result
+    result.refusal, result.proofs = spelled(result.refusal, "plan"), all_spelled(result.proofs, "plan")
     result.notes, result.scratch = tuple(listener.notes), scratch
     return uninterrupted(result)
 

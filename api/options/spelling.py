@@ -12,10 +12,11 @@ from logreplay.options.option import Option
 from logreplay.options.table import options_of
 
 if TYPE_CHECKING:
+    from logreplay.analysis.planning.proof import Proof
     from logreplay.analysis.verdict.checks import Check
     from logreplay.replay.results.verdict import Finding
 
-T = TypeVar("T", "Check", "Finding")
+T = TypeVar("T", "Check", "Finding", "Proof")
 _OPTION: Final = re.compile(
     r"(?<![\w-])(?P<flag>--?[a-z][a-z0-9-]*)(?:(?P<gap> )(?P<value>'[^']*'|[^\s,;)]+(?:,[^\s,;)]+)*))?"
 )
@@ -47,7 +48,7 @@ def spelled(text: str, function: str) -> str:
 
 
 def all_spelled(told: Iterable[T], function: str) -> tuple[T, ...]:
-    """Findings or checks whose texts name the parameters of a function."""
+    """Findings, checks or proofs whose texts name the parameters of a function."""
     return tuple(replace(each, text=spelled(each.text, function)) for each in told)
 
 

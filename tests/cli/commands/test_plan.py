@@ -349,6 +349,9 @@ def test_the_library_gives_the_same_plan(log: Path, tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(result)).summary == result.summary
     refused = library.plan([log], results=searched(tmp_path / "none", rate=None))
     assert (refused.machines, refused.plan, refused.verdict) == (None, None, "NO_ANSWER")
+    other = library.plan(log, results=searched(tmp_path / "other", route="/home"))
+    assert "name TARGET in place of results=" in other.sentence
+    assert other.checks[0].text == other.refusal
     with pytest.raises(library.LogreplayError, match="no plan: "):
         refused.html()
 
