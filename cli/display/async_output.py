@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import Final, TextIO
 
@@ -97,25 +98,27 @@ class Outlet:
             self._change.notify_all()
 
     def _work(self) -> None:
-        while text := self._next():
+        while (text := self._next()) is not None:
             try:
                 for start in range(0, len(text), _AT_ONCE):
                     self._put(text[start : start + _AT_ONCE])
                     self._wrote = time.monotonic()
-            except OSError as error:
-                self._give_up(error)
+            except (OSError, ValueError) as error:
+                self._give_up(error if isinstance(error, OSError) else OSError(errno.EBADF, str(error)))  # closed
                 return
             with self._change:
                 self._size -= len(text)
                 self._change.notify_all()
 
-    def _next(self) -> str:
+    def _next(self) -> str | None:
+        """The text that is due; None: no more comes."""
         with self._change:
             self._change.wait_for(lambda: self._waiting or self._closed)
-            return self._waiting.popleft() if self._waiting else ""
+            return self._waiting.popleft() if self._waiting else None
 
     def _give_up(self, error: OSError) -> None:
-        lead_nowhere(self._stream)
+        with suppress(OSError, ValueError):  # no file, as in a notebook
+            lead_nowhere(self._stream)
         with self._change:
             self.failure, self._size = error, 0
             self._waiting.clear()

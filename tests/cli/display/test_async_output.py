@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 from threading import Thread
 
@@ -31,6 +32,26 @@ def test_a_full_pipe_that_somebody_made_non_blocking_loses_nothing() -> None:
     reader.join()
     assert sum(map(len, got)) == 1_000_000
     os.close(reading)
+
+
+def test_an_empty_text_ends_nothing() -> None:
+    stream = StringIO()
+    outlet = Outlet(stream)
+    for text in ("a", "", "b"):
+        outlet.write(text)
+    assert outlet.drain()
+    outlet.close()
+    assert stream.getvalue() == "ab"
+
+
+def test_a_closed_stream_without_a_file_ends_the_writing_and_nobody_waits_for_it() -> None:
+    stream = StringIO()
+    stream.close()
+    outlet = Outlet(stream)
+    outlet.write("a")
+    assert outlet.drain()
+    assert outlet.failure
+    outlet.close()
 
 
 @pytest.mark.parametrize(
