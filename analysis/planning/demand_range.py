@@ -150,6 +150,19 @@ def lacking(profile: LogProfile) -> int:
     return profile.hours.height - _covered(profile.hours).height
 
 
+def _by_clock(profile: LogProfile) -> pl.DataFrame:
+    """The covered hours with ``day`` and ``clock``; those that the log holds in part only where it has no whole one."""
+    table = _covered(profile.hours).with_columns(
+        day=pl.col("hour").dt.weekday() - 1, clock=pl.col("hour").dt.hour(), whole=pl.col("covered") >= HOUR
+    )
+    return table.filter(pl.col("whole") | ~pl.col("whole").any().over("day", "clock"))
+
+
+def medians(profile: LogProfile) -> int:
+    """Hours of the week whose demand is a median of weeks in `by_hour`."""
+    return _by_clock(profile).group_by("day", "clock").len().filter(pl.col("len") >= WEEKS).height
+
+
 def by_hour(profile: LogProfile, factor: float = 1.0) -> pl.DataFrame:
     """The demand of each hour of the week that the log covers, by the busiest minute of the clock.
 
@@ -159,10 +172,7 @@ def by_hour(profile: LogProfile, factor: float = 1.0) -> pl.DataFrame:
     Returns:
         ``day`` (0: Monday), ``hour``, ``rate``, ``low``, ``high`` (requests/s).
     """
-    table = _covered(profile.hours).with_columns(
-        day=pl.col("hour").dt.weekday() - 1, clock=pl.col("hour").dt.hour(), whole=pl.col("covered") >= HOUR
-    )
-    table = table.filter(pl.col("whole") | ~pl.col("whole").any().over("day", "clock"))
+    table = _by_clock(profile)
     past = pl.col("busiest_minute").sort_by("hour")
     last = past.tail(WEEKS)
     bursts = burstiness(*profile.per_second, MINUTE) / MINUTE

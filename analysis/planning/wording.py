@@ -7,7 +7,7 @@ from logreplay.analysis.demand.rates import DAYS, WINDOWS
 from logreplay.analysis.demand.wording import iso, rate, span, when
 from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.planning.autoscaling import SYNC_S, TOLERANCE, WINDOW_S, ScalingTarget
-from logreplay.analysis.planning.demand_range import MOST_CHANGE, WEEKS, DemandRange, lacking, weeks
+from logreplay.analysis.planning.demand_range import MOST_CHANGE, WEEKS, DemandRange, lacking, medians, weeks
 from logreplay.analysis.planning.machines import Machines, cost
 from logreplay.analysis.planning.plan import MachinePlan
 from logreplay.analysis.planning.proof import Proof
@@ -182,13 +182,14 @@ def _by_hour(plan: MachinePlan) -> str:
 
 
 def _left_out(plan: MachinePlan, most: float) -> str:
-    """The busiest minute of the log, if the hours of the week have less, since they are medians of weeks."""
+    """The busiest minute of the log, if the hours of the week have less: as medians, or in minutes of the clock."""
     peak, wanted = plan.profile.peaks.get("minute"), plan.demand.get("minute")
     if plan.growth.forecast or not peak or not wanted or most > _MOST_OF_PEAK * wanted.rate:
         return ""
+    why = "the median leaves out" if medians(plan.profile) else "two minutes of the clock share"
     return (
-        f"; the median leaves out the busiest minute, {rate(wanted.rate)} on {when(peak.at, plan.profile.zone)}: such "
-        "an event needs the machines of that minute"
+        f"; {why} the busiest minute, {rate(wanted.rate)} on {when(peak.at, plan.profile.zone)}: such an event needs "
+        "the machines of that minute"
     )
 
 
@@ -196,9 +197,10 @@ def _hour_by(plan: MachinePlan) -> str:
     """How the demand of an hour was found."""
     if plan.growth.forecast and plan.growth.forecast.hourly:
         return " by the forecast"
-    if weeks(plan.profile) >= WEEKS:
+    if found := medians(plan.profile):
+        some = f"for {found} of {plan.week.height} hours the " * (found < plan.week.height)
         return (
-            f" in its busiest minute of the clock (median of the last {WEEKS} weeks; the range from the "
+            f" in its busiest minute of the clock ({some}median of the last {WEEKS} weeks; the range from the "
             f"least to the most of them holds the next week in about {WEEKS - 1} of {WEEKS + 1})"
         )
     return " in its busiest minute of the clock"

@@ -107,6 +107,26 @@ def test_a_plan_of_weeks_of_which_one_holds_an_event_says_what_it_does_not_know(
     assert repr(found) == "<MachinePlan: machines by busiest window: second: 4, minute: 4, hour: 1>"
 
 
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [
+        (20, "the clock; the log"),
+        (27, "the clock (for 144 of 168 hours the median of the last 4 weeks; "),
+        (28, "the clock (median of the last 4 weeks; "),
+    ],
+)
+def test_the_week_says_of_how_many_hours_it_takes_the_median(days: int, said: str) -> None:
+    starts = np.append(np.arange(MONDAY, MONDAY + days * DAY, 60), MONDAY + days * DAY - 1)
+    week = dict(wording.sentences(planned(starts)))["week"]
+    assert said in week + "; the log"
+
+
+def test_a_burst_that_two_minutes_of_the_clock_share_is_told_without_a_median() -> None:
+    burst = MONDAY + 9 * HOUR + 30 + np.arange(MINUTE).repeat(20)
+    week = dict(wording.sentences(planned(np.concatenate([np.arange(MONDAY, MONDAY + DAY), burst]))))["week"]
+    assert "two minutes of the clock share the busiest minute, 21/s on 2026-01-05 09:00:30" in week
+
+
 def replayed(machines: int, kept: bool) -> Proof:
     return Proof(machines=machines, rate=10, requests=600, kept=kept, text="1 % failed")
 
