@@ -276,7 +276,7 @@ def _parts(call: PlanCall, made: "MachinePlan") -> "Iterator[_Part]":
         begin = max(made.scaling.at + _AFTER_S - HOUR, made.profile.first)
         length = min(HOUR, made.profile.last + 1 - begin)
         pods = pods_over(*made.profile.per_second, made.scaling, made.factor, begin, length)
-        yield _Part(0, begin, made.factor / pods, 1)
+        yield _Part(0, begin, made.factor / (pods - made.reserve.survive), 1)
 
 
 @dataclass(frozen=True, slots=True)

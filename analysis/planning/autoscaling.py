@@ -56,7 +56,15 @@ class ScalingTarget:
 
 
 def scaling_target(
-    seconds: Ints, counts: Ints, *, factor: float, carries: float, mean: float | None, reaction: float, most: int
+    seconds: Ints,
+    counts: Ints,
+    *,
+    factor: float,
+    carries: float,
+    mean: float | None,
+    reaction: float,
+    most: int,
+    survive: int = 0,
 ) -> ScalingTarget | None:
     """The target with the fewest pods on average that carries a log; None if its last year is too short.
 
@@ -68,7 +76,8 @@ def scaling_target(
         carries: rate of one pod within the bound, without its headroom, requests/s.
         mean: its mean response time near that rate, seconds.
         reaction: seconds from a rise until new pods serve.
-        most: pods that carry the busiest minute.
+        most: pods that carry the busiest minute, with those that may be lost.
+        survive: pods that may be lost while the others carry the load.
     """
     seconds, counts = newest(seconds, counts)
     load = _load(seconds, counts) * factor
@@ -77,12 +86,12 @@ def scaling_target(
         return None
     carried = _carried(seconds, counts) * factor
     now, then = load[:-ahead], np.maximum(carried[ahead:], carried[ahead - 1 : -1])
-    highest = float(then.max())
+    highest, carried_most = float(then.max()), (most - survive) * carries
+    needed = np.minimum(then, carried_most) / carries + survive
     seen = _most_of_last(now, STABILIZATION_S // SYNC_S)
-    tried = np.unique(np.linspace(1, most, min(most, _MOST_LEAST)).astype(np.int64)).tolist()  # the most carry all
-    found = [
-        each for least in tried if (each := _with_least(seen, np.minimum(then, most * carries), carries, least, most))
-    ]
+    numbers = np.linspace(1 + survive, most, min(most - survive, _MOST_LEAST))  # the most carry all
+    tried = np.unique(numbers.astype(np.int64)).tolist()
+    found = [each for least in tried if (each := _with_least(seen, needed, carries, least, most))]
     target, least, pods, at = min(found, key=lambda each: (each[2], each[1]))
     return ScalingTarget(
         rate=target,
@@ -93,7 +102,7 @@ def scaling_target(
         rise=1.0 if at is None else max(float(then[at] / seen[at]), 1.0),
         at=None if at is None else int(seconds[0]) + WINDOW_S + (at + ahead) * SYNC_S,
         reaction=reaction,
-        beyond=highest if highest > most * carries else 0.0,
+        beyond=highest if highest > carried_most else 0.0,
     )
 
 
@@ -153,14 +162,14 @@ def _most_of_last(load: Floats, periods: int) -> Floats:
 
 
 def _with_least(
-    seen: Floats, then: Floats, carries: float, least: int, most: int
+    seen: Floats, needed: Floats, carries: float, least: int, most: int
 ) -> tuple[float, int, float, int | None] | None:
     """Target, least pods, pods on average, and the place of the rise that decides; None if no target carries it."""
     whole = carries / (1 + TOLERANCE)
-    beyond = np.flatnonzero(then > least * carries)
+    beyond = np.flatnonzero(needed > least * (1 + 1e-9))
     if not len(beyond):
         return whole, least, float(least), None
-    allowed = whole * seen[beyond] / then[beyond]
+    allowed = seen[beyond] / needed[beyond] / (1 + TOLERANCE)
     at = int(np.argmin(allowed))
     target = min(float(allowed[at]), whole)
     if target <= 0:

@@ -154,8 +154,9 @@ def _scaling(
     alone = float(law.times([most])[0]) / most if law else 1.0  # each of fewer pods carries as much, or more
     carries = supply.rate * (1 - reserve.headroom) * alone
     target = scaling_target(
-        *profile.per_second, factor=factor, carries=carries, mean=supply.mean, reaction=reaction, most=most
-    )
+        *profile.per_second, factor=factor, carries=carries, mean=supply.mean, reaction=reaction, most=most,
+        survive=reserve.survive,
+    )  # fmt: skip
     if target:
         return target, ""
     seconds, _ = newest(*profile.per_second)

@@ -66,7 +66,7 @@ def scaling_sentence(target: ScalingTarget, plan: MachinePlan) -> str:
     text = (
         f"target {show_rate(target.rate)}/s per pod{in_flight}, {target.least} to {number_of(target.most, 'pod')}, "
         f"{target.mean:.3g} on average"
-    )
+    ) + f", {plan.reserve.survive} of which may be lost" * bool(plan.reserve.survive)
     if target.at is None:
         return f"{text}: {number_of(target.least, 'pod carries', 'pods carry')} the whole log"
     return (

@@ -151,3 +151,24 @@ def test_a_log_whose_last_year_is_one_request_has_no_target_and_says_so() -> Non
     found = plan(log, supply(10.0, 10.0, 10.0, sent=SENT), DemandGrowth(), Reserve(), reaction=30.0)
     assert found.scaling is None
     assert found.no_scaling.startswith("the last year of the log is 1 s long; a target")
+
+
+def test_pods_that_may_be_lost_are_asked_for_at_every_moment_of_the_log() -> None:
+    log = profile(np.repeat(MONDAY + np.arange(7200), np.repeat([5, 25, 45], 2400)))
+    for survive, number in ((0, 5), (1, 6), (2, 7)):
+        found = plan(log, supply(10.0, 10.0, 10.0, sent=SENT), DemandGrowth(), Reserve(survive=survive), reaction=60.0)
+        target = found.scaling
+        assert found.number.number == number
+        assert target
+        assert target.least >= 1 + survive
+        pods = pods_over(*log.per_second, target, 1.0, MONDAY, 7200)
+        assert ((pods - survive) * 10 >= log.per_second[1]).all()
+        lost = f", {survive} of which may be lost"
+        assert (lost in dict(sentences(found))["autoscaling"]) == bool(survive)
+
+
+def test_a_log_that_one_pod_carries_keeps_two_where_one_may_be_lost() -> None:
+    log = profile(MONDAY + np.arange(7200))
+    found = plan(log, supply(1.0, 1.0, 1.0, sent=SENT), DemandGrowth(), Reserve(survive=1), reaction=30.0)
+    assert found.scaling
+    assert (found.scaling.least, found.scaling.at) == (2, None)
