@@ -34,7 +34,7 @@ def recorded(summary: Mapping[str, Any]) -> ClosedLoop | None:
     try:
         if users:
             return ClosedLoop(
-                {row["step"]: row["users"] for row in users["steps"]},
+                {int(row["step"]): int(row["users"]) for row in users["steps"]},
                 float(users.get("think_s", 0.0)),
                 float(users.get("step_s") or inf),  # JSON has no infinity
             )

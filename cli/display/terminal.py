@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from logreplay.cli.display.async_output import UnreadOutput, lead_nowhere
+from logreplay.core.masking import terminal_safe
 
 CLOSED: Final = "standard output: is closed (>&-); send the result to a file or a pipe"
 
@@ -36,10 +37,14 @@ def print_json(value: object, *, indent: int | None = 2) -> None:
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """Tell the user something besides the result. Once nobody reads standard error any more, nobody is told."""
+    """Tell the user something besides the result, in which no sign steers the terminal.
+
+    Once nobody reads standard error any more, nobody is told.
+    """
     if not quiet:
+        safe = "\n".join(map(terminal_safe, text.split("\n")))
         try:
-            click.echo(text, file=sys.stderr)  # not err=True: as in print_text
+            click.echo(safe, file=sys.stderr)  # not err=True: as in print_text
         except OSError:
             lead_nowhere(sys.stderr)
 

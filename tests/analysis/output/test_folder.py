@@ -83,6 +83,11 @@ def test_steps_have_the_mean_of_each_watched_figure(results: Path, tmp_path: Pat
     assert pl.read_csv(tmp_path / "steps.csv")["watch_cpu"].null_count() == 0
 
 
+def test_a_log_whose_name_is_no_text_is_named_in_the_report(results: Path, tmp_path: Path) -> None:
+    write_folder(results, tmp_path, About("caf\udce9.log", "http://127.0.0.1:8080"))
+    assert "caf?.log" in (tmp_path / "report.html").read_text("utf-8")
+
+
 def test_names_of_watched_figures_that_a_stranger_wrote_are_drawn_as_they_are(results: Path, tmp_path: Path) -> None:
     (tmp_path / "results.csv").write_bytes(results.read_bytes())
     (tmp_path / "results.watch.csv").write_text("second,name,value\n0,$\\frac$,1.0\n1,\x1b[2J,1.0\n")
