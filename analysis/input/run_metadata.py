@@ -11,6 +11,8 @@ from logreplay.analysis.input.external_metrics import stem
 
 UNFINISHED: Final = "unfinished"
 """Key of the summary of a run in steps that has not come to its end, or was killed."""
+_OF_FOLDERS: Final = ("results", "baseline", "candidate", "noise")
+"""Result logs that logreplay names itself: the summary.json of their folder is theirs."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,8 @@ def summary_of(results: Path | None) -> dict[str, Any]:
     if results is None:
         return {}
     name = stem(results)
-    for path in (name.with_name(f"{name.name}.summary.json"), results.with_name("summary.json")):
+    own, of_folder = name.with_name(f"{name.name}.summary.json"), results.with_name("summary.json")
+    for path in (own, of_folder) if name.name in _OF_FOLDERS else (own,):
         try:
             value = json.loads(path.read_bytes())
         except (OSError, ValueError, RecursionError):

@@ -33,9 +33,15 @@ STEPS = [{"step": 0, "users": 1}, {"step": 1, "users": 8}]
     ],
 )
 def test_users_are_those_of_the_summary(tmp_path: Path, summary: Any, found: ClosedLoop | None) -> None:
-    for name in ("summary.json", "run.summary.json"):
+    for name, results in (("summary.json", "results.csv"), ("run.summary.json", "run.csv")):
         path = tmp_path / name
         if summary is not None:
             path.write_text(json.dumps(summary))
-        assert recorded(summary_of(tmp_path / "run.csv")) == found
+        assert recorded(summary_of(tmp_path / results)) == found
         path.unlink(missing_ok=True)
+
+
+def test_a_result_log_does_not_take_the_summary_of_another_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text('{"limited_steps": {"0": "cpu"}}')
+    assert summary_of(tmp_path / "other.csv") == {}
+    assert all(summary_of(tmp_path / name) for name in ("results.csv.gz", "baseline.csv", "candidate.parquet"))
