@@ -121,9 +121,9 @@ FORMATS: Final[tuple[Format, ...]] = (
         "aws-elb",
         "aws-elb",
         "https://docs.aws.amazon.com/elasticloadbalancing/latest/classic/access-log-collection.html",
-        "$time $elb $remote_addr $target $times $status $target_status $request_length $bytes_sent "
+        "$time $elb $remote_addr $target $times $status $target_status $request_length $body_bytes_sent "
         '"$elb_request" "$http_user_agent" $cipher $tls',
-        _SPENT,
+        {**_SPENT, "time": _ISO_START},
         escaped=False,
         skipped=((r"^tls [0-9.]+ [0-9-]+T", "TLS listener: no HTTP"),),
     ),

@@ -171,3 +171,10 @@ def test_a_client_is_its_address_without_its_port_in_every_layout(logged: str, c
         careful = line.replace("/a", "/\xe9")
         for each in (line, careful):
             assert parse(lines(each), [format]).rows["client"].to_list() == [client]
+
+
+def test_a_stamp_of_a_classic_load_balancer_is_the_start_and_its_bytes_are_those_of_the_body() -> None:
+    format = BY_NAME["aws-elb"]
+    row = parse(lines(ELB_TIMED_OUT), [format]).rows.row(0, named=True)
+    assert (row["back"], row["bytes"], format.note) == (0, 29, "")
+    assert BY_NAME["aws-alb"].stamp.at == "end"
