@@ -22,6 +22,16 @@ NGINX_DURATIONS: Final = {
 _DECIMALS: Final = re.compile(r"[0-9]+\.[0-9]{3}")
 
 
+def unit_by_name(name: str) -> float | None:
+    """The unit that the name of a field tells, seconds in one; None if it tells none."""
+    lower = name.lower()
+    return (
+        1.0
+        if lower in NGINX_DURATIONS
+        else next((UNITS[u] for u in ("ns", "us", "ms") if lower.endswith("_" + u)), None)
+    )
+
+
 def unit_of(name: str, values: Sequence[str]) -> tuple[float, str]:
     """Find the unit of a field by its name, or by the look of its values.
 
@@ -32,12 +42,8 @@ def unit_of(name: str, values: Sequence[str]) -> tuple[float, str]:
     Returns:
         Seconds in one, `UNKNOWN` without any evidence; and a note for the user, or an empty text.
     """
-    lower = name.lower()
-    if lower in NGINX_DURATIONS:
-        return 1.0, ""
-    for ending in ("ns", "us", "ms"):
-        if lower.endswith("_" + ending):
-            return UNITS[ending], ""
+    if named := unit_by_name(name):
+        return named, ""
     numbers = [text for text in values if text not in ("", "-")]
     field = f"the durations in {name!r}" if name else "the numbers after the status and size"
     if numbers and sum(_DECIMALS.fullmatch(text) is not None for text in numbers) > 0.9 * len(numbers):

@@ -1,10 +1,12 @@
 """Names that logs give to their values: the raw field of each, and the meaning of times and durations."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
 from typing import Any, Final
 
 from logreplay.parsers.fields.timestamps import Stamp
-from logreplay.parsers.fields.units import unit_of
+from logreplay.parsers.fields.units import unit_by_name, unit_of
 
 _ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "time": (
@@ -61,6 +63,7 @@ _KNOWN: Final = {alias.lower() for aliases in _ALIASES.values() for alias in ali
 HEADER_SLOT: Final = "header_"
 """Raw fields with this prefix are headers of the request, ``-`` in their names as ``_``."""
 
+_NUMBER: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _STATUS: Final = {alias.lower() for alias in _ALIASES["rc"]}
 
 
@@ -94,19 +97,39 @@ def choose(names: Mapping[str, int]) -> dict[str, str]:
     return slots
 
 
-def meaning(slots: Mapping[str, str], durations: Sequence[str]) -> dict[str, Any]:
+def meaning(slots: Mapping[str, str], durations: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Find the meaning of times and durations by the names of the fields, otherwise by their values.
+
+    Args:
+        slots: name of each raw field.
+        durations: samples of the raw fields ``total`` and ``first``.
 
     Returns:
         Those attributes of a `Format` that depend on it.
     """
     time, total = slots.get("time", ""), slots.get("total", "")
-    unit, note = unit_of(total, durations)
+    unit, note = unit_of(total, durations["total"])
+    first_unit, doubt = _unit_of_first(slots, durations, unit)
     by_nginx = total in ("request_time", "reqtime") or time == "msec" or (total and unit == 1.0)
     return {
         "stamp": Stamp("any", "end" if by_nginx else "start") if time else Stamp("none"),
         "total_unit": unit,
-        "first_unit": unit,
+        "first_unit": first_unit,
         "server": "nginx" if by_nginx else "unknown",
-        "note": note,
+        "note": "; ".join(filter(None, (note, doubt))),
     }
+
+
+def _unit_of_first(slots: Mapping[str, str], durations: Mapping[str, Sequence[str]], unit: float) -> tuple[float, str]:
+    """The unit of the time to the first byte, and a note: its own, or in doubt that of the whole time."""
+    first = slots.get("first", "")
+    if named := unit_by_name(first):
+        return named, ""
+    own, note = unit_of(first, durations["first"])
+    longer = own * _middle(durations["first"]) > unit * _middle(durations["total"])
+    return (unit, "") if "total" in slots and (not note or not own or own == unit or longer) else (own, note)
+
+
+def _middle(texts: Sequence[str]) -> float:
+    """The median of the numbers among texts; 0 without one."""
+    return median([float(text) for text in texts if _NUMBER.fullmatch(text)] or [0.0])

@@ -287,6 +287,8 @@ def from_sample(lines: Sequence[str]) -> Format | None:
     slots = choose(names)
     if not slots:
         return None
-    values = [as_text(record.get(slots.get("total", ""))) or "" for record in records]
+    durations = {
+        slot: [as_text(record.get(slots.get(slot, ""))) or "" for record in records] for slot in ("total", "first")
+    }
     layout = JsonLayout(tuple((slot, (name,)) for slot, name in slots.items()))
-    return Format(name="json", layout=layout, escaped=False, **meaning(slots, values))
+    return Format(name="json", layout=layout, escaped=False, **meaning(slots, durations))

@@ -86,7 +86,7 @@ def from_sample(lines: Sequence[str]) -> Format | None:
     slot_of = {label: slot for slot, label in slots.items() if label in order}
     fast = "\t".join(_item(label, slot_of.get(label, "")) for label in order)
     layout = LtsvLayout(tuple(slots.items()), f"^{fast}$")
-    durations = [record.get(slots.get("total", ""), "") for record in records]
+    durations = {slot: [record.get(slots.get(slot, ""), "") for record in records] for slot in ("total", "first")}
     return Format(name="ltsv", layout=layout, source="http://ltsv.org/", **meaning(slots, durations))
 
 

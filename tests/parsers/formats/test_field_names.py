@@ -63,14 +63,39 @@ def test_a_status_is_known_by_its_names() -> None:
     ],
 )
 def test_the_names_of_nginx_tell_that_stamps_are_of_the_end(found: dict[str, str], server: str, at: str) -> None:
-    said = meaning(found, ["1"])
+    said = meaning(found, {"total": ["1"], "first": []})
     assert (said["server"], said["stamp"].at, said["stamp"].kind) == (server, at, "any")
 
 
+NONE: dict[str, list[str]] = {"total": [], "first": []}
+
+
 def test_without_a_time_there_is_no_stamp() -> None:
-    assert meaning({"url": "uri"}, [])["stamp"].kind == "none"
+    assert meaning({"url": "uri"}, NONE)["stamp"].kind == "none"
 
 
-def test_the_time_to_the_first_byte_is_in_the_unit_of_the_whole() -> None:
-    said = meaning({"total": "elapsed_ms", "first": "ttfb"}, [])
+def test_the_time_to_the_first_byte_is_in_the_unit_of_the_whole_where_nothing_tells_its_own() -> None:
+    said = meaning({"total": "elapsed_ms", "first": "ttfb"}, NONE)
     assert (said["total_unit"], said["first_unit"], said["note"]) == (1e-3, 1e-3, "")
+
+
+@pytest.mark.parametrize(
+    ("total", "first", "unit", "note"),
+    [
+        (("duration_ms", "25"), ("upstream_header_time", "0.012"), 1.0, False),
+        (("request_time", "0.025"), ("first_ms", "12"), 1e-3, False),
+        (("duration_ms", "25"), ("ttfb", "12"), 1e-3, False),
+        (("duration_ms", "25.113"), ("ttfb", "12.345"), 1e-3, False),
+        (("duration_ms", "25"), ("ttfb", "0.012"), 1.0, True),
+        (("duration_us", "25000"), ("ttfb", "12000"), 1e-6, False),
+        (("request_time", "0.025"), ("ttfb", "12"), 1.0, False),
+        (None, ("ttfb", "0.012"), 1.0, True),
+        (None, ("ttfb", "12"), 0.0, True),
+    ],
+)
+def test_the_time_to_the_first_byte_has_a_unit_of_its_own(
+    total: tuple[str, str] | None, first: tuple[str, str], unit: float, note: bool
+) -> None:
+    slots = {"first": first[0], **({"total": total[0]} if total else {})}
+    said = meaning(slots, {"total": [total[1]] if total else [], "first": [first[1]]})
+    assert (said["first_unit"], "ttfb" in said["note"]) == (unit, note)
