@@ -1,7 +1,9 @@
-"""Counts the machines that carry a load, each the same rate: the one rule of every answer that names a number."""
+"""Counts the machines that carry a load, each the same rate, by the one rule of every answer; words for a reserve."""
 
 import math
 from typing import Final
+
+from logreplay.core.plural import number_of
 
 _ROUNDING: Final = 1e-9
 """A quotient this little above a whole number is that number: 1.1 / 0.1 is a little more than 11."""
@@ -16,3 +18,9 @@ def machines_for(load: float, one: float, headroom: float = 0.0) -> int:
         headroom: share of each machine that stays free, 0 to below 1.
     """
     return max(math.ceil(load / (one * (1 - headroom)) - _ROUNDING), 1)
+
+
+def spare_words(headroom: float, survive: int, none: str = "") -> str:
+    """Words for the reserve; ``none``: those for no headroom."""
+    lost = f", {number_of(survive, 'machine')} lost" if survive else ""
+    return (f", {100 * headroom:.3g} % of each kept free" if headroom else none) + lost

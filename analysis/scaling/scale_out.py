@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.format_time import show_rate
-from logreplay.analysis.machine_count import machines_for
+from logreplay.analysis.machine_count import machines_for, spare_words
 from logreplay.analysis.scaling.law import FEWEST, ScalingLaw, fewest, fitted_law
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.core.plural import number_of
@@ -127,7 +127,7 @@ def scale_out(
     ranges = [law.range(place) for place in range(3)]
     needed: tuple[int | None, int | None, int | None] = (None, None, None)
     if tps is not None:
-        needed, more = _needed(law, ordered[-1].number, tps / (1 - headroom), survive, unit)
+        needed, more = _needed(law, ordered[-1].number, tps, headroom, survive, unit)
         text = f"{more}; {text}"
     return ScaleOut(
         text, ordered, law.kind, values[0], *ranges[0], values[1], *ranges[1], values[2], *ranges[2],
@@ -205,12 +205,13 @@ def _peak(law: ScalingLaw) -> tuple[int | None, float]:
 
 
 def _needed(
-    law: ScalingLaw, largest: int, rate: float, survive: int, unit: str
+    law: ScalingLaw, largest: int, tps: float, headroom: float, survive: int, unit: str
 ) -> tuple[tuple[int | None, int | None, int | None], str]:
-    """The number for a rate, its range, and words for it."""
+    """The number for a load, its range, and words for it."""
+    rate, asked = tps / (1 - headroom), f"{show_rate(tps)}/s{spare_words(headroom, survive)}"
     numbers = np.arange(1, FARTHEST * largest + 1, dtype=np.float64)
     rates = law.rates(numbers)[None]
-    likely, asked = fewest(rates, rate, survive)[0], f"{show_rate(rate)}/s"
+    likely = fewest(rates, rate, survive)[0]
     if likely is None:
         _, most = _peak(law)
         why = (
@@ -218,7 +219,9 @@ def _needed(
             f"measure more of them"
         )
         if most < rate:
-            why = f"no number of {unit}s carries more than {show_rate(most)}/s"
+            why = (
+                f"no number of {unit}s carries more than {show_rate(most * (1 - headroom))}/s{spare_words(headroom, 0)}"
+            )
         elif (whole := fewest(rates, rate, 0)[0]) is not None:
             why = (
                 f"{whole} carry it, and no number up to {len(numbers)} carries it both with all of them and with "

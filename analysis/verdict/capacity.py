@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.format_time import show, show_range, show_rate
-from logreplay.analysis.machine_count import machines_for
+from logreplay.analysis.machine_count import machines_for, spare_words
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
@@ -220,7 +220,7 @@ def capacity(
             "each rate that counts was held for", valid["duration"], "number", another_mix(), "what the machines share"
         ),
     )
-    spare = _spare(headroom, survive, none=", no headroom")
+    spare = spare_words(headroom, survive, none=", no headroom")
     seen = _seen(valid, found, percentile, unmeasured)
     if found.likely > room:
         seen += f"; {near}, of which {100 * NEAR:g} % are kept free"
@@ -366,19 +366,13 @@ def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0, surviv
         return Capacity(f"the highest throughput of a machine is unknown: {users.sentence}. {loop} instead")
     low, high = users.throughput_low, users.throughput_high
     machines, likely, best = (machines_for(tps, rate, headroom) + survive for rate in (low, users.throughput, high))
-    spare = _spare(headroom, survive)
+    spare = spare_words(headroom, survive)
     text = (
         f"at least {number_of(machines, 'machine')} for {tps:g}/s{spare}: one carries {users.throughput:.4g}/s "
         f"({low:.4g}–{high:.4g}) when it is saturated. {loop}, such as "
         f"{users.throughput / 4:.3g}..{users.throughput * 1.2:.3g}"
     )
     return Capacity(text, machines, best, low, high, machines_likely=likely, likely=users.throughput, survive=survive)
-
-
-def _spare(headroom: float, survive: int, none: str = "") -> str:
-    """Words for the reserve; ``none``: those for no headroom."""
-    lost = f", {number_of(survive, 'machine')} lost" if survive else ""
-    return (f", {100 * headroom:.3g} % of each kept free" if headroom else none) + lost
 
 
 def _machines_at_best(tps: float, high: float, room: float, headroom: float) -> int:

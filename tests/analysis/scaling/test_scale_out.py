@@ -28,7 +28,18 @@ def test_the_number_of_machines_follows_the_law_and_not_n_times_one() -> None:
     assert "; n times one would be 4); 4 machines carry" in found.sentence
     assert "contention 10 % (" in found.sentence
     assert found.passed
-    assert answer(bent(0.1, 0.001), 296, headroom=0.2, survive=1).machines == 7
+
+
+def test_the_load_that_was_asked_for_and_the_reserve_stand_in_the_sentence() -> None:
+    found = answer(bent(0.1, 0.001), 296, headroom=0.2, survive=1)
+    assert found.machines == 7
+    assert found.sentence.startswith("7 machines for 296/s, 20 % of each kept free, 1 machine lost (")
+    refused = answer(bent(0.05, 0.05), 400, headroom=0.5)
+    assert refused.peak_rate
+    assert refused.sentence.startswith(
+        "not known how many machines carry 400/s, 50 % of each kept free: no number of machines carries more than "
+        f"{refused.peak_rate / 2:.3g}/s, 50 % of each kept free"
+    )
 
 
 def test_a_load_that_no_number_carries_is_refused_with_the_most_and_its_number() -> None:
