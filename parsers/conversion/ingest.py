@@ -84,8 +84,13 @@ def check_limit(report: ConvertReport, limit: Limit, *, final: bool) -> None:
     """Check that no more lines were rejected than the user allows; shares are known at the end only.
 
     Raises:
-        TooManyRejects: more were.
+        TooManyRejects: more were, or may have been in the rest of damaged data.
     """
+    if final and report.damaged and limit != Limit():
+        raise TooManyRejects(
+            f"{', '.join(report.damaged)}: the compressed data end too soon or are damaged, so the number of rejected "
+            f"{report.unit} is unknown; copy the log again, or allow any number"
+        )
     rejected, allowed = report.rejected, limit.count
     if final and limit.share is not None:
         allowed = int(limit.share * report.lines)
@@ -185,6 +190,9 @@ class LogReader:
             finally:
                 threads.shutdown(cancel_futures=True)
         self._check_unlike()
+        for source in self.sources:
+            if source.truncated:
+                self.report.note_damage(source.name, source.compression)
         check_limit(self.report, self.limit, final=True)
 
     def _check_unlike(self) -> None:

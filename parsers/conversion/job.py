@@ -241,9 +241,6 @@ def log_reader(
     report.resolution_s = reader.fine
     zoned = bool(options.filter.since or options.filter.until)
     report.notes += notes(reader, sources, options.time_unit, options.timezone, zoned=zoned)
-    for source in sources:
-        if source.truncated:
-            report.note_damage(source.name, source.compression)
 
 
 def _beginning(sample: bytes, most: int) -> bytes:

@@ -10,11 +10,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.core.record import CORE_COLUMNS, start_time
 from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion.filters import Filter
+from logreplay.parsers.conversion.ingest import Limit
 from logreplay.parsers.conversion.job import ConvertOptions, convert, output_for
 from logreplay.parsers.conversion.report import ConvertReport
 
@@ -191,6 +192,16 @@ def test_a_cut_gz_gives_what_could_be_read_and_says_so(tmp_path: Path) -> None:
     report = convert([log], tmp_path / "out.csv")
     assert 2700 < report.converted < 3000
     assert f"{log}: the gzip data end too soon or are damaged; the lines before are kept" in report.notes
+
+
+def test_a_cut_gz_is_refused_where_the_number_of_rejected_lines_is_limited(tmp_path: Path) -> None:
+    """The data end at the end of a line, so no line is rejected."""
+    log = tmp_path / "access.gz"
+    log.write_bytes(gzip.compress(f"{LINE}\n".encode() * 1000)[:-4])
+    for limit in (Limit(count=0), Limit(share=0.5)):
+        with pytest.raises(TooManyRejects, match=f"{log}: the compressed data end too soon .* allow any number"):
+            convert([log], tmp_path / "out.csv", ConvertOptions(limit=limit))
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_a_line_of_ten_megabytes_is_a_line(tmp_path: Path) -> None:
