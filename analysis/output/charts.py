@@ -25,6 +25,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
     percentiles_by_rate,
     sent_in_time,
 )
+from logreplay.analysis.output.plots.users import by_users
 from logreplay.analysis.statistics.quantiles import Floats, Micros, quantile
 from logreplay.analysis.summary import step_names
 from logreplay.analysis.tables.users import UsersSweep
@@ -59,7 +60,7 @@ def charts(analysis: Analysis) -> dict[str, Chart]:
 
 def _of_users(sweep: UsersSweep, label: str, *names: str) -> Chart:
     """Figures of a sweep over users against their number, with the asymptotes; times in milliseconds."""
-    table, verdict = sweep.table.group_by("users").mean().sort("users"), sweep.verdict
+    table, verdict = by_users(sweep), sweep.verdict
     users, scale = column(table, "users"), 1 if names == ("throughput",) else 1000
     curves = zip(names, _DASHES, strict=False)
     series = [_series(name, users, scale * column(table, name), dash=dash, dots="solid") for name, dash in curves]

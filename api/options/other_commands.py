@@ -26,15 +26,18 @@ def _kept(name: str, help: str, metavar: str, flags: str = "") -> Option:
 
 
 # fmt: off
-_FORMAT: Final = Option("convert inspect", "format", k.TEXT,
-                        "Format of LOG: a name (convert --help lists them), a log_format or LogFormat string, or "
-                        "nginx.conf#name.", "FORMAT", "-f --format", "auto")
+FORMAT: Final = Option("convert inspect plan", "format", k.TEXT,
+                       "Format of LOG: a name (convert --help lists them), a log_format or LogFormat string, or "
+                       "nginx.conf#name.", "FORMAT", "-f --format", "auto")
+TIMEZONE_OF_WEEK: Final = Option("inspect plan", "timezone", k.TEXT,
+                                 "Time zone of the hours of the week, and of times without offset, such as "
+                                 "Europe/Berlin.  [default: UTC]", "ZONE")
 _TIMEZONE: Final = Option("convert", "timezone", k.TEXT,
                           "Time zone of times without offset, such as Europe/Berlin.  [default: UTC]", "ZONE")
-_UNITS: Final = (
-    Option("convert inspect", "time_unit", choice("s", "ms", "us", "ns"),
+UNITS: Final = (
+    Option("convert inspect plan", "time_unit", choice("s", "ms", "us", "ns"),
            "Unit of the durations in LOG.  [default: by the format]"),
-    Option("convert inspect", "stamped", choice("start", "end"),
+    Option("convert inspect plan", "stamped", choice("start", "end"),
            "Meaning of the times in LOG: start or end of a request.  [default: by the format]"),
 )
 _FILTERS: Final = (
@@ -51,11 +54,11 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
         Option("convert", "output", k.TEXT,
                "Write to this file (.csv, .csv.gz, .csv.zst, .parquet, .pias, .gor or .har); - is stdout.  "
                "[default: LOG with .csv, in the current folder]", "CSV", "-o --output"),
-        _FORMAT,
+        FORMAT,
         Option("convert", "to", choice("csv", "parquet", "pias", "vegeta", "k6", "gor", "har"),
                "Kind of output.  [default: by the ending of -o]"),
         _TIMEZONE,
-        *_UNITS,
+        *UNITS,
         *_FILTERS,
         Option("convert", "redact", k.SWITCH,
                "Replace values in URLs, headers and bodies by pseudonyms: equal by equal, of the same length."),
@@ -73,11 +76,9 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
     "inspect": (
         Option("inspect", "output", k.PATH, "Write the page, the tables and summary.json to this folder.", "DIR",
                "-o --output", only="terminal"),
-        _FORMAT,
-        Option("inspect", "timezone", k.TEXT,
-               "Time zone of the hours of the week, and of times without offset, such as Europe/Berlin.  "
-               "[default: UTC]", "ZONE"),
-        *_UNITS,
+        FORMAT,
+        TIMEZONE_OF_WEEK,
+        *UNITS,
         *_FILTERS,
         Option("inspect", "force", k.SWITCH, "Replace existing results.", only="terminal"),
         _SHARE,

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from logreplay.options import kinds as k
-from logreplay.options.kinds import choice, percent, whole
+from logreplay.options.kinds import percent, whole
 from logreplay.options.option import Option
+from logreplay.options.other_commands import FORMAT, TIMEZONE_OF_WEEK, UNITS
 
 NOT_PLANNED: Final = frozenset(
     {"demand", "vusers", "think", "junit", "match", "exclude", "status", "since", "sample", "restart", "inject"}
@@ -16,8 +17,8 @@ NOT_PLANNED: Final = frozenset(
 """Options of `find` that `plan` lacks: the log says the rate, and is read and cut before demand and supply are."""
 
 
-def _reading(name: str, help: str, metavar: str, flags: str = "", default: str = "") -> Option:
-    return Option("plan", name, k.TEXT, help, metavar, flags, default)
+def _reading(name: str, help: str, metavar: str) -> Option:
+    return Option("plan", name, k.TEXT, help, metavar)
 
 
 # fmt: off
@@ -45,14 +46,9 @@ PLAN: Final[Sequence[tuple[str, Sequence[Option]]]] = (
                "with --reaction the steepest hour, too."),
     )),
     ("Demand", (
-        _reading("format", "Format of LOG: a name (convert --help lists them), a log_format or LogFormat string, or "
-                 "nginx.conf#name.", "FORMAT", "-f --format", "auto"),
-        _reading("timezone", "Time zone of the hours of the week, and of times without offset, such as "
-                 "Europe/Berlin.  [default: UTC]", "ZONE"),
-        Option("plan", "time_unit", choice("s", "ms", "us", "ns"),
-               "Unit of the durations in LOG.  [default: by the format]"),
-        Option("plan", "stamped", choice("start", "end"),
-               "Meaning of the times in LOG: start or end of a request.  [default: by the format]"),
+        FORMAT,
+        TIMEZONE_OF_WEEK,
+        *UNITS,
         _reading("since", "Count and send requests that start at or after TIME (ISO 8601).", "TIME"),
         _reading("until", "Count and send requests that start before TIME (ISO 8601).", "TIME"),
         _reading("match", "Count and send URLs that contain REGEX.", "REGEX"),

@@ -19,7 +19,7 @@ _WIDE: Final = 20.0
 
 def throughput(ax: "Axes", sweep: UsersSweep) -> "Axes":
     """Draw throughput against users, with its range; the asymptotes, and the users at which they cross."""
-    table, verdict = _by_users(sweep), sweep.verdict
+    table, verdict = by_users(sweep), sweep.verdict
     users, rate, low, high = (
         column(table, f"{name}") for name in ("users", "throughput", "throughput_low", "throughput_high")
     )
@@ -40,7 +40,7 @@ def throughput(ax: "Axes", sweep: UsersSweep) -> "Axes":
 
 def response_time(ax: "Axes", sweep: UsersSweep, slo: float | None = None) -> "Axes":
     """Draw p50, p90 and p99 against users, and the users from which they wait for each other."""
-    table = _by_users(sweep)
+    table = by_users(sweep)
     users = column(table, "users")
     for name, style, marker in (("p90", "-", "o"), ("p50", "--", "^"), ("p99", ":", "s")):
         times = 1000 * column(table, name)
@@ -56,7 +56,7 @@ def response_time(ax: "Axes", sweep: UsersSweep, slo: float | None = None) -> "A
     return _finished(ax, users, "response time, ms", "upper left")
 
 
-def _by_users(sweep: UsersSweep) -> pl.DataFrame:
+def by_users(sweep: UsersSweep) -> pl.DataFrame:
     """A row for each number of users: the means of its trials."""
     return sweep.table.group_by("users").mean().sort("users")
 
