@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from logreplay.analysis.input.external_metrics import stem
+from logreplay.analysis.input.json_values import JsonValue
 
 UNFINISHED: Final = "unfinished"
 """Key of the summary of a run in steps that has not come to its end, or was killed."""
@@ -115,8 +116,16 @@ def _mean_pause(think: Any) -> float:
 
 def summary_of(results: Path | None) -> dict[str, Any]:
     """Return the contents of the summary.json of a result log; empty if there is none, or no result log."""
-    if results is None:
-        return {}
+    return {} if results is None else dict(checked_summary(results).value)
+
+
+def checked_summary(results: Path, remedy: str = "") -> JsonValue:
+    """Return the summary.json of a result log, for readers that need what it says; empty if there is none.
+
+    Args:
+        results: result log.
+        remedy: advice that ends an error.
+    """
     name = stem(results)
     own, of_folder = name.with_name(f"{name.name}.summary.json"), results.with_name("summary.json")
     for path in (own, of_folder) if name.name in _OF_FOLDERS else (own,):
@@ -125,5 +134,5 @@ def summary_of(results: Path | None) -> dict[str, Any]:
         except (OSError, ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            return value
-    return {}
+            return JsonValue(path, value, remedy)
+    return JsonValue(own, {}, remedy)

@@ -1,17 +1,18 @@
 """A change of the mix of routes: how many more requests it means, and how much more processor time, by route costs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, Self
 
 import polars as pl
 
 from logreplay.analysis.costs.readings import REST
 from logreplay.analysis.costs.route_costs import TOO_CHEAP
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.run_metadata import summary_of
+from logreplay.analysis.input.json_values import JsonValue
+from logreplay.analysis.input.run_metadata import checked_summary
 from logreplay.analysis.planning.route_mix import LIMIT, mix_change
 from logreplay.analysis.planning.supply import NoAnswer, Supply, sent_routes
 from logreplay.core.errors import LogreplayError, UsageError
@@ -52,6 +53,20 @@ class ChangedMix:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """What a request of a route costs, seconds; why that is not known."""
+
+    seconds: float
+    low: float
+    high: float
+    why_not: str
+
+    @classmethod
+    def of(cls, row: JsonValue) -> Self:
+        return cls(row["seconds"].number(), row["low"].number(), row["high"].number(), row["why_not"].text())
+
+
 def changed_mix(
     changes: Sequence[tuple[str, float]], results: Path, peak: pl.DataFrame, sent: pl.DataFrame
 ) -> ChangedMix:
@@ -71,12 +86,12 @@ def changed_mix(
     rows = sources.locate(results)
     if not rows.exists():
         raise LogreplayError(f"{results}: no result log is in it; name the folder of a sweep with --routes")
-    summary = summary_of(rows)
-    costs = summary.get("costs")
-    if not isinstance(costs, Mapping) or not costs.get("routes"):
-        why = costs.get("sentence") if isinstance(costs, Mapping) else "no step of it leaves out routes"
+    summary = checked_summary(rows, _SWEEP)
+    costs = summary["costs"]
+    if not costs.value or not costs["routes"].value:
+        why = costs["sentence"].text() if costs.value else "no step of it leaves out routes"
         raise NoAnswer(f"{results}: the cost of each route is not known: {why}; {_SWEEP}")
-    known = {str(row["route"]): row for row in costs["routes"]}
+    known = {row["route"].text(): _Cost.of(row) for row in costs["routes"].each()}
     if together := next((name for name in known if " + " in name), ""):
         raise NoAnswer(f"{results}: {together} always came together, so the cost of each is not known; {_SWEEP}")
     by_route: dict[str, float] = {}
@@ -89,25 +104,21 @@ def changed_mix(
     for name, row in known.items():
         if name in by_route and not after[name]:
             raise NoAnswer(f"--mix {name}: the busiest hour has no request of it that is sent")
-        if row["why_not"] not in {"", TOO_CHEAP} and (before[name] or after[name]):
-            raise NoAnswer(f"{results}: the cost of {name} is not known: {row['why_not']}; {_SWEEP}")
-    _check_rest(peak, sent_routes(rows, summary), known, results)
+        if row.why_not not in {"", TOO_CHEAP} and (before[name] or after[name]):
+            raise NoAnswer(f"{results}: the cost of {name} is not known: {row.why_not}; {_SWEEP}")
+    _check_rest(peak, sent_routes(rows, summary.value), known, results)
     after = {name: part * (1 + by_route.get(name, 0.0)) for name, part in after.items()}
-    seconds = {name: float(row["seconds"]) for name, row in known.items()}
-    old, new = (sum(seconds[name] * part for name, part in among.items()) for among in (before, after))
+    old, new = (sum(known[name].seconds * part for name, part in among.items()) for among in (before, after))
     if not (old > 0 and new > 0):
         raise NoAnswer("--mix leaves no work: the routes that remain cost no processor time that could be told")
     unsure = math.sqrt(
-        sum(
-            ((float(row["high"]) - float(row["low"])) / 2 * (after[name] / new - before[name] / old)) ** 2
-            for name, row in known.items()
-        )
+        sum(((row.high - row.low) / 2 * (after[name] / new - before[name] / old)) ** 2 for name, row in known.items())
     )
     work = new / old
     return ChangedMix(by_route, sum(after.values()), work, work * math.exp(-unsure), work * math.exp(unsure))
 
 
-def _parts(mix: pl.DataFrame, known: Mapping[str, Any], results: Path) -> dict[str, float]:
+def _parts(mix: pl.DataFrame, known: Collection[str], results: Path) -> dict[str, float]:
     """The share of the requests of each route that has a cost.
 
     Raises:
@@ -124,7 +135,7 @@ def _parts(mix: pl.DataFrame, known: Mapping[str, Any], results: Path) -> dict[s
     return parts | ({REST: rest} if REST in known else {})
 
 
-def _check_rest(peak: pl.DataFrame, measured: pl.DataFrame, known: Mapping[str, Any], results: Path) -> None:
+def _check_rest(peak: pl.DataFrame, measured: pl.DataFrame, known: Collection[str], results: Path) -> None:
     """Check that the routes that share one cost are those whose cost was measured.
 
     Raises:
@@ -138,7 +149,7 @@ def _check_rest(peak: pl.DataFrame, measured: pl.DataFrame, known: Mapping[str, 
         )
 
 
-def _named(text: str, known: Mapping[str, Mapping[str, Any]], results: Path) -> str:
+def _named(text: str, known: Mapping[str, _Cost], results: Path) -> str:
     """The route that a text means.
 
     Raises:
@@ -148,6 +159,6 @@ def _named(text: str, known: Mapping[str, Mapping[str, Any]], results: Path) -> 
     if len(among) != 1:
         found = "no route" if not among else f"{len(among)} routes"
         raise NoAnswer(f"--mix {text}: {found} of this name in {results}; it has {', '.join(known)}")
-    if why := known[among[0]]["why_not"]:
+    if why := known[among[0]].why_not:
         raise NoAnswer(f"--mix {text}: the cost of {among[0]} is not known: {why}; use longer steps with --for")
     return among[0]

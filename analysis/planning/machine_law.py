@@ -1,6 +1,5 @@
 """The scalability of machines that was measured before: the number for a load, in place of n times one."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.planning.supply import NoAnswer
 from logreplay.analysis.scaling.law import fewest, throughput
 from logreplay.analysis.scaling.scale_out import FARTHEST
@@ -15,7 +15,9 @@ from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.core.errors import LogreplayError
 
 _NAMES: Final = ("contention", "coherency")
-_ENDS: Final = {0: "", -1: "_low", 1: "_high"}
+_ENDS: Final = (0, -1, 1)
+_MOST: Final = 1_000_000
+"""Machines in a file: a law is worked out for each number of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class MachineLaw:
 
     def times(self, numbers: Sequence[float] | Floats, end: int = 0) -> Floats:
         """The rate that each number of machines carries, over that of one machine; ``end`` as of `number`."""
-        place = list(_ENDS).index(end)
+        place = _ENDS.index(end)
         values = np.array([[1.0, self.contention[place], self.coherency[place]]])
         return np.asarray(throughput(values, np.asarray(numbers, np.float64))[0])
 
@@ -71,17 +73,20 @@ def read_law(path: Path) -> MachineLaw:
     """Read what ``capacity --machines --json`` printed.
 
     Raises:
-        LogreplayError: it is another file, or the curve had not bent.
+        LogreplayError: it is another file, or the curve had not bent; names the key of a value that is none.
     """
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-        kind, sentence = value["kind"], value["sentence"]
-        if kind != "bent":
-            raise LogreplayError(f"{path}: holds no scalability law: {sentence}")
-        found = [tuple(float(value[name + _ENDS[end]]) for end in (0, -1, 1)) for name in _NAMES]
-        largest = max(int(point["number"]) for point in value["points"])
-    except OSError as error:
-        raise LogreplayError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
-        raise LogreplayError(f"{path}: is not the output of: logreplay capacity … --machines 1,2,4 --json") from None
-    return MachineLaw(found[0], found[1], largest)  # type: ignore[arg-type]  # three of each
+    told = JsonValue.read(path, "make the file with: logreplay capacity … --machines 1,2,4 --json")
+    if told["kind"].text() != "bent":
+        raise LogreplayError(f"{path}: holds no scalability law: {told['sentence'].text()}")
+    contention, coherency = (_range(told, name) for name in _NAMES)
+    numbers = [int(point["number"].number(1, _MOST)) for point in told["points"].each()]
+    if not numbers:
+        raise told["points"].wrong("a number of machines or more")
+    return MachineLaw(contention, coherency, max(numbers))
+
+
+def _range(told: JsonValue, name: str) -> tuple[float, float, float]:
+    """The likely value of a parameter, its low and its high end."""
+    low = told[f"{name}_low"].number()
+    likely = told[name].number(low)
+    return likely, low, told[f"{name}_high"].number(likely)

@@ -9,13 +9,19 @@ import polars as pl
 
 from logreplay.analysis.format_time import show, show_range, show_rate, spoken
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.run_metadata import UNFINISHED, left_out_routes, summary_of
+from logreplay.analysis.input.json_values import JsonValue
+from logreplay.analysis.input.run_metadata import UNFINISHED, checked_summary, left_out_routes
 from logreplay.analysis.pooled_sweeps import capacity_of, lacking, pooled, steps_of
 from logreplay.analysis.scaling.scale_out import ScalingPoint
+from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.verdict.capacity import FIGURES
+from logreplay.core.csv_blocks import Types
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.plural import number_of
+from logreplay.core.rows import read_table
 
+_LEAST: Final = 1e-6
+"""The smallest rate of a search."""
 _GET_HEAD: Final = ("GET", "HEAD")
 _CHANGES: Final = ("rewrite", "param", "inject", "hook")
 """Options that change URLs or mix in others: the routes that were sent have other names than those of the log."""
@@ -98,20 +104,12 @@ def supply_of(results: Path, limits: Mapping[str, float]) -> Supply:
     rows = sources.locate(results)
     if not rows.exists():
         raise LogreplayError(f"{results}: no result log is in it; name the folder of a search or a sweep")
-    summary = summary_of(rows)
-    if "slo" in summary:
-        if summary.get(UNFINISHED):
+    summary = checked_summary(rows, "search again")
+    if "slo" in summary.value:
+        if summary[UNFINISHED].value:
             raise NoAnswer(f"{results}: the search was not finished, since its process was ended; search again")
-        try:
-            return _of_search(results, rows, summary, limits)
-        except LogreplayError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            raise LogreplayError(
-                f"{results}: its summary is not that of a search of this version ({type(error).__name__}: {error}); "
-                "search again"
-            ) from None
-    if summary.get("requests") and "steps" not in summary:
+        return _of_search(results, rows, summary, limits)
+    if summary["requests"].value and "steps" not in summary.value:
         raise LogreplayError(f"{results}: is a run at one load; name the folder of a search or a sweep")
     return _of_sweep(results, rows, summary, limits)
 
@@ -151,42 +149,63 @@ def scaling_points(
     return points, f"not covered: {'; '.join(unknown)}" if unknown else ""
 
 
-def _of_search(results: Path, rows: Path, summary: Mapping[str, Any], limits: Mapping[str, float]) -> Supply:
+def _of_search(results: Path, rows: Path, summary: JsonValue, limits: Mapping[str, float]) -> Supply:
     slo = summary["slo"]
-    if slo["unit"] != "requests/s":
+    if slo["unit"].text() != "requests/s":
         raise NoAnswer(f"{results}: it searched a number of users; search a rate, without --vusers")
-    if not slo["found"] or not slo["rate"]:
-        raise NoAnswer(f"{results}: the search has no answer to plan with: {slo['sentence']}")
-    held = {each["statistic"]: each["limit"] for each in slo["bounds"]}
+    if not slo["found"].value or not slo["rate"].value:
+        raise NoAnswer(f"{results}: the search has no answer to plan with: {slo['sentence'].text()}")
+    held = dict(map(_bound, slo["bounds"].each()))
     errors = held.pop("errors", None)
     if limits and limits != held:
         raise UsageError(
             f"{_words(limits)} was asked for, and {results} is a search for {_words(held)}: leave the bound out, or "
             "search again"
         )
-    rate = float(slo["rate"])
-    if not 1e-6 <= rate <= 1e9:
-        raise TypeError(f"a rate of {rate:g}/s")
-    low, high = slo["range"] or (rate, slo["high"])
-    steps = _table(rows, "steps")
+    rate = slo["rate"].number(_LEAST)
+    low, high = _ends(slo)
     return Supply(
         source="search",
         rate=rate,
-        low=min(low, rate),
+        low=min(low or rate, rate),
         high=max(high, rate) if high else None,
         bounds=_words(held),
         limits=held,
         max_errors=errors,
-        held_s=slo["held_s"],
-        mean=_mean_at(steps, rate),
+        held_s=_number(slo["held_s"]),
+        mean=_mean_at(_table(rows, "steps", {"rate": pl.Float64, "mean": pl.Float64, "verdict": pl.String}), rate),
         methods=_methods(summary),
-        sent=sent_routes(rows, summary),
+        sent=sent_routes(rows, summary.value),
         changed=_changed(summary),
         weak=_weak(summary),
     )
 
 
-def _of_sweep(results: Path, rows: Path, summary: Mapping[str, Any], limits: Mapping[str, float]) -> Supply:
+def _bound(told: JsonValue) -> tuple[str, float]:
+    """The statistic and the limit of a bound."""
+    statistic, limit = told["statistic"].text(), told["limit"].number()
+    try:
+        Bound(statistic, limit)
+    except ValueError:
+        raise told.wrong("a bound of a search") from None
+    return statistic, limit
+
+
+def _ends(slo: JsonValue) -> tuple[float | None, float | None]:
+    """The ends of the range of a rate; None where there is none."""
+    if not slo["range"].value:
+        return None, _number(slo["high"])
+    ends = [end.number(_LEAST) for end in slo["range"].each()]
+    if len(ends) != 2:
+        raise slo["range"].wrong("two rates")
+    return ends[0], ends[1]
+
+
+def _number(told: JsonValue) -> float | None:
+    return None if told.value is None else told.number()
+
+
+def _of_sweep(results: Path, rows: Path, summary: JsonValue, limits: Mapping[str, float]) -> Supply:
     if len(limits) != 1 or not set(limits) <= set(FIGURES):
         raise UsageError(
             f"{results} is a sweep: give the one bound that a machine has to keep, such as --p99 300ms; one of "
@@ -210,7 +229,7 @@ def _of_sweep(results: Path, rows: Path, summary: Mapping[str, Any], limits: Map
         held_s=float(longest) if isinstance(longest, int | float) else None,
         mean=_mean_at(steps, answer.likely),
         methods=_methods(summary),
-        sent=sent_routes(rows, summary),
+        sent=sent_routes(rows, summary.value),
         changed=_changed(summary),
         weak=_weak(summary),
         lacks=lacking(found),
@@ -221,25 +240,21 @@ def _words(limits: Mapping[str, float]) -> str:
     return " and ".join(f"{spoken(name)} within {show(limit)}" for name, limit in limits.items()) or "no bound"
 
 
-def _table(rows: Path, name: str) -> pl.DataFrame:
-    """A table beside the result log.
+def _table(rows: Path, name: str, types: Types) -> pl.DataFrame:
+    """Columns of a table beside the result log.
 
     Raises:
         LogreplayError: it is not there, or cannot be read.
     """
-    path = rows.parent / f"{name}.csv"
     try:
-        with path.open("rb") as file:
-            return pl.read_csv(file, infer_schema_length=None)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise LogreplayError(
-            f"{path}: cannot be read ({error}); make it with: logreplay analyze {rows.parent}"
-        ) from None
+        return read_table(rows.parent / f"{name}.csv", types)
+    except LogreplayError as error:
+        raise LogreplayError(f"{error}; make it with: logreplay analyze {rows.parent}") from None
 
 
 def sent_routes(rows: Path, summary: Mapping[str, Any]) -> pl.DataFrame:
     """The requests of each route, without the steps that leave out routes."""
-    table = _table(rows, "routes")
+    table = _table(rows, "routes", {"step": pl.Int64, "route": pl.String, "requests": pl.Int64})
     if without := left_out_routes(summary):
         table = table.filter(~pl.col("step").is_in(list(without)))
     return table.group_by("route").agg(pl.col("requests").sum())
@@ -247,25 +262,23 @@ def sent_routes(rows: Path, summary: Mapping[str, Any]) -> pl.DataFrame:
 
 def _mean_at(steps: pl.DataFrame, rate: float) -> float | None:
     """The mean response time of the highest rate up to one; None without it."""
-    stable = pl.col("verdict") == "stable" if "verdict" in steps.columns else pl.lit(True)
+    stable = pl.col("verdict") == "stable"
     below = steps.filter((pl.col("rate") <= rate * 1.001) & pl.col("mean").is_not_null() & stable)
     nearest = below.filter(pl.col("rate") == pl.col("rate").max())
     return float(nearest["mean"].median()) if nearest.height else None  # type: ignore[arg-type]
 
 
-def _weak(summary: Mapping[str, Any]) -> tuple[str, ...]:
-    found = [each for each in summary.get("findings") or () if isinstance(each, Mapping)]
-    return tuple(str(each.get("text")) for each in found if each.get("severity") in _WEAKENING)
+def _weak(summary: JsonValue) -> tuple[str, ...]:
+    told = summary["findings"].each() if summary["findings"].value else ()
+    return tuple(each["text"].text() for each in told if each["severity"].value in _WEAKENING)
 
 
-def _changed(summary: Mapping[str, Any]) -> tuple[str, ...]:
-    options = summary.get("options")
-    return tuple(name for name in _CHANGES if isinstance(options, Mapping) and options.get(name))
+def _changed(summary: JsonValue) -> tuple[str, ...]:
+    return tuple(name for name in _CHANGES if summary["options"][name].value)
 
 
-def _methods(summary: Mapping[str, Any]) -> tuple[str, ...]:
-    options = summary.get("options")
-    said = options.get("methods") if isinstance(options, Mapping) else None
-    if isinstance(said, str):
-        return tuple(said.split(","))
-    return tuple(said) if isinstance(said, Sequence) else _GET_HEAD
+def _methods(summary: JsonValue) -> tuple[str, ...]:
+    said = summary["options"]["methods"]
+    if isinstance(said.value, str):
+        return tuple(said.value.split(","))
+    return _GET_HEAD if said.value is None else tuple(each.text() for each in said.each())

@@ -1,6 +1,7 @@
 """``plan --mix``: a change of the mix of routes, by what each costs."""
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,7 @@ from logreplay.analysis.costs.route_costs import TOO_CHEAP
 from logreplay.analysis.planning.changed_mix import ChangedMix, changed_mix
 from logreplay.analysis.planning.supply import NoAnswer, Supply
 from logreplay.cli.main import run as logreplay
-from logreplay.core.errors import UsageError
+from logreplay.core.errors import LogreplayError, UsageError
 
 LINE = '192.0.2.1 - - [05/Jan/2026:{clock} +0000] "GET {url} HTTP/1.1" 200 10 "-" "agent"\n'
 PEAK = pl.DataFrame({"route": ["/search", "/checkout", "/a", "/b"], "requests": [700, 100, 150, 50]})
@@ -73,6 +74,25 @@ def test_a_sweep_without_costs_is_refused_with_how_to_measure_them(tmp_path: Pat
         changed_mix([("checkout", 0.5)], measured(tmp_path / "s", costs=False), PEAK, PEAK)
 
 
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (1, "costs.routes[1] is 1; expected an object"),
+        ({"route": "/a", "seconds": 1, "low": 0, "high": 2}, "costs.routes[1].why_not is missing or null"),
+        ({"route": "/a", "seconds": None, "low": 0, "high": 2}, "costs.routes[1].seconds is missing or null"),
+        ({"route": "/a", "seconds": 1, "low": -1, "high": 2}, "costs.routes[1].low is -1; expected a number from 0"),
+        ({"route": ["/a"]}, 'costs.routes[1].route is ["/a"]; expected a text'),
+    ],
+)
+def test_a_wrong_value_of_a_cost_is_named(tmp_path: Path, row: object, told: str) -> None:
+    path = measured(tmp_path / "s") / "summary.json"
+    summary = json.loads(path.read_text())
+    summary["costs"]["routes"][1] = row
+    path.write_text(json.dumps(summary))
+    with pytest.raises(LogreplayError, match=re.escape(f"{path}: {told}")):
+        changed_mix([("/search", 0.5)], tmp_path / "s", PEAK, PEAK)
+
+
 def test_the_supply_of_another_mix_is_set_against_that_of_the_new_one(tmp_path: Path) -> None:
     sent = pl.DataFrame({"route": ["/search", "/checkout", "/a"], "requests": [600, 200, 200]})
     found = changed_mix([("checkout", 1.0)], measured(tmp_path / "s"), PEAK, sent)
@@ -115,7 +135,7 @@ def test_a_plan_says_the_machines_for_the_changed_mix(tmp_path: Path, capfd: pyt
     (folder / "summary.json").write_text(json.dumps({"verdict": "VALID", "slo": slo, "options": {}}))
     (folder / "results.csv").write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op\n")
     (folder / "routes.csv").write_text("step,rate,route,requests\n0,2,/search,70\n0,2,/checkout,10\n0,2,/other,20\n")
-    (folder / "steps.csv").write_text("rate,mean\n2,0.02\n")
+    (folder / "steps.csv").write_text("rate,mean,verdict\n2,0.02,stable\n")
     words = ["plan", str(log), "--from", str(folder), "--json"]
     assert logreplay(words) == 0
     before = json.loads(capfd.readouterr().out)

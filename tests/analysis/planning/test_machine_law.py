@@ -1,6 +1,7 @@
 """``plan --scaling``: the number of machines by the scalability law that was measured, in place of n times one."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,33 @@ def test_the_law_is_read_from_what_capacity_printed(tmp_path: Path) -> None:
     assert "measured up to 4 machines, in place of n times one" in law.sentence
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("points", [{"number": 0}], "points[0].number is 0; expected a number from 1 to 1e+06"),
+        ("points", [{"number": -3}], "points[0].number is -3"),
+        ("points", [{"number": float("inf")}], "points[0].number is Infinity"),
+        ("points", [{"number": 10**13}], "points[0].number is 10000000000000"),
+        ("points", [], "points is []; expected a number of machines or more"),
+        ("contention_low", -0.9, "contention_low is -0.9; expected a number from 0"),
+        ("contention_high", 0.0, "contention_high is 0.0; expected a number from 0."),
+        ("coherency", None, "coherency is missing or null"),
+        ("kind", ["bent"], 'kind is ["bent"]; expected a text'),
+    ],
+)
+def test_a_wrong_value_of_a_law_is_named(tmp_path: Path, key: str, value: object, told: str) -> None:
+    path = saved(tmp_path, [100, 160, 220])
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    with pytest.raises(LogreplayError, match=re.escape(told)) as error:
+        read_law(path)
+    assert str(error.value).startswith(f"{path}: ")
+
+
 def test_a_straight_line_or_another_file_holds_no_law(tmp_path: Path) -> None:
     with pytest.raises(LogreplayError, match="holds no scalability law: 4 machines carry 4 times"):
         read_law(saved(tmp_path, [100, 200, 400]))
     (tmp_path / "other.json").write_text("[]")
-    with pytest.raises(LogreplayError, match="is not the output of: logreplay capacity"):
+    with pytest.raises(LogreplayError, match=r"other.json is \[\]; expected an object; make the file with"):
         read_law(tmp_path / "other.json")
     with pytest.raises(LogreplayError, match="cannot be read"):
         read_law(tmp_path / "absent.json")

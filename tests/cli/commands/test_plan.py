@@ -72,7 +72,7 @@ def searched(
     (folder / "summary.json").write_text(json.dumps({"verdict": "VALID", "slo": slo, "options": options}))
     (folder / "results.csv").write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op\n")
     (folder / "routes.csv").write_text(f"step,rate,route,requests\n0,2,{route},1000\n1,4,{route},2000\n")
-    (folder / "steps.csv").write_text("rate,mean\n2,0.02\n4,0.05\n8,0.9\n")
+    (folder / "steps.csv").write_text("rate,mean,verdict\n2,0.02,stable\n4,0.05,stable\n8,0.9,overloaded\n")
     return folder
 
 
@@ -107,7 +107,7 @@ def weakened(found: Path, *findings: object) -> Path:
 def test_it_tells_each_weakness_of_the_measurement(logreplay: Logreplay, log: Path, tmp_path: Path, code: str) -> None:
     text = "a confirmation of 6 s misses what happens rarely: the rate may be too high"
     weak = {"code": code, "severity": "warning", "text": text}
-    found = weakened(searched(tmp_path / "s"), weak, {"code": "short_steps", "severity": "note", "text": "none"}, 7)
+    found = weakened(searched(tmp_path / "s"), weak, {"code": "short_steps", "severity": "note", "text": "none"})
     ended, out, _ = logreplay("plan", log, "--from", found)
     assert ended == 0
     assert f"what a measurement without this weakness would tell: {text}" in out
@@ -529,15 +529,65 @@ def test_options_of_a_search_that_is_not_made_are_refused(logreplay: Logreplay, 
         library.plan(log, results=found, budget=60)
 
 
-def test_summaries_that_are_not_those_of_a_search_are_refused(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
-    for at, (key, value) in enumerate([("rate", "fast"), ("rate", 1e-320), ("range", 5), ("held_s", None)]):
-        found = searched(tmp_path / f"s{at}")
-        summary = json.loads((found / "summary.json").read_text())
-        summary["slo"][key] = value
-        (found / "summary.json").write_text(json.dumps(summary))
-        code, out, err = logreplay("plan", log, "--from", found)
-        assert "bug" not in out + err
-        assert code in (0, 1)
+@pytest.mark.parametrize(
+    ("keys", "value", "told"),
+    [
+        (("slo",), [1], "slo is [1]; expected an object"),
+        (("slo", "unit"), None, "slo.unit is missing or null; expected a text"),
+        (("slo", "rate"), "fast", 'slo.rate is "fast"; expected a number from 1e-06 to 1e+09'),
+        (("slo", "rate"), 1e-320, "slo.rate is 1e-320; expected a number from 1e-06"),
+        (("slo", "rate"), float("nan"), "slo.rate is NaN; expected a number from 1e-06"),
+        (("slo", "range"), 5, "slo.range is 5; expected a list"),
+        (("slo", "range"), [5], "slo.range is [5]; expected two rates"),
+        (("slo", "held_s"), {}, "slo.held_s is {}; expected a number from 0"),
+        (("slo", "bounds"), [{"statistic": "p99", "limit": 0}], "slo.bounds[0] is {"),
+        (("slo", "bounds"), [{"statistic": "p98", "limit": 1}], "expected a bound of a search"),
+        (("slo", "bounds"), ["p99"], 'slo.bounds[0] is "p99"; expected an object'),
+        (("options", "methods"), [1, 2], "options.methods[0] is 1; expected a text"),
+        (("options",), "GET", 'options is "GET"; expected an object'),
+        (("findings",), 3, "findings is 3; expected a list"),
+    ],
+)
+def test_a_summary_with_a_wrong_value_is_refused_by_file_key_and_value(
+    logreplay: Logreplay, log: Path, tmp_path: Path, keys: tuple[str, ...], value: object, told: str
+) -> None:
+    found = searched(tmp_path / "s")
+    path = found / "summary.json"
+    summary = json.loads(path.read_text())
+    (summary[keys[0]] if len(keys) > 1 else summary)[keys[-1]] = value
+    path.write_text(json.dumps(summary))
+    code, _, err = logreplay("plan", log, "--from", found)
+    assert code == 1
+    assert err.startswith(f"Error: {path}: {keys[0]}")
+    assert told in err
+    assert err.endswith("; search again\n")
+
+
+def test_a_search_may_have_been_held_for_no_time(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
+    found = searched(tmp_path / "s")
+    summary = json.loads((found / "summary.json").read_text())
+    summary["slo"]["held_s"] = None
+    (found / "summary.json").write_text(json.dumps(summary))
+    assert logreplay("plan", log, "--from", found, "-q")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("table", "text", "told"),
+    [
+        ("routes", "step,requests\n0,5\n", "routes.csv: no column route; it needs step,route,requests"),
+        ("routes", "step,route,requests\n0,/a,many\n", "routes.csv: line 2: requests is not a whole number"),
+        ("steps", "rate,mean,verdict\n2,slow,stable\n", "steps.csv: line 2: mean is not a number"),
+    ],
+)
+def test_a_table_beside_the_search_with_other_columns_is_refused_by_line(
+    logreplay: Logreplay, log: Path, tmp_path: Path, table: str, text: str, told: str
+) -> None:
+    found = searched(tmp_path / "s")
+    (found / f"{table}.csv").write_text(text)
+    code, _, err = logreplay("plan", log, "--from", found)
+    assert code == 1
+    assert told in err
+    assert f"make it with: logreplay analyze {found}" in err
 
 
 def test_a_search_that_was_killed_is_refused_as_not_finished(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
