@@ -1,5 +1,6 @@
 """Reads logs as data frames: whole or part by part, without a file between."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -123,6 +124,8 @@ def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.Dat
                 rows = redactor.rows(rows)
             start = pl.from_epoch("start", "us").dt.replace_time_zone("UTC")
             yield with_date_and_time(rows).select(*columns, start)
+    for name in report.damaged:
+        warnings.warn(f"{name}: the compressed data end too soon or are damaged: the rest is missing", stacklevel=2)
 
 
 def _as_text(bodies: pl.Series) -> pl.Expr:

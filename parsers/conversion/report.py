@@ -29,6 +29,7 @@ class ConvertReport:
         output: path of the result; ``-``: standard output; empty if there is none, as nothing was converted.
         rejects: path of the reject file; empty if there are none.
         notes: for the user, on times, units and sizes.
+        idle_zone: the note that ``--timezone`` had no effect; empty if it had one.
         damaged: names of the logs whose compressed data end too soon; a note tells each.
         bodies: path of the file with the bodies; empty if there are none.
         unit: word for the things counted: ``lines``, or ``records`` of a capture.
@@ -52,6 +53,7 @@ class ConvertReport:
     output: str = ""
     rejects: str = ""
     notes: list[str] = field(default_factory=list)
+    idle_zone: str = ""
     damaged: list[str] = field(default_factory=list)
     bodies: str = ""
     unit: str = "lines"

@@ -14,6 +14,7 @@ from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.core.record import CORE_COLUMNS, start_time
 from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
+from logreplay.parsers.conversion.dataframe import read_log
 from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.ingest import Limit
 from logreplay.parsers.conversion.job import ConvertOptions, convert, output_for
@@ -192,6 +193,8 @@ def test_a_cut_gz_gives_what_could_be_read_and_says_so(tmp_path: Path) -> None:
     report = convert([log], tmp_path / "out.csv")
     assert 2700 < report.converted < 3000
     assert f"{log}: the gzip data end too soon or are damaged; the lines before are kept" in report.notes
+    with pytest.warns(UserWarning, match="access.gz: the compressed data end too soon or are damaged: the rest is mis"):
+        assert len(read_log(log)) == report.converted
 
 
 def test_a_cut_gz_is_refused_where_the_number_of_rejected_lines_is_limited(tmp_path: Path) -> None:
