@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logreplay.core.files import TakenError, unwritable
-from logreplay.replay.results.verdict import Finding, Severity
+from logreplay.replay.results.verdict import Finding
 from logreplay.result_folder import ResultFolder
 from logreplay.results import Result
 
@@ -68,9 +68,7 @@ class RatesResult(FolderResult):
     lost: bool = False
 
     def __post_init__(self) -> None:
-        self.findings = tuple(
-            Finding(each["code"], Severity(each["severity"]), each["text"]) for each in self.summary.get("findings", ())
-        )
+        self.findings = Finding.all_of(self.summary)
 
     @property
     def sentence(self) -> str:

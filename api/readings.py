@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from logreplay.analysis.verdict.compare_log import Fidelity
     from logreplay.analysis.verdict.comparison import Comparison
     from logreplay.duet_result import DuetResult
-    from logreplay.replay.results.verdict import Finding
 
     Results = Source | PathLike[str]
     Percentile = Literal["mean", "p50", "p90", "p95", "p99", "p999"]
@@ -380,17 +379,11 @@ def _draw(found: "Comparison", output: Path, *, force: bool) -> None:
 
 def _result(path: Path, summary: dict[str, Any]) -> Result:
     """The result of a result log that was analysed now."""
+    from logreplay.replay.results.verdict import Finding
+
     valid = summary["verdict"] == "VALID"
     check = Check("valid run", "passed" if valid else "unjudged", "" if valid else summary["answer"])
-    return Result(summary=summary, files=(path,), findings=_findings(summary), checks=(check,))
-
-
-def _findings(summary: Mapping[str, Any]) -> "tuple[Finding, ...]":
-    from logreplay.replay.results.verdict import Finding, Severity
-
-    return tuple(
-        Finding(each["code"], Severity(each["severity"]), each["text"]) for each in summary.get("findings", ())
-    )
+    return Result(summary=summary, files=(path,), findings=Finding.all_of(summary), checks=(check,))
 
 
 def _duet(folder: Path) -> "DuetResult":
@@ -405,6 +398,7 @@ def _duet(folder: Path) -> "DuetResult":
     from logreplay.analysis.verdict.comparison import Comparison
     from logreplay.analysis.verdict.judged_runs import compare_judged
     from logreplay.duet_result import DuetResult
+    from logreplay.replay.results.verdict import Finding
 
     names = [name.removesuffix(".csv") for name in DUET]
     logs = {name: path for name in names if (path := sources.results_in(folder, name))}
@@ -414,7 +408,7 @@ def _duet(folder: Path) -> "DuetResult":
     return DuetResult(
         summary={"targets": dict.fromkeys(logs), **summary},
         files=(folder, *logs.values()),
-        findings=_findings(summary),
+        findings=Finding.all_of(summary),
         checks=found.checks,
         stopped=summary.get("stopped") or "",
         comparison=found,

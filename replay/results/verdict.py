@@ -70,6 +70,13 @@ class Finding:
     severity: Severity
     text: str
 
+    @classmethod
+    def all_of(cls, summary: Mapping[str, Any]) -> tuple[Self, ...]:
+        """The findings of a summary."""
+        return tuple(
+            cls(each["code"], Severity(each["severity"]), each["text"]) for each in summary.get("findings", ())
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {name: str(value) for name, value in asdict(self).items()}
