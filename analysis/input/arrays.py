@@ -22,6 +22,7 @@ from logreplay.analysis.input import sources
 from logreplay.analysis.input.downcast import (
     CANCELLED,
     DROPPED,
+    DROPPED_KIND,
     ERROR_WORDS,
     FIRST_ERROR,
     OUTCOMES,
@@ -423,10 +424,10 @@ def _named(counts: Ints) -> Counter[str]:
 
 
 def _slowest(before: pl.DataFrame, batch: pl.DataFrame) -> pl.DataFrame:
-    """The slowest of these requests that were sent and have a time, slowest first."""
+    """The slowest of these requests that were sent and came to an end, slowest first."""
     enough = before["response"][-1] if before.height == SLOWEST else 0
     slow = batch[np.flatnonzero(batch["response"].to_numpy() >= enough)]
-    slow = slow.filter(pl.col("kind") != FIRST_ERROR + ERROR_WORDS.index("dropped")).select(before.columns)
+    slow = slow.filter(~pl.col("kind").is_in((CANCELLED, DROPPED_KIND))).select(before.columns)
     if slow.is_empty():
         return before
     found = pl.concat((before, slow)).sort("response", "scheduled", descending=[True, False]).head(SLOWEST)

@@ -19,6 +19,7 @@ def test_requests_cancelled_by_the_stop_are_counted_by_name_and_not_in_percentil
     stopped = step.with_columns(
         error=pl.when(cut).then(pl.lit("cancelled")).otherwise(pl.col("error").cast(pl.String)),
         rc=pl.when(cut).then(None).otherwise("rc"),
+        latency=pl.when(cut).then(30.0).otherwise("latency"),
     ).drop("place")
     stopped.write_csv(tmp_path / "stopped.csv")
     summary = write_beside(tmp_path / "stopped.csv")
@@ -27,6 +28,7 @@ def test_requests_cancelled_by_the_stop_are_counted_by_name_and_not_in_percentil
     assert summary["answer"].endswith(f"; {number} cancelled")
     assert summary["response_s"]["p95"] is not None
     assert summary["response_s"]["count"] == stopped.height - number
+    assert summary["slowest"][0]["response"] == summary["response_s"]["max"] < 30
 
 
 def test_the_lag_is_that_of_all_requests_also_of_those_cancelled_by_the_stop(tmp_path: Path) -> None:
