@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from logreplay.analysis.input.downcast import LONGEST_RUN_S
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import REASON, SCHEMA
@@ -97,43 +98,68 @@ def seconds_table(path: Path) -> pl.DataFrame | None:
         One row for every second from the first to the last; only means of the response time are known.
 
     Raises:
-        LogreplayError: a line is neither a second nor a comment.
+        LogreplayError: a line is neither a second nor a comment, is a second that another line holds, or is more than
+            100 days after the first one.
     """
     lines = _lines(path, _SECOND)
     if lines is None:
         return _seconds_csv(path) if _lines(path, _SECONDS_CSV) is not None else None
-    fields = pl.col("line").str.extract_groups(_filled(_SECOND, lines)).alias("field")
     lines = lines.filter(_data())
-    rows = lines.select(fields).unnest("field")
-    for line, number in lines.filter(rows.select(_start().is_null()).to_series()).iter_rows():
+    texts = lines.select("number", "line", pl.col("line").str.extract_groups(_filled(_SECOND, lines)).alias("field"))
+    texts = texts.unnest("field").with_columns(pl.col("errors").fill_null("0"))
+    known = texts.select(
+        "number",
+        "line",
+        start=_start(),
+        offered=pl.col("requests").cast(pl.Int64, strict=False),
+        errors=pl.col("errors").cast(pl.Int64, strict=False),
+        mean=pl.col("latency").cast(pl.Float64, strict=False) + pl.col("xfertime").cast(pl.Float64, strict=False),
+        bytes=pl.col("bytes").str.replace_all(",", "").cast(pl.Int64, strict=False),
+    )
+    for number, line, *_ in known.filter(pl.any_horizontal(pl.all().is_null())).iter_rows():
         raise LogreplayError(
             f"{path}: line {number} is not a second of this table: {line[:120]!r}; correct or delete it"
         )
-    known = rows.select(
-        start=_start(),
-        offered=pl.col("requests").cast(pl.Int64),
-        errors=pl.col("errors").cast(pl.Int64).fill_null(0),
-        mean=pl.col("latency").cast(pl.Float64, strict=False) + pl.col("xfertime").cast(pl.Float64, strict=False),
-        bytes=pl.col("bytes").str.replace_all(",", "").cast(pl.Int64),
-    )
     if known.is_empty():
         return None
     known = known.with_columns(second=(pl.col("start") - pl.col("start").min()).dt.total_seconds())
+    _check_seconds(path, known)
     every = pl.DataFrame({"second": np.arange(int(known["second"].max()) + 1)})  # type: ignore[arg-type]
-    table = every.join(
-        known.drop("start").unique("second", keep="first"), on="second", how="left", maintain_order="left"
-    )
+    table = every.join(known.drop("number", "line", "start"), on="second", how="left", maintain_order="left")
     return table.with_columns(pl.col("offered", "errors", "bytes").fill_null(0))
+
+
+def _check_seconds(path: Path, rows: pl.DataFrame) -> None:
+    """Refuse a second that two lines hold, as they may be copies or parts of it, and one too far from the first."""
+    rows = rows.select("second", "number").sort("second", "number")
+    (first, number), (last, last_number) = rows.row(0), rows.row(-1)
+    if last - first > LONGEST_RUN_S:
+        raise LogreplayError(
+            f"{path}: line {last_number} is {(last - first) // 86_400:,} days after line {number}, expected at most "
+            f"{LONGEST_RUN_S // 86_400} days: correct or delete one of them"
+        )
+    again = rows.with_columns(before=pl.col("number").shift()).filter(pl.col("second").diff() == 0)
+    for _, number, before in again.iter_rows():
+        raise LogreplayError(f"{path}: line {number} is the same second as line {before}; merge them, or delete one")
 
 
 def _seconds_csv(path: Path) -> pl.DataFrame | None:
     """A per-second table of logreplay; a column that is empty throughout holds numbers as well."""
     with path.open("rb") as file:
         table = pl.read_csv(file, infer_schema_length=None)
-    if not {"second", "offered", "errors", "mean"} <= set(table.columns):
+    needed = ("second", "offered", "errors", "mean")
+    if not {*needed} <= set(table.columns):
         return None
     empty = [column.name for column in table if column.null_count() == table.height]
-    return table.with_columns(pl.col(empty).cast(pl.Float64))
+    table = table.with_columns(pl.col(empty).cast(pl.Float64)).with_row_index("number", 2)
+    for name in needed:
+        kind = pl.Float64 if name == "mean" else pl.Int64
+        bad = pl.col(name).is_not_null() & pl.col(name).cast(kind, strict=False).is_null()
+        for number, value in table.filter(bad).select("number", name).iter_rows():
+            raise LogreplayError(f"{path}: line {number}: {name} is {value!r}, expected a number; correct or delete it")
+    if table.height:
+        _check_seconds(path, table)
+    return table.drop("number")
 
 
 def _lines(path: Path, form: str) -> pl.DataFrame | None:

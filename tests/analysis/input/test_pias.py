@@ -1,5 +1,6 @@
 """Result logs and per-second tables of Play-it-Again-Sam are analysed as they are."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,40 @@ def test_a_line_of_a_per_second_table_that_is_no_second_is_an_error(tmp_path: Pa
     with pytest.raises(
         LogreplayError, match=r"cooked\.csv: line 4 is not a second of this table: '2018-01-18 00:00'; "
     ):
+        analyze.analyse(path)
+
+
+@pytest.mark.parametrize(
+    ("last", "problem"),
+    [
+        (
+            "9999-12-31 12:00:00 0.1 0 0 1 9",
+            "line 3 is 2,914,634 days after line 1, expected at most 100 days",
+        ),
+        ("2020-01-01 12:00:01 0.1 0 0 1 9", "line 3 is the same second as line 2; merge them, or delete one"),
+        ("2020-01-01 12:00:02 0.1 0 0 , 9", "line 3 is not a second of this table: '2020-01-01 12:00:02 0.1 0 0 , 9'"),
+        (f"2020-01-01 12:00:02 0.1 0 0 1 {10**20}", "line 3 is not a second of this table: "),
+        ("2020-01-01 12:00:02 0.1.1 0 0 1 9", "line 3 is not a second of this table: "),
+    ],
+)
+def test_a_per_second_table_that_is_damaged_is_refused_with_its_line(tmp_path: Path, last: str, problem: str) -> None:
+    path = tmp_path / "cooked.csv"
+    path.write_text(f"2020-01-01 12:00:00 0.1 0 0 1 9\n2020-01-01 12:00:01 0.1 0 0 1 9\n{last}\n")
+    with pytest.raises(LogreplayError, match=re.escape(f"cooked.csv: {problem}")):
+        analyze.analyse(path)
+
+
+@pytest.mark.parametrize(
+    ("last", "problem"),
+    [
+        ("30,100,0,0,100,,oops,", "line 32: mean is 'oops', expected a number; correct or delete it"),
+        ("29,100,0,0,100,,,", "line 32 is the same second as line 31; merge them, or delete one"),
+    ],
+)
+def test_a_table_of_logreplay_that_is_damaged_is_refused_with_its_line(tmp_path: Path, last: str, problem: str) -> None:
+    path = tmp_path / "seconds.csv"
+    path.write_text(of_seconds([100] * 30) + last + "," * (len(aggregate.SECONDS) - 8) + "\n")
+    with pytest.raises(LogreplayError, match=re.escape(f"seconds.csv: {problem}")):
         analyze.analyse(path)
 
 
