@@ -11,7 +11,7 @@ import numpy as np
 from logreplay.analysis.search.bounds import observe
 from logreplay.analysis.search.search import Trial, TrialOutcome
 from logreplay.replay.requests.plan import Plan
-from logreplay.replay.results.verdict import RunVerdict
+from logreplay.replay.results.verdict import SENT_ENOUGH, RunVerdict
 from logreplay.replay.schedules.arrivals import independent
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.schedules.users import UniformThink, Users
@@ -90,7 +90,7 @@ async def drive(
         void, contended = "", False
         failing = _answers_fail(ran) and search.fails(evidence)
         if not failing:
-            void = _void(ran) or await off_loop(look.sent_late, until, ran.scheduled)
+            void = _void(ran, search.keeps(evidence)) or await off_loop(look.sent_late, until, ran.scheduled)
         if contention and not (failing or void) and (watch.cut or not search.keeps(evidence)):
             void = await contention()
             contended = bool(void)
@@ -235,9 +235,16 @@ def _answers_fail(ran: "Ran") -> bool:
     return ran.counters.new_errors > ran.counters.failed / 2
 
 
-def _void(ran: "Ran") -> str:
-    """Reason why a trial did not measure the target; empty if it did."""
+def _void(ran: "Ran", kept: bool) -> str:
+    """Reason why a trial did not measure the target; empty if it did.
+
+    The wait of requests for a stream, or for their client, is part of their response times: a trial that missed the
+    bounds by it failed. One that kept the bounds does not show that the target carries a rate that was not sent.
+    """
     if ran.health.verdict not in (RunVerdict.GENERATOR_BOUND, RunVerdict.RATE_MISSED):
+        return ""
+    waited_only = ran.evidence.achieved >= SENT_ENOUGH * ran.evidence.sent_on
+    if ran.health.verdict is RunVerdict.RATE_MISSED and waited_only and not kept:
         return ""
     return next(finding.text for finding in ran.health.findings if finding.severity == "void")
 

@@ -24,6 +24,9 @@ from functools import partial
 from itertools import cycle
 from typing import Final, Protocol, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
 from logreplay.replay.clock import Clock, monotonic
@@ -44,13 +47,13 @@ from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import Results
 from logreplay.replay.results.self_monitor import ProcessLoad, SelfMonitor
-from logreplay.replay.results.verdict import ReadLate, RunEvidence, judge
+from logreplay.replay.results.verdict import LATE_S, ReadLate, RunEvidence, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.follow import delay_of
 from logreplay.replay.schedules.orders import Order
 from logreplay.replay.schedules.steering import Steering
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.senders.contract import BlockSender, Exchange, Sender, SenderCounts, Trace
+from logreplay.replay.senders.contract import ERROR_CODES, BlockSender, Exchange, Sender, SenderCounts, Trace
 from logreplay.replay.sessions.client_sessions import LoginRow, SessionCounts
 
 __all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "replay"]
@@ -142,6 +145,7 @@ class Engine:
         self._steering: Steering | None = None
         self._expected: dict[int, int] = {}
         self._running = False
+        self._written_last: list[NDArray[np.int64]] = []
         self._fault: BaseException | None = None
 
     async def __aenter__(self) -> Self:
@@ -280,13 +284,14 @@ class Engine:
         )
         self._steering = steering
         feed.stopped = bool(self._stopped)
+        self._written_last = []
         before = self._sender.counts.copy()
         watch = asyncio.create_task(self._watch(on_progress))
         pulse = SelfMonitor()
         try:
             with no_collection(), quick_switching():
                 await feed.run()
-                taken_up, backlog = self._clock(), self.in_flight
+                backlog = self.in_flight
                 await self._drain(feed, self._duration(plan))
         finally:
             vitals = pulse.stop()
@@ -298,7 +303,7 @@ class Engine:
         counters, delay = await self._take_counters()
         if error := self._recorder.failure or self._fault:
             raise error
-        return self._outcome(plan, feed, before, counters, delay, vitals, first, taken_up, backlog)
+        return self._outcome(plan, feed, before, counters, delay, vitals, first, backlog)
 
     async def _close(self, reader: Prefetcher) -> None:
         """End the reading of a plan.
@@ -328,6 +333,9 @@ class Engine:
     def _collect(self) -> None:
         """Hand the records of the sender on."""
         records = self._sender.records()
+        if self._feed and self._feed.taken_up_at is not None:
+            written = (records["start"] + records["queued"])[records["error"] != ERROR_CODES["dropped"]]
+            self._written_last.append(written[written > self._feed.taken_up_at])
         for seq in records["seq"].tolist() if self._expected else ():
             self._expected.pop(seq, None)  # of a request that was dropped there is nothing to show
         self._recorder.take(records)
@@ -369,6 +377,26 @@ class Engine:
     def _duration(self, plan: ScheduledRequests) -> float | None:
         """Seconds of sending, as far as they are known; None: the log decides."""
         return self._steering.length if self._steering else plan.schedule.duration
+
+    def _length(self, plan: ScheduledRequests, feed: Feed) -> float | None:
+        """Seconds within which a plan sends, if its rate is reached; None: it was stopped, or its users set the rate.
+
+        A number of requests, or the end of the log, may end a schedule before its time.
+        """
+        duration = self._duration(plan)
+        if feed.stopped or feed.base is None:
+            return None
+        if isinstance(plan.schedule, Users) or not feed.last_due:
+            return duration
+        last = (feed.last_due - feed.base) / 1e9 + LATE_S
+        return last if duration is None else min(duration, last)
+
+    def _sent_on(self, base: int, end: int, sent: int) -> float:
+        """See `RunEvidence.sent_on`; the requests were taken up, and the schedule was over, ``end`` after ``base``."""
+        written = np.sort(np.concatenate([*self._written_last, np.zeros(0, np.int64)])) - base
+        written = written[written > end]
+        shares = 1 - np.arange(len(written), -1, -1) / max(sent, 1)
+        return float((shares * end / np.concatenate(([end], written))).max())
 
     async def _drain(self, feed: Feed, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule is over, if not cut; if stopped, cancel them."""
@@ -456,18 +484,20 @@ class Engine:
         delay: WriteLag,
         vitals: ProcessLoad,
         first: int,
-        taken_up: int,
         backlog: int,
     ) -> Outcome:
         now, counts, next_seq = self._clock(), self._sender.counts, self._sender.taken_up
         steering, duration = self._steering, self._duration(plan)
         base = now if feed.base is None else feed.base
+        taken_up = (now if feed.taken_up_at is None else feed.taken_up_at) - base
+        length = self._length(plan, feed)
         evidence = RunEvidence(
             offered=0.0 if steering and steering.changed else plan.schedule.rate,
             scheduled=next_seq - first,
             counters=counters,
-            duration=None if feed.stopped else duration,
-            seconds=(taken_up - base) / 1e9,
+            duration=length,
+            seconds=taken_up / 1e9,
+            sent_on=1.0 if length is None else self._sent_on(base, max(taken_up, int(length * 1e9)), counters.sent),
             limited=counts.limited - before.limited,
             queued=counts.queued - before.queued,
             queued_for=counts.queued_for,

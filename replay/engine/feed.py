@@ -35,6 +35,8 @@ class Feed:
     Attributes:
         base: begin of the plan's time, nanoseconds of the clock; None before.
         stopped: no more is taken.
+        last_due: due time of the last request that was pushed, nanoseconds of the clock.
+        taken_up_at: instant at which all pushed requests had been taken up; None: some have not.
         read_late, read_late_ns: requests that came from the log after they were due, and how late at most.
 
     Args:
@@ -64,6 +66,8 @@ class Feed:
     ) -> None:
         self.base: int | None = None
         self.stopped = False
+        self.last_due = 0
+        self.taken_up_at: int | None = None
         self.read_late, self.read_late_ns = 0, 0
         self._plan, self._reader, self._sender, self._announce = plan, reader, sender, announce
         self._run_clock, self._clock, self._begin, self._think = run_clock, clock, begin, think
@@ -83,6 +87,7 @@ class Feed:
                 item = self._reader.poll()
                 if item is None:
                     starved = True
+                    self._note_taken_up(first)
                     await asyncio.sleep(_NOT_READY_S)
                     continue
                 if isinstance(item, EndOfPlan):
@@ -102,11 +107,17 @@ class Feed:
                         self._note_late(chunk.due)
                     chunk.frame, think = self._think(chunk.frame) if self._think else (chunk.frame, ())
                     self._announce(chunk)
+                    self.last_due, self.taken_up_at = int(chunk.due[-1]), None
                     if not await self._sender.push(first, chunk.due, requests, think):
                         return
                     first += len(chunk.due)
         finally:
+            self._note_taken_up(first)
             self._sender.cut()
+
+    def _note_taken_up(self, pushed: int) -> None:
+        if self.taken_up_at is None and self._sender.taken_up == pushed:
+            self.taken_up_at = self._clock()
 
     def stop(self) -> None:
         """Take and send nothing more."""

@@ -145,7 +145,7 @@ class RunEvidence:
         offered: offered rate, requests/s; 0 where it was not one rate.
         scheduled: requests that were taken up.
         counters: counts of these requests.
-        duration: length of the schedule, seconds; None if the log decided.
+        duration: length of the schedule, at most to its last request; None: it was stopped, or users set the rate.
         seconds: until the last request was taken up.
         limited: requests that had to wait for the in-flight limit.
         queued: requests that had to wait for a connection.
@@ -160,6 +160,9 @@ class RunEvidence:
         truncated: the finding on truncations of the log that is followed; empty if there was none.
         lost: which workers were lost, and why; empty if none was.
         unsent: requests of lost workers that were not sent; they count as dropped.
+        sent_on: share of the requests taken up that reached the target in the time of the schedule: others waited for a
+            stream, or for the response before them of their client. Of the shares at later instants, each divided
+            by how much longer that took, the greatest: so a few that wait for long do not decide.
         timings: by metric of --server-timing: responses that had it, and those of them that cannot be read.
     """
 
@@ -182,6 +185,7 @@ class RunEvidence:
     lost: str = ""
     unsent: int = 0
     timings: Counts = field(default_factory=dict)
+    sent_on: float = 1.0
 
     @property
     def waits(self) -> Waits:
@@ -194,7 +198,7 @@ class RunEvidence:
     def achieved(self) -> float:
         """Share of the schedule that was sent in its time; 1 where nothing was asked."""
         in_time = 1.0 if self.duration is None else min(1.0, self.duration / max(self.seconds, 1e-9))
-        return in_time * (self.counters.sent / self.scheduled if self.scheduled else 1.0)
+        return in_time * self.sent_on * (self.counters.sent / self.scheduled if self.scheduled else 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,11 +102,13 @@ class SharedPlan:
         """The evidence of all workers together; of their processes the worst load of each kind."""
         seen = [outcome.evidence for outcome in self.outcomes]
         loads = [astuple(part.vitals) for part in seen] or [astuple(ProcessLoad())]
+        lengths = [part.duration for part in seen if part.duration is not None]
+        sent = sum(part.scheduled for part in seen)
         return RunEvidence(
             offered=self.plan.schedule.rate,
             scheduled=self.scheduled,
             counters=self.counters,
-            duration=None if self.early else self.plan.schedule.duration,
+            duration=None if self.early else max(lengths, default=self.plan.schedule.duration),
             seconds=max((part.seconds for part in seen), default=0.0),
             limited=sum(part.limited for part in seen),
             queued=sum(part.queued for part in seen),
@@ -120,6 +122,7 @@ class SharedPlan:
             stale=next((part.stale for part in seen if part.stale), ""),
             lost=self._told_lost() if self.lost else "",
             unsent=self.filled.dropped,
+            sent_on=1.0 if self.early or not sent else sum(part.sent_on * part.scheduled for part in seen) / sent,
             timings=counts_of_all(part.timings for part in seen),
         )
 

@@ -73,3 +73,13 @@ class OneServerQueue:
     def cancel(self) -> None: ...
 
     async def close(self) -> None: ...
+
+
+class OneStream(OneServerQueue):
+    """The same target, and a sender that has one stream to it: a request waits here."""
+
+    def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
+        begin = max(start, round(self._free * 1e9))
+        self._free = begin / 1e9 + self._service
+        queued, latency = begin - start, round(self._service * 1e9)
+        self._loop.call_at(self._free, self._done, seq, start, queued, 0, latency, 0, 10, 200, 0)

@@ -33,7 +33,7 @@ from logreplay.runs.trials import by_chance, drive, evenly, users
 from search_servers import Server, responses
 from simulate import SimulatedQueue
 from support.command_line import COMMAND, PATIENCE, wait_for_rows, workers_of
-from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
+from support.virtual_time import OneServerQueue, OneStream, VirtualTimeLoop, run
 
 MD1_KEEPS = 125.6
 """Requests/s at which 1 % of the answers of one server of 5 ms each take over 30 ms, if requests come by chance."""
@@ -279,6 +279,19 @@ def test_a_bound_that_only_late_sending_missed_is_no_failure_of_the_target_whate
     ]  # fmt: skip
 
 
+def test_a_trial_whose_requests_waited_for_a_stream_fails_by_their_response_times(log: Path) -> None:
+    goal = Goal((Bound("p99", 0.05),), start=400, trial_s=4, trials=1, highest=400)
+    (judged, *_) = searched(log, goal, evenly, sender=OneStream(0.005, (inf, inf))).judged
+    assert (judged.verdict, judged.outcome.void) == ("fail", "")
+
+
+def test_a_trial_that_kept_the_bounds_at_a_rate_that_was_not_sent_does_not_count(log: Path) -> None:
+    goal = Goal((Bound("errors", 0.05),), start=202, trial_s=4, trials=1, highest=202)
+    (judged, *_) = searched(log, goal, evenly, sender=OneStream(0.0052, (inf, inf))).judged
+    assert judged.verdict == "void"
+    assert "the rate was not reached" in judged.outcome.void
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -362,7 +375,7 @@ def test_a_search_with_an_answer_is_valid_whatever_its_other_trials_were(
 
 
 def test_a_search_without_a_valid_trial_is_not_called_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("logreplay.runs.trials._void", lambda _: "the machine was busy")
+    monkeypatch.setattr("logreplay.runs.trials._void", lambda *_: "the machine was busy")
     monkeypatch.setattr("logreplay.analysis.search.search.CALIBRATION_SETTLES_S", 0.0)
     words = ["--p99", "400ms", "--start", "20", "--trial", "1s", "--no-plots", "-o", str(tmp_path / "out")]
     done = CliRunner().invoke(cli, ["find", *words], standalone_mode=False)

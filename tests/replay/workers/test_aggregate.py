@@ -110,6 +110,17 @@ def test_a_plan_that_was_cut_is_not_judged_by_its_duration() -> None:
     assert shared(worker(5), early=True).evidence.duration is None
 
 
+def test_a_plan_that_the_number_of_its_requests_ended_is_judged_by_the_length_that_its_workers_saw() -> None:
+    parts = [worker(5), worker(15)]
+    seen = [
+        replace(each.outcome.evidence, duration=4.0, sent_on=share)
+        for each, share in zip(parts, (1.0, 0.6), strict=True)
+    ]
+    ended = [replace(each, outcome=replace(each.outcome, evidence=one)) for each, one in zip(parts, seen, strict=True)]
+    whole = shared(*ended, schedule=Constant(10)).evidence
+    assert (whole.duration, whole.sent_on) == (4.0, 0.7)
+
+
 @pytest.mark.parametrize(
     ("plan", "numbers"),
     [

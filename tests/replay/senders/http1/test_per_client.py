@@ -14,6 +14,7 @@ from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.results.verdict import RunVerdict
 from logreplay.replay.schedules.rates import Constant, Limited
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.http1 import per_client
@@ -69,7 +70,7 @@ def test_no_request_overtakes_its_client_s_one_before(tmp_path: Path) -> None:
     assert max(rows["queued"].to_list()) > 0.2
     assert (rows["queued"] > 0).sum() == sender.counts.queued
     assert [finding.code for finding in outcome.health.findings if finding.code == "by_client"]
-    assert outcome.health.valid
+    assert outcome.health.verdict is RunVerdict.RATE_MISSED
 
 
 def test_clients_do_not_wait_for_each_other(tmp_path: Path) -> None:

@@ -1,0 +1,92 @@
+"""A rate that was not sent is missed, whatever ends the run and whatever held its requests back."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from math import inf
+from pathlib import Path
+
+import pytest
+
+from logreplay.replay.engine.engine import Engine, Limits
+from logreplay.replay.requests.plan import Chunk, Plan, Requests
+from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.results.verdict import RunVerdict
+from logreplay.replay.schedules.arrivals import LogTimes, Poisson
+from logreplay.replay.schedules.rates import Constant, Limited, Schedule
+from logreplay.replay.schedules.repeated import Repeated
+from logreplay.replay.senders.contract import Sender
+from support.virtual_time import OneServerQueue, OneStream, VirtualTimeLoop, run
+
+AT_ONCE = Limits(max_in_flight=1)
+
+
+class OneSlowClient(OneServerQueue):
+    """Answers at once, but the last request waits for two seconds, for the response before it of its client."""
+
+    def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
+        queued = 2_000_000_000 if seq == 399 else 0
+        self._loop.call_at((start + queued) / 1e9, self._done, seq, start, queued, 0, 0, 0, 10, 200, 0)
+
+
+def outcome_of(
+    log: Path, schedule: Schedule, sender: Sender, limits: Limits | None = None, loop: bool = True
+) -> Outcome:
+    virtual = VirtualTimeLoop()
+
+    async def main() -> Outcome:
+        async with Engine(sender, MemoryResults(), clock=virtual.now_ns, threaded=False, limits=limits) as engine:
+            return await engine.run(Plan(Requests(log, loop=loop), schedule))
+
+    return run(main(), virtual)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "loops"),
+    [
+        (Constant(400, 0.5), True),
+        (Limited(Constant(400), requests=200), True),
+        (Limited(Constant(400, 10), requests=200), True),
+        (Limited(Poisson(Constant(400)), requests=200), True),
+        (Limited(Repeated(Constant(400, 0.1)), requests=200), True),
+        (Constant(400), False),
+        (LogTimes(1000), False),
+        (Limited(LogTimes(1000), seconds=60), False),
+    ],
+)
+@pytest.mark.parametrize("limits", [AT_ONCE, None])
+def test_an_eighth_of_the_rate_is_missed_whatever_ends_the_run(
+    log: Path, schedule: Schedule, loops: bool, limits: Limits | None
+) -> None:
+    sender = OneServerQueue(0.02, (inf, inf)) if limits else OneStream(0.02, (inf, inf))
+    outcome = outcome_of(log, schedule, sender, limits, loops)
+    assert outcome.health.verdict is RunVerdict.RATE_MISSED
+    assert outcome.evidence.achieved < 0.2
+
+
+@pytest.mark.parametrize("sender", [OneServerQueue(0.001, (inf, inf)), OneStream(0.001, (inf, inf))])
+@pytest.mark.parametrize("requests", [1, 5, 200])
+def test_a_few_requests_that_were_sent_are_valid(log: Path, requests: int, sender: Sender) -> None:
+    outcome = outcome_of(log, Limited(Constant(400), requests=requests), sender, AT_ONCE)
+    assert (outcome.health.verdict, outcome.evidence.achieved) == (RunVerdict.VALID, 1)
+
+
+def test_one_client_that_waits_for_long_does_not_decide(log: Path) -> None:
+    outcome = outcome_of(log, Constant(400, 1), OneSlowClient(0.0, (inf, inf)))
+    assert (outcome.health.verdict, outcome.evidence.achieved) == (RunVerdict.VALID, 399 / 400)
+
+
+def test_a_log_that_is_read_on_after_its_last_request_was_sent_is_no_delay(log: Path) -> None:
+    """As of one that is followed, or of whose later requests a filter takes none."""
+
+    class SlowEnd(Plan):
+        def __iter__(self) -> Iterator[Chunk]:
+            yield from super().__iter__()
+            time.sleep(0.3)
+
+    async def main() -> Outcome:
+        async with Engine(OneServerQueue(0.0, (inf, inf)), MemoryResults()) as engine:
+            return await engine.run(SlowEnd(Requests(log), Limited(Constant(2000), requests=20)))
+
+    assert asyncio.run(main()).evidence.seconds < 0.2
