@@ -93,12 +93,12 @@ def check_limit(report: ConvertReport, limit: Limit, *, final: bool) -> None:
         )
     rejected, allowed = report.rejected, limit.count
     if final and limit.share is not None:
-        allowed = int(limit.share * report.lines)
+        allowed = int(round(limit.share * report.lines, 6))  # 0.29 * 100 is below 29
     if allowed is not None and rejected > allowed:
         name, number, reason = next(item for item in report.first_bad if item[2].startswith("rejected"))
         raise TooManyRejects(
-            f"{name}: line {number}: {reason}; {rejected:,} of {report.lines:,} lines rejected so far, "
-            f"{allowed:,} allowed"
+            f"{name}: line {number}: {reason}; {rejected:,} of {report.lines:,} lines rejected"
+            f"{'' if final else ' so far'}, {allowed:,} allowed; mend the log, or allow more with --max-rejects"
         )
 
 

@@ -16,7 +16,7 @@ from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion.dataframe import read_log
 from logreplay.parsers.conversion.filters import Filter
-from logreplay.parsers.conversion.ingest import Limit
+from logreplay.parsers.conversion.ingest import Limit, check_limit
 from logreplay.parsers.conversion.job import ConvertOptions, convert, output_for
 from logreplay.parsers.conversion.report import ConvertReport
 
@@ -361,3 +361,13 @@ def test_a_name_that_says_another_kind_than_to_is_refused(tmp_path: Path, to: st
 def test_a_name_that_agrees_with_to_or_says_nothing_is_taken(tmp_path: Path, to: str, name: str) -> None:
     convert([SAMPLES / "nginx_request_time.log"], tmp_path / name, ConvertOptions(to=to))
     assert (tmp_path / name).stat().st_size
+
+
+@pytest.mark.parametrize("percent", range(101))
+def test_a_share_of_rejects_allows_as_many_lines_as_it_says(percent: int) -> None:
+    limit, line = Limit.read(f"{percent}%"), [("log", 1, "rejected: layout")]
+    check_limit(ConvertReport(100, rejected=percent, first_bad=line), limit, final=True)
+    with pytest.raises(
+        TooManyRejects, match=rf"{percent + 1} of 100 lines rejected, {percent} allowed; mend the log, or"
+    ):
+        check_limit(ConvertReport(100, rejected=percent + 1, first_bad=line), limit, final=True)
