@@ -1,10 +1,11 @@
 """The result of a conversion: its counts, requests and rejected lines."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.analysis.verdict.checks import CheckedAnswer
 from logreplay.core.errors import LogreplayError
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
     from logreplay.analysis.verdict.checks import Check
     from logreplay.parsers.conversion.report import ConvertReport
+
+
+_REASON: Final = re.compile(" (?=(?:rejected|unreplayable): )")
+"""Where the reason of a line begins; the name of a log may have blanks."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -98,8 +103,8 @@ class ConvertResult(HoldsScratch, CheckedAnswer):
             self._file()
             for text in Path(self.report.rejects).read_bytes().decode(errors="replace").split("\n")[:-1]:
                 head, _, line = text.removesuffix("\r").partition("\t")
-                place, _, reason = head.partition(" ")
-                rows.append((place, reason, line))
+                place, *reason = _REASON.split(head, maxsplit=1)
+                rows.append((place, "".join(reason), line))
         return frame_of(pl.DataFrame(rows, dict.fromkeys(("place", "reason", "line"), pl.String), orient="row"))
 
     def __fspath__(self) -> str:

@@ -409,7 +409,7 @@ class _Job:
             redacted = b"(redacted)" if self._options.redact else b""
             self._rejects.write(f"{place} {reason}\t".encode("utf-8", "surrogateescape") + redacted)
         if not self._options.redact:
-            self._rejects.write(line)
+            self._rejects.write(line.replace(b"\n", rb"\n"))  # of a value with a line break: a record is one line
         if whole:
             self._rejects.write(b"\n")
 

@@ -34,6 +34,15 @@ def test_each_rejected_line_is_one_row_whatever_characters_it_holds(tmp_path: Pa
         assert result.rejects[["place", "line"]].to_numpy().tolist() == [["2", text], ["3", "no request"]]
 
 
+def test_the_place_of_a_rejected_line_may_have_blanks_in_the_name_of_its_log(tmp_path: Path) -> None:
+    for name in ("my log.log", "other.log"):
+        (tmp_path / name).write_text(LINE + name + "\n")
+    with logreplay.convert(tmp_path / "my log.log", tmp_path / "other.log") as result:
+        assert result.rejects[["place", "reason"]].to_numpy().tolist() == [
+            [f"{tmp_path / name}:2", "rejected: layout"] for name in ("my log.log", "other.log")
+        ]
+
+
 def test_rows_that_are_gone_are_told_as_such(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     log.write_text(LINE)

@@ -141,7 +141,8 @@ def test_a_line_break_in_a_value_rejects_its_row_alone(tmp_path: Path, name: str
         (str(tmp_path / name), first, "rejected: line break in a value"),
         (str(tmp_path / name), last, "rejected: time stamp"),
     ]
-    kept = f"{first} rejected: line break in a value\t{rows[1]}\n{last} rejected: time stamp\t{rows[3]}\n"
+    spelled = rows[1].replace("\n", "\\n")
+    kept = f"{first} rejected: line break in a value\t{spelled}\n{last} rejected: time stamp\t{rows[3]}\n"
     assert (tmp_path / "out.rejects").read_text() == kept
     assert scan(tmp_path / "out.csv").collect()["agent"].to_list() == ["x", "y"]
 
