@@ -221,7 +221,7 @@ def capacity(
         ),
     )
     spare = spare_words(headroom, survive, none=", no headroom")
-    seen = _seen(valid, found, percentile, unmeasured)
+    seen = _seen(valid, found, percentile, unmeasured, left_out)
     if found.likely > room:
         seen += f"; {near}, of which {100 * NEAR:g} % are kept free"
         seen += " (both are estimates: the range ends there or above)" * ((found.high or 0.0) > (limit or math.inf))
@@ -242,7 +242,13 @@ def _numbers(answer: Capacity, what: str) -> str:
     return f"{text}: one carries about {show_rate(answer.likely)}/s ({ends})"
 
 
-def _seen(steps: pl.DataFrame, found: CarriedRate, figure: str, unmeasured: Collection[float]) -> str:
+def _seen(
+    steps: pl.DataFrame,
+    found: CarriedRate,
+    figure: str,
+    unmeasured: Collection[float],
+    left_out: Sequence[RateLeftOut],
+) -> str:
     """Words for the highest rate that kept the bound and the lowest above that missed it."""
     kept = _step_at(steps, found.kept)
     text = f"; {figure} {show(kept['bounded'], failed=True)} at {found.kept:g}/s"
@@ -254,9 +260,11 @@ def _seen(steps: pl.DataFrame, found: CarriedRate, figure: str, unmeasured: Coll
         return f"{text}, not kept at {found.missed:g}/s ({_missed(steps, found.missed, figure)})"
     if found.high is not None:
         return text
-    higher = sorted(rate for rate in unmeasured if rate > found.kept)
-    remedy = f"measure the other rates of the sweep, {higher[0]:g} to {higher[-1]:g}/s" if higher else "sweep higher"
-    return f"{text}; the bound was kept at every rate that counts: {remedy}"
+    text += "; the bound was kept at every rate that counts"
+    if higher := sorted(rate for rate in unmeasured if rate > found.kept):
+        return f"{text}: measure the other rates of the sweep, {higher[0]:g} to {higher[-1]:g}/s"
+    unknown = [each for each in left_out if each.rate > found.kept]
+    return f"{text}; higher rates do not count, so {_remedy(unknown)}" if unknown else f"{text}: sweep higher"
 
 
 def _step_at(steps: pl.DataFrame, rate: float) -> dict[str, Any]:

@@ -54,6 +54,18 @@ def test_the_numbers_for_the_likely_and_for_the_lower_end_are_said() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("verdict", "remedy"),
+    [("outage", "repeat the sweep; "), ("generator-limited", "stop other programs, or send from another machine, and")],
+)
+def test_a_higher_rate_that_does_not_count_is_not_answered_with_the_advice_to_sweep_higher(
+    verdict: str, remedy: str
+) -> None:
+    said = ask(table((30, 0.1, "stable"), (38, 0.1, "stable"), (50, 2.0, verdict))).sentence
+    assert f"the bound was kept at every rate that counts; higher rates do not count, so {remedy}" in said
+    assert "sweep higher" not in said
+
+
 def test_so_many_machines_may_be_lost() -> None:
     found = ask(BRACKET, survive=2)
     assert (found.machines_likely, found.machines, found.machines_at_best) == (7, 8, 7)
@@ -178,7 +190,7 @@ def test_runs_that_are_pooled_are_counted() -> None:
 def test_steps_limited_by_the_replay_machine_are_left_out() -> None:
     found = ask(table((30, 0.1, "stable"), (38, 9.0, "generator-limited")))
     assert found.high is None
-    assert "sweep higher" in found.sentence
+    assert "higher rates do not count, so stop other programs" in found.sentence
 
 
 def test_steps_sent_late_are_left_out_and_named() -> None:
