@@ -245,7 +245,7 @@ class Tally:
                 continue
             group = Group(each.place, each.kind, each.alike)
             if group not in groups and len(groups) + len(found) >= MOST_GROUPS:
-                group = Group(OTHER_PLACES, each.kind.partition(" ")[0], "")
+                group = Group(OTHER_PLACES, each.kind.partition(" ")[0], each.alike)
             found.setdefault(group, each)
         return found
 

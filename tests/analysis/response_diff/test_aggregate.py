@@ -169,6 +169,16 @@ def test_hostile_answers_make_few_groups() -> None:
     assert any(row.place == OTHER_PLACES for row in found.rows)
 
 
+def test_new_ids_in_more_places_than_are_told_apart_do_not_count() -> None:
+    rng, tally = np.random.default_rng(1), Tally(Rules.of([]))
+    for row in range(3):
+        ids = [{f"m{at}": str(UUID(bytes=rng.bytes(16))) for at in range(MOST_GROUPS + 100)} for _ in range(2)]
+        tally.add(row, "/", "/", [answer(each) for each in ids])
+    found = tally.differences({"/": RouteTotal(3, 3, 3)})
+    assert OTHER_PLACES in {row.place for row in found.rows}
+    assert (found.counting, found.share) == ([], 0.0)
+
+
 @pytest.mark.slow
 def test_the_table_holds_every_row(found: AnswerDifferences) -> None:
     table = frame(found.rows)
