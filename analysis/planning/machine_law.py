@@ -27,11 +27,13 @@ class MachineLaw:
     Attributes:
         contention, coherency: values of the law with their ranges: likely, low, high.
         largest: the largest number of machines that was measured.
+        not_covered: weaknesses of its measurements, in words; empty if they have none.
     """
 
     contention: tuple[float, float, float]
     coherency: tuple[float, float, float]
     largest: int
+    not_covered: str = ""
 
     def times(self, numbers: Sequence[float] | Floats, end: int = 0) -> Floats:
         """The rate that each number of machines carries, over that of one machine; ``end`` as of `number`."""
@@ -82,7 +84,8 @@ def read_law(path: Path) -> MachineLaw:
     numbers = [int(point["number"].number(1, _MOST)) for point in told["points"].each()]
     if not numbers:
         raise told["points"].wrong("a number of machines or more")
-    return MachineLaw(contention, coherency, max(numbers))
+    unknown = told["not_covered"].text() if told["not_covered"].value is not None else ""
+    return MachineLaw(contention, coherency, max(numbers), unknown.removeprefix("not covered: "))
 
 
 def _range(told: JsonValue, name: str) -> tuple[float, float, float]:

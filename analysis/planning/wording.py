@@ -231,6 +231,8 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
         if plan.law:
             yield "how the machines share the new mix: their scalability was measured with another"
     yield from supply.not_covered
+    if plan.law and plan.law.not_covered:
+        yield f"how the machines scale: {plan.law.not_covered}"
     if plan.scaling and plan.scaling.beyond:
         yield f"bursts of {SYNC_S} s up to {rate(plan.scaling.beyond)}, which {plan.scaling.most} pods do not carry"
     if plan.mix.share + plan.mix.unsent > NAMED:

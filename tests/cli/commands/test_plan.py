@@ -153,7 +153,8 @@ def test_a_window_that_the_law_of_the_machines_does_not_reach_is_told_with_the_r
     law: dict[str, object] = {f"contention{end}": 0.02 for end in ("", "_low", "_high")}
     law |= {f"coherency{end}": 0.0 for end in ("", "_low", "_high")}
     law_file = tmp_path / "law.json"
-    law_file.write_text(json.dumps({"kind": "bent", "sentence": "", "points": [{"number": 2}], **law}))
+    law |= {"kind": "bent", "sentence": "", "points": [{"number": 2}], "not_covered": "not covered: two: sent late"}
+    law_file.write_text(json.dumps(law))
     words = ("plan", log, "--from", searched(tmp_path / "s"), "--scaling", law_file)
     code, out, _ = logreplay(*words, "-o", tmp_path / "p", "--reaction", "60s")
     told = json.loads((tmp_path / "p" / "plan.json").read_text())
@@ -162,6 +163,7 @@ def test_a_window_that_the_law_of_the_machines_does_not_reach_is_told_with_the_r
     assert told["machines"]["second"] is None
     assert told["machines"]["minute"] == 3
     assert [*told["machines"]["unreached"]] == ["second"]
+    assert "how the machines scale: two: sent late" in told["not_covered"]
     assert '<td>busiest second</td><td class="number">–</td>' in (tmp_path / "p" / "plan.html").read_text()
     most = told["autoscaling"]["most"]  # each of them carries less than one alone
     assert told["autoscaling"]["rate"] * 1.1 <= 4 / (1 + 0.02 * (most - 1)) * 1.001
