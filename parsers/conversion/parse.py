@@ -46,6 +46,10 @@ _DUMMY_REASON: Final = "Apache's own dummy connection"
 _AT_ONCE: Final = 1 << 14
 """Lines parsed at a time, which take some 20 MB; half as many take a quarter more time each."""
 
+_EMPTY: Final = r"^\s*$"
+_BLANK: Final = r"^\s*(?:#|$)"
+"""Empty lines, and these with comments."""
+
 BUG: Final = "a bug of logreplay, please report it"
 """Reason of lines that made parsing fail."""
 
@@ -119,7 +123,7 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
             break
     blank = 0
     if frame.height:
-        empty = _is_blank(frame["text"])
+        empty = frame["text"].str.contains(_BLANK if any(format.comments for format in formats) else _EMPTY)
         blank = int(empty.sum())
         frame = _where(frame, ~empty)
     for tier, format in ((tier, format) for tier in range(tiers) for format in formats):
@@ -138,7 +142,9 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
         hit = frame["text"].str.contains(pattern)
         refusals += [SkippedLine(line, "unreplayable", reason) for line in frame.filter(hit)["line"]]
         frame = frame.filter(~hit)
-    refusals += [SkippedLine(line, "rejected", "layout") for line in frame["line"]]
+    comment = frame["text"].str.contains(_BLANK)  # only now: a client may send what stands first in its line
+    blank += int(comment.sum())
+    refusals += [SkippedLine(line, "rejected", "layout") for line in frame["line"].filter(~comment)]
     rows = pl.concat(found) if found else pl.DataFrame(schema=ROW_SCHEMA)
     others = rows.select("line", reason=other_protocol()).drop_nulls("reason")
     if others.height:
@@ -159,10 +165,6 @@ def _fits(raw: pl.DataFrame) -> pl.Series:
         if name in raw.columns:
             return raw[name].is_not_null()
     raise AssertionError("a layout delivers the request")
-
-
-def _is_blank(text: pl.Series) -> pl.Series:
-    return text.str.contains(r"^\s*(?:#|$)")
 
 
 def _numbers(raw: pl.DataFrame, format: Format) -> pl.DataFrame:

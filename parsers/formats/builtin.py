@@ -241,6 +241,7 @@ FORMATS: Final[tuple[Format, ...]] = (
             "more": Field("", "shape", shape=r"(?:[ \t].*)?"),
         },
         escaped=False,
+        comments=True,
         rooted=True,
     ),
     _other(
@@ -250,6 +251,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         "$url",
         {"url": Field("url", "shape", 5, shape=r"(?:https?://[^/ \t]+)?/[^ \t]*")},
         escaped=False,
+        comments=True,
     ),
 )
 """In the order in which they are tried: of two that fit a sample equally well, the first is taken."""

@@ -109,6 +109,7 @@ class Format:
         escaped: texts carry the log escapes of nginx or Apache.
         rooted: targets are written without their leading slash.
         agent_coding: ``plus``: blanks of the user agent are written ``+``; ``percent``: it is percent-encoded.
+        comments: every line that begins with ``#`` is a comment or a directive; otherwise only one that does not fit.
         skipped: patterns of lines that belong to the format but hold no request of their own, each with the reason.
         note: for the user.
         source: address of its specification.
@@ -123,6 +124,7 @@ class Format:
     escaped: bool = True
     rooted: bool = False
     agent_coding: str = ""
+    comments: bool = False
     skipped: tuple[tuple[str, str], ...] = ()
     note: str = ""
     source: str = ""

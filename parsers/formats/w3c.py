@@ -135,6 +135,7 @@ def w3c_format(fields: Sequence[str], separator: str, name: str) -> Format:
         stamp=Stamp("iso", "end", zone="UTC"),
         server=name,
         agent_coding="percent" if cloudfront else "plus",
+        comments=True,
         source="https://www.w3.org/TR/WD-logfile.html",
         note="CloudFront's byte counts include headers" if cloudfront else "",
     )

@@ -65,6 +65,20 @@ def test_a_dummy_connection_is_known_by_its_escaped_agent_too() -> None:
     assert parsed.refusals == [SkippedLine(0, "unreplayable", "Apache's own dummy connection")]
 
 
+def test_a_line_whose_first_value_begins_with_a_hash_is_a_request() -> None:
+    format = nginx_format('$http_x_forwarded_for - [$time_local] "$request" $status')
+    line = '#x, 10.1.1.1 - [20/Nov/2026:18:58:56 +0100] "GET /a HTTP/1.1" 200'
+    parsed = parse(lines(line, line[1:], line.replace("GET", "CONNECT"), "# x"), [format])
+    assert parsed.rows["url"].to_list() == ["/a", "/a"]
+    assert (parsed.refusals, parsed.blank) == ([SkippedLine(2, "unreplayable", "CONNECT")], 1)
+
+
+@pytest.mark.parametrize("format", [BY_NAME["urls"], BY_NAME["pias"], w3c_format(["cs-uri", "date", "time"], " ", "x")])
+def test_a_comment_of_a_format_with_comments_is_no_request(format: Format) -> None:
+    parsed = parse(lines("# /a", "#Date: 2026-11-20 00:00:00", "#/a", "#x 2026-11-20 00:00:00"), [format])
+    assert (parsed.rows.height, parsed.refusals, parsed.blank) == (0, [], 4)
+
+
 def test_no_lines_are_no_rows_and_no_formats_reject_all_that_is_not_blank() -> None:
     assert parse(lines(), [COMBINED]).rows.height == 0
     parsed = parse(lines(GOOD, ""), [])
