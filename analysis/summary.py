@@ -15,6 +15,7 @@ from logreplay.analysis.format_time import HOUR_S, between, rounded_up, show
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.downcast import DROPPED, HTTP_ERROR, NET_ERROR, OK
+from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.input.run_metadata import ClosedLoop
 from logreplay.analysis.limit.sentences import TargetLimit
 from logreplay.analysis.statistics.failures import ERROR_SHARE
@@ -34,6 +35,7 @@ from logreplay.core.rows import left_out
 from logreplay.core.validity import deepest, holds_lag, targets_own
 
 SCHEMA: Final = "logreplay/1"
+_SEVERITIES: Final = ("info", "note", "warning", "void")
 LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 OF_ONE_RATE: Final = ("rate", "siege", "ab", "response_s", "ok_response_s", "service_s", "lag_s", "queued_s")
@@ -287,15 +289,20 @@ def _of_steps(verdict: SaturationVerdict) -> dict[str, Any]:
     return {"steps": verdict.steps.to_dicts(), **rates}
 
 
-def remembering(summary: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[str, Any]:
+def remembering(summary: Mapping[str, Any], before: JsonValue) -> dict[str, Any]:
     """Add to a summary what an earlier one of the same run says and rows cannot.
 
     That is its log, target, options and findings, the run's own verdict, and what a search or a sweep of users
     answered. A summary of other requests is left aside.
+
+    Raises:
+        LogreplayError: the earlier one holds a value that its readers cannot use; names it.
     """
-    same = [(one.get("started"), one.get("requests", {}).get("scheduled")) for one in (summary, earlier)]
-    if same[0] != same[1] or earlier.get("schema") != SCHEMA:
+    earlier: dict[str, Any] = before.value
+    same = (summary.get("started"), summary.get("requests", {}).get("scheduled"))
+    if same != (earlier.get("started"), before["requests"]["scheduled"].value) or earlier.get("schema") != SCHEMA:
         return dict(summary)
+    check_kinds(before)
     own = [
         "log",
         "target",
@@ -308,6 +315,26 @@ def remembering(summary: Mapping[str, Any], earlier: Mapping[str, Any]) -> dict[
     known = {finding.get("code") for finding in told}
     findings = [*told, *(finding for finding in summary["findings"] if finding["code"] not in known)]
     return {**earlier, **summary, **{key: earlier[key] for key in own if key in earlier}, "findings": findings}
+
+
+def check_kinds(told: JsonValue) -> None:
+    """Check the kinds of those values of a summary that its readers take for granted.
+
+    Raises:
+        LogreplayError: one is of another kind; names it.
+    """
+    for name in ("requests", "options", "users", "costs"):
+        if not isinstance(told.value.get(name, {}), dict):
+            raise told[name].wrong("an object")
+    for finding in told["findings"].each() if "findings" in told.value else ():
+        finding["code"].text()
+        finding["text"].text()
+        if finding["severity"].value not in _SEVERITIES:
+            raise finding["severity"].wrong(f"one of {', '.join(_SEVERITIES)}")
+    for step in told["users"]["steps"].each() if "steps" in told.value.get("users", {}) else ():
+        step["users"].number()
+        if step["step"].value is not None:
+            step["step"].number()
 
 
 def plain(value: Any) -> Any:

@@ -393,8 +393,9 @@ def _duet(folder: Path) -> "DuetResult":
         LogreplayError: a result log cannot be read.
     """
     from logreplay.analysis.input import sources
-    from logreplay.analysis.input.run_metadata import summary_of
+    from logreplay.analysis.input.run_metadata import REMEDY, checked_summary
     from logreplay.analysis.output.file_names import DUET
+    from logreplay.analysis.summary import check_kinds
     from logreplay.analysis.verdict.comparison import Comparison
     from logreplay.analysis.verdict.judged_runs import compare_judged
     from logreplay.duet_result import DuetResult
@@ -404,7 +405,9 @@ def _duet(folder: Path) -> "DuetResult":
     logs = {name: path for name in names if (path := sources.results_in(folder, name))}
     found = compare_judged([logs["baseline"], logs["candidate"]])
     assert isinstance(found, Comparison)
-    summary = summary_of(folder / "results.csv")
+    told = checked_summary(folder / "results.csv", REMEDY)
+    check_kinds(told)
+    summary = told.value
     return DuetResult(
         summary={"targets": dict.fromkeys(logs), **summary},
         files=(folder, *logs.values()),

@@ -12,6 +12,8 @@ from logreplay.analysis.input.json_values import JsonValue
 
 UNFINISHED: Final = "unfinished"
 """Key of the summary of a run in steps that has not come to its end, or was killed."""
+REMEDY: Final = "correct it, or move the file away"
+"""Advice on a summary that holds a wrong value."""
 _OF_FOLDERS: Final = ("results", "baseline", "candidate", "noise")
 """Result logs that logreplay names itself: the summary.json of their folder is theirs."""
 
@@ -44,7 +46,7 @@ def recorded(summary: Mapping[str, Any]) -> ClosedLoop | None:
         options = summary.get("options", {})
         if isinstance(count := options.get("vusers"), int) and count > 1:
             return ClosedLoop({0: count}, _mean_pause(options.get("think")), inf)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return None  # edited by hand
     return None
 
@@ -52,7 +54,7 @@ def recorded(summary: Mapping[str, Any]) -> ClosedLoop | None:
 def limited_steps(summary: Mapping[str, Any]) -> frozenset[int]:
     """Return the labels of the steps in which the replaying machine met a limit, by the summary of the run."""
     steps = summary.get("limited_steps")
-    return frozenset(int(name) for name in steps if name.isdecimal()) if isinstance(steps, dict) else frozenset()
+    return frozenset(int(name) for name in steps if _is_label(name)) if isinstance(steps, dict) else frozenset()
 
 
 def asked_rates(summary: Mapping[str, Any]) -> list[float]:
@@ -73,8 +75,8 @@ def void_trials(summary: Mapping[str, Any]) -> frozenset[int]:
     slo = summary.get("slo")
     trials = slo.get("trials") if isinstance(slo, Mapping) else None
     try:
-        return frozenset(each["number"] - 1 for each in trials or () if each["verdict"] == "void")
-    except (KeyError, TypeError):
+        return frozenset(int(each["number"]) - 1 for each in trials or () if each["verdict"] == "void")
+    except (KeyError, TypeError, ValueError, OverflowError):
         return frozenset()  # edited by hand
 
 
@@ -82,7 +84,11 @@ def left_out_routes(summary: Mapping[str, Any]) -> dict[int, str]:
     """Return the route that each step of a sweep leaves out, by label, by its summary; none where it has all."""
     steps = summary.get("left_out_routes")
     told = steps.items() if isinstance(steps, dict) else ()
-    return {int(label): route for label, route in told if label.isdecimal() and isinstance(route, str)}
+    return {int(label): route for label, route in told if _is_label(label) and isinstance(route, str)}
+
+
+def _is_label(text: str) -> bool:
+    return text.isdecimal() and len(text) < 10
 
 
 def finished_steps(results: Path) -> frozenset[int] | None:

@@ -13,7 +13,7 @@ import polars as pl
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.input.run_metadata import UNFINISHED, summary_of
+from logreplay.analysis.input.run_metadata import REMEDY, UNFINISHED, checked_summary
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.output import hdr
 from logreplay.analysis.output.file_names import (
@@ -75,7 +75,7 @@ def write_folder(
     try:
         analysis = analyse(source, about, executor, meanwhile)
         if about is None and located:
-            earlier = summary_of(located)
+            earlier = checked_summary(located, REMEDY)
             analysis = replace(analysis, summary=remembering(analysis.summary, earlier))
         if trace_url:
             analysis.summary["options"] = {**analysis.summary["options"], "trace_url": trace_url}

@@ -603,7 +603,7 @@ def test_a_search_that_was_killed_is_refused_as_not_finished(logreplay: Logrepla
 
 def test_a_run_at_one_load_is_refused_by_its_kind(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
     found = searched(tmp_path / "s")
-    (found / "summary.json").write_text(json.dumps({"verdict": "VALID", "requests": 100, "rate": 5.0}))
+    (found / "summary.json").write_text(json.dumps({"verdict": "VALID", "requests": {"sent": 100}, "rate": 5.0}))
     code, _, err = logreplay("plan", log, "--from", found)
     assert (code, err) == (1, f"Error: {found}: is a run at one load; name the folder of a search or a sweep\n")
 
