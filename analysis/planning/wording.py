@@ -125,17 +125,15 @@ def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
 
 
 def _if_worse(found: Machines, wanted: DemandRange, plan: MachinePlan) -> str:
-    parts = []
-    if found.high > found.number:
-        cut = (
-            f" (cut at about {MOST_CHANGE:g} times the busiest {plan.window}, since the weeks differ too much)"
-            * bool(wanted.unlike)
-        )
-        parts.append(
-            f"{found.high:,} if the upper end of demand, {rate(wanted.high)}{cut}, meets the lower end of supply, "
-            f"{show_rate(plan.supply.low)}/s"
-        )
-    return f"; {', '.join(parts)}" if parts else ""
+    if found.high <= found.number:
+        return ""
+    cut = f" (cut at about {MOST_CHANGE:g} times the busiest {plan.window}, since the weeks differ too much)" * bool(
+        wanted.unlike
+    )
+    return (
+        f"; {found.high:,} if the upper end of demand, {rate(wanted.high)}{cut}, meets the lower end of supply, "
+        f"{show_rate(plan.supply.low)}/s"
+    )
 
 
 def _proved(proofs: Sequence[Proof]) -> str:
