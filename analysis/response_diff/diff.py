@@ -1,5 +1,6 @@
 """Differences of two answers to the same request."""
 
+import codecs
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,8 @@ MOST: Final = 1000
 _CONTROL: Final = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 """Characters that texts do not contain; the rule of file(1)."""
 _CHARSET: Final = re.compile(rb"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
+_NO_CHARSETS: Final = frozenset({"punycode", "raw-unicode-escape", "unicode-escape", "utf-7"})
+"""Codecs of Python that are read as Latin-1: they give halves of surrogate pairs, or need quadratic time."""
 
 
 class AnswerOf(NamedTuple):
@@ -136,9 +139,8 @@ def _bytes(answer: AnswerOf) -> str:
 def _body(answer: AnswerOf, body: bytes) -> _ReadBody:
     """Parse a body. Its bytes tell JSON from text; its Content-Type only tells HTML from text."""
     media = next((value for name, value in answer.headers if name.lower() == b"content-type"), b"")
-    charset = _CHARSET.search(media)
     try:
-        text = body.decode(charset[1].decode() if charset else "utf-8", "strict")
+        text = body.decode(_charset(media), "strict")
     except (UnicodeError, LookupError):
         text = body.decode("latin-1")
         if not media.lower().startswith((b"text/", b"application/json", b"application/xml")):
@@ -155,6 +157,19 @@ def _body(answer: AnswerOf, body: bytes) -> _ReadBody:
     return _ReadBody("html" if is_html else "text", None, text)
 
 
+def _charset(media: bytes) -> str:
+    """The codec that a Content-Type names.
+
+    Raises:
+        LookupError: it names none of a text.
+    """
+    found = _CHARSET.search(media)
+    name = codecs.lookup(found[1].decode()).name if found else "utf-8"
+    if name in _NO_CHARSETS:
+        raise LookupError(name)
+    return name
+
+
 def pretty(answer: AnswerOf) -> str:
     """The body of an answer for a reader: JSON with a line for each value."""
     if not answer.body:
@@ -162,4 +177,7 @@ def pretty(answer: AnswerOf) -> str:
     body = _body(answer, answer.body)
     if body.kind == "binary":
         return f"({_bytes(answer)})"
-    return json.dumps(body.content, indent=2, ensure_ascii=False) if body.kind == "json" else body.text
+    try:
+        return json.dumps(body.content, indent=2, ensure_ascii=False) if body.kind == "json" else body.text
+    except RecursionError:
+        return body.text

@@ -100,7 +100,10 @@ class _Walk:
 
 
 def _text(value: Any) -> str:
-    return shortened(json.dumps(value, ensure_ascii=False))
+    try:
+        return shortened(json.dumps(value, ensure_ascii=False))
+    except RecursionError:
+        raise TooDeep from None
 
 
 def read(text: str) -> Any:

@@ -35,8 +35,14 @@ _PLAIN: Final = re.compile(r"[^.\[\]*\s'\"]+")
 
 
 def path_text(path: Path) -> str:
-    """A path as ``--ignore`` takes it: ``$.items[*].price``; unusual names as ``$['a b']``."""
-    return "$" + "".join(step if step == LIST or _PLAIN.fullmatch(step[1:]) else f"[{step[1:]!r}]" for step in path)
+    """A path as ``--ignore`` takes it: ``$.items[*].price``; unusual names as ``$['a b']``.
+
+    No word of ``--ignore`` means an empty name, one with both quotes, or one that cannot be printed: it is escaped.
+    """
+    return "$" + "".join(
+        step if step == LIST or (step.isprintable() and _PLAIN.fullmatch(step[1:])) else f"[{step[1:]!r}]"
+        for step in path
+    )
 
 
 @dataclass(frozen=True, slots=True)

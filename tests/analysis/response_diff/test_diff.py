@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from logreplay.analysis.response_diff.diff import AnswerOf, differences, pretty
+from logreplay.analysis.response_diff.json_paths import read
 from logreplay.analysis.response_diff.rules import Rules
 
 JSON = {"Content-Type": "application/json"}
@@ -105,7 +106,7 @@ def test_a_text_in_another_charset_is_read() -> None:
     assert found(before, after) == [("line:größer", "changed")]
 
 
-@pytest.mark.parametrize("charset", ["", "nonsense", "utf-8", "utf-16", "idna", "zlib_codec", "\x00"])
+@pytest.mark.parametrize("charset", ["", "nonsense", "utf-8", "utf-16", "idna", "unicode_escape", "zlib_codec", "\x00"])
 @pytest.mark.parametrize(
     "body", [b"\xff", b'{"a": "\\ud800"}', b"[1e999]", b"[" + b"9" * 5000 + b"]", b"{", b"\xef\xbb\xbf{}"]
 )
@@ -113,6 +114,36 @@ def test_hostile_bodies_are_compared(charset: str, body: bytes) -> None:
     headers = {"Content-Type": f"application/json; charset={charset}"}
     assert found(answer(body, headers), answer(body + b" 1", headers))
     pretty(answer(body, headers))
+
+
+@pytest.mark.parametrize(
+    ("charset", "body"),
+    [
+        ("utf-8", b'{"\\ud83d": %d}'),
+        ("unicode_escape", b"\\ud83d %d"),
+        ("UTF_7", b"+2D0- %d"),
+    ],
+)
+def test_the_place_of_half_a_surrogate_pair_is_one_that_a_file_can_hold(charset: str, body: bytes) -> None:
+    headers = {"Content-Type": f"text/plain; charset={charset}"}
+    [(place, _)] = found(answer(body % 1, headers), answer(body % 2, headers))
+    assert place.encode()
+
+
+def readable(depth: int) -> bool:
+    try:
+        read("[" * depth + "]" * depth)
+    except ValueError:
+        return False
+    return True
+
+
+def test_documents_as_deep_as_the_parser_goes_are_compared_and_shown() -> None:
+    depth = next(depth for depth in range(1000, 0, -1) if readable(depth))
+    for less in range(15):  # calls around the parser take some levels
+        deep = b"[" * (depth - less) + b"]" * (depth - less)
+        assert found(answer({"b": 1}), answer(b'{"a": ' + deep + b"}"))
+        assert pretty(answer(deep)).startswith("[")
 
 
 def test_json_is_shown_in_lines() -> None:
