@@ -18,7 +18,7 @@ lives in such a callback: to go on without it would load the target unwatched.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import cycle
@@ -149,22 +149,20 @@ class Engine:
         self._fault: BaseException | None = None
 
     async def __aenter__(self) -> Self:
-        self._recorder = Recorder(self._results, self._run_clock, threaded=self._threaded)
-        try:
+        async with AsyncExitStack() as closing:  # from last to first, each also where another one fails
+            closing.callback(self._results.close)
+            self._recorder = Recorder(self._results, self._run_clock, threaded=self._threaded)
+            closing.push_async_callback(self._off_loop, self._recorder.close)
             await self._sender.open(self._clock, self._see if self._trace else None)
+            closing.callback(self._collect)
+            closing.push_async_callback(self._sender.close)
+            closing.callback(self._sender.cancel)
             self._recorder.timings = self._sender.counts.timings
-        except BaseException:
-            await self._off_loop(self._recorder.close)
-            self._results.close()
-            raise
+            self._closing = closing.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._sender.cancel()
-        await self._sender.close()
-        self._collect()
-        await self._off_loop(self._recorder.close)
-        self._results.close()
+        await self._closing.aclose()
 
     @property
     def counts(self) -> SenderCounts:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -42,8 +43,9 @@ class ByTarget:
             results.write(own.drop(TARGET) if url is None else own.with_columns(url))
 
     def close(self) -> None:
-        for results in self._results:
-            results.close()
+        with ExitStack() as closing:  # each, also where another one fails
+            for results in self._results:
+                closing.callback(results.close)
 
     @property
     def counters(self) -> list[Counters]:

@@ -1,6 +1,7 @@
 """One sender made of several: each request goes to the one that its row of the plan names."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from math import inf
 from typing import Any
 
@@ -27,6 +28,7 @@ class SeveralSenders:
 
     def __init__(self, senders: Sequence[Sender], choose: Callable[[pl.DataFrame], NDArray[np.integer[Any]]]) -> None:
         self._senders, self._choose = senders, choose
+        self._opened = AsyncExitStack()
         self.counts = SenderCounts()
 
     @property
@@ -51,8 +53,11 @@ class SeveralSenders:
         return prepared
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
-        for sender in self._senders:
-            await sender.open(done, clock, trace)
+        async with AsyncExitStack() as opened:  # if one cannot be opened, those before it are closed
+            for sender in self._senders:
+                await sender.open(done, clock, trace)
+                opened.push_async_callback(sender.close)
+            self._opened = opened.pop_all()
 
     def send(self, seq: int, request: Any, start: int, latest: float = inf) -> None:
         send, prepared = request
@@ -63,8 +68,7 @@ class SeveralSenders:
             sender.cancel()
 
     async def close(self) -> None:
-        for sender in self._senders:
-            await sender.close()
+        await self._opened.aclose()
 
 
 def by_protocol(http1: Sender, http2: Sender) -> SeveralSenders:

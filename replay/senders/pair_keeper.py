@@ -365,11 +365,17 @@ class PairSender(SeveralSenders):
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
         self._keeper.open()
-        await super().open(done, clock, trace)
+        try:
+            await super().open(done, clock, trace)
+        except BaseException:
+            self._keeper.close()
+            raise
 
     async def close(self) -> None:
-        await super().close()
-        self._keeper.close()
+        try:
+            await super().close()
+        finally:
+            self._keeper.close()
 
 
 def _append(file: BufferedWriter | BinaryIO, places: Sequence[bytes], data: bytes) -> None:

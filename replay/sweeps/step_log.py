@@ -6,6 +6,7 @@ step.
 
 import math
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -102,9 +103,10 @@ class StepLog:
 
     def close(self) -> None:
         """Finish the files."""
-        self._judged.close()
-        if self._aside:
-            self._aside.close()
+        with ExitStack() as closing:  # each, also where the other one fails
+            closing.callback(self._judged.close)
+            if self._aside:
+                closing.callback(self._aside.close)
 
 
 def _gone(folder: Path) -> str:

@@ -1,6 +1,7 @@
 """What goes wrong in a thread or in a callback ends the run with its own words; nobody waits for what will not come."""
 
 import asyncio
+import threading
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -10,13 +11,16 @@ import polars as pl
 import pytest
 
 from logreplay.core.errors import LogreplayError
+from logreplay.replay.clock import monotonic
 from logreplay.replay.engine import recorder
 from logreplay.replay.engine.engine import replay
 from logreplay.replay.requests.plan import Plan, Requests
-from logreplay.replay.results.result_log import MemoryResults
+from logreplay.replay.results.by_target import ByTarget
+from logreplay.replay.results.result_log import MemoryResults, ResultLog
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.http1.sender import WireSender
+from logreplay.replay.senders.multi_target import SeveralSenders, target_of
 from logreplay.replay.workers.coordinator import Coordinator
 from logreplay.replay.workers.processes import processes
 from support.raw_server import raw_server
@@ -40,6 +44,12 @@ class Unreadable:
 
     def __call__(self, frame: pl.DataFrame, /) -> NoReturn:
         raise Panic(f"{frame.height} rows")
+
+
+class Unclosable(WireSender):
+    async def close(self) -> NoReturn:
+        await super().close()
+        raise LogreplayError("no space left on device")
 
 
 class Unable(WireSender):
@@ -90,3 +100,57 @@ def test_a_panic_while_the_rows_of_workers_are_written_ends_the_run(log: Path) -
 
     with pytest.raises((Panic, LogreplayError)):
         asyncio.run(main())
+
+
+def test_a_sender_that_fails_at_its_end_leaves_a_finished_log_no_lock_and_no_thread(log: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.parquet"
+
+    async def main() -> None:
+        async with raw_server() as server:
+            sender = Unclosable(Endpoint(parse_target(server.url), ("127.0.0.1",)), timeout=5.0)
+            await replay(Plan(Requests(log), Constant(100, 0.2)), sender, ResultLog(rows))
+
+    before = {*threading.enumerate()}
+    with pytest.raises(LogreplayError, match="no space left"):
+        asyncio.run(main())
+    assert pl.read_parquet(rows).height == 20
+    assert not {*threading.enumerate()} - before
+    ResultLog(rows, force=True).close()
+
+
+def test_of_several_senders_those_that_were_opened_are_closed_if_another_cannot_be_opened() -> None:
+    class Closing(WireSender):
+        closed = False
+
+        async def close(self) -> None:
+            self.closed = True
+            await super().close()
+
+    class Unopenable(WireSender):
+        async def open(self, *_: object) -> NoReturn:
+            raise LogreplayError("no descriptor left")
+
+    endpoint = Endpoint(parse_target("http://127.0.0.1:1"), ("127.0.0.1",))
+    first, second = Closing(endpoint, timeout=5.0), Unopenable(endpoint, timeout=5.0)
+    several = SeveralSenders((first, second), target_of)
+    with pytest.raises(LogreplayError, match="no descriptor"):
+        asyncio.run(several.open(lambda *_: None, monotonic))
+    assert first.closed
+
+
+def test_each_result_log_of_a_duet_is_closed_also_where_another_one_fails() -> None:
+    class Full(MemoryResults):
+        def close(self) -> NoReturn:
+            raise LogreplayError("no space left on device")
+
+    class Closing(MemoryResults):
+        closed = False
+
+        def close(self) -> None:
+            self.closed = True
+
+    logs = Closing(), Full(), Closing()
+    with pytest.raises(LogreplayError, match="no space left"):
+        ByTarget(logs, together=3).close()
+    assert logs[0].closed
+    assert logs[2].closed
