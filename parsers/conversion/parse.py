@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from logreplay.core.headers import HEADERS, HeadersTooLong, header_text
+from logreplay.core.headers import HEADERS, LONGEST, HeadersTooLong, header_text
 from logreplay.core.record import SCHEMA
 from logreplay.parsers.fields import timestamps, values
 from logreplay.parsers.fields.other_protocols import other_protocol
@@ -191,6 +191,9 @@ def _are_readable(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.Series:
     readable = pl.repeat(True, raw.height, dtype=pl.Boolean, eager=True)
     if "op" in raw.columns:
         readable &= raw["op"].ne_missing("CONNECT")  # whose reason the careful path says
+    if headers := [name for name in raw.columns if name.startswith(HEADER_SLOT)]:
+        longest = LONGEST // 2  # with their names they may be too long, which the careful path says
+        readable &= raw.select(pl.sum_horizontal(pl.col(headers).str.len_bytes()) <= longest).to_series()
     for number in numbers:
         good = number.is_between(0, _COUNTS.get(number.name, values.LONGEST_S), closed="left")
         if number.null_count():

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, Final
 
+from logreplay.core.headers import OF_CONNECTION
 from logreplay.parsers.fields.timestamps import Stamp
 from logreplay.parsers.fields.units import unit_by_name, unit_of
 
@@ -63,6 +64,7 @@ _KNOWN: Final = {alias.lower() for aliases in _ALIASES.values() for alias in ali
 HEADER_SLOT: Final = "header_"
 """Raw fields with this prefix are headers of the request, ``-`` in their names as ``_``."""
 
+_HEADER: Final = re.compile(r"[A-Za-z0-9_]{1,100}")
 _NUMBER: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _STATUS: Final = {alias.lower() for alias in _ALIASES["rc"]}
 
@@ -75,6 +77,12 @@ def has_status(names: Iterable[str]) -> bool:
 def slot_of(name: str) -> str:
     """The raw field that a name stands for; empty if it is unknown."""
     return next((slot for slot, aliases in _ALIASES.items() if name.lower() in map(str.lower, aliases)), "")
+
+
+def header_slot(name: str) -> str:
+    """The raw field of a header, with ``_`` for ``-`` in its name; empty for one that is not kept."""
+    kept = _HEADER.fullmatch(name) and name.lower().replace("_", "-") not in OF_CONNECTION
+    return HEADER_SLOT + name.lower() if kept else ""
 
 
 def choose(names: Mapping[str, int]) -> dict[str, str]:
@@ -92,8 +100,8 @@ def choose(names: Mapping[str, int]) -> dict[str, str]:
         return {}
     headers = {name: lower[name] for name in lower if name.startswith("http_") and name not in _KNOWN}
     for name, found in headers.items():
-        if (slot := name.removeprefix("http_")).replace("_", "").isalnum() and slot.isascii():
-            slots[HEADER_SLOT + slot] = found
+        if slot := header_slot(name.removeprefix("http_")):
+            slots[slot] = found
     return slots
 
 

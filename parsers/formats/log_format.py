@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeVar
 from logreplay.core.errors import LogreplayError
 from logreplay.parsers.fields.timestamps import Stamp
 from logreplay.parsers.fields.values import CLEAN
-from logreplay.parsers.formats.field_names import HEADER_SLOT
+from logreplay.parsers.formats.field_names import header_slot
 from logreplay.parsers.formats.format import Format, TextLayout, Value
 
 Escape = Literal["default", "none"]
@@ -145,7 +145,6 @@ _APACHE: Final = {
     "{host}i": Field("host", "text", 3),
 }
 
-_SLOT_NAME: Final = re.compile(r"[A-Za-z0-9_]{1,100}")
 _BODIES: Final = frozenset({"request_body", "request-body", "body", "post_body", "post-body", "dumpio"})
 """Names of notes and variables of Apache that hold a body."""
 
@@ -253,7 +252,7 @@ def _of_request(variable: str) -> Field:
 
 def header_field(name: str) -> Field:
     """A header of the request, with ``_`` for ``-`` in its name."""
-    return Field(HEADER_SLOT + name.lower()) if _SLOT_NAME.fullmatch(name) else Field()
+    return Field(header_slot(name))
 
 
 def _time(argument: str) -> Field:

@@ -73,6 +73,15 @@ def test_a_line_whose_first_value_begins_with_a_hash_is_a_request() -> None:
     assert (parsed.refusals, parsed.blank) == ([SkippedLine(2, "unreplayable", "CONNECT")], 1)
 
 
+@pytest.mark.parametrize("url", ["/a", r"/a\x20b"])
+def test_clean_and_escaped_lines_keep_the_same_headers(url: str) -> None:
+    format = nginx_format('"$request" $status "$http_connection" "$http_te" "$http_x_a" "$http_x_b"')
+    line = f'"GET {url} HTTP/1.1" 200 "close" "trailers" "%s" "%s"'
+    parsed = parse(lines(line % ("1", "2"), line % ("1" * 40_000, "2" * 40_000)), [format])
+    assert parsed.rows["headers"].to_list() == ["X-A: 1\tX-B: 2"]
+    assert parsed.refusals == [SkippedLine(1, "rejected", "headers longer than 64 KiB")]
+
+
 @pytest.mark.parametrize("format", [BY_NAME["urls"], BY_NAME["pias"], w3c_format(["cs-uri", "date", "time"], " ", "x")])
 def test_a_comment_of_a_format_with_comments_is_no_request(format: Format) -> None:
     parsed = parse(lines("# /a", "#Date: 2026-11-20 00:00:00", "#/a", "#x 2026-11-20 00:00:00"), [format])
