@@ -17,6 +17,7 @@ from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.downcast import DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.input.run_metadata import ClosedLoop
+from logreplay.analysis.input.told_summary import check_kinds
 from logreplay.analysis.limit.sentences import TargetLimit
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile, rank, valid_rank
@@ -35,11 +36,16 @@ from logreplay.core.rows import left_out
 from logreplay.core.validity import deepest, holds_lag, targets_own
 
 SCHEMA: Final = "logreplay/1"
-_SEVERITIES: Final = ("info", "note", "warning", "void")
 LADDER: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 OF_ONE_RATE: Final = ("rate", "siege", "ab", "response_s", "ok_response_s", "service_s", "lag_s", "queued_s")
 """Figures that mean something for one rate only."""
+
+_OF_ROWS: Final = (
+    *OF_ONE_RATE,
+    *("by_step", "steps", "onset", "saturation", "limit", "generator_limit", "costs", "scaling", "punctuality"),
+)
+"""Keys that only rows decide: an earlier summary may not add them."""
 
 NO_TIMES: Final = "the log has no response times"
 LOG_TIMES: Final = "log $request_time (nginx) or %D (Apache)"
@@ -298,11 +304,11 @@ def remembering(summary: Mapping[str, Any], before: JsonValue) -> dict[str, Any]
     Raises:
         LogreplayError: the earlier one holds a value that its readers cannot use; names it.
     """
-    earlier: dict[str, Any] = before.value
-    same = (summary.get("started"), summary.get("requests", {}).get("scheduled"))
-    if same != (earlier.get("started"), before["requests"]["scheduled"].value) or earlier.get("schema") != SCHEMA:
+    same = (SCHEMA, summary["started"], summary["requests"]["scheduled"])
+    if same != (before["schema"].value, before["started"].value, before["requests"]["scheduled"].value):
         return dict(summary)
     check_kinds(before)
+    earlier = {name: value for name, value in before.value.items() if name not in _OF_ROWS}
     own = [
         "log",
         "target",
@@ -311,30 +317,11 @@ def remembering(summary: Mapping[str, Any], before: JsonValue) -> dict[str, Any]
         "limited_steps",
         *(["answer"] if {"slo", "users"} & set(earlier) else []),
     ]
-    told = earlier.get("findings", [])
-    known = {finding.get("code") for finding in told}
-    findings = [*told, *(finding for finding in summary["findings"] if finding["code"] not in known)]
-    return {**earlier, **summary, **{key: earlier[key] for key in own if key in earlier}, "findings": findings}
-
-
-def check_kinds(told: JsonValue) -> None:
-    """Check the kinds of those values of a summary that its readers take for granted.
-
-    Raises:
-        LogreplayError: one is of another kind; names it.
-    """
-    for name in ("requests", "options", "users", "costs"):
-        if not isinstance(told.value.get(name, {}), dict):
-            raise told[name].wrong("an object")
-    for finding in told["findings"].each() if "findings" in told.value else ():
-        finding["code"].text()
-        finding["text"].text()
-        if finding["severity"].value not in _SEVERITIES:
-            raise finding["severity"].wrong(f"one of {', '.join(_SEVERITIES)}")
-    for step in told["users"]["steps"].each() if "steps" in told.value.get("users", {}) else ():
-        step["users"].number()
-        if step["step"].value is not None:
-            step["step"].number()
+    said = earlier.get("findings", [])
+    known = {finding["code"] for finding in said}
+    findings = [*said, *(finding for finding in summary["findings"] if finding["code"] not in known)]
+    kept = {key: earlier[key] for key in own if earlier.get(key) is not None}
+    return {**earlier, **summary, **kept, "findings": findings}
 
 
 def plain(value: Any) -> Any:

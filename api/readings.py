@@ -394,8 +394,8 @@ def _duet(folder: Path) -> "DuetResult":
     """
     from logreplay.analysis.input import sources
     from logreplay.analysis.input.run_metadata import REMEDY, checked_summary
+    from logreplay.analysis.input.told_summary import check_kinds
     from logreplay.analysis.output.file_names import DUET
-    from logreplay.analysis.summary import check_kinds
     from logreplay.analysis.verdict.comparison import Comparison
     from logreplay.analysis.verdict.judged_runs import compare_judged
     from logreplay.duet_result import DuetResult

@@ -1,6 +1,7 @@
 """Reads what the rows of a run cannot tell: users, limited steps, validity from its summary; finished steps."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
@@ -10,6 +11,7 @@ from typing import Any, Final
 from logreplay.analysis.input.external_metrics import stem
 from logreplay.analysis.input.json_values import JsonValue
 
+_CONTROL: Final = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 UNFINISHED: Final = "unfinished"
 """Key of the summary of a run in steps that has not come to its end, or was killed."""
 REMEDY: Final = "correct it, or move the file away"
@@ -115,6 +117,18 @@ def void_findings(results: Path) -> dict[str, str]:
     return {str(each.get("code")): str(each.get("text")) for each in findings if each.get("severity") == "void"}
 
 
+def _without_controls(value: Any) -> Any:
+    """A value of JSON in whose texts no sign steers a terminal, reorders a line or cannot be written."""
+    match value:
+        case str():
+            return _CONTROL.sub("?", value)
+        case list():
+            return [_without_controls(part) for part in value]
+        case dict():
+            return {_CONTROL.sub("?", key): _without_controls(part) for key, part in value.items()}
+    return value
+
+
 def _mean_pause(think: Any) -> float:
     """The mean of a pause as options are written: seconds, or the ends of a range; 0 for those of the log."""
     return (think["low"] + think["high"]) / 2 if isinstance(think, dict) else float(think or 0.0)
@@ -136,7 +150,7 @@ def checked_summary(results: Path, remedy: str = "") -> JsonValue:
     own, of_folder = name.with_name(f"{name.name}.summary.json"), results.with_name("summary.json")
     for path in (own, of_folder) if name.name in _OF_FOLDERS else (own,):
         try:
-            value = json.loads(path.read_bytes())
+            value = _without_controls(json.loads(path.read_bytes()))
         except (OSError, ValueError, RecursionError):
             continue
         if isinstance(value, dict):
