@@ -45,7 +45,7 @@ class Exported:
         target: path and query.
         url: the whole URL.
         host: host name of the URL.
-        headers: as logged; without any, those that the log has in columns: User-Agent and Referer.
+        headers: as logged, with User-Agent and Referer of the columns where they are not among them.
         body: None if there is none.
         protocol: ``HTTP/1.1``; may be empty.
         rc: status; 0 where unknown.
@@ -90,9 +90,9 @@ def _exported(row: "dict[str, object]") -> Exported:
         return str(row[name] or "")
 
     headers = header_pairs(text(HEADERS))
-    if not headers:
-        named = (("User-Agent", text("agent")), ("Referer", text("referer")))
-        headers = [(name, value) for name, value in named if value]
+    have = {name.lower() for name, _ in headers}
+    named = (("User-Agent", text("agent")), ("Referer", text("referer")))
+    headers += [(name, value) for name, value in named if value and name.lower() not in have]
     host = text("host") or NO_HOST
     body = row["payload"] if row["payload"] is not None else text("body").encode() or None
     assert body is None or isinstance(body, bytes)

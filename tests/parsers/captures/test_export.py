@@ -19,6 +19,15 @@ def test_a_log_without_headers_and_host_gives_what_its_columns_say(tmp_path: Pat
     )
 
 
+def test_user_agent_and_referer_of_the_columns_stand_beside_other_headers(tmp_path: Path) -> None:
+    rows = ("Accept: */*", "user-agent: own\tReferer: /own")
+    lines = (f"2026-11-20,10:00:00,0,0,0,7,/a,200,GET,curl,/from,{headers}\n" for headers in rows)
+    (tmp_path / "log.csv").write_text(f"{CORE},agent,referer,headers\n{''.join(lines)}")
+    one, other = exported(tmp_path / "log.csv", "")
+    assert one.headers == [("Accept", "*/*"), ("User-Agent", "curl"), ("Referer", "/from")]
+    assert other.headers == [("user-agent", "own"), ("Referer", "/own")]
+
+
 def test_only_utf_8_is_text() -> None:
     assert only_text("é".encode()) == "é"
     assert only_text(b"\xff") is None
