@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 import polars as pl
+import polars.selectors as cs
 from polars.io.plugins import register_io_source
 
 from logreplay.core.csv_blocks import Refused, RowBlock, Types, blocks
@@ -287,9 +288,12 @@ def typed(
     refused = _no_reasons(block.rows)
     if not block.refused:
         try:
-            return block.parsed(names, columns, types), refused
+            frame = block.parsed(names, columns, types)
         except pl.exceptions.ComputeError:
             pass  # some value is not of its type
+        else:
+            if all(column.is_finite().all() for column in frame.select(cs.float())):
+                return frame, refused
     refused = refused.scatter([line.row for line in block.refused], [line.why for line in block.refused])
     return _typed(block.parsed(names, columns, {}), refused, types)
 
@@ -320,16 +324,19 @@ def _typed(frame: pl.DataFrame, refused: pl.Series, types: Types = SCHEMA) -> tu
 
 
 def _has_value(column: pl.Series) -> pl.Series:
-    return column.str.strip_chars() != "" if column.dtype == pl.String else column.is_not_null()
+    if column.dtype == pl.String:
+        return column.str.strip_chars() != ""
+    return (column.fill_nan(None) if column.dtype.is_float() else column).is_not_null()  # pandas: NaN is no value
 
 
 def converted(column: pl.Series, kind: type[pl.DataType]) -> pl.Series:
     """Values of a type of `SCHEMA`; null where they are not. 200.0 is a whole number, 200.5 is not."""
-    if column.dtype == kind:
+    if column.dtype == kind and not kind.is_float():  # inf and NaN are not numbers of a log
         return column
     values = column.str.strip_chars() if column.dtype == pl.String else column
     if kind != pl.Int64:
-        return values.cast(kind, strict=False)
+        found = values.cast(kind, strict=False)
+        return found.set(~found.is_finite().fill_null(True), None) if kind.is_float() else found
     numbers = values.cast(pl.Float64, strict=False)
     exact = (numbers.is_between(-_EXACT, _EXACT) & (numbers == numbers.floor())).fill_null(False)
     from_floats = numbers.set(~exact, None).cast(pl.Int64)

@@ -17,6 +17,7 @@ from logreplay.core.errors import LogError, UsageError
 from logreplay.core.files import unwritable
 from logreplay.core.frames import from_pandas, table_name
 from logreplay.core.plural import number_of
+from logreplay.core.rows import converted
 from logreplay.replay.requests.header_columns import CONTROLS, PAYLOAD, check_header, header_column, header_name
 from logreplay.replay.requests.plan import CHUNK_ROWS
 
@@ -313,7 +314,7 @@ def _typed(name: str, column: pl.Series) -> pl.Series:
     kind = record.SCHEMA.get(column.name, pl.String)
     if kind == pl.String:
         return _text(name, column) if column.name in record.SCHEMA else column.cast(pl.String, strict=False)
-    made = column.cast(kind, strict=False)
+    made = converted(column, kind)
     _refuse(name, column, made, "expected a number")
     return made
 

@@ -128,6 +128,7 @@ def test_a_quote_in_an_unquoted_value_costs_no_row(tmp_path: Path) -> None:
         (",7,", ",1.5,", "bytes is not a whole number"),
         (",7,", f",{'9' * 20},", "bytes is not a whole number"),
         (",0.25,", ",soon,", "latency is not a number"),
+        *((",0.25,", f",{value},", "latency is not a number") for value in ("inf", "-inf", "NaN", "1e999")),
     ],
 )
 def test_a_value_that_is_not_of_its_type_refuses_its_row(

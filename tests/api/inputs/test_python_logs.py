@@ -80,6 +80,8 @@ def test_requests_become_rows_with_their_headers_and_bodies() -> None:
         (pd.DataFrame({"url": ["/a"], "op": [None]}), "row 0, column op: the value is missing"),
         (pl.DataFrame({"url": [1]}), "row 0, column url: 1: expected a text"),
         (pl.DataFrame({"url": ["/a"], "rc": ["ok"]}), "row 0, column rc: 'ok': expected a number"),
+        (pl.DataFrame({"url": ["/a"], "rc": [200.5]}), "row 0, column rc: 200.5: expected a number"),
+        (pl.DataFrame({"url": ["/a"], "thinktime": [float("inf")]}), "row 0, column thinktime: inf: expected a number"),
         (pl.DataFrame({"url": ["/a"], "body_ref": ["1-2"]}), "column body_ref points into a file"),
         (pl.DataFrame({"url": ["/a"], "header:Content-Length": ["5"]}), "'Content-Length' is written by the sender"),
         (
