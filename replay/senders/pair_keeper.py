@@ -148,12 +148,13 @@ class PairKeeper:
         self._failure: OSError | None = None
 
     def plan(self, frame: pl.DataFrame) -> None:
-        """Take the next rows of the plan: whole pairs, which are sent in this order."""
-        pairs = frame.select("row", "url").gather_every(self._together)
+        """Take the next rows of the plan, which are sent in this order. A chunk with large bodies may end in a pair."""
+        before = -self._planned % self._together
+        pairs = frame.select("row", "url")[before :: self._together]
         routes = self._routes.of(pairs["url"]).tolist()
         about = zip(pairs["row"].to_list(), pairs["url"].to_list(), routes, strict=True)
-        self._about.update(enumerate(about, self._planned))
-        self._planned += pairs.height
+        self._about.update(enumerate(about, (self._planned + before) // self._together))
+        self._planned += frame.height
 
     def open(self) -> None:
         """Begin to write.

@@ -85,6 +85,21 @@ def test_pairs_that_differ_are_kept_and_all_are_counted(tmp_path: Path) -> None:
     assert counts == {"/a": (2, 1, 1), "/b": (2, 2, 2)}
 
 
+@pytest.mark.parametrize(("together", "cuts"), [(2, [3, 3, 1, 1, 4]), (3, [1, 1, 4, 5, 1]), (2, [12])])
+def test_a_pair_has_its_own_url_wherever_a_plan_is_cut(tmp_path: Path, together: int, cuts: list[int]) -> None:
+    """A plan is cut also in a pair, where the bodies before it are large."""
+    keeps, at = keeper(tmp_path, together), 0
+    rows = pl.DataFrame({"row": [n // together for n in range(12)], "url": [f"/{n // together}" for n in range(12)]})
+    for height in cuts:
+        keeps.plan(rows[at : at + height])
+        at += height
+    for pair in range(12 // together):
+        for target in range(together):
+            hears(keeps, pair, target, answer(b"%d" % target))
+    keeps.close()
+    assert [(row, route) for row, route, _ in read(tmp_path)[0]] == [(n, f"/{n}") for n in range(12 // together)]
+
+
 def failed(error: str, status: int = 0) -> ReceivedAnswer:
     return ReceivedAnswer(status, b"", None, 0, 0, error)
 
