@@ -58,9 +58,9 @@ def interval(low: float, high: float) -> str:
     return "too wide" if high > WIDEST * low else f"{low - 1:+.1%} to {high - 1:+.1%}"
 
 
-def show_rate(rate: float) -> str:
+def show_rate(rate: float, digits: int = 3) -> str:
     """Write a rate, requests/s, with three digits, or with all before the point: ``60.1``, ``1240``."""
-    return f"{rate:.3g}" if rate < 999.5 else f"{rate:.0f}"
+    return f"{rate:.{digits}g}" if rate < 10**digits - 0.5 else f"{rate:.0f}"
 
 
 def show_range(low: float, high: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import HOUR_S, between, rounded_up, show
+from logreplay.analysis.format_time import HOUR_S, between, rounded_up, show, show_rate, show_share
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.downcast import DROPPED, HTTP_ERROR, NET_ERROR, OK
@@ -165,7 +165,7 @@ def step_names(steps: pl.DataFrame, summary: Mapping[str, Any]) -> dict[int, str
     order = sorted(zip(steps["step"], steps["rate"], strict=True), key=lambda step: (users.get(step[0], 0), step[1]))
     for label, rate in order:
         count = users.get(label)
-        name = f"{rate:.4g}/s" if count is None else number_of(count, "user")
+        name = f"{show_rate(rate, 4)}/s" if count is None else number_of(count, "user")
         labels.setdefault(name, []).append(label)
     return {
         label: f"{name}, {again} {label + 1 if searched or of_run else number}" if searched or len(trials) > 1 else name
@@ -181,7 +181,7 @@ def _of_one_step(figures: Mapping[str, Any], *, timed: bool) -> str:
     answered = times["count"] > times["failed"]
     none = "the response times hold the generator's lag" if answered else "no response as expected"
     told = ", ".join(known) or (none if timed else f"{NO_TIMES}; {LOG_TIMES}")
-    sentence = f"{figures['rate']['sent']:.4g} requests/s: {told}"
+    sentence = f"{show_rate(figures['rate']['sent'], 4)} requests/s: {told}"
     cancelled, dropped = figures["errors"].get("cancelled", 0), counts["dropped"]
     if failed := counts["failed"] - dropped:
         sentence += f"; {100 * failed / counts['sent']:.3g} % of the requests failed"
@@ -470,7 +470,7 @@ def step_rows(steps: pl.DataFrame, limit: float | None = None) -> list[tuple[str
     known = steps.height and "p99_low" in steps.columns and steps["p99_low"].is_not_null().any()
     return [
         (
-            f"{row['users']}" if "users" in row else f"{row['rate']:.4g}",
+            f"{row['users']}" if "users" in row else show_rate(row["rate"], 4),
             *("–" if row[name] is None else f"{row[name]:.1f}" for name in ("sent", "goodput")),
             str(row["errors"]),
             *(in_step(row, name) for name in ("mean", "p50", "p90", "p95", "p99")),
@@ -605,7 +605,7 @@ def _of_the_target(verdict: SaturationVerdict) -> Iterator[dict[str, str]]:
         return
     base = steps["error_base"].to_numpy().max(initial=0.0)
     if base > ERROR_SHARE / 2:
-        text = f"{100 * base:.2g} % of the requests failed at the lowest rates; the verdict does not count this share "
+        text = f"{show_share(base)} of the requests failed at the lowest rates; the verdict does not count this share "
         yield {"code": "constant_errors", "severity": "warning", "text": text + "as overload; see run --crash"}
     if outages := steps["outage"].drop_nulls().unique(maintain_order=True).to_list():
         text = f"the target had an outage: {', '.join(outages)}; look at its log at that time"

@@ -9,7 +9,7 @@ import polars as pl
 
 from logreplay.analysis.costs.demand import BLOCK_S, LEVEL_PERCENT, RouteDemand, fitted
 from logreplay.analysis.costs.readings import StepReadings, step_readings, watched_resource
-from logreplay.analysis.format_time import show
+from logreplay.analysis.format_time import show, show_rate
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.external_metrics import watched_in
 from logreplay.analysis.statistics.quantiles import Floats
@@ -239,6 +239,6 @@ def _sentence(
     if maximum is None:
         text += f"; the maximum of {resource} is unknown: not checked that it stays below {100 * BUSIEST:.0f} %"
     else:
-        text += f"; {resource} up to {busiest:.2g} of {maximum:g}"
+        text += f"; {resource} up to {show_rate(busiest, 2)} of {maximum:g}"
     text += f"; {number_of(len(aside), 'step does', 'steps do')} not count" * bool(aside)
     return text

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.limit import order, places, rhythm, sentences
 from logreplay.analysis.limit.carried import LoadFigures, carried, undisturbed
 from logreplay.analysis.limit.likeness import Likeness, likeness
@@ -103,7 +104,8 @@ def decide(
     service_s, rates = found.service_s, [each.rate for each in found.backlogs]
     if max(rates) > (1 + CHANGED) * min(rates):
         return cannot_tell(
-            f"the target carried {min(rates):.4g}/s and {max(rates):.4g}/s in overload: its capacity changed",
+            f"the target carried {show_rate(min(rates), 4)}/s and {show_rate(max(rates), 4)}/s in overload: its "
+            "capacity changed",
             "other load on its machine",
             service_s=service_s,
         )

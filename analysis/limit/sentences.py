@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from logreplay.analysis.format_time import show
+from logreplay.analysis.format_time import show, show_rate
 from logreplay.analysis.limit.watched import WatchedFigure, told
 from logreplay.core.plural import number_of
 
@@ -117,8 +117,8 @@ def inner(most: int, rate: float, outside: float, service_s: float, *, exact: bo
     """Limit: a part inside, such as a lock or a pool, that takes few requests at a time."""
     part = "one at a time" if most == 1 else f"{most} at a time" if exact else f"1 to {most} at a time"
     text = (
-        f"requests pass {part} through a part inside the target, at most {rate:.4g}/s, and {count(outside)} are in the "
-        f"target when it is just busy; one alone takes {show(service_s)}"
+        f"requests pass {part} through a part inside the target, at most {show_rate(rate, 4)}/s, and {count(outside)} "
+        f"are in the target when it is just busy; one alone takes {show(service_s)}"
     )
     named = "a lock, a pool of one, or a single connection" if most == 1 else "a lock or a small pool"
     advice = f"look for {named}; more workers do not help"
@@ -128,7 +128,7 @@ def inner(most: int, rate: float, outside: float, service_s: float, *, exact: bo
 
 def rate_limit(rate: float, took: float, service_s: float | None) -> TargetLimit:
     """Limit: a rate limiter that refuses requests."""
-    text = f"the target has a limit of {rate:.4g}/s: it refuses requests above it in {show(took)}"
+    text = f"the target has a limit of {show_rate(rate, 4)}/s: it refuses requests above it in {show(took)}"
     advice = "look for the limit that is configured: the target may carry more without it"
     return TargetLimit("rate_limit", None, None, None, service_s, text, advice)
 
@@ -142,8 +142,11 @@ def refuses(places: int, low: float, high: float, took: float, service_s: float 
 
 def paced(rate: float, service_s: float) -> TargetLimit:
     """Limit: a rate limiter that delays requests."""
-    text = f"one request alone takes {show(service_s)}, and only {rate:.4g}/s pass: the target delays what comes faster"
-    advice = f"look for a limit of {rate:.3g}/s that is configured"
+    text = (
+        f"one request alone takes {show(service_s)}, and only {show_rate(rate, 4)}/s pass: the target delays what "
+        "comes faster"
+    )
+    advice = f"look for a limit of {show_rate(rate)}/s that is configured"
     return TargetLimit("paced", None, None, None, service_s, text, advice)
 
 
@@ -163,7 +166,10 @@ def route(name: str, alone: TargetLimit | None) -> TargetLimit:
 
 def retrograde(most: float, left: float) -> TargetLimit:
     """Limit: throughput falls as the backlog grows."""
-    text = f"throughput falls with the backlog: the target carries {most:.4g}/s, and {left:.4g}/s under overload"
+    text = (
+        f"throughput falls with the backlog: the target carries {show_rate(most, 4)}/s, and {show_rate(left, 4)}/s "
+        "under overload"
+    )
     advice = "limit how many requests it lets in at once, and look for contention"
     return TargetLimit("retrograde", None, None, None, None, text, advice)
 
@@ -171,8 +177,8 @@ def retrograde(most: float, left: float) -> TargetLimit:
 def pauses(number: int, length_s: float, every_s: float, share: float) -> TargetLimit:
     """Limit: pauses in which no request leaves."""
     text = (
-        f"the target pauses: nothing is answered in {number} spells of {show(length_s)}, one every {every_s:.2g} s, "
-        f"{100 * share:.0f} % of the time"
+        f"the target pauses: nothing is answered in {number} spells of {show(length_s)}, one every "
+        f"{show_rate(every_s, 2)} s, {100 * share:.0f} % of the time"
     )
     advice = "look for garbage collection, or for what else stops the whole process"
     return TargetLimit("pauses", None, None, None, None, text, advice)

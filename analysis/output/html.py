@@ -117,7 +117,7 @@ def html(analysis: Analysis) -> str:
         "count": lambda number: "–" if number is None else f"{number:,.0f}",
         "shown": shown,
         "option": _option,
-        "rate": lambda number: "–" if number is None else f"{number:.4g}",
+        "rate": lambda number: "–" if number is None else show_rate(number, 4),
     }
     interactive, answer = charts.charts(analysis), search_answer(analysis.summary, analysis.steps)
     library, script = resource("uplot/uPlot.iife.min.js"), resource("charts.js")
@@ -292,9 +292,9 @@ def _failed(analysis: Analysis) -> str:
     if not rates:
         return ""
     at = (
-        ", ".join(f"{rate:.4g}" for rate in rates)
+        ", ".join(show_rate(rate, 4) for rate in rates)
         if len(rates) <= _MOST_NAMED
-        else f"{len(rates)} rates from {rates[0]:.4g}"
+        else f"{len(rates)} rates from {show_rate(rates[0], 4)}"
     )
     return f" p99 is failed, as it falls on a failed request, at {at}/s{' on' * (len(rates) > _MOST_NAMED)}."
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import show
+from logreplay.analysis.format_time import show, show_range, show_rate
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.run_metadata import ClosedLoop
@@ -224,7 +224,7 @@ def _judged(levels: pl.DataFrame, think: float) -> UsersVerdict:
     rate, error = _pooled(rates[first : last + 1], errors[first : last + 1])
     answered = levels.drop_nulls("p90")
     waits = ", ".join(f"{'p90 ' * (not at)}{show(answered['p90'][at])} with {answered['users'][at]}" for at in (0, -1))
-    falls = f"; it falls to {rates[-1]:.4g}/s with {users[-1]}" if last < len(users) - 1 else ""
+    falls = f"; it falls to {show_rate(rates[-1], 4)}/s with {users[-1]}" if last < len(users) - 1 else ""
     if first == 0:
         text = (
             f"saturated at {_rate(rate, error)} with the fewest users, {users[0]}, already: more users only wait "
@@ -237,8 +237,8 @@ def _judged(levels: pl.DataFrame, think: float) -> UsersVerdict:
     low, high = 1.0 if waited else max(1.0, crossing - unsure), crossing + unsure
     text = (
         f"throughput stops growing at {users[first]} users, at {_rate(rate, error)}{falls}; the asymptotes cross at "
-        f"N* = {crossing:.3g} users{' at most' * waited} ({low:.3g}–{high:.3g}), "
-        f"{rate:.4g}/s x ({show(idle)} + {show(think)}): with more, users wait for each other ({waits})"
+        f"N* = {show_rate(crossing)} users{' at most' * waited} ({show_range(low, high)}), "
+        f"{show_rate(rate, 4)}/s x ({show(idle)} + {show(think)}): with more, users wait for each other ({waits})"
     )
     return _verdict(users[first], rate, error, text, crossing=(crossing, low, high))
 
@@ -300,7 +300,8 @@ def _pooled(rates: Floats, errors: Floats) -> tuple[float, float]:
 
 
 def _rate(rate: float, error: float) -> str:
-    return f"{rate:.4g}/s ({max(0.0, rate - _T * error):.4g}–{rate + _T * error:.4g})"
+    low, high = max(0.0, rate - _T * error), rate + _T * error
+    return f"{show_rate(rate, 4)}/s ({show_rate(low, 4)}–{show_rate(high, 4)})"
 
 
 def _verdict(

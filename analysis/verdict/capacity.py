@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.format_time import show, show_range, show_rate
+from logreplay.analysis.format_time import show, show_range, show_rate, show_share
 from logreplay.analysis.machine_count import machines_for, spare_words
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
@@ -167,7 +167,7 @@ def capacity(
     steps = _bounded(steps, percentile, within).sort("rate", "scheduled", "bounded", "mean")  # in whatever order
     left_out = _left_out(steps)
     base = float(steps["error_base"].fill_null(0.0).to_numpy().max(initial=0.0))
-    remarks = f"; {100 * base:.2g} % of the requests failed at every rate" * (base > ERROR_SHARE / 2)
+    remarks = f"; {show_share(base)} of the requests failed at every rate" * (base > ERROR_SHARE / 2)
     remarks += f"; {runs} runs pooled" * (runs > 1)
     remarks += "; not counted: " * bool(left_out) + _by_reason(left_out)
     unjudged = f"; saturation unknown, {lacks}" * bool(lacks)
@@ -337,7 +337,7 @@ def _missed(steps: pl.DataFrame, rate: float, figure: str) -> str:
     if step["verdict"] == "overloaded":
         return "the backlog grows"
     if step["verdict"] == "errors":
-        return f"{100 * step['errors'] / step['scheduled']:.2g} % of the requests failed (see run --crash)"
+        return f"{show_share(step['errors'] / step['scheduled'])} of the requests failed (see run --crash)"
     return f"{figure} {show(step['bounded'], failed=True)}"
 
 
@@ -376,9 +376,9 @@ def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0, surviv
     machines, likely, best = (machines_for(tps, rate, headroom) + survive for rate in (low, users.throughput, high))
     spare = spare_words(headroom, survive)
     text = (
-        f"at least {number_of(machines, 'machine')} for {tps:g}/s{spare}: one carries {users.throughput:.4g}/s "
-        f"({low:.4g}–{high:.4g}) when it is saturated. {loop}, such as "
-        f"{users.throughput / 4:.3g}..{users.throughput * 1.2:.3g}"
+        f"at least {number_of(machines, 'machine')} for {tps:g}/s{spare}: one carries "
+        f"{show_rate(users.throughput, 4)}/s ({show_rate(low, 4)}–{show_rate(high, 4)}) when it is saturated. {loop}, "
+        f"such as {show_rate(users.throughput / 4)}..{show_rate(users.throughput * 1.2)}"
     )
     return Capacity(text, machines, best, low, high, machines_likely=likely, likely=users.throughput, survive=survive)
 

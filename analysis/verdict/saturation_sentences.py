@@ -311,7 +311,7 @@ def all_failed(usable: pl.DataFrame) -> str:
     text = f"the target fails at every rate: {100 * share:.0f} % of the requests ({usable['failure'][0]}); "
     best = usable.select((pl.col("rate") * (1 - pl.col("errors") / pl.col("scheduled"))).max()).item()
     if best > 0:
-        return f"{text}at most {best:.3g}/s were answered as expected: sweep lower, or repair the target"
+        return f"{text}at most {show_rate(best)}/s were answered as expected: sweep lower, or repair the target"
     if usable["failure"][0].startswith(("401", "403")):
         return f"{text}nothing was measured: it asks for cookies or passwords; {CREDENTIALS}"
     return text + "nothing was measured: check its address and its log"

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.input.arrays import RequestArrays, name_kinds, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.statistics.failures import Flags, Series, least_error_share, more_errors
@@ -213,7 +214,7 @@ def _died(found: list[Outage], rate: Floats, in_flight: Floats) -> dict[Outage, 
         usual = _usual(rate, in_flight, rates.min())
         before = outage.in_flight or 0
         if usual and len(set(rates)) > 1 and before >= max(DIED * usual, DIED_LEAST):
-            died[outage] = f"{before} in flight (usual {usual:.2g})"
+            died[outage] = f"{before} in flight (usual {show_rate(usual, 2)})"
     return died
 
 

@@ -5,7 +5,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from logreplay.analysis.format_time import show
+from logreplay.analysis.format_time import show, show_rate
 from logreplay.calling.prompt import in_kernel
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def text(now: "Snapshot") -> str:
     parts = [
         stage.name,
         f"{max(0.0, stage.planned - now.elapsed):.0f} s left" if stage.planned else f"{now.elapsed:.0f} s",
-        f"offered {rate.offered:.4g}/s, sent {rate.sent:.0f}, completed {rate.completed:.0f}",
+        f"offered {show_rate(rate.offered, 4)}/s, sent {rate.sent:.0f}, completed {rate.completed:.0f}",
         f"in flight {now.in_flight}",
         f"p50 {show(now.response.p50)} p95 {show(now.response.p95)} p99 {show(now.response.p99)}",
         f"lag p99 {show(now.lag.p99)}",

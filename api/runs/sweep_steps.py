@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.analysis.analyze import analyse
-from logreplay.analysis.format_time import show
+from logreplay.analysis.format_time import show, show_rate
 from logreplay.analysis.output.file_names import logins_beside
 from logreplay.analysis.output.folder import remove_unfinished
 from logreplay.analysis.summary import About
@@ -148,7 +148,7 @@ class _Steps:
         unit = (" user" if step.rate == 1 else " users") if self.call.vusers else "/s"
         others = ((counted.dropped, "dropped"), (counted.errors["cancelled"], "cancelled"))
         note = (
-            f"{step.rate:.4g}{unit}{without}: {counted.sent:,} sent, {counted.failed:,} failed, "
+            f"{show_rate(step.rate, 4)}{unit}{without}: {counted.sent:,} sent, {counted.failed:,} failed, "
             + "".join(f"{count:,} {what}, " for count, what in others if count)
             + f"backlog {outcome.backlog:,}"
             + f"; ended after {show(outcome.seconds)}" * bool(outcome.stopped)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from logreplay.analysis.format_time import between, show, show_range, signed, spoken
+from logreplay.analysis.format_time import between, show, show_range, show_rate, signed, spoken
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,14 @@ def test_a_change_of_a_time_has_a_sign(seconds: float, text: str) -> None:
 )
 def test_a_range_of_rates_has_three_figures_or_all_before_the_point(low: float, high: float, text: str) -> None:
     assert show_range(low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("rate", "digits", "text"),
+    [(0.4321, 4, "0.4321"), (9999.4, 4, "9999"), (12_345.6, 4, "12346"), (99.4, 2, "99"), (123.0, 2, "123")],
+)
+def test_a_rate_with_more_figures_has_no_exponent(rate: float, digits: int, text: str) -> None:
+    assert show_rate(rate, digits) == text
 
 
 def test_what_never_came_has_failed() -> None:

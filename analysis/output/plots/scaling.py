@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.output.plots.hockey_stick import BLUE, GREY, ORANGE, finish
 from logreplay.analysis.scaling.law import ENDS_PERCENT
 from logreplay.analysis.scaling.scale_out import FARTHEST, ScaleOut
@@ -26,7 +27,7 @@ def scaling(ax: "Axes", found: ScaleOut, unit: str = "machines") -> "Axes":
         ax.fill_between(grid, below, above, color=ORANGE, alpha=0.2, lw=0, label="95 %")
         ax.plot(grid, law.rates(grid), color=ORANGE, lw=1.6, label="universal scalability law")
     if found.kind == "wall" and law.knee:
-        ax.axhline(law.knee[1], color=ORANGE, lw=1.2, label=f"wall at {law.knee[1]:.4g}/s")
+        ax.axhline(law.knee[1], color=ORANGE, lw=1.2, label=f"wall at {show_rate(law.knee[1], 4)}/s")
     ax.errorbar(numbers, rates, yerr=(np.maximum(rates - low, 0), np.maximum(high - rates, 0)), color=BLUE, ls="",
                 marker="o", ms=5, capsize=2, label="measured, with its range")  # fmt: skip
     ax.set_xlim(0, farthest * 1.03)

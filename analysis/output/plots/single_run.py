@@ -13,7 +13,7 @@ from matplotlib import colormaps
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from logreplay.analysis.format_time import show
+from logreplay.analysis.format_time import show, show_rate
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.external_metrics import PREFIX, watched_in
@@ -86,7 +86,7 @@ def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
         ax.plot(good, shown, BLUE, ls=style, marker="o", ms=3, lw=1.3, label=_with_gaps(name, times))
     for index in np.unique(np.linspace(0, len(rate) - 1, min(len(rate), 8)).astype(int)):
         if np.isfinite(median[index]):
-            ax.annotate(f"{rate[index]:.4g}", (good[index], 1000 * median[index]), fontsize=7, color=GREY,
+            ax.annotate(show_rate(rate[index], 4), (good[index], 1000 * median[index]), fontsize=7, color=GREY,
                         xytext=(3, -9), textcoords="offset points")  # fmt: skip
     logarithmic(ax)
     ax.set_xlim(0, float(np.nanmax(good, initial=0.0)) * 1.1 or 1)

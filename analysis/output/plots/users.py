@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 import polars as pl
 
+from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.output.plots.hockey_stick import BLUE, GREY, ORANGE, RED, column, finish, milliseconds
 from logreplay.analysis.tables.users import UsersSweep
 
@@ -27,13 +28,13 @@ def throughput(ax: "Axes", sweep: UsersSweep) -> "Axes":
                 label="answered as expected, 95 %")  # fmt: skip
     if verdict.plateau is not None:
         ax.axhspan(verdict.throughput_low, verdict.throughput_high, color=ORANGE, alpha=0.15, lw=0)
-        ax.axhline(verdict.throughput, color=ORANGE, lw=1.2, label=f"plateau {verdict.throughput:.4g}/s")
+        ax.axhline(verdict.throughput, color=ORANGE, lw=1.2, label=f"plateau {show_rate(verdict.throughput, 4)}/s")
     if verdict.crossing is not None and verdict.crossing_low is not None and verdict.crossing_high is not None:
         grid = np.geomspace(users.min(), verdict.crossing, 50) if verdict.crossing > users.min() else users[:1]
         slope = verdict.throughput / verdict.crossing
         ax.plot(grid, slope * grid, color=GREY, ls="--", lw=1, label="nobody waits: N / (R + Z)")
         ax.axvspan(verdict.crossing_low, verdict.crossing_high, color=RED, alpha=0.12, lw=0)
-        ax.axvline(verdict.crossing, color=RED, lw=1.2, ls="-.", label=f"N* = {verdict.crossing:.3g} users")
+        ax.axvline(verdict.crossing, color=RED, lw=1.2, ls="-.", label=f"N* = {show_rate(verdict.crossing)} users")
     ax.set_ylim(0, 1.15 * max(high.max(), verdict.throughput_high, 1e-9))
     return _finished(ax, users, "requests/s", "lower right")
 
@@ -48,7 +49,7 @@ def response_time(ax: "Axes", sweep: UsersSweep, slo: float | None = None) -> "A
             ax.plot(users, times, color=BLUE, ls=style, marker=marker, ms=4, lw=1.6 if name == "p90" else 1, label=name)
     if sweep.verdict.crossing is not None:
         crossing = sweep.verdict.crossing
-        ax.axvline(crossing, color=RED, lw=1.2, ls="-.", label=f"N* = {crossing:.3g} users")
+        ax.axvline(crossing, color=RED, lw=1.2, ls="-.", label=f"N* = {show_rate(crossing)} users")
     if slo is not None:
         ax.axhline(1000 * slo, color=GREY, lw=1.2, ls="--", label="bound")
     ax.set_ylim(bottom=0)

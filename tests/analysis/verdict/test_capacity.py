@@ -396,6 +396,13 @@ def test_a_closed_loop_names_the_least_number_of_machines() -> None:
     )
 
 
+def test_a_fast_closed_loop_names_rates_without_exponents() -> None:
+    users = UsersVerdict(8, False, 5, 12_345.6, 12_000.0, 12_800.0, 5.0, 4.8, 5.2, "")
+    sentence = capacity(table((40, 0.1, "stable")), tps=100_000, within=0.3, users=users).sentence
+    assert "one carries 12346/s (12000–12800) when" in sentence
+    assert sentence.endswith("such as 3086..14815")
+
+
 def test_a_closed_loop_without_a_plateau_names_no_number() -> None:
     users = UsersVerdict(None, False, None, 50.0, 49.0, 51.0, None, None, None, "throughput still grew at 8 users")
     found = capacity(table((40, 0.1, "stable")), tps=250, within=0.3, users=users)
