@@ -23,7 +23,7 @@ from logreplay.replay.requests.header_columns import header_column, is_sent
 from logreplay.replay.requests.headers import HeaderFromLog
 from logreplay.replay.requests.log_stats import LogFigures
 from logreplay.replay.requests.sources import LogFile, RequestSource
-from logreplay.replay.schedules.rates import Instants, Schedule
+from logreplay.replay.schedules.rates import Instants, Schedule, most_requests
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 CHUNK_ROWS: Final = 2048
@@ -334,11 +334,12 @@ class Plan:
     together: int = 1
 
     def __iter__(self) -> Iterator[Chunk]:
-        pace = self.schedule.pacer()
+        pace, left = self.schedule.pacer(), most_requests(self.schedule)
         for frame in self.requests.frames(begin=self.begin):
             due = pace(instants(frame))
             yield Chunk(frame.head(len(due)).drop("start"), due)
-            if len(due) < frame.height:
+            left = left and left - len(due)
+            if len(due) < frame.height or left == 0:  # the next request of a log that is followed may never come
                 return
 
 

@@ -282,6 +282,17 @@ class Together:
         return pace_groups
 
 
+def most_requests(schedule: Schedule) -> int | None:
+    """The number of requests after which a schedule is over; None where no number limits it."""
+    if isinstance(schedule, Together):
+        groups = most_requests(schedule.schedule)
+        return groups and groups * schedule.count
+    if not isinstance(schedule, Limited):
+        return None
+    limits = schedule.requests, most_requests(schedule.schedule)
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
 def _even_count(total: float) -> int:
     """The number of requests that `even` schedules for an expected number."""
     return ceil(total - 0.5 - 1e-9)

@@ -1,6 +1,6 @@
 """Plans: every row is sent or named, in order, byte for byte."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS, to_csv
 from logreplay.replay.requests import plan as plan_module
 from logreplay.replay.requests.plan import Plan, Requests
-from logreplay.replay.schedules.rates import Constant, Limited
+from logreplay.replay.schedules.follow import FollowSchedule
+from logreplay.replay.schedules.rates import Constant, Limited, Schedule, Together
 
 
 def write(path: Path, rows: Sequence[tuple[str | None, str | None]]) -> Path:
@@ -142,3 +143,34 @@ def test_a_log_without_anything_to_send_says_why(tmp_path: Path) -> None:
         list(Requests(path).frames())
     with pytest.raises(LogreplayError, match=r"nothing to replay: it holds no requests$"):
         list(Requests(write(tmp_path / "empty.csv", [])).frames())
+
+
+class Idle:
+    """A log that is followed, with four requests; nobody writes to it any more."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        yield pl.read_csv(self._log).with_columns(client=pl.lit("c")).select(columns)
+        pytest.fail("the log was read on")
+
+    def lacking(self, column: str, methods: Collection[str]) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Limited(FollowSchedule(0.0), requests=4),
+        Limited(Limited(FollowSchedule(0.0), requests=4), seconds=1e9),
+        Together(Limited(FollowSchedule(0.0), requests=2), 2),
+    ],
+    ids=["limited", "limited in time too", "pairs"],
+)
+def test_a_followed_log_is_not_waited_for_after_the_last_request_that_is_wanted(
+    tmp_path: Path, schedule: Schedule
+) -> None:
+    """With --requests, the run went on until one line more was written."""
+    source = Idle(write(tmp_path / "log.csv", [("/ok", "GET")] * 4))
+    assert sum(len(chunk.due) for chunk in Plan(Requests(source, loop=False), schedule)) == 4
