@@ -235,6 +235,8 @@ class Http2Sender:
         pool, new = connection.pool, not stream.unprocessed  # others may be lost in the same way
         if connection.state.retired:
             pool.retire(connection)
+        if isinstance(stream.body, BodyReader):
+            stream.body.drop()
         stream.clear()
         stream.carrier, stream.began, stream.connect = None, 0, 0
         if not self.assign(stream, pool, now, new=new):

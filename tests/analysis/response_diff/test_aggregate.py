@@ -144,6 +144,30 @@ def test_examples_show_each_difference_and_hide_secrets() -> None:
     assert [pair.row for pair in found.examples] == [0, 50]
 
 
+def text_answer(text: str) -> AnswerOf:
+    body = text.encode()
+    return AnswerOf(200, [], body, len(body), zlib.crc32(body), "")
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [text_answer("password=hunter7Asecret\n"), text_answer("password=hunter7Bsecret\n")],
+        [text_answer("password: hunter7Asecret\n"), text_answer("password: hunter7Bsecret\n")],
+        [text_answer(f'password="{"hunter " * 400}"\n'), text_answer(f'password="{"hunter " * 401}"\n')],
+        [answer({}), answer({"found": {"a": "x" * 265, "password": "hunter" * 9}})],
+        [answer({}), answer({"token=hunter": 1})],
+        [answer({}), answer({f"m{at}": at for at in range(MOST_GROUPS)} | {"password": "hunter"})],
+    ],
+)
+def test_secrets_stand_in_no_place_and_in_no_value_that_is_cut(answers: list[AnswerOf]) -> None:
+    tally = Tally(Rules.of([]))
+    tally.add(0, "/", "/", answers)
+    rows = tally.differences({"/": RouteTotal(1, 1, 1)}).rows
+    assert rows
+    assert "hunter" not in str(rows)
+
+
 def test_the_most_frequent_difference_comes_first_and_examples_follow_the_rows() -> None:
     """Examples came route by route, so that a page of twenty showed two routes."""
     tally = Tally(Rules.of([]), keep=2)
