@@ -343,7 +343,7 @@ def _row(route: str, group: Group, one: _Counts, total: RouteTotal, p: float | N
     of = max(1, total.pairs)
     return DifferenceRow(
         route,
-        *group,
+        *group._replace(place=masked(group.place)),
         pairs=total.pairs,
         count=number,
         share=number / of,
@@ -353,8 +353,8 @@ def _row(route: str, group: Group, one: _Counts, total: RouteTotal, p: float | N
         counts=counts,
         row=one.pair.row,
         url=masked(one.pair.url),
-        baseline=_masked(group.place, one.example.baseline),
-        candidate=_masked(group.place, one.example.candidate),
+        baseline=_masked(one.example.place, one.example.baseline),
+        candidate=_masked(one.example.place, one.example.candidate),
     )
 
 

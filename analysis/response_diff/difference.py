@@ -2,7 +2,11 @@
 
 from typing import Any, Final, NamedTuple
 
+from logreplay.core.masking import masked
+
 _SHOWN: Final = 300
+MOST_MASKED: Final = 4096
+"""Characters of a longer text in which secrets are masked before it is cut: a secret that is cut has no end to find."""
 
 
 class Difference(NamedTuple):
@@ -25,6 +29,6 @@ class Difference(NamedTuple):
 
 
 def shortened(value: Any) -> str:
-    """The beginning of a text."""
+    """The beginning of a text; where it is cut, secrets are masked before."""
     text = str(value)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return text if len(text) <= _SHOWN else masked(text[:MOST_MASKED])[:_SHOWN] + "…"

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from logreplay.analysis.response_diff.difference import Difference, shortened
+from logreplay.analysis.response_diff.difference import MOST_MASKED, Difference, shortened
 from logreplay.analysis.response_diff.pairing import pair
 from logreplay.analysis.response_diff.rules import Rules
 from logreplay.analysis.response_diff.value_classes import common_class, skeleton
+from logreplay.core.masking import masked
 
 _TAGS: Final = re.compile(r"\r\n|\n|(?<=>)(?=<)")
 _LINES: Final = re.compile(r"\r\n|\n")
@@ -43,5 +44,5 @@ def _difference(kind: str, before: str, after: str, rules: Rules) -> Difference:
 
 
 def place_of(line: str) -> str:
-    """The place of a line: its beginning, without the numbers in it."""
-    return "line:" + _NUMBER.sub("#", skeleton(line))[:_LONGEST_PLACE]
+    """The place of a line: its beginning, secrets masked, without the numbers in it."""
+    return "line:" + _NUMBER.sub("#", skeleton(masked(line[:MOST_MASKED])))[:_LONGEST_PLACE]

@@ -14,6 +14,7 @@ from logreplay.core.record import ERRORS
 from logreplay.replay.clock import monotonic
 from logreplay.replay.requests.header_columns import PAYLOAD
 from logreplay.replay.senders.contract import Exchange
+from logreplay.replay.senders.digests import ByteBudget, Digests, ResponseObserver
 from logreplay.replay.senders.endpoint import Dialer, parse_target, resolve
 from logreplay.replay.senders.http2.client_state import MAX_RESETS
 from logreplay.replay.senders.http2.connection import Http2Connection
@@ -22,7 +23,7 @@ from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.tls import tls_context
 from support import raw_server as http1
 from support.certificates import Authority
-from support.http2_frames import answer, goaway, rst, settings
+from support.http2_frames import answer, data, goaway, head, rst, settings
 from support.http2_server import Asked, Http2Server, after, http2_server, ok, stall
 from support.raw_server import raw_server
 from support.sender_driver import PATIENCE, Row, open_to, settles
@@ -270,6 +271,27 @@ def test_a_refused_stream_is_sent_again_but_not_for_ever() -> None:
             assert server.counts["/always"] == 4
             assert client.sender.counts.details["reset"] == "RST_STREAM: REFUSED_STREAM"
             assert server.connections == 1
+
+    run(main())
+
+
+def test_a_body_that_was_refused_behind_its_beginning_frees_its_memory() -> None:
+    """The keeper of a duet had room for 128 of them, and then compared no bodies."""
+
+    async def refused_late(asked: Asked) -> None:
+        pieces = b"".join(data(asked.stream, bytes(16_000), end=False) for _ in range(3))
+        await asked.send(head(asked.stream) + pieces + rst(asked.stream, 7))
+
+    async def main() -> None:
+        room = ByteBudget(1 << 20)
+        digests = Digests(ResponseObserver(room, lambda: None))
+        async with (
+            http2_server(answers={"/late": refused_late}) as server,
+            asking(server, connections=1, digests=digests) as client,
+        ):
+            assert words(await client.ask("/late")) == ["reset"]
+            assert client.sender.counts.retried == 3
+            assert room.held == 0
 
     run(main())
 
