@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logreplay.analysis.tables import schedule_accuracy
 from logreplay.analysis.tables.schedule_accuracy import Punctuality, punctuality
 
 
@@ -21,10 +22,21 @@ def test_punctuality_sees_a_stall_and_a_drift() -> None:
     stalled = punctuality(scheduled, stall)
     assert stalled is not None
     assert stalled.misplaced == pytest.approx(0.1)
+    late = punctuality(scheduled, np.full(1000, 5_000_000))
+    assert late is not None
+    assert (late.misplaced, late.gap_distance, late.drift_s) == (1, 0, 0)
     assert stalled.gap_distance > 0.2
     drifting = punctuality(scheduled, scheduled // 100)
     assert drifting is not None
     assert drifting.drift_s == pytest.approx(0.09, rel=0.01)
+
+
+def test_drift_is_that_of_the_whole_run_where_gaps_are_those_of_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule_accuracy, "_MOST_GAPS", 300)
+    scheduled = np.arange(0, 10_000_000, 10_000)
+    found = punctuality(scheduled, np.where(scheduled >= 8_000_000, 2_000_000, 0))
+    assert found is not None
+    assert (found.misplaced, found.gap_distance, found.drift_s) == (0.2, 0, 2)
 
 
 @given(st.dictionaries(st.integers(0, 10**7), st.integers(0, 10**7), min_size=2, max_size=50))
