@@ -126,6 +126,11 @@ class Prefetcher:
     def _has_had_its_start(self) -> bool:
         return self._begun.is_set() and time.monotonic() - self._begun_at > _HEAD_START_S
 
+    def _note_begun(self) -> None:
+        if not self._begun.is_set():
+            self._begun_at = time.monotonic()
+            self._begun.set()
+
     def close(self) -> None:
         """Ask the thread to stop reading and to close the log. Does not wait; see `ended`."""
         self._closed = True
@@ -156,6 +161,8 @@ class Prefetcher:
                     return chunk
                 elif len(chunk.due):  # none, as long as a log that is followed does not grow
                     return self._made_ready(chunk)
+                else:
+                    self._note_begun()
             except StopIteration:
                 break
             except _LEAVING as error:  # asyncio would take these for its own
@@ -176,6 +183,8 @@ class Prefetcher:
         assert self._signer
         for chunk in chunks:
             at = 0
+            if not len(chunk.due):
+                yield None
             while at < len(chunk.due):
                 if self._base is None:
                     yield Opening(_LEAD_NS)
@@ -203,9 +212,7 @@ class Prefetcher:
             item = self._next()
             assert item
             self._queue.put(item)
-            if not self._begun.is_set():
-                self._begun_at = time.monotonic()
-                self._begun.set()
+            self._note_begun()
             if isinstance(item, EndOfPlan):
                 self._ahead.set()
                 return

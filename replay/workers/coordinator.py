@@ -67,7 +67,7 @@ from logreplay.replay.workers.protocol import (
 SILENT_S: Final = 15.0
 """Silence after which a worker counts as lost; it reports four times a second."""
 STARTING_S: Final = 120.0
-"""Seconds that a worker may take to start, and to get a plan ready."""
+"""Seconds that a worker may take to start."""
 _LOOKED_S: Final = 2.0
 """Longest pause between two looks at the workers; after a longer one this process itself was suspended."""
 _LEAVING_S: Final = 10.0

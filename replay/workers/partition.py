@@ -13,6 +13,7 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.plan import CHUNK_ROWS, Chunk, Plan, RequestStream
 from logreplay.replay.schedules.rates import Instants, Schedule
 from logreplay.replay.schedules.users import UniformThink, Users
@@ -61,16 +62,23 @@ class Share:
     def __iter__(self) -> Iterator[Chunk]:
         frames: list[pl.DataFrame] = []
         dues: list[Instants] = []
-        rows = first = 0
+        rows, first, none = 0, 0, True
         for chunk in self.plan:
             mine = self._part_of(chunk, first)
             first += len(chunk.due)
-            if not len(mine.due):
+            none = none and not len(mine.due)
+            if none and isinstance(self.plan.schedule, Users) and 0 < self.requests.usable < first:
+                raise LogreplayError(
+                    "this worker has none of the clients of this log, and its users would send nothing; lower "
+                    "--workers, or leave out --by-client"
+                )
+            if not len(mine.due) and not rows:
+                yield mine  # its reader may begin, or end, before it has the next of this worker
                 continue
             frames.append(mine.frame)
             dues.append(mine.due)
             rows += len(mine.due)
-            if rows >= CHUNK_ROWS // 2:  # a chunk costs the same however small it is
+            if rows >= CHUNK_ROWS // 2 or not len(mine.due):  # a chunk costs the same however small it is
                 yield Chunk(pl.concat(frames, how="diagonal"), np.concatenate(dues))
                 frames, dues, rows = [], [], 0
         if rows:

@@ -2,7 +2,8 @@
 
 import pickle
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logreplay.core.errors import LogreplayError
+from logreplay.replay.clock import monotonic
+from logreplay.replay.engine.prefetch import Prefetcher
 from logreplay.replay.requests.combine import ForTargets, duet_plan
 from logreplay.replay.requests.plan import Chunk, Plan, Requests
 from logreplay.replay.schedules.rates import Constant, Limited
+from logreplay.replay.schedules.users import Users
 from logreplay.replay.workers.partition import Share, even_parts
+from support.command_line import wait_until
+from support.virtual_time import OneServerQueue
 
 
 def rows_of(chunks: Iterator[Chunk]) -> list[tuple[int, int]]:
@@ -44,6 +51,34 @@ def test_all_requests_of_a_client_are_dealt_to_one_worker_in_their_order(tmp_pat
     clients = [{names[row] for row, _ in share} for share in shares]
     assert sum(map(len, clients)) == len(set(names))
     assert all([due for _, due in share] == sorted(due for _, due in share) for share in shares)
+
+
+def of_one_client(folder: Path) -> Requests:
+    path = folder / "one.csv"
+    path.write_text(
+        "date,time,latency,xfertime,thinktime,bytes,url,rc,op,client\n2026-01-01,00:00:00,0,0,0,1,/a,200,GET,10.0.0.1\n"
+    )
+    return Requests(path)
+
+
+def test_a_worker_without_a_client_reads_on_and_can_be_told_to_end(tmp_path: Path) -> None:
+    plan = Plan(of_one_client(tmp_path), Constant(1000))
+    shares = [islice(Share(plan, index, 2, by_client=True), 5) for index in range(2)]
+    assert sorted(sum(len(chunk.due) for chunk in share) for share in shares) == [0, 10_241]
+    whole = [Share(plan, index, 2, by_client=True) for index in range(2)]
+    (without,) = (share for share in whole if not len(next(iter(share)).due))
+    reader = Prefetcher(without, OneServerQueue(0.0, (inf, inf)), monotonic)
+    wait_until(lambda: reader.ready)
+    reader.close()
+    wait_until(lambda: reader.ended)
+
+
+def test_a_worker_whose_users_would_have_no_client_is_refused(tmp_path: Path) -> None:
+    plan = Plan(of_one_client(tmp_path), Users(2, 0.1, duration=1))
+    shares = [Share(plan, index, 2, by_client=True) for index in range(2)]
+    (without,) = (share for share in shares if not len(next(iter(share)).due))
+    with pytest.raises(LogreplayError, match=r"^this worker has none of the clients of this log"):
+        list(without)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
