@@ -139,7 +139,7 @@ def _made_before(folder: Path) -> None:
     summary = {"verdict": "VALID", "slo": {**slo, "sentence": "", "bounds": bounds}}
     (made / "summary.json").write_text(json.dumps(summary | {"options": {"methods": ["GET", "HEAD", "POST"]}}))
     (made / "results.csv").write_text(",".join(CORE_COLUMNS) + "\n")
-    (made / "routes.csv").write_text("rate,route,requests\n3,/page/{}?n={},70\n3,/caf%C3%A9/{}?a={}&c={},10\n")
+    (made / "routes.csv").write_text("step,route,requests\n0,/page/{}?n={},70\n0,/caf%C3%A9/{}?a={}&c={},10\n")
     (made / "steps.csv").write_text("rate,mean,verdict\n3,0.02,stable\n")
     rates = "".join(f"2026-12-01T00:00:{second:02},{second % 7}\n" for second in range(60))
     (folder / "december.csv").write_text(f"time,rate\n{rates}")
