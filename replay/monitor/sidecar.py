@@ -116,7 +116,7 @@ class Sidecar:
     ) -> None:
         self._hear, self._obey = hear, obey
         self._last_s = LAST_S if config.otlp else 0.0
-        self._down: queue.Queue[Snapshot | OrderAnswered | None] = queue.Queue(_BACKLOG)
+        self._down: queue.SimpleQueue[Snapshot | OrderAnswered | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._process, self._connection = start_child("logreplay.replay.monitor.sidecar_main")
         try:
@@ -136,15 +136,14 @@ class Sidecar:
         for thread in self._threads:
             thread.start()
 
-    def show(self, snapshot: Snapshot | OrderAnswered) -> None:
-        """Show this from now on. Does not wait: drops it if the queue is full."""
-        with suppress(queue.Full):
-            self._down.put_nowait(snapshot)
+    def show(self, snapshot: Snapshot) -> None:
+        """Show this from now on. Does not wait: drops it if too many wait."""
+        if self._down.qsize() < _BACKLOG:
+            self._down.put(snapshot)
 
     def close(self) -> None:
         """Let it show the last snapshot, and end it."""
-        with suppress(queue.Full):
-            self._down.put(None, timeout=_END_S)
+        self._down.put(None)
         self._threads[0].join(_END_S)
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_S + self._last_s)
@@ -164,7 +163,7 @@ class Sidecar:
                 self._hear(message)
 
     def _answer(self, number: int, done: bool, text: str) -> None:
-        self.show(OrderAnswered(number, done, text))
+        self._down.put(OrderAnswered(number, done, text))  # never dropped: the load may have been changed
 
     def _kill(self) -> None:
         """End the process, if it has not ended; what it said is heard by then."""

@@ -1,13 +1,18 @@
 import os
+import signal
 import subprocess
 import sys
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 import pytest
 
 from logreplay.replay.monitor.access import Address
-from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig
+from logreplay.replay.monitor.control_socket import give_order
+from logreplay.replay.monitor.sidecar import Answer, Sidecar, SidecarConfig
+from logreplay.replay.monitor.snapshot import Snapshot
+from logreplay.replay.schedules.orders import parse_order
 
 
 def _children() -> set[str]:
@@ -42,3 +47,22 @@ def test_it_is_ended_if_the_replay_is_interrupted_while_it_opens(monkeypatch: py
     with pytest.raises(KeyboardInterrupt):
         Sidecar(SidecarConfig(live=Address("127.0.0.1", 0)), lambda _: None)
     assert _children() == before
+
+
+def test_the_answer_to_an_order_comes_also_behind_more_snapshots_than_are_kept(tmp_path: Path) -> None:
+    """It was dropped with them, and the client told that its order does not count, though the load had changed."""
+    before = _children()
+
+    def obey(_: object, answer: Answer) -> None:
+        (process,) = _children() - before
+        os.kill(int(process), signal.SIGSTOP)
+        for _ in range(2000):
+            sidecar.show(Snapshot(notes=("a note of the run",) * 100))
+        answer(True, "paused")
+        os.kill(int(process), signal.SIGCONT)
+
+    sidecar = Sidecar(SidecarConfig(control=tmp_path), lambda _: None, obey)
+    try:
+        assert give_order(tmp_path, parse_order("pause")) == "paused"
+    finally:
+        sidecar.close()
