@@ -28,6 +28,7 @@ from logreplay.analysis.tables.schedule_accuracy import punctuality
 from logreplay.analysis.tables.step_intervals import TRIALS
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import saturation_sentences as sentences
+from logreplay.analysis.verdict.per_second import timed
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.stability import MIX, SPOKEN, VOID
 from logreplay.core.masking import masked
@@ -255,8 +256,8 @@ def summarise_seconds(seconds: pl.DataFrame, verdict: SaturationVerdict, about: 
     """Return what summary.json can say of a run of which only a per-second table is left."""
     about = about or About()
     scheduled, errors = int(seconds["offered"].sum()), int(seconds["errors"].sum())
-    weights = seconds.filter(pl.col("mean").is_not_null())
-    mean = (weights["mean"] * weights["offered"]).sum() / max(int(weights["offered"].sum()), 1)
+    known = seconds.filter(pl.col("mean").is_not_null()).with_columns(timed=timed(seconds))
+    mean = (known["mean"] * known["timed"]).sum() / max(int(known["timed"].sum()), 1)
     lost = {
         "code": "only_seconds",
         "severity": "warning",

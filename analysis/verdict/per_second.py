@@ -39,7 +39,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     if "step" not in seconds.columns or seconds["step"].is_null().all():
         seconds = seconds.with_columns(step=_steps_of(seconds["offered"].to_numpy()))
     seconds = seconds.filter(pl.col("step").is_not_null() & (pl.col("offered") > 0))
-    answered = pl.when(pl.col("mean").is_not_null()).then("offered")
+    answered = pl.when(pl.col("mean").is_not_null()).then(timed(seconds))
     table = seconds.group_by("step", maintain_order=True).agg(
         start=pl.col("second").min().cast(pl.Float64),
         duration=(pl.col("second").max() - pl.col("second").min() + 1).cast(pl.Float64),
@@ -87,6 +87,11 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
         generator=pl.lit(False),
         verdict=pl.Series(np.select([over, failing], ["overloaded", "errors"], default="stable").tolist()),
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def timed(seconds: pl.DataFrame) -> pl.Expr:
+    """How many requests of a second its mean is of: in tables of logreplay those that did not fail, otherwise all."""
+    return pl.col("offered") - pl.col("errors") if "ok" in seconds.columns else pl.col("offered")
 
 
 def _steps_of(offered: Ints) -> pl.Series:

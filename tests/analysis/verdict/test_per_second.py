@@ -4,6 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from logreplay.analysis.summary import summarise_seconds
+from logreplay.analysis.verdict import saturation
 from logreplay.analysis.verdict.capacity import capacity
 from logreplay.analysis.verdict.per_second import judged_seconds
 
@@ -69,3 +71,13 @@ def test_a_limit_of_the_client_is_seen_although_the_lowest_rate_was_not_answered
     means = [*[lowest] * 10, *[0.01] * 20, *[0.5] * 30]
     table = judged_seconds(seconds(means).with_columns(offered=rates, step=rates))
     assert table["over"].to_list() == [False] * 3 + [True] * 3
+
+
+def test_means_of_requests_that_did_not_fail_are_weighted_by_their_number() -> None:
+    """A second in which 90 of 100 fail, and the others take 10 s, beside nine in which 100 take 0.1 s."""
+    table = seconds([0.1] * 9 + [10.0]).with_columns(errors=pl.Series([0] * 9 + [90]), step=0)
+    ours = table.with_columns(ok=pl.col("offered") - pl.col("errors"))
+    for each, mean in ((table, 1.09), (ours, (90 + 100) / 910)):
+        judged = judged_seconds(each)
+        assert judged["mean"].item() == pytest.approx(mean)
+        assert summarise_seconds(each, saturation.judge(judged))["response_s"]["mean"] == pytest.approx(mean, abs=1e-6)
