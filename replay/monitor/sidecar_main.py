@@ -45,7 +45,7 @@ class _Orders:
         try:
             self._tell(OrderAsked(number, order, who, time.monotonic() + _COUNTS_S))
             return await asyncio.wait_for(answer, _ANSWER_S)
-        except (TimeoutError, OSError):
+        except TimeoutError:
             return False, "the run does not answer: it is ending, or the machine is busy; the order does not count"
         finally:
             del self._waiting[number]
@@ -59,7 +59,11 @@ class _Orders:
 
 async def _serve(config: SidecarConfig, replay: "Connection[Any, Any]") -> None:
     """Serve and read until the connection is closed."""
-    state, over, loop, tell = PageState(), asyncio.Event(), asyncio.get_running_loop(), replay.send
+    state, over, loop = PageState(), asyncio.Event(), asyncio.get_running_loop()
+
+    def tell(message: object) -> None:
+        with suppress(ConnectionError):  # the replay has ended, which `over` says
+            replay.send(message)
 
     orders = _Orders(tell)
 
@@ -112,5 +116,4 @@ if __name__ == "__main__":
     replay = connection_to_parent()
     first = take(replay)
     if isinstance(first, SidecarConfig):  # nothing: the replay was interrupted before it said what to serve
-        with suppress(ConnectionError):
-            asyncio.run(_serve(first, replay))
+        asyncio.run(_serve(first, replay))

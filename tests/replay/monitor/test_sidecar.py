@@ -1,16 +1,21 @@
+import asyncio
 import os
 import signal
 import subprocess
 import sys
+import threading
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import NoReturn, cast
 
 import pytest
 
 from logreplay.replay.monitor.access import Address
 from logreplay.replay.monitor.control_socket import give_order
+from logreplay.replay.monitor.probes import Probe
 from logreplay.replay.monitor.sidecar import Answer, Sidecar, SidecarConfig
+from logreplay.replay.monitor.sidecar_main import _serve
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.schedules.orders import parse_order
 
@@ -66,3 +71,28 @@ def test_the_answer_to_an_order_comes_also_behind_more_snapshots_than_are_kept(t
         assert give_order(tmp_path, parse_order("pause")) == "paused"
     finally:
         sidecar.close()
+
+
+def test_a_probe_that_is_read_after_the_replay_was_killed_ends_it_without_a_word() -> None:
+    """A killed replay left a traceback on its terminal."""
+
+    class Killed:
+        """The end of a connection to a process that is gone, which is seen by writing first."""
+
+        def __init__(self) -> None:
+            self.seen, self.told = threading.Event(), 0
+
+        def send(self, message: object) -> None:
+            self.told += 1
+            if self.told > 1:
+                self.seen.set()
+                raise BrokenPipeError
+
+        def recv(self) -> NoReturn:
+            assert self.seen.wait(30)
+            raise EOFError
+
+    replay = Killed()
+    config = SidecarConfig(probes=(Probe("one", "echo 1", "command"),))
+    asyncio.run(asyncio.wait_for(_serve(config, cast("Connection[object, object]", replay)), 30))
+    assert replay.told > 1
