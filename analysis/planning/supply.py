@@ -254,9 +254,11 @@ def _table(rows: Path, name: str, types: Types) -> pl.DataFrame:
 
 def sent_routes(rows: Path, summary: Mapping[str, Any]) -> pl.DataFrame:
     """The requests of each route, without the steps that leave out routes."""
-    table = _table(rows, "routes", {"step": pl.Int64, "route": pl.String, "requests": pl.Int64})
+    counts: Types = {"route": pl.String, "requests": pl.Int64}
     if without := left_out_routes(summary):
-        table = table.filter(~pl.col("step").is_in(list(without)))
+        table = _table(rows, "routes", {"step": pl.Int64, **counts}).filter(~pl.col("step").is_in(list(without)))
+    else:  # with one rate, there may be no column ``step``
+        table = _table(rows, "routes", counts)
     return table.group_by("route").agg(pl.col("requests").sum())
 
 

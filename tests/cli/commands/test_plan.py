@@ -566,6 +566,12 @@ def test_a_summary_with_a_wrong_value_is_refused_by_file_key_and_value(
     assert err.endswith("; search again\n")
 
 
+def test_a_search_at_one_rate_has_no_steps_in_its_routes(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
+    found = searched(tmp_path / "s")
+    (found / "routes.csv").write_text("route,requests\n/search?q={},3000\n")
+    assert logreplay("plan", log, "--from", found, "-q")[0] == 0
+
+
 def test_a_search_may_have_been_held_for_no_time(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
     found = searched(tmp_path / "s")
     summary = json.loads((found / "summary.json").read_text())
@@ -577,7 +583,7 @@ def test_a_search_may_have_been_held_for_no_time(logreplay: Logreplay, log: Path
 @pytest.mark.parametrize(
     ("table", "text", "told"),
     [
-        ("routes", "step,requests\n0,5\n", "routes.csv: no column route; it needs step,route,requests"),
+        ("routes", "step,requests\n0,5\n", "routes.csv: no column route; it needs route,requests"),
         ("routes", "step,route,requests\n0,/a,many\n", "routes.csv: line 2: requests is not a whole number"),
         ("steps", "rate,mean,verdict\n2,slow,stable\n", "steps.csv: line 2: mean is not a number"),
     ],
