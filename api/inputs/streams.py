@@ -125,7 +125,7 @@ def bind_target(request_rules: RequestRules, target: str) -> None:
 def left_out(stream: "RequestStream") -> tuple[str, ...]:
     """Which requests and headers were not sent, and the time spent in a hook, in sentences."""
     from logreplay.analysis.format_time import show
-    from logreplay.core.masking import masked
+    from logreplay.core.masking import masked, terminal_safe
     from logreplay.replay.requests.hook import hooked
 
     told = []
@@ -139,7 +139,7 @@ def left_out(stream: "RequestStream") -> tuple[str, ...]:
     if hook := hooked(stream):
         told.append(f"hook: {number_of(hook.calls, 'call')}, ahead of the requests, {show(hook.cost)} each")
         if hook.first_error:
-            told.append(f"hook: first failure: {masked(hook.first_error)}")
+            told.append(f"hook: first failure: {terminal_safe(masked(hook.first_error), ' ')}")
     return tuple(told)
 
 

@@ -92,7 +92,7 @@ def plan_of(
         keep=load.keep,
         skip_idle=load.skip_idle,
         in_time=load.in_time,
-        ahead=load.vusers is not None,
+        ahead=load.vusers is not None or call.telling.control is not None,
     )
     return Plan(stream, load.schedule(call.request_rules, stream, steered=call.telling.control is not None))
 

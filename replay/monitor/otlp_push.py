@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from logreplay.core.masking import masked
+from logreplay.core.masking import masked, terminal_safe
 from logreplay.replay.monitor.otlp_metrics import payload
 from logreplay.replay.monitor.otlp_settings import OtlpSettings
 from logreplay.replay.monitor.push_counts import LAST_S, PushCounts
@@ -99,7 +99,7 @@ async def _posted(url: str, session: "ClientSession", body: bytes) -> tuple[str,
             after = response.headers.get("Retry-After", "")
             return text, float(after) if after.isascii() and after.isdigit() else 0.0
     except (ClientError, OSError, ValueError) as error:
-        return masked(str(error) or type(error).__name__), None
+        return terminal_safe(masked(str(error) or type(error).__name__), " "), None
 
 
 def _rejected(answer: str) -> str:
@@ -107,6 +107,7 @@ def _rejected(answer: str) -> str:
     try:
         partial = json.loads(answer)["partialSuccess"]
         count = int(partial.get("rejectedDataPoints", 0))
-        return f"{count} points rejected: {str(partial.get('errorMessage', ''))[:200]}" if count else ""
+        why = terminal_safe(str(partial.get("errorMessage", ""))[:200], " ")
+        return f"{count} points rejected: {why}" if count else ""
     except (ValueError, TypeError, KeyError, AttributeError):
         return ""

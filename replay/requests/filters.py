@@ -237,14 +237,19 @@ class Param:
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         url = pl.col("url")
         pair = f"{quote(self.name, safe=_UNRESERVED)}={quote(self.value, safe=_UNRESERVED)}"
-        pattern = rf"([?&]){re.escape(quote(self.name, safe=_UNRESERVED))}(=[^&#]*)?(&|#|$)"
-        mark = pl.when(url.str.contains("?", literal=True)).then(pl.lit("&")).otherwise(pl.lit("?"))
+        name = re.escape(quote(self.name, safe=_UNRESERVED))
+        valued, bare = rf"([?&]){name}=[^&]*", rf"([?&]){name}(&|$)"
+        target, fragment = url.str.extract(r"^([^#]*)"), url.str.extract(r"(#.*)$").fill_null("")
+        replaced = target.str.replace_all(valued, f"${{1}}{pair}")
+        for _ in range(2):  # of neighbours, every other one is found
+            replaced = replaced.str.replace_all(bare, f"${{1}}{pair}${{2}}")
+        mark = pl.when(target.str.contains("?", literal=True)).then(pl.lit("&")).otherwise(pl.lit("?"))
         new = (
             pl.when(~url.str.starts_with("/"))
             .then(url)
-            .when(url.str.contains(pattern))
-            .then(url.str.replace(pattern, f"${{1}}{pair}${{3}}"))
-            .otherwise(url + mark + pl.lit(pair))
+            .when(target.str.contains(valued) | target.str.contains(bare))
+            .then(replaced + fragment)
+            .otherwise(target + mark + pl.lit(pair) + fragment)
         )
         return frame.with_columns(new.alias("url"))
 

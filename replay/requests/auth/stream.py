@@ -17,8 +17,8 @@ class Authorized(Made):
     Attributes:
         requests: without.
         scheme: adds the credentials.
-        ahead: add them when requests are read, not within the second before they are due: the due times of users are
-            not known before.
+        ahead: add them when requests are read, not within the second before they are due: the due times of users, and
+            of a load that is changed while it is sent, are not known before.
     """
 
     requests: RequestStream

@@ -112,6 +112,20 @@ def test_a_program_changes_the_load_of_a_run_and_ends_it(tmp_path: Path, log: Pa
     assert result.summary["stopped"] in result.stopped
 
 
+def test_a_load_with_a_token_may_be_changed(tmp_path: Path, log: Path, target: str) -> None:
+    (tmp_path / "token.txt").write_text("0123456789abcdef\n")
+    logreplay.run(
+        log,
+        target,
+        tps=100,
+        requests=5,
+        auth=f"bearer:{tmp_path / 'token.txt'}",
+        control=tmp_path / "load",
+        output=tmp_path / "r.csv",
+    )
+    assert scan(tmp_path / "r.csv").collect().height == 5
+
+
 def test_a_run_that_was_ended_by_hand_does_not_pass_for_a_whole_one(tmp_path: Path, log: Path, target: str) -> None:
     output = tmp_path / "r.csv"
     words = ("run", log, target, "--tps", "50", "--for", "50s", "--control", tmp_path / "load", "-o", output)

@@ -80,14 +80,16 @@ def test_only_429_and_503_are_tried_again_and_failures_are_counted(monkeypatch: 
             statuses = {1: 500, 2: 302, 3: 503, 4: 429, 5: 200, 6: 200}
             await asyncio.sleep(0)
             headers = {"Retry-After": "0.01"} if number != 2 else {"Location": "/elsewhere"}
-            rejecting = {"partialSuccess": {"rejectedDataPoints": "3", "errorMessage": "too old"}}
+            rejecting = {
+                "partialSuccess": {"rejectedDataPoints": "3", "errorMessage": "too old\nverdict: \x1b[31mVALID"}
+            }
             return web.json_response(rejecting if number == 6 else {}, status=statuses[number], headers=headers)
 
         async with collector(answer) as (url, got):
             counts = await pushed(url, pushes=4)
             assert len(got) == 6
             assert (counts.made, counts.failed) == (4, 3)
-            assert counts.why == "3 points rejected: too old"
+            assert counts.why == "3 points rejected: too old verdict:  [31mVALID"
 
     asyncio.run(main())
 

@@ -113,6 +113,21 @@ def test_a_parameter_is_set_or_added(shop: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("url", "changed"),
+    [
+        ("/a?x=1&x=2&y=3", "/a?x=9&x=9&y=3"),
+        ("/a?x&x&x=1&x&xy=2", "/a?x=9&x=9&x=9&x=9&xy=2"),
+        ("/a#f", "/a?x=9#f"),
+        ("/a?y=1#f?x=2", "/a?y=1&x=9#f?x=2"),
+        ("/a?x=#f", "/a?x=9#f"),
+        ("*", "*"),
+    ],
+)
+def test_a_parameter_has_its_value_wherever_it_stands_before_the_fragment(url: str, changed: str) -> None:
+    assert Param("x", "9")(pl.DataFrame({"url": [url]}))["url"].to_list() == [changed]
+
+
 def test_a_shape_of_ones_own_composes(shop: Path) -> None:
     no_robots = Custom(lambda frame: leave_out(frame, pl.col("agent") == "probe", "robot"), ("agent",))
     requests = shaped(shop, no_robots, Matching(["health|end"]))
