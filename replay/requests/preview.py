@@ -8,14 +8,19 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.bodies import with_bodies
 from logreplay.replay.requests.header_columns import BODILESS
 from logreplay.replay.requests.plan import Chunk, signer
+from logreplay.replay.schedules.rates import Instants
 
 MOST_PATHS: Final = 100_000
 """Most paths that are counted by themselves; the others are counted together."""
 OTHER_PATHS: Final = "(other)"
 _SECOND: Final = 1_000_000_000
+_DAY: Final = 86_400 * _SECOND
+MOST_DAYS: Final = 366
+"""Longest plan that is shown second by second."""
 BARS: Final = 24
 
 
@@ -69,6 +74,7 @@ def preview(plan: Iterable[Chunk], head: int = 10, *, clients: bool = False) -> 
         if clients:
             seen.clients |= dict.fromkeys(chunk.frame["client"].fill_null("").unique(maintain_order=True).to_list())
         if len(chunk.due):
+            _check_length(chunk.due, round(seen.last * _SECOND))
             counts = np.bincount(chunk.due // _SECOND)
             seen.per_second += [0] * (len(counts) - len(seen.per_second))
             for second in np.flatnonzero(counts).tolist():
@@ -76,3 +82,19 @@ def preview(plan: Iterable[Chunk], head: int = 10, *, clients: bool = False) -> 
             seen.requests += len(chunk.due)
             seen.last = int(chunk.due[-1]) / _SECOND
     return seen
+
+
+def _check_length(due: Instants, last: int) -> None:
+    """Check that a plan is not so long that its seconds would fill the memory, as by one row with a wrong date.
+
+    Raises:
+        LogreplayError: it is; names the longest gap.
+    """
+    if due[-1] > MOST_DAYS * _DAY:
+        gaps = np.diff(due, prepend=last)
+        days = f"{gaps.max() / _DAY:,.0f} days"
+        raise LogreplayError(
+            f"the replay takes {due[-1] / _DAY:,.0f} days, more than the {MOST_DAYS} that a preview shows; its longest "
+            f"gap in these requests is {days}, before second {int(due[gaps.argmax()]) // _SECOND:,}: correct the "
+            "dates, or shorten gaps with --skip-idle"
+        )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.hook import Hooked, Planned, signing
 from logreplay.replay.requests.plan import Chunk, Plan, Requests
 from logreplay.replay.requests.preview import Preview, preview
@@ -40,6 +41,13 @@ def test_every_request_is_counted_in_its_second_and_the_head_is_the_first_of_the
     assert [url for _, _, url in seen.head] == [f"/{second:g}" for second in seconds[:head]]
     assert seen.last == pytest.approx(seconds[-1] if seconds else 0, abs=1e-8)
     assert len(seen.per_second) == (int(seen.last) + 1 if seconds else 0)
+
+
+def test_a_plan_of_many_years_is_refused_with_its_gap() -> None:
+    """As of a log with one row of 1971."""
+    year = 365 * 86_400
+    with pytest.raises(LogreplayError, match=r"takes 20,075 days, .* is 20,075 days, before second 1,734,480,000"):
+        preview([chunk(0, 1), chunk(55 * year, 55 * year + 1)])
 
 
 @given(st.lists(st.integers(0, 100), max_size=200), st.integers(1, 30))
