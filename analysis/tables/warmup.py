@@ -69,7 +69,8 @@ def judged(means: Floats) -> WarmUp:
     """Apply MSER-5 to the means (n,) of successive intervals of `MEANS_S`, n a multiple of `BATCH`."""
     batches = means.reshape(-1, BATCH).mean(axis=1)
     number = len(batches)
-    uncertain = [batches[cut:].var() / (number - cut) for cut in range(number // 2 + 1)]
-    cut = int(np.argmin(uncertain))
+    counts, last = np.arange(1, number + 1), batches[::-1] - batches[-1]  # equal ones are 0, without rounding
+    uncertain = ((last**2).cumsum() - last.cumsum() ** 2 / counts) / counts**2
+    cut = int(np.argmin(uncertain[::-1][: number // 2 + 1]))
     bias = float(batches.mean() / max(batches[cut:].mean(), 1e-9) - 1)
     return WarmUp(cut * BATCH * MEANS_S, bias, cut < number // 2)

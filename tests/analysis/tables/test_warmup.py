@@ -8,6 +8,7 @@ import simulate
 from logreplay.analysis.input import arrays
 from logreplay.analysis.tables import aggregate, warmup
 from simulate import SimulatedQueue
+from support.linear_time import is_linear
 
 SECONDS = 30
 
@@ -53,3 +54,11 @@ def test_the_cut_makes_the_mean_true() -> None:
     judged = warmup.judged(means)
     assert judged.cut_s == 5.0
     assert judged.bias == pytest.approx((25 * 3 + 125) / 150 - 1)
+
+
+def test_the_cut_is_that_of_the_definition_and_is_found_in_linear_time() -> None:
+    means = np.random.default_rng(1).exponential(1, 500) + np.linspace(1, 0, 500) ** 4
+    batches = means.reshape(-1, warmup.BATCH).mean(axis=1)
+    uncertain = [batches[cut:].var() / (100 - cut) for cut in range(51)]
+    assert warmup.judged(means).cut_s == pytest.approx(np.argmin(uncertain) * warmup.BATCH * warmup.MEANS_S)
+    assert is_linear(lambda size: warmup.judged(np.resize(means, size)), 100_000)
