@@ -16,7 +16,7 @@ IGNORED_HEADERS: Final = (
 
 LIST: Final = "[*]"
 """The step of a path from a list to its elements."""
-_ANY_NAME: Final = ".*"
+_ANY_NAME: Final = "*"
 _ANY_DEPTH: Final = ".."
 _MOST_REMEMBERED: Final = 10_000
 
@@ -182,7 +182,7 @@ def _steps(word: str, text: str) -> Path:
             continue
         if match["dots"] == _ANY_DEPTH:
             steps.append(_ANY_DEPTH)
-        steps.append("." + (match["quoted"] or match["name"]))
+        steps.append(_ANY_NAME if match["name"] == "*" else "." + (match["quoted"] or match["name"]))
     if not steps and not word.startswith("order:"):
         raise ValueError(f"{word!r}: ignores every body of JSON; write body to ignore all bodies")
     return tuple(steps)

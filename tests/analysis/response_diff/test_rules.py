@@ -69,6 +69,12 @@ def test_the_place_in_the_table_is_a_word_that_ignores_it(path: tuple[str, ...])
     assert Rules.of([text]).path(path) == text
 
 
+def test_a_quoted_asterisk_is_a_name_and_not_every_name() -> None:
+    assert path_text((".*",)) == "$['*']"
+    assert Rules.of(["$['*']"]).path((".*",))
+    assert not Rules.of(["$['*']"]).path((".price",))
+
+
 def test_clocks_cookies_and_ids_are_ignored_without_being_asked() -> None:
     assert all(map(default_ignored, (*IGNORED_HEADERS, "x-b3-traceid")))
     assert not any(map(default_ignored, ("content-type", "etag", "location", "server")))
