@@ -305,7 +305,9 @@ def _dependent_requests(answer: Answer) -> str:
 
 def _void_trials(search: Search) -> str:
     reasons = [judged.outcome.void for judged in search.judged if judged.verdict == "void"]
-    return f"{number_of(len(reasons), 'trial')} left out: {reasons[0]}" if reasons else ""
+    if not reasons:
+        return ""
+    return f"{number_of(len(reasons), 'trial')} left out{', the first' * (len({*reasons}) > 1)}: {reasons[0]}"
 
 
 def _busy_machine(search: Search) -> str:

@@ -24,6 +24,7 @@ from logreplay.analysis.input.run_metadata import ClosedLoop
 from logreplay.analysis.statistics.estimates import error_of_sum, student
 from logreplay.analysis.statistics.quantiles import Floats, Micros, quantile
 from logreplay.analysis.tables.aggregate import SETTLE
+from logreplay.core.plural import number_of
 
 PLATEAU: Final = 0.95
 """A throughput of at least this share of the highest is on the plateau."""
@@ -208,7 +209,8 @@ def _judged(levels: pl.DataFrame, think: float) -> UsersVerdict:
         first -= 1
     if len(users) == 1:
         several = ",".join(str(count) for count in sorted({1, max(1, users[0] // 4), users[0], 4 * users[0]}))
-        text = f"one number of users does not show saturation: {users[0]} users got {_rate(rates[0], errors[0])}"
+        text = f"one number of users does not show saturation: {number_of(users[0], 'user')} got "
+        text += _rate(rates[0], errors[0])
         return _verdict(None, rates[0], errors[0], f"{text}, p90 {show(levels['p90'][0])}; try --vusers {several}")
     flat = _flat_from(users, rates, errors, first, last)
     if flat is None:

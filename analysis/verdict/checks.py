@@ -11,7 +11,7 @@ class Check:
 
     Attributes:
         name: name of the condition.
-        state: True if it holds.
+        state: ``passed``, ``failed``, or ``unjudged`` where the figures do not tell.
         text: the figures behind it.
     """
 

@@ -486,6 +486,18 @@ def test_a_search_that_finds_no_rate_names_its_doubts_too() -> None:
     assert busy in trial_line(search.judged[-1], search.goal)
 
 
+@pytest.mark.parametrize(
+    ("second", "text"),
+    [("sent late", "2 trials left out: sent late"), ("port used up", "2 trials left out, the first: sent late")],
+)
+def test_the_reason_of_the_first_trial_left_out_is_not_said_of_all(second: str, text: str) -> None:
+    search = Search(Goal((P99,), start=100))
+    for void in ("sent late", second):
+        assert search.next
+        search.tell(told(search.next, 0.0, void=void))
+    assert text in [each["text"] for each in weaknesses(search)]
+
+
 def test_a_short_confirmation_is_named_as_weak() -> None:
     search = against(225, Goal((P99,), start=50, trial_s=4))
     assert answer(search).why == "found"

@@ -85,6 +85,7 @@ def test_one_level_says_nothing_of_saturation() -> None:
     assert (verdict.plateau, verdict.saturated_at_first, verdict.enough) == (None, False, None)
     assert verdict.sentence.startswith("one number of users does not show saturation: 50 users got 400/s (")
     assert verdict.sentence.endswith("; try --vusers 1,12,50,200")
+    assert ": 1 user got " in judge_users(exact([1])).sentence
 
 
 @pytest.mark.parametrize("users", [[1, 2, 4], [4, 8, 16], [100, 200]])
