@@ -211,7 +211,8 @@ def test_exchanges_are_shown_without_control_bytes_and_secrets(server: Recording
 @pytest.mark.slow
 def test_lists_of_urls_and_templates_lead_nowhere_else(server: RecordingServer, folder: Path) -> None:
     values = folder / "values.txt"
-    values.write_bytes(b"\n".join(text.replace(b"\n", b"").replace(b"\r", b"") for text in HOSTILE) + b"\n")
+    lines = (text.decode(errors="replace").replace("\n", "").replace("\r", "") for text in HOSTILE)
+    values.write_text("\n".join(lines) + "\n", "utf-8")
     assert logreplay(["urls", "/p/{x}", "--var", f"x=@{values}", "-o", f"{folder / 'urls.csv'}", "--force"]) == 0
     (folder / "list.txt").write_text(f"http://{TRAP}/a\n/b\nhttp://u:p@{TRAP}\n")
     for name in ("urls.csv", "list.txt"):

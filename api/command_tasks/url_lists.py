@@ -3,13 +3,17 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import atomic_path, check_distinct
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.url_templates import Values
+
+
+_OTHERS: Final = (".gz", ".zst", ".parquet", ".pias", ".gor", ".har")
+"""Endings by which the commands that read a log take it for another form."""
 
 
 def urls_once(templates: Sequence[str], variables: Sequence[str], output: str, *, force: bool) -> int:
@@ -22,13 +26,15 @@ def urls_once(templates: Sequence[str], variables: Sequence[str], output: str, *
         force: replace an existing file.
 
     Raises:
-        UsageError: a template or a variable is wrong.
+        UsageError: a template or a variable is wrong, or the file's name says another form than CSV.
         TakenError: the file exists, and ``force`` was not given.
         LogreplayError: the file cannot be written.
     """
     from logreplay.replay.requests.url_rows import write_frames
     from logreplay.replay.requests.url_templates import Templates
 
+    if output.lower().endswith(_OTHERS):
+        raise UsageError(f"Invalid value for -o: {output!r}: urls writes plain CSV; end the name in .csv")
     named = _named(variables)
     try:
         product = Templates(templates, named)

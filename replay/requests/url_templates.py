@@ -1,5 +1,6 @@
 """The cross product of lists: every combination of values filled into templates of urls, a block of rows at a time."""
 
+import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from logreplay.replay.requests.url_rows import UrlRow
 BATCH: Final = 65_536
 """Requests made at a time."""
 _NAME: Final = re.compile(r"\{(\w+)\}")
+_BRACE: Final = re.compile(r"\{[^{}]*\}|[{}]")
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)", re.ASCII)
 _DIGITS: Final = 18
 _CLEAN: Final = r"^(?:https?://(?P<host>[!$-.0-;=A-Z_a-z~]+)(?P<rest>(?:[/?][!$-~]*)?)|(?P<path>/[!$-~]*))$"
@@ -64,24 +66,40 @@ def values(text: str) -> Values:
     """Read the values of a variable: ``@file`` (one a line), ``1..9``, or ``a,b,c``.
 
     Raises:
-        ValueError: there are none, or the file cannot be read.
+        ValueError: there are none, a range stands among others, or the file cannot be read or is not UTF-8.
     """
     if match := _RANGE.fullmatch(text):
         if max(len(match[1]), len(match[2])) > _DIGITS:
             raise ValueError(f"{text!r}: numbers of a range have at most {_DIGITS} digits")
         return Numbers(int(match[1]), int(match[2]), len(match[1]) if match[1].startswith("0") else 0)
     if text.startswith("@"):
-        try:
-            lines = Path(text[1:]).read_text(encoding="utf-8", errors="replace").split("\n")
-        except (OSError, ValueError) as error:  # a name with NUL is a ValueError
-            why = getattr(error, "strerror", None) or error
-            raise ValueError(f"{text}: cannot be read: {why}; name a file with one value a line") from None
-        found = [line.strip() for line in lines if line.strip()]
+        found = _lines(text[1:])
     else:
         found = [part for part in text.split(",") if part]
+        if among := next(filter(_RANGE.fullmatch, found), None):
+            raise ValueError(f"{text!r}: the range {among} stands in a list; write 1..9 alone, or each value")
     if not found:
         raise ValueError(f"{text!r} holds no values; write a,b,c or 1..9 or @file")
     return Texts(pl.Series(found, dtype=pl.String))
+
+
+def _lines(name: str) -> list[str]:
+    """The values in a file.
+
+    Raises:
+        ValueError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        data = Path(name).read_bytes().removeprefix(codecs.BOM_UTF8)
+    except (OSError, ValueError) as error:  # a name with NUL is a ValueError
+        why = getattr(error, "strerror", None) or error
+        raise ValueError(f"@{name}: cannot be read: {why}; name a file with one value a line") from None
+    try:
+        return [line.strip() for line in data.decode().split("\n") if line.strip()]
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        line = data.split(b"\n")[number - 1][:60]
+        raise ValueError(f"@{name}: line {number}: is not UTF-8: {line!r}; save the file as UTF-8") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +111,20 @@ class Templates:
         variables: the values of each name; the last one changes fastest.
 
     Raises:
-        ValueError: a name of a template has no values, or one of the variables stands in no template.
+        ValueError: a name of a template has no values, one of the variables stands in no template, or a brace
+            belongs to no name.
     """
 
     templates: Sequence[str]
     variables: Mapping[str, Values]
 
     def __post_init__(self) -> None:
+        for template in self.templates:
+            if brace := _BRACE.search(_NAME.sub("", template)):
+                raise ValueError(
+                    f"{template!r}: {brace[0]} is not a variable: names have letters, digits and _; write %7B and %7D "
+                    "for the characters { and }"
+                )
         names = {name: template for template in self.templates for name in _NAME.findall(template)}
         if lacking := sorted(names.keys() - self.variables.keys()):
             raise ValueError(f"no values for {{{lacking[0]}}}; give them with --var {lacking[0]}=a,b,c")

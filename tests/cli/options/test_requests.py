@@ -536,6 +536,15 @@ def test_a_template_that_cannot_be_filled_says_so(
     assert not (tmp_path / "urls.csv").exists()
 
 
+@pytest.mark.parametrize("name", ["u.csv.gz", "u.parquet"])
+def test_urls_writes_no_csv_under_the_name_of_another_form(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert logreplay("urls", "/a", "-o", tmp_path / name) == 2
+    assert f"{name}': urls writes plain CSV; end the name in .csv" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / name).exists()
+
+
 def test_each_option_has_a_line_in_the_documentation() -> None:
     from logreplay.cli.commands.run import run as command
     from logreplay.options import load, request_rules

@@ -2,6 +2,7 @@
 
 import re
 from itertools import product
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -58,6 +59,12 @@ def test_ranges_go_down_and_keep_their_zeros() -> None:
     ("templates", "variables", "said"),
     [
         (["/{a}", "/{b}"], {"a": "1"}, "no values for {b}; give them with --var b=a,b,c"),
+        (
+            ["/{a}/{user-id}"],
+            {"a": "1"},
+            "'/{a}/{user-id}': {user-id} is not a variable: names have letters, digits and _",
+        ),
+        (["/{a}/{"], {"a": "1"}, "{ is not a variable"),
         (["/{a}", "/x"], {"a": "1", "c": "1"}, "{c} is not in the template '/{a}' and '/x'"),
     ],
 )
@@ -77,6 +84,21 @@ def test_a_value_with_which_a_template_is_no_url_is_named() -> None:
 def test_what_holds_no_values_is_an_error(text: str) -> None:
     with pytest.raises((ValueError, LogreplayError)):
         values(text)
+
+
+def test_a_range_in_a_list_is_refused() -> None:
+    with pytest.raises(ValueError, match=re.escape("'1..2,4..5': the range 1..2 stands in a list; write 1..9 alone")):
+        values("1..2,4..5")
+
+
+def test_a_file_of_values_is_utf_8_with_or_without_a_mark(tmp_path: Path) -> None:
+    (tmp_path / "marked.txt").write_bytes(b"\xef\xbb\xbfone\r\ncaf\xc3\xa9\xe2\x80\xa8x\n")
+    assert urls(["/{n}"], n=f"@{tmp_path / 'marked.txt'}") == [("/one", None), ("/caf%C3%A9%E2%80%A8x", None)]
+    (tmp_path / "latin.txt").write_bytes(b"one\ncaf\xe9\n")
+    with pytest.raises(
+        ValueError, match=re.escape("latin.txt: line 2: is not UTF-8: b'caf\\xe9'; save the file as UTF-8")
+    ):
+        values(f"@{tmp_path / 'latin.txt'}")
 
 
 ODD = st.text("/:?#@[] \"\\%.aZ0\té\U0001f600{}'<|", max_size=6)
