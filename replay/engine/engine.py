@@ -17,7 +17,7 @@ lives in such a callback: to go on without it would load the target unwatched.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -80,8 +80,8 @@ class Replayer(Protocol):
         """What became of the sessions of clients so far; None: they have none."""
 
     @property
-    def logins(self) -> Sequence[LoginRow]:
-        """The logins of clients so far, in order of completion."""
+    def logins(self) -> list[LoginRow]:
+        """The logins of clients that nobody has taken out yet, in order of completion."""
 
     async def run(
         self, plan: Plan, on_progress: Callable[[Progress], None] | None = None, *, steering: Steering | None = None
@@ -175,9 +175,9 @@ class Engine:
         return self.counts.sessions
 
     @property
-    def logins(self) -> Sequence[LoginRow]:
-        """The logins of clients so far, in order of completion."""
-        return self.sessions.rows if self.sessions else ()
+    def logins(self) -> list[LoginRow]:
+        """The logins of clients that nobody has taken out yet, in order of completion."""
+        return self.sessions.rows if self.sessions else []
 
     @property
     def in_flight(self) -> int:

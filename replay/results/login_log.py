@@ -35,15 +35,14 @@ class LoginLog:
 
     def __init__(self, path: Path, *, several: bool = False) -> None:
         self._path, self._several = path, several
-        self._written = 0
         self._lock = threading.Lock()
 
     @asynccontextmanager
-    async def following(self, logins: Callable[[], Sequence[LoginRow]]) -> AsyncIterator[None]:
+    async def following(self, logins: Callable[[], list[LoginRow]]) -> AsyncIterator[None]:
         """Write twice a second, and at the end of the block, what came since.
 
         Args:
-            logins: returns all logins so far, in order of completion.
+            logins: returns the logins that are not written yet, in order of completion.
 
         Raises:
             LogreplayError: at the end, they cannot be written.
@@ -60,25 +59,25 @@ class LoginLog:
             await asyncio.gather(writing, return_exceptions=True)
         self.write(logins())
 
-    async def _follow(self, logins: Callable[[], Sequence[LoginRow]]) -> None:
+    async def _follow(self, logins: Callable[[], list[LoginRow]]) -> None:
         while True:
             await asyncio.sleep(_EVERY_S)
-            if len(logins()) > self._written:
+            if logins():
                 await asyncio.to_thread(self.write, logins())
 
-    def write(self, rows: Sequence[LoginRow]) -> None:
-        """Append those of all logins so far that are not written yet.
+    def write(self, rows: list[LoginRow]) -> None:
+        """Append logins, and take them out of the list when they are written; another thread may be adding to it.
 
         Raises:
             LogreplayError: they cannot be written; no half line stays.
         """
         with self._lock:
-            if new := rows[self._written :]:
+            if new := rows[:]:
                 try:
                     self._append(new)
                 except OSError as error:
                     raise unwritable(self._path, error) from None
-                self._written += len(new)
+                del rows[: len(new)]
 
     def _append(self, rows: Sequence[LoginRow]) -> None:
         table = [

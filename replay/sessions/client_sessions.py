@@ -26,8 +26,6 @@ IDLE_NS: Final = 1800 * 1_000_000_000
 """A client that sent nothing for this long is done: web analytics ends a visit so."""
 _MOST_FIELDS: Final = 100
 """Set-Cookie headers of an answer that are read."""
-_MOST_ROWS: Final = 100_000
-"""Logins that are kept for the log of the run."""
 _SHORTEST_SECRET: Final = 4
 _EACH: Final = 300
 """Memory overhead per cookie or value, bytes."""
@@ -94,7 +92,7 @@ class SessionCounts:
         missing: requests that were sent without a value, because no answer had held one, by name.
         inserted: requests that a value was put into, by rule.
         unfit: requests that have no place for a value, by rule.
-        rows: the logins that ended; the first `_MOST_ROWS`.
+        rows: the logins that ended; who writes them takes them out.
     """
 
     clients: int = 0
@@ -319,9 +317,8 @@ class ClientSessions:
         self.counts.logins += 1
         if (error or status >= 400) and error != "cancelled":
             self.counts.login_failures[error or f"status {status}"] += 1
-        if len(self.counts.rows) < _MOST_ROWS:
-            row = LoginRow(client, login.op, login.url, status, error, seconds, self._now(), self._target)
-            self.counts.rows.append(row)
+        row = LoginRow(client, login.op, login.url, status, error, seconds, self._now(), self._target)
+        self.counts.rows.append(row)
 
     def secrets(self, client: str) -> list[bytes]:
         """The values that must not be shown of a client: its cookies and extracted values."""

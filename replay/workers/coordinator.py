@@ -212,8 +212,8 @@ class Coordinator:
         return sum(told, SessionCounts()) if told else None
 
     @property
-    def logins(self) -> Sequence[LoginRow]:
-        """The logins of clients so far, in the order in which the workers reported them."""
+    def logins(self) -> list[LoginRow]:
+        """The logins that nobody has taken out yet, in the order in which the workers reported them."""
         return self._logins
 
     def stop(self, why: str = "stopped") -> None:

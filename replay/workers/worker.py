@@ -134,7 +134,7 @@ class _Worker:
         self._orders: asyncio.Queue[object] = asyncio.Queue()
         self._counters: Counters | None = None
         self._offset = SAME
-        self._taken_up = self._told = 0
+        self._taken_up = 0
         self._reporting = threading.Lock()
         self._silence = Silence(_LOOKED_S)
         self._over = False
@@ -226,8 +226,8 @@ class _Worker:
         """In the writing thread: report the written rows, and how much of the plan they are."""
         with self._reporting:
             if last or self._counters is counters:
-                logins = self._engine.logins[self._told :]
-                self._told += len(logins)
+                logins = self._engine.logins[:]
+                del self._engine.logins[: len(logins)]
                 self._tell(WorkerReport(self._relay.take(), self._offset.common(until), taken_up, counters, logins))
 
     def _tell(self, message: object) -> None:

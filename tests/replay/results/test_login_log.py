@@ -26,13 +26,25 @@ def test_logins_are_written_once_and_after_those_that_are_there(tmp_path: Path) 
     log = LoginLog(path)
     log.write([])
     assert not path.exists()
-    log.write([ROW])
-    log.write([ROW])
-    log.write([ROW, ROW])
+    rows = [ROW]
+    log.write(rows)
+    log.write(rows)
+    rows.append(ROW)
+    log.write(rows)
+    assert rows == []
     LoginLog(path).write([ROW])
     header, *lines = path.read_text().splitlines()
     assert header == "date,time,client,op,url,rc,error,seconds"
     assert lines == ["2026-01-01,00:00:00.250000,10.0.0.1,POST,/login,302,,0.25"] * 3
+
+
+def test_logins_that_cannot_be_written_are_written_later(tmp_path: Path) -> None:
+    rows, log = [ROW], LoginLog(tmp_path / "later" / "run.logins.csv")
+    with pytest.raises(LogreplayError):
+        log.write(rows)
+    (tmp_path / "later").mkdir()
+    log.write(rows)
+    assert (logins(str(tmp_path / "later" / "run.logins.csv")), rows) == (1, [])
 
 
 def test_secrets_of_urls_are_masked(tmp_path: Path) -> None:
