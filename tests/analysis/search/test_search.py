@@ -493,7 +493,7 @@ def test_a_search_that_finds_no_rate_names_its_doubts_too() -> None:
 def test_the_reason_of_the_first_trial_left_out_is_not_said_of_all(second: str, text: str) -> None:
     search = Search(Goal((P99,), start=100))
     for void in ("sent late", second):
-        assert search.next
+        assert isinstance(search.next, Trial)
         search.tell(told(search.next, 0.0, void=void))
     assert text in [each["text"] for each in weaknesses(search)]
 

@@ -75,7 +75,7 @@ def test_a_limit_of_the_client_is_seen_although_the_lowest_rate_was_not_answered
 
 def test_means_of_requests_that_did_not_fail_are_weighted_by_their_number() -> None:
     """A second in which 90 of 100 fail, and the others take 10 s, beside nine in which 100 take 0.1 s."""
-    table = seconds([0.1] * 9 + [10.0]).with_columns(errors=pl.Series([0] * 9 + [90]), step=0)
+    table = seconds([*[0.1] * 9, 10.0]).with_columns(errors=pl.Series([0] * 9 + [90]), step=0)
     ours = table.with_columns(ok=pl.col("offered") - pl.col("errors"))
     for each, mean in ((table, 1.09), (ours, (90 + 100) / 910)):
         judged = judged_seconds(each)
