@@ -43,6 +43,8 @@ from logreplay.core.validity import LAG_US
 
 _WINDOWS_S: Final = (10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400)
 _MOST_WINDOWS: Final = 1000
+_MOST_STEPS: Final = 10_000
+"""Values of column ``step``: the time of the verdict grows by each, so that one for each row would not end."""
 _MICROS: Final = 1_000_000
 SLOWEST: Final = 20
 _ROOM: Final = 1 << 20
@@ -312,6 +314,11 @@ def _gathered(source: Source, batches: Iterable[pl.DataFrame], sampled: float, r
     if not len(columns):
         why = f"no row can be used: {left_out(refused)}" if refused else "no requests in it"
         raise LogreplayError(f"{name}: {why}")
+    if len(rates) > _MOST_STEPS:
+        raise LogreplayError(
+            f"{name}: {len(rates):,} values in column step, expected at most {_MOST_STEPS:,}: number its steps, or "
+            "delete the column"
+        )
     labels = sorted(rates)
     requests = RequestArrays(
         **columns.of_requests(labels),

@@ -23,7 +23,8 @@ from logreplay.analysis.input.downcast import (
 )
 from logreplay.analysis.input.sources import COLUMNS
 from logreplay.analysis.statistics.quantiles import LONGEST
-from logreplay.core.record import RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
+from logreplay.core.errors import LogreplayError
+from logreplay.core.record import CORE_COLUMNS, RESPONSE_PARTS, RESULT_COLUMNS, SCHEMA
 
 SECONDS = ("scheduled", *RESPONSE_PARTS)
 
@@ -131,3 +132,13 @@ def test_no_number_makes_it_fail(seconds: dict[str, float | None], number: int) 
     assert 0 <= found["bytes"] < 2**32
     assert found["scheduled"] is None or 0 <= found["scheduled"] <= LONGEST_RUN_S * 1_000_000
     assert found["response"] is None or 0 <= found["response"] <= LONGEST
+
+
+def test_a_log_with_a_step_for_each_row_is_refused_as_its_verdict_would_not_end(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = (f"2026-02-02,23:59:01.000000,0.01,0,0,1,/a,200,GET,{row}\n" for row in range(10_001))
+    path.write_text(",".join((*CORE_COLUMNS, "step")) + "\n" + "".join(rows))
+    with pytest.raises(
+        LogreplayError, match=r"log\.csv: 10,001 values in column step, expected at most 10,000: number"
+    ):
+        read(path)
