@@ -72,7 +72,8 @@ class ConvertOptions:
 
 def output_for(log: str | Path, to: str = "") -> Path:
     """The name of the result without ``-o``: ``logs/access.log.1.gz`` → ``access.csv`` in the current folder."""
-    name = re.sub(r"\?.*|[*\[\]]", "", Path(log).name) if str(log) != "-" else "stdin"
+    path = str(log).partition("?")[0] if is_address(str(log)) else log  # behind it may stand a secret with a slash
+    name = re.sub(r"\?.*|[*\[\]]", "", Path(path).name) if str(log) != "-" else "stdin"
     return Path(f"{name.split('.')[0] or 'access'}.{writers.ENDINGS.get(to, to) or 'csv'}")
 
 
