@@ -58,7 +58,7 @@ def _capture(client: str, data: bytes) -> Capture:
 def _is_cached(entry: Mapping[str, Any]) -> bool:
     """Whether Firefox took an answer from its cache: then it has no times of a transfer."""
     timings = entry.get("timings") or {}
-    return entry.get("response", {}).get("_transferSize") == 0 and not any(timings.get(k) for k in ("send", "wait"))
+    return (entry.get("response") or {}).get("_transferSize") == 0 and not any(timings.get(k) for k in ("send", "wait"))
 
 
 def _times(entry: Mapping[str, Any]) -> tuple[float, float, float]:

@@ -93,6 +93,10 @@ def test_what_the_cache_answered_was_never_sent() -> None:
     assert record({}, _fromCache="disk").kind == "unreplayable"
 
 
+def test_an_entry_whose_response_is_null_is_a_request() -> None:
+    assert record({}, response=None).capture
+
+
 def test_only_a_log_in_an_object_is_a_har() -> None:
     assert HAR.fits(b'\xef\xbb\xbf {\n "log" : {')
     assert not HAR.fits(b'{"log":"a line of docker\\n","stream":"stdout"}')
