@@ -75,9 +75,10 @@ def notes(
         "UTC+1"
         for name in intake.unsure
     )
-    if intake.report.converted and intake.backwards > SCRAMBLED * intake.report.converted:
+    read = intake.report.converted + intake.report.filtered
+    if intake.report.converted and intake.backwards > SCRAMBLED * read:
         found.append(
-            f"of {intake.report.converted:,} requests {intake.backwards:,} are older than some line before them by "
+            f"of {read:,} requests {intake.backwards:,} are older than some line before them by "
             "more than the longest request takes: scrambled times, or several logs in one file; the requests are "
             "usable, their timing is not"
         )

@@ -220,6 +220,22 @@ def test_the_output_name_comes_from_the_log() -> None:
     ]
 
 
+def test_the_output_name_holds_nothing_of_a_signature() -> None:
+    assert str(output_for("https://logs.example/shop.log?sig=ab/SECRET.x")) == "shop.csv"
+
+
+@pytest.mark.parametrize(
+    ("late", "notes"), [(1, []), (10, ["of 210 requests 10 are older than some line before them"])]
+)
+def test_lines_that_go_back_in_time_are_a_share_of_all_requests_read(
+    tmp_path: Path, late: int, notes: list[str]
+) -> None:
+    lines = [LINE] * 200 + [LINE.replace("18:58", "17:58").replace("/a", "/rare")] * late
+    (tmp_path / "access.log").write_text("\n".join(lines) + "\n")
+    report = convert([tmp_path / "access.log"], tmp_path / "out.csv", ConvertOptions(filter=Filter(match="/rare")))
+    assert [note.partition(" by more")[0] for note in report.notes if "are older" in note] == notes
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [
