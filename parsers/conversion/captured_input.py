@@ -10,7 +10,7 @@ import polars as pl
 from logreplay.core.errors import LogreplayError
 from logreplay.parsers.captures.capture import COLUMNS, PAYLOAD, CaptureFormat, row
 from logreplay.parsers.captures.formats import capture_format
-from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit
+from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit, check_unlike
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.fields.values import Rejected, Unreplayable
@@ -76,13 +76,14 @@ class Captures:
         """Yield rows with the columns of `logreplay.parsers.captures.capture.COLUMNS`.
 
         Raises:
-            LogreplayError: a file cannot be read, or has another format than the user named.
+            LogreplayError: a file cannot be read, has another format than the user named, or is given under two names.
             TooManyRejects: more records were rejected than `limit` allows.
         """
         total = sum(source.size for source in self.sources)
         timed = True
+        filled: list[BlockSource] = []
         for source, format, fits in zip(self.sources, self.formats, self.fit, strict=True):
-            before = self.report.lines
+            before, had = self.report.lines, self.report.converted
             for rows in self._batches(source, format):
                 timed = timed and not (rows["start"] == 0).any()
                 yield rows
@@ -93,8 +94,11 @@ class Captures:
                     f"{source.name}: is not in the format {format.name}: it holds no {format.record}; leave out "
                     "--format to detect the format, or give another"
                 )
+            if self.report.converted > had:
+                filled.append(source)
             if source.truncated:
                 self.report.note_damage(source.name, source.compression)
+        check_unlike({source.name: source.sum for source in filled})
         check_limit(self.report, self.limit, final=True)
         if not timed:
             self.report.notes.append(

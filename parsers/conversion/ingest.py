@@ -8,7 +8,7 @@ import os
 import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -102,6 +102,23 @@ def check_limit(report: ConvertReport, limit: Limit, *, final: bool) -> None:
         )
 
 
+def check_unlike(sums: Mapping[str, tuple[int, int]]) -> None:
+    """Check that no two files hold the same lines.
+
+    Args:
+        sums: bytes of each file and their CRC-32.
+
+    Raises:
+        LogreplayError: two do.
+    """
+    known: dict[tuple[int, int], str] = {}
+    for name, found in sums.items():
+        if known.setdefault(found, name) != name:
+            raise LogreplayError(
+                f"{known[found]} and {name} hold the same lines: they would be counted twice; name one of them"
+            )
+
+
 @dataclass(slots=True)
 class LogReader:
     """Reads logs.
@@ -124,6 +141,7 @@ class LogReader:
         columns: columns of the CSV after date and time; empty: `rows` are wanted, not `lines`.
         unsure: logs whose first stamp is in an hour that the clock ran through twice, and may be of either pass.
         sums: bytes of each log, unpacked, and their CRC-32: the same log may have two names.
+        filled: logs with a request.
     """
 
     sources: Sequence[BlockSource]
@@ -143,6 +161,7 @@ class LogReader:
     columns: Sequence[str] = ()
     unsure: list[str] = field(default_factory=list)
     sums: dict[str, tuple[int, int]] = field(default_factory=dict)
+    filled: set[str] = field(default_factory=set)
 
     def rows(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of all logs with the column ``start``.
@@ -189,24 +208,11 @@ class LogReader:
                         self.progress(read, total, self.report.lines)
             finally:
                 threads.shutdown(cancel_futures=True)
-        self._check_unlike()
+        check_unlike({name: found for name, found in self.sums.items() if name in self.filled})
         for source in self.sources:
             if source.truncated:
                 self.report.note_damage(source.name, source.compression)
         check_limit(self.report, self.limit, final=True)
-
-    def _check_unlike(self) -> None:
-        """Check that no two logs hold the same lines.
-
-        Raises:
-            LogreplayError: two do.
-        """
-        known: dict[tuple[int, int], str] = {}
-        for name, found in self.sums.items():
-            if known.setdefault(found, name) != name:
-                raise LogreplayError(
-                    f"{known[found]} and {name} hold the same lines: they would be counted twice; name one of them"
-                )
 
     def account(self, source: BlockSource, block: Block, parsed: ParsedBlock) -> None:
         """Count the lines of a block, and hand on those that became no row."""
@@ -214,6 +220,8 @@ class LogReader:
         if len(self.sources) > 1:
             size, crc = self.sums.get(source.name, (0, 0))
             self.sums[source.name] = size + len(block.data), zlib.crc32(block.data, crc)
+            if parsed.rows.height:
+                self.filled.add(source.name)
         report.lines += parsed.rows.height + len(parsed.refusals) + parsed.blank
         report.blank += parsed.blank
         report.converted += parsed.rows.height

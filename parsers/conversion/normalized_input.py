@@ -14,7 +14,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS, SCHEMA, start_time, to_csv
 from logreplay.core.rows import column_names, converted, is_parquet, names_in, read_texts
 from logreplay.core.zstd import zstd
-from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit
+from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit, check_unlike
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.fields import values
 
@@ -98,14 +98,16 @@ class Tables:
         """Yield the rows with `columns` and ``start``: microseconds since 1970, UTC.
 
         Raises:
-            LogreplayError: a file cannot be read to its end.
+            LogreplayError: a file cannot be read to its end, or is given under two names.
             TooManyRejects: more rows were rejected than `limit` allows.
         """
         columns = self.columns
         total, done = sum(path.stat().st_size for path in self.paths), 0
+        filled: dict[int, list[Path]] = {}
         for path in self.paths:
             parquet = is_parquet(path)
             first = 1 if parquet else 2  # behind the header line
+            had = self.report.converted
             for texts, refused in read_texts(path):
                 breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True)).cast(pl.Int64)
                 broken = texts.select(breaks).to_series()
@@ -115,6 +117,10 @@ class Tables:
                 if self.progress:
                     self.progress(done, total, self.report.lines)
             done += path.stat().st_size
+            if self.report.converted > had:
+                filled.setdefault(path.stat().st_size, []).append(path)
+        for alike in filled.values():
+            check_unlike({str(path): (0, _sum(path)) for path in alike if len(alike) > 1})
         check_limit(self.report, self.limit, final=True)
 
     def _good(
@@ -151,6 +157,15 @@ class Tables:
             *(pl.lit(None, SCHEMA.get(column, pl.String)).alias(column) for column in absent),
             *([named(pl.col(REF), name).alias(REF)] if REF in texts.columns else []),
         ).select("start", *columns)
+
+
+def _sum(path: Path) -> int:
+    """The CRC-32 of a file."""
+    found = 0
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            found = zlib.crc32(piece, found)
+    return found
 
 
 def _reasons(texts: pl.DataFrame, typed: pl.DataFrame, broken: pl.Series) -> pl.Series:

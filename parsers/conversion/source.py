@@ -199,6 +199,7 @@ class BlockSource:
         size: bytes of the file; 0 where it is not known (a pipe).
         compression: ``gzip``, ``bzip2``, ``xz``, ``zstd`` or empty.
         truncated: the compressed data ended too soon.
+        sum: bytes that `stream` gave, and their CRC-32.
         read: bytes of the file of which the lines are accounted for.
         block: bytes read at a time from now on.
     """
@@ -234,6 +235,7 @@ class BlockSource:
     def _begin(self, head: bytes = b"") -> None:
         """Read the log from its beginning, of which these bytes are read already."""
         self.truncated = False
+        self.sum = (0, 0)
         self._counted = _Counted(cast(BinaryIO, self._raw), head, self._mark)
         packed = io.BufferedReader(self._counted, 1 << 16)
         self._stream = decompressed(packed, self.compression) if self.compression else None
@@ -292,6 +294,7 @@ class BlockSource:
 
     def _next(self, size: int) -> bytes:
         data, self._pushed = self._pushed or self._read(size), b""
+        self.sum = self.sum[0] + len(data), zlib.crc32(data, self.sum[1])
         self.read = self._counted.count
         return data
 

@@ -67,6 +67,17 @@ def test_inspect_says_that_a_log_covers_less_than_the_other(tmp_path: Path) -> N
     assert logreplay.inspect(one, two, since="2026-11-21T15:00:00").coverage == ()
 
 
+def test_idle_logs_of_the_same_directives_are_not_the_same_log(tmp_path: Path) -> None:
+    head = (
+        "#Software: Microsoft Internet Information Services 10.0\n#Fields: date time cs-method cs-uri-stem sc-status\n"
+    )
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text(head)
+    (tmp_path / "c.log").write_text(head + "2026-11-20 10:00:00 GET /a 200\n")
+    found = logreplay.convert(*(tmp_path / f"{name}.log" for name in "abc"))
+    assert found.converted == 1
+
+
 def test_the_same_lines_under_two_names_are_refused(tmp_path: Path) -> None:
     one = log(tmp_path / "a.log", range(20))
     (tmp_path / "b.log").write_bytes(Path(one).read_bytes())

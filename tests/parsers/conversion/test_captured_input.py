@@ -61,6 +61,14 @@ def test_a_capture_becomes_rows_with_method_headers_and_body(tmp_path: Path, nam
 
 
 @each_format
+def test_the_same_capture_under_two_names_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "one").write_bytes(SAMPLES[name]())
+    (tmp_path / "two.gz").write_bytes(gzip.compress(SAMPLES[name]()))
+    with pytest.raises(LogreplayError, match=r"one and .*two\.gz hold the same lines"):
+        convert([tmp_path / "one", tmp_path / "two.gz"], tmp_path / "out.csv")
+
+
+@each_format
 def test_a_compressed_capture_is_read_alike(tmp_path: Path, name: str) -> None:
     rows, report = converted(tmp_path / "capture.gz", gzip.compress(SAMPLES[name]()))
     assert (report.converted, report.format) == (3, name)

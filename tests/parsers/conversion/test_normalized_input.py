@@ -31,6 +31,14 @@ def test_a_filter_on_clients_needs_that_column(tmp_path: Path) -> None:
         convert([one], tmp_path / "out.csv", ConvertOptions(filter=Filter(client="10.0.0.7")))
 
 
+def test_the_same_csv_under_two_names_is_refused(tmp_path: Path) -> None:
+    one, two = (table(tmp_path / name, ROW.format(1)) for name in ("one.csv", "two.csv"))
+    with pytest.raises(LogreplayError, match=r"one\.csv and .*two\.csv hold the same lines"):
+        convert([one, two], tmp_path / "merged.csv")
+    empty = [table(tmp_path / f"empty{number}.csv") for number in (1, 2)]
+    assert convert([one, *empty], tmp_path / "merged.csv").converted == 1
+
+
 def test_csvs_are_merged_in_order_of_start_with_all_of_their_columns(tmp_path: Path) -> None:
     one = table(tmp_path / "one.csv", ROW.format(1) + ",10.0.0.7", ROW.format(5) + ",", header=f"{HEADER},client")
     two = table(tmp_path / "two.csv", ROW.format(4) + ",0,x y", ROW.format(3) + ",1,", header=f"{HEADER},seq,mine")
