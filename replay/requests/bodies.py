@@ -19,7 +19,7 @@ from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, STORED, 
 from logreplay.replay.requests.plan import Chunk
 
 LARGEST: Final = 16 << 20
-"""Largest filler body, bytes: a logged size must not exhaust this machine's memory."""
+"""Largest filler body, bytes, whatever size the log has."""
 
 _DESCRIBE: Final = ("Content-Type", "Content-Encoding")
 

@@ -4,9 +4,8 @@
 def unexpected(status: int, expected: int) -> bool:
     """Whether a status differs from the one in the log.
 
-    Where the log had none, any status below 400 will do. Where it had 304 or 206, a 200 will do: validators and ranges
-    are not in a log and so are not sent. 499 (nginx: the client went away) is not a server's response, so any status
-    is accepted.
+    Where the log had none, or 499 (nginx: the client went away, so the server did not respond), any status below 400
+    will do. Where it had 304 or 206, a 200 will do: validators and ranges are not in a log and so are not sent.
     """
     if expected in (304, 206) and status == 200:
         return False
