@@ -19,10 +19,12 @@ def control(place: str | PathLike[str], order: str) -> str:
         UsageError: the order is not one of these.
         LogreplayError: no run is controlled there, or it refuses the order.
     """
+    from logreplay.core.files import check_nameable
     from logreplay.replay.monitor.control_socket import give_order
     from logreplay.replay.schedules.orders import parse_order
 
     where: Path = value_of("place", PATH, place)
+    check_nameable(where)
     try:
         asked = parse_order(value_of("order", TEXT, order))
     except ValueError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from logreplay.convert_result import ConvertResult
 from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.core.files import check_nameable
 from logreplay.options.clashes import check
 from logreplay.options.keywords import read
 from logreplay.options.spelling import respelled
@@ -109,6 +110,8 @@ def convert_once(call: ConvertCall, progress: "Progress | None" = None) -> Conve
         LogreplayError: a log cannot be read, or the output not be written.
         TooManyRejects: more lines were rejected than the call allows.
     """
+    for name in (*call.logs, call.output):
+        check_nameable(name)
     with cluster_executor(call.cluster) as executor:
         report = convert_logs(call.logs, call.output, call.options, progress, executor)
     nothing = ""
@@ -216,6 +219,7 @@ def paths_of(logs: tuple[str | PathLike[str], ...], function: str) -> tuple[str,
         if not isinstance(each, str | PathLike):
             told = f"log={type(each).__name__}: expected the path of a log; several are {function}(a, b)"
             raise UsageError(told, ("log",))
+        check_nameable(each)
     return tuple(fspath(each) for each in logs)
 
 

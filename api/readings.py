@@ -283,11 +283,14 @@ def analyze_once(
     """`analyze` for callers whose errors name options."""
     from logreplay.analysis.input import sources
     from logreplay.analysis.output.folder import write_folder
-    from logreplay.core.files import check_absent
+    from logreplay.core.files import check_absent, check_nameable
     from logreplay.result_tables import tables_of
     from logreplay.runs.engines import cluster_executor
 
     given = Path(results)
+    for name in (given, output):
+        if name is not None:
+            check_nameable(name)
     if output is None and holds_duet(given):
         for option, value in (("--trace-url", trace_url), ("--cluster", cluster)):
             if value:
@@ -357,7 +360,11 @@ def _named(results: "Results") -> "Source":
     Raises:
         UsageError: it is not a result.
     """
-    if not isinstance(results, str | PathLike) and not hasattr(type(results), "columns"):
+    from logreplay.core.files import check_nameable
+
+    if isinstance(results, str | PathLike):
+        check_nameable(results)
+    elif not hasattr(type(results), "columns"):
         raise UsageError(
             f"{type(results).__name__}: expected the path of a result log, a result, or a table of its rows"
         )

@@ -10,7 +10,16 @@ from typing import Final, Self, TypeVar
 from logreplay.analysis.output.file_names import ANSWERS, DUET, FIGURES, OF_COMMANDS, companion_files
 from logreplay.calling.loop_thread import protected
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import Closing, Lock, TakenError, check_distinct, make_folder, remove_left_behind, unwritable
+from logreplay.core.files import (
+    Closing,
+    Lock,
+    TakenError,
+    check_distinct,
+    check_nameable,
+    make_folder,
+    remove_left_behind,
+    unwritable,
+)
 from logreplay.core.rows import check_name
 from logreplay.replay.senders.pair_keeper import FILES
 from logreplay.replay.sweeps.manifest import NAME
@@ -86,6 +95,7 @@ class ResultFolder(Closing):
                 written, or holds an input.
         """
         check_name(folder)
+        check_nameable(folder)
         check_distinct([*others, *(("-o", folder / name) for name in _names())], reads)
         with ExitStack() as locks:
             made = not folder.exists()

@@ -334,6 +334,24 @@ def writable(text: str) -> bool:
         return False
 
 
+def check_nameable(path: str | os.PathLike[str]) -> None:
+    """Check that the system takes this as the name of a file, whether there is one or not.
+
+    Raises:
+        UsageError: it is too long, or holds a NUL byte or a lone surrogate.
+    """
+    try:
+        os.lstat(path)
+        return
+    except ValueError:
+        why = "it holds a character that no name has"
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            return
+        why = f"{len(os.fspath(path))} characters are too many"
+    raise UsageError(f"{os.fspath(path)[:40]!r}: is not a name that a file can have: {why}; name a file")
+
+
 def is_stream(path: Path) -> bool:
     """Whether a path is a device or a pipe: it is written to, and never replaced or removed."""
     return path.exists() and not path.is_file() and not path.is_dir()

@@ -24,6 +24,7 @@ from logreplay.core.files import (
     TakenError,
     atomic_path,
     check_absent,
+    check_nameable,
     in_use,
     lock,
     not_through_a_link,
@@ -139,6 +140,7 @@ def check_new(path: Path, *, force: bool = False, companion_files: CompanionFile
     if not form_of(path):
         raise LogreplayError(f"{path}: the name of a result log ends in one of {', '.join(FORMS)}")
     check_name(path)
+    check_nameable(path)
     if path.is_dir():
         raise LogreplayError(f"{path}: is a folder; give the name of a file with -o")
     if path.exists() and not path.is_file():

@@ -42,6 +42,7 @@ READINGS: dict[str, Callable[[Any], object]] = {
     "expected the path of a result log": lambda value: logreplay.compare("none.csv", value),
     "expected the path of a result log ": lambda value: logreplay.capacity([value], demand=5, p99=0.1),
     "output=": lambda value: logreplay.convert("none.log", output=value),
+    "place=": lambda value: logreplay.control(value, "pause"),
     "output= ": lambda value: logreplay.analyze("none.csv", output=value),
 }
 
@@ -69,6 +70,28 @@ def test_each_argument_refuses_what_it_cannot_take(name: str, tmp_path: Path, mo
         if name != "log" and isinstance(value, list | bytes | complex):
             assert isinstance(refused.value, logreplay.UsageError)
             assert str(refused.value).startswith(f"{name}=")
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_a_name_that_no_file_has_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of 5000 characters ended in a bare OSError."""
+    monkeypatch.chdir(tmp_path)
+    for value in (each for each in WRONG if isinstance(each, str | Path)):
+        with pytest.raises(logreplay.LogreplayError):
+            READINGS[name](value)
+
+
+@pytest.mark.parametrize("function", [logreplay.run, logreplay.sweep, logreplay.duet])
+def test_an_output_that_no_file_can_be_is_refused(
+    function: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.csv").write_text(LOG)
+    places = {logreplay.run: (TARGET,), logreplay.sweep: (TARGET, [5]), logreplay.duet: (TARGET, TARGET)}[function]
+    load = {} if function is logreplay.sweep else {"tps": 5}
+    output = "9" * 4996 + ".csv"
+    with pytest.raises(logreplay.UsageError, match="5000 characters are too many"):
+        function("log.csv", *places, duration=0.1, output=output, **load)
 
 
 @pytest.mark.parametrize("value", [NO_VALUE, ["a.log", "b.log"], b"x", 3])
