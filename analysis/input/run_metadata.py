@@ -16,8 +16,8 @@ UNFINISHED: Final = "unfinished"
 """Key of the summary of a run in steps that has not come to its end, or was killed."""
 REMEDY: Final = "correct it, or move the file away"
 """Advice on a summary that holds a wrong value."""
-_OF_FOLDERS: Final = ("results", "baseline", "candidate", "noise")
-"""Result logs that logreplay names itself: the summary.json of their folder is theirs."""
+_OF_FOLDERS: Final = ("results", "seconds", "baseline", "candidate", "noise")
+"""Results that logreplay names itself: the summary.json of their folder is theirs."""
 
 
 @dataclass(frozen=True)

@@ -44,4 +44,4 @@ def test_users_are_those_of_the_summary(tmp_path: Path, summary: Any, found: Clo
 def test_a_result_log_does_not_take_the_summary_of_another_in_its_folder(tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text('{"limited_steps": {"0": "cpu"}}')
     assert summary_of(tmp_path / "other.csv") == {}
-    assert all(summary_of(tmp_path / name) for name in ("results.csv.gz", "baseline.csv", "candidate.parquet"))
+    assert all(summary_of(tmp_path / name) for name in ("results.csv.gz", "seconds.csv", "candidate.parquet"))
