@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
 from typing import Any, Final
 
 from logreplay.core.headers import OF_CONNECTION
@@ -65,7 +64,6 @@ HEADER_SLOT: Final = "header_"
 """Raw fields with this prefix are headers of the request, ``-`` in their names as ``_``."""
 
 _HEADER: Final = re.compile(r"[A-Za-z0-9_]{1,100}")
-_NUMBER: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _STATUS: Final = {alias.lower() for alias in _ALIASES["rc"]}
 
 
@@ -129,15 +127,7 @@ def meaning(slots: Mapping[str, str], durations: Mapping[str, Sequence[str]]) ->
 
 
 def _unit_of_first(slots: Mapping[str, str], durations: Mapping[str, Sequence[str]], unit: float) -> tuple[float, str]:
-    """The unit of the time to the first byte, and a note: its own, or in doubt that of the whole time."""
+    """The unit of the time to the first byte, and a note: that of its name, or of the whole time, or of its values."""
     first = slots.get("first", "")
-    if named := unit_by_name(first):
-        return named, ""
-    own, note = unit_of(first, durations["first"])
-    longer = own * _middle(durations["first"]) > unit * _middle(durations["total"])
-    return (unit, "") if "total" in slots and (not note or not own or own == unit or longer) else (own, note)
-
-
-def _middle(texts: Sequence[str]) -> float:
-    """The median of the numbers among texts; 0 without one."""
-    return median([float(text) for text in texts if _NUMBER.fullmatch(text)] or [0.0])
+    known = unit_by_name(first) or ("total" in slots and unit)
+    return (known, "") if known else unit_of(first, durations["first"])

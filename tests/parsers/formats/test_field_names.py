@@ -86,14 +86,17 @@ def test_the_time_to_the_first_byte_is_in_the_unit_of_the_whole_where_nothing_te
         (("request_time", "0.025"), ("first_ms", "12"), 1e-3, False),
         (("duration_ms", "25"), ("ttfb", "12"), 1e-3, False),
         (("duration_ms", "25.113"), ("ttfb", "12.345"), 1e-3, False),
-        (("duration_ms", "25"), ("ttfb", "0.012"), 1.0, True),
+        (("duration_ms", "25"), ("ttfb", "0.012"), 1e-3, False),
+        (("duration_ms", "400"), ("ttfb", "0"), 1e-3, False),
+        (("duration_ms", "7000"), ("ttfb", "5200"), 1e-3, False),
+        (("duration", "70"), ("ttfb", "0.012"), 1.0, True),
         (("duration_us", "25000"), ("ttfb", "12000"), 1e-6, False),
         (("request_time", "0.025"), ("ttfb", "12"), 1.0, False),
         (None, ("ttfb", "0.012"), 1.0, True),
         (None, ("ttfb", "12"), 0.0, True),
     ],
 )
-def test_the_time_to_the_first_byte_has_a_unit_of_its_own(
+def test_the_time_to_the_first_byte_has_the_unit_of_its_name_or_of_the_whole_or_of_its_values(
     total: tuple[str, str] | None, first: tuple[str, str], unit: float, note: bool
 ) -> None:
     slots = {"first": first[0], **({"total": total[0]} if total else {})}
