@@ -39,6 +39,7 @@ from logreplay.options.load import Load
 from logreplay.options.plan_options import READING
 from logreplay.options.signatures import described
 from logreplay.options.spelling import all_spelled, spelled
+from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.job import convert
 from logreplay.plan_result import PlanResult, check_place
 from logreplay.result_folder import free_folder
@@ -194,7 +195,8 @@ def _plan(
     check_timed(profile)
     check_whole(report.damaged)
     refused = report.rejected + report.unreplayable
-    lost = check_account(report.converted, refused, report.sentence(), filtered=report.filtered > 0)
+    judged = replace(reading_options(**call.reading).filter, since="", until="") != Filter()
+    lost = check_account(report.converted, report.filtered, refused, report.sentence(), judged=judged)
     growth = DemandGrowth(share=call.growth or 0.0, front_ends=call.per_machine_of or 1, forecast=forecast)
     law = read_law(call.scaling) if call.scaling else None
     growth.factor(profile)  # refuses a forecast with longer steps than the log

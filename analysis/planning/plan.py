@@ -18,6 +18,7 @@ from logreplay.analysis.planning.machine_law import MachineLaw
 from logreplay.analysis.planning.machines import Machines, Reserve, machines, of_week
 from logreplay.analysis.planning.route_mix import LIMIT, MixChange, mix_change
 from logreplay.analysis.planning.supply import NoAnswer, Supply
+from logreplay.core.plural import number_of
 
 _DAY_S: Final = 24 * HOUR
 
@@ -60,7 +61,7 @@ class MachinePlan:
         scaling: the target of an autoscaler; None: not asked for, or see ``no_scaling``.
         changed: change of the mix that demand and supply hold; None: the log's own mix.
         law: scalability of the machines; None: n times one.
-        lost: share of the lines of the log that became no request.
+        lost: share of lines that became no request in them and the requests that count; some may be of other times.
         no_scaling: why there is no target; empty if there is one, or none was asked for.
     """
 
@@ -220,29 +221,33 @@ def check_whole(damaged: Sequence[str]) -> None:
         )
 
 
-def check_account(kept: int, lost: int, account: str, *, filtered: bool) -> float:
+def check_account(kept: int, others: int, lost: int, account: str, *, judged: bool) -> float:
     """Refuse a log of which too many lines became no request: they are demand, too.
 
     Args:
         kept: lines that became a request and that no filter left out.
+        others: requests that the filters left out.
         lost: lines that became no request, which no filter can judge.
         account: the outcome of all lines, as a sentence.
-        filtered: filters left out others.
+        judged: filters choose by what a request is. A time alone does not: lost lines are at all times, as others are.
 
     Returns:
-        The share of the lost ones in both.
+        The share of the lost ones in the kept and lost.
 
     Raises:
-        NoAnswer: it is above `LIMIT`.
+        NoAnswer: there are more than `LIMIT` of them, among all lines or among those that the filters may leave.
     """
-    share = lost / max(kept + lost, 1)
+    share = lost / max(kept + lost + (0 if judged else others), 1)
     if share > LIMIT:
-        of = "that no filter left out" if filtered else "of the log"
-        raise NoAnswer(
-            f"{100 * share:.0f} % of the lines {of} became no request, and the demand would be too low by as much: "
-            f"{account}; see logreplay inspect" + ", or filter the log before, such as with grep" * filtered
+        what = (
+            f"{number_of(lost, 'line')} became no request, and no filter can tell whether they are of these requests: "
+            f"{100 * share:.0f} % of both"
+            if judged and others
+            else f"{100 * share:.0f} % of the lines of the log became no request"
         )
-    return share
+        before = ", or filter the log before, such as with grep" * bool(judged and others)
+        raise NoAnswer(f"{what}, and the demand would be too low by as much: {account}; see logreplay inspect{before}")
+    return lost / max(kept + lost, 1)
 
 
 def check_mix(mix: MixChange, sent: str) -> None:

@@ -219,7 +219,7 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
     if missing := lacking(plan.profile):
         yield f"{number_of(missing, 'hour')} in gaps of a day or longer, in which the log has no request"
     if plan.lost >= _LOST:
-        yield f"the {100 * plan.lost:.2g} % of the lines that became no request"
+        yield f"the lines that became no request: up to {100 * plan.lost:.2g} % of the requests"
     if supply.held_s:
         yield f"what a machine does after more than {supply.held_s:.0f} s at its rate"
     if not plan.law:

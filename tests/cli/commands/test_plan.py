@@ -432,11 +432,28 @@ def test_lines_that_became_no_request_count_beside_those_that_the_filters_leave(
     """They may all be lines that the filters would leave."""
     found = searched(tmp_path / "s")
     log.write_text(log.read_text() + "garbage\n" * 90)
-    assert "; the 1.4 % of the lines that became no request" in logreplay("plan", log, "--from", found)[1]
+    assert "; the lines that became no request: up to 1.4 % of" in logreplay("plan", log, "--from", found)[1]
     code, out, _ = logreplay("plan", log, "--from", found, "--match", r"q=\d\d?$")
     assert code == 3
-    assert "31 % of the lines that no filter left out became no request" in out
+    assert "90 lines became no request, and no filter can tell whether they are of these requests: 31 % of both" in out
     assert "filter the log before, such as with grep" in out
+
+
+def test_lines_that_became_no_request_count_beside_all_others_where_only_a_time_is_chosen(
+    logreplay: Logreplay, log: Path, tmp_path: Path
+) -> None:
+    """They are at all times, as far as one knows; how many of them the chosen time may have is told."""
+    found = searched(tmp_path / "s")
+    hour = ("plan", log, "--from", found, "--since", "2026-01-05T12:00", "--until", "2026-01-05T13:00")
+    log.write_text(log.read_text() + "garbage\n" * 90)
+    code, out, _ = logreplay(*hour)
+    assert code == 0
+    assert "; the lines that became no request: up to 11 % of the requests" in out
+    assert logreplay(*hour, "--match", "search")[0] == 3
+    log.write_text(log.read_text() + "garbage\n" * 2000)
+    code, out, _ = logreplay(*hour)
+    assert code == 3
+    assert "25 % of the lines of the log became no request" in out
 
 
 @pytest.mark.parametrize("sends", [False, True])
