@@ -305,8 +305,9 @@ def remembering(summary: Mapping[str, Any], before: JsonValue) -> dict[str, Any]
     Raises:
         LogreplayError: the earlier one holds a value that its readers cannot use; names it.
     """
-    same = (SCHEMA, summary["started"], summary["requests"]["scheduled"])
-    if same != (before["schema"].value, before["started"].value, before["requests"]["scheduled"].value):
+    if (SCHEMA, summary["started"]) != (before["schema"].value, before["started"].value):
+        return dict(summary)  # of another run or program: its values may be of any kind
+    if summary["requests"]["scheduled"] != before["requests"]["scheduled"].value:
         return dict(summary)
     check_kinds(before)
     earlier = {name: value for name, value in before.value.items() if name not in _OF_ROWS}

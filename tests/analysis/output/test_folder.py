@@ -105,6 +105,14 @@ def test_what_another_run_said_is_not(results: Path, tmp_path: Path) -> None:
     assert again["log"] is None
 
 
+def test_what_another_program_said_is_not(few: Path, tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_bytes(few.read_bytes())
+    (tmp_path / "summary.json").write_text('{"requests": 600, "rps": 20.0, "tool": "other"}')
+    said, _ = write_folder(tmp_path, tmp_path, plots=False)
+    assert said["requests"]["scheduled"] == pl.read_csv(few).height
+    assert "rps" not in said
+
+
 def test_steps_have_the_mean_of_each_watched_figure(results: Path, tmp_path: Path) -> None:
     (tmp_path / "results.csv").write_bytes(results.read_bytes())
     lines = [f"{second},cpu,{second}.0" for second in range(40)] + ["3,queue,7.0"]
