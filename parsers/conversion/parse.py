@@ -220,7 +220,8 @@ def _typed(raw: pl.DataFrame, numbers: pl.DataFrame) -> pl.DataFrame:
             return pl.lit(None, pl.String).alias(name)
         value = pl.col(name).str.strip_chars(" ") if padded.get(name) else pl.col(name)
         if name == "client":  # as `values.address`
-            value = value.str.replace("^([^:]*):[^:]*$", "${1}")
+            if raw[name].str.contains(":", literal=True).any():  # the regex is slow, and few logs have ports
+                value = value.str.replace("^([^:]*):[^:]*$", "${1}")
             return pl.when(~value.is_in(["", "-", "unknown"])).then(value).alias(name)
         return pl.when(value != "-").then(value).alias(name)
 
