@@ -32,6 +32,9 @@ PASSED: Final = 0.25
 """Share of slow requests that others overtake, above which long requests, and not pauses, hold all workers."""
 BATCHED: Final = 1.3
 """Requests worked on at once over the size of a batch: 1.6 for batches, 1 for workers that keep step."""
+WAITED: Final = 0.12
+"""Standard deviation of the times at an idle target over the interval of batches: 0.16 and more for batches, since
+requests come at any moment of one; below 0.03 for workers that keep step."""
 EVEN: Final = 0.35
 POOR: Final = 2.6
 """Chi-square per group of requests, above which no number of places fits."""
@@ -124,7 +127,8 @@ def _of_rhythm(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLi
     """Name a batch or pauses as the limit; None if there are neither."""
     gaps = rhythm.gaps(found.backlogs)
     if size := rhythm.batch(gaps, found.rate):
-        if found.at_once < BATCHED * size:
+        waited = found.variation * found.service_s * found.rate / size
+        if found.at_once < BATCHED * size or waited < WAITED:
             return cannot_tell(
                 f"about {size:.0f} responses leave at once: batches, or so many workers that keep step",
                 service_s=found.service_s,
