@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from logreplay.replay.engine import feed
 from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Chunk, Plan, Requests
 from logreplay.replay.results.outcome import Outcome
@@ -20,6 +21,12 @@ from logreplay.replay.senders.contract import Sender
 from support.virtual_time import OneServerQueue, OneStream, VirtualTimeLoop, run
 
 AT_ONCE = Limits(max_in_flight=1)
+
+
+@pytest.fixture(autouse=True)
+def _the_log_is_read_in_no_virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread reads it: on a busy machine, virtual time would pass meanwhile."""
+    monkeypatch.setattr(feed, "_NOT_READY_S", 0)
 
 
 class OneSlowClient(OneServerQueue):
