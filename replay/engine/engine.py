@@ -22,10 +22,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import cycle
+from math import inf
 from typing import Final, Protocol, Self
-
-import numpy as np
-from numpy.typing import NDArray
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
@@ -47,6 +45,7 @@ from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import Results
 from logreplay.replay.results.self_monitor import ProcessLoad, SelfMonitor
+from logreplay.replay.results.sent_share import SentShare
 from logreplay.replay.results.verdict import LATE_S, ReadLate, RunEvidence, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.follow import delay_of
@@ -145,7 +144,7 @@ class Engine:
         self._steering: Steering | None = None
         self._expected: dict[int, int] = {}
         self._running = False
-        self._written_last: list[NDArray[np.int64]] = []
+        self._sent_share = SentShare()
         self._fault: BaseException | None = None
 
     async def __aenter__(self) -> Self:
@@ -282,7 +281,7 @@ class Engine:
         )
         self._steering = steering
         feed.stopped = bool(self._stopped)
-        self._written_last = []
+        self._sent_share = SentShare()
         before = self._sender.counts.copy()
         watch = asyncio.create_task(self._watch(on_progress))
         pulse = SelfMonitor()
@@ -330,10 +329,11 @@ class Engine:
 
     def _collect(self) -> None:
         """Hand the records of the sender on."""
-        records = self._sender.records()
-        if self._feed and self._feed.taken_up_at is not None:
-            written = (records["start"] + records["queued"])[records["error"] != ERROR_CODES["dropped"]]
-            self._written_last.append(written[written > self._feed.taken_up_at])
+        records, feed = self._sender.records(), self._feed
+        if feed and feed.base is not None and len(records):
+            sent = records["error"] != ERROR_CODES["dropped"]
+            all_taken_up = inf if feed.taken_up_at is None else feed.taken_up_at - feed.base
+            self._sent_share.add(records["start"][sent] - feed.base, records["queued"][sent], all_taken_up)
         for seq in records["seq"].tolist() if self._expected else ():
             self._expected.pop(seq, None)  # of a request that was dropped there is nothing to show
         self._recorder.take(records)
@@ -379,22 +379,15 @@ class Engine:
     def _length(self, plan: ScheduledRequests, feed: Feed) -> float | None:
         """Seconds within which a plan sends, if its rate is reached; None: it was stopped, or its users set the rate.
 
-        A number of requests, or the end of the log, may end a schedule before its time.
+        A number of requests, or the end of the log, may end a schedule before its time; not a load that may be changed.
         """
         duration = self._duration(plan)
-        if feed.stopped or feed.base is None:
+        if feed.stopped or feed.base is None or isinstance(plan.schedule, Users):
             return None
-        if isinstance(plan.schedule, Users) or not feed.last_due:
+        if self._steering or not feed.last_due:
             return duration
         last = (feed.last_due - feed.base) / 1e9 + LATE_S
         return last if duration is None else min(duration, last)
-
-    def _sent_on(self, base: int, end: int, sent: int) -> float:
-        """See `RunEvidence.sent_on`; the requests were taken up, and the schedule was over, ``end`` after ``base``."""
-        written = np.sort(np.concatenate([*self._written_last, np.zeros(0, np.int64)])) - base
-        written = written[written > end]
-        shares = 1 - np.arange(len(written), -1, -1) / max(sent, 1)
-        return float((shares * end / np.concatenate(([end], written))).max())
 
     async def _drain(self, feed: Feed, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule is over, if not cut; if stopped, cancel them."""
@@ -495,7 +488,7 @@ class Engine:
             counters=counters,
             duration=length,
             seconds=taken_up / 1e9,
-            sent_on=1.0 if length is None else self._sent_on(base, max(taken_up, int(length * 1e9)), counters.sent),
+            sent_on=1.0 if length is None else self._sent_share.of(counters.sent, max(taken_up, length * 1e9)),
             limited=counts.limited - before.limited,
             queued=counts.queued - before.queued,
             queued_for=counts.queued_for,

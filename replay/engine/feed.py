@@ -36,7 +36,7 @@ class Feed:
         base: begin of the plan's time, nanoseconds of the clock; None before.
         stopped: no more is taken.
         last_due: due time of the last request that was pushed, nanoseconds of the clock.
-        taken_up_at: instant at which all pushed requests had been taken up; None: some have not.
+        taken_up_at: instant at which all pushed requests had been taken up, or the rest was given up; None: not yet.
         read_late, read_late_ns: requests that came from the log after they were due, and how late at most.
 
     Args:
@@ -87,7 +87,8 @@ class Feed:
                 item = self._reader.poll()
                 if item is None:
                     starved = True
-                    self._note_taken_up(first)
+                    if self.taken_up_at is None and self._sender.taken_up == first:
+                        self.taken_up_at = self._clock()
                     await asyncio.sleep(_NOT_READY_S)
                     continue
                 if isinstance(item, EndOfPlan):
@@ -112,12 +113,9 @@ class Feed:
                         return
                     first += len(chunk.due)
         finally:
-            self._note_taken_up(first)
+            if self.taken_up_at is None:
+                self.taken_up_at = self._clock()
             self._sender.cut()
-
-    def _note_taken_up(self, pushed: int) -> None:
-        if self.taken_up_at is None and self._sender.taken_up == pushed:
-            self.taken_up_at = self._clock()
 
     def stop(self) -> None:
         """Take and send nothing more."""

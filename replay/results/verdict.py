@@ -160,9 +160,8 @@ class RunEvidence:
         truncated: the finding on truncations of the log that is followed; empty if there was none.
         lost: which workers were lost, and why; empty if none was.
         unsent: requests of lost workers that were not sent; they count as dropped.
-        sent_on: share of the requests taken up that reached the target in the time of the schedule: others waited for a
-            stream, or for the response before them of their client. Of the shares at later instants, each divided
-            by how much longer that took, the greatest: so a few that wait for long do not decide.
+        sent_on: share of the requests taken up that reached the target in the time of the schedule; others waited ever
+            longer for a stream, or for the response before them of their client. See `SentShare.of`.
         timings: by metric of --server-timing: responses that had it, and those of them that cannot be read.
     """
 
@@ -468,7 +467,10 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
     """Findings on the rate."""
     findings = held_back(seen.waits)
     if seen.achieved < SENT_ENOUGH and not by_generator:
-        text = f"{seen.achieved:.1%} of the schedule was sent in its time: the rate was not reached"
+        text = (
+            f"{seen.achieved:.1%} of the schedule was sent in its time: the rate was not reached; lower it, or raise "
+            "the limit for which requests waited"
+        )
         findings.append(Finding("rate_missed", Severity.VOID, text))
     return findings
 

@@ -17,6 +17,7 @@ from logreplay.replay.results.verdict import RunVerdict
 from logreplay.replay.schedules.arrivals import LogTimes, Poisson
 from logreplay.replay.schedules.rates import Constant, Limited, Schedule
 from logreplay.replay.schedules.repeated import Repeated
+from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import Sender
 from support.virtual_time import OneServerQueue, OneStream, VirtualTimeLoop, run
 
@@ -37,13 +38,33 @@ class OneSlowClient(OneServerQueue):
         self._loop.call_at((start + queued) / 1e9, self._done, seq, start, queued, 0, 0, 0, 10, 200, 0)
 
 
+class Delaying(OneServerQueue):
+    """Sends each request after the same wait, as for the response before it of its client."""
+
+    def __init__(self, wait: float, service: float = 0.01) -> None:
+        super().__init__(service, (inf, inf))
+        self._wait = round(wait * 1e9)
+
+    def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
+        latency = round(self._service * 1e9)
+        ended = (start + self._wait + latency) / 1e9
+        self._loop.call_at(ended, self._done, seq, start, self._wait, 0, latency, 0, 10, 200, 0)
+
+
 def outcome_of(
-    log: Path, schedule: Schedule, sender: Sender, limits: Limits | None = None, loop: bool = True
+    log: Path,
+    schedule: Schedule | Users,
+    sender: Sender,
+    limits: Limits | None = None,
+    loop: bool = True,
+    closed: bool = False,
 ) -> Outcome:
     virtual = VirtualTimeLoop()
 
     async def main() -> Outcome:
-        async with Engine(sender, MemoryResults(), clock=virtual.now_ns, threaded=False, limits=limits) as engine:
+        async with Engine(
+            sender, MemoryResults(), clock=virtual.now_ns, threaded=False, limits=limits, closed=closed
+        ) as engine:
             return await engine.run(Plan(Requests(log, loop=loop), schedule))
 
     return run(main(), virtual)
@@ -82,6 +103,31 @@ def test_a_few_requests_that_were_sent_are_valid(log: Path, requests: int, sende
 def test_one_client_that_waits_for_long_does_not_decide(log: Path) -> None:
     outcome = outcome_of(log, Constant(400, 1), OneSlowClient(0.0, (inf, inf)))
     assert (outcome.health.verdict, outcome.evidence.achieved) == (RunVerdict.VALID, 399 / 400)
+
+
+@pytest.mark.parametrize("schedule", [Limited(Constant(100), requests=20), Constant(100, 2)])
+def test_waits_that_do_not_grow_leave_the_rate_as_it_is(log: Path, schedule: Schedule) -> None:
+    outcome = outcome_of(log, schedule, Delaying(0.3))
+    assert outcome.health.verdict is RunVerdict.VALID
+    assert outcome.evidence.achieved == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("service", [0.02, 0.5])
+def test_users_set_no_rate_that_could_be_missed(log: Path, service: float) -> None:
+    outcome = outcome_of(log, Users(10, duration=1), Delaying(0, service), closed=True)
+    assert (outcome.health.verdict, outcome.evidence.achieved) == (RunVerdict.VALID, 1)
+
+
+def test_the_seconds_of_a_load_that_was_cut_end_with_its_last_request(log: Path) -> None:
+    virtual = VirtualTimeLoop()
+
+    async def main() -> Outcome:
+        sender = Delaying(0, service=5)
+        async with Engine(sender, MemoryResults(), clock=virtual.now_ns, threaded=False) as engine:
+            asyncio.get_running_loop().call_at(1, engine.cut)
+            return await engine.run(Plan(Requests(log, loop=True), Constant(100, 4)))
+
+    assert run(main(), virtual).seconds == pytest.approx(1, abs=0.1)
 
 
 def test_a_log_that_is_read_on_after_its_last_request_was_sent_is_no_delay(log: Path) -> None:

@@ -174,7 +174,10 @@ def test_a_finding_says_what_was_seen_and_what_helps() -> None:
         "or use more processes with --workers; logreplay calibrate measures the rate that this machine can send"
     )
     (missed,) = judge(evidence(seconds=11)).findings
-    assert missed.text == "90.9% of the schedule was sent in its time: the rate was not reached"
+    assert missed.text == (
+        "90.9% of the schedule was sent in its time: the rate was not reached; lower it, or raise the limit for which "
+        "requests waited"
+    )
     later = replace(busy, counters=evidence(lag_p95=33.7, lag_p99=34.5).counters)
     assert "lag p95 33." in judge(later).findings[0].text
     waited = replace(busy, vitals=replace(busy.vitals, waited=4))
