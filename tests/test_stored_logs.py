@@ -149,7 +149,7 @@ def test_logs_in_a_bucket_are_converted_by_a_pattern_and_replayed_with_their_bod
     bucket: Any, tmp_path: Path
 ) -> None:
     bucket.pipe_file("logs/captures/user1.har", har())
-    bucket.pipe_file("logs/captures/user2.har", har())
+    bucket.pipe_file("logs/captures/user2.har", har() + b"\n")
     report = convert(["s3://logs/captures/*.har"], tmp_path / "week.csv")
     assert report.converted == 6
     for name in ("week.csv", "week.bodies.zst"):

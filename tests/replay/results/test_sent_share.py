@@ -1,0 +1,48 @@
+"""The share of a load that was sent in its time."""
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from logreplay.replay.results.sent_share import SentShare
+
+S = 1_000_000_000
+DUE = np.arange(1000, dtype=np.int64) * S // 100
+
+
+def share(waits: "np.ndarray[tuple[int], np.dtype[np.float64]]", end_s: float = 10.0) -> float:
+    found = SentShare()
+    for at in range(0, 1000, 100):
+        part = slice(at, at + 100)
+        found.add(DUE[part], (waits[part] * S).astype(np.int64), 0.0)
+    return found.of(1000, end_s * S)
+
+
+def test_all_that_was_sent_at_once_is_sent() -> None:
+    assert share(np.zeros(1000)) == 1
+
+
+def test_waits_of_one_length_leave_the_rate() -> None:
+    assert share(np.full(1000, 0.5)) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("slower", [1.1, 2.0, 8.0])
+def test_waits_that_grow_show_how_much_slower_the_sending_is(slower: float) -> None:
+    assert share((slower - 1) * DUE / S) == pytest.approx(1 / slower, rel=0.01)
+
+
+def test_one_request_that_waits_for_long_does_not_decide() -> None:
+    waits = np.zeros(1000)
+    waits[-1] = 60
+    assert share(waits) == 0.999
+
+
+def test_requests_written_before_the_last_was_taken_up_are_in_time() -> None:
+    found = SentShare()
+    found.add(DUE, DUE, inf)
+    assert found.of(1000, 10.0 * S) == 1
+
+
+def test_nothing_sent_is_nothing_late() -> None:
+    assert SentShare().of(0, 1.0) == 1
