@@ -17,6 +17,7 @@ import polars as pl
 from logreplay.analysis.input.downcast import LONGEST_RUN_S
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.core.errors import LogreplayError
+from logreplay.core.plural import number_of
 from logreplay.core.record import REASON, SCHEMA
 from logreplay.core.rows import check_name
 
@@ -130,7 +131,7 @@ def seconds_table(path: Path) -> pl.DataFrame | None:
 
 
 def _check_seconds(path: Path, rows: pl.DataFrame) -> None:
-    """Refuse a second that two lines hold, as they may be copies or parts of it, and one too far from the first."""
+    """Refuse a second that two lines hold (copies, parts, or a clock put back), and one too far from the first."""
     rows = rows.select("second", "number").sort("second", "number")
     (first, number), (last, last_number) = rows.row(0), rows.row(-1)
     if last - first > LONGEST_RUN_S:
@@ -139,8 +140,12 @@ def _check_seconds(path: Path, rows: pl.DataFrame) -> None:
             f"{LONGEST_RUN_S // 86_400} days: correct or delete one of them"
         )
     again = rows.with_columns(before=pl.col("number").shift()).filter(pl.col("second").diff() == 0)
-    for _, number, before in again.iter_rows():
-        raise LogreplayError(f"{path}: line {number} is the same second as line {before}; merge them, or delete one")
+    for _, number, before in again.head(1).iter_rows():
+        further = f", and {number_of(again.height - 1, 'line')} more like it" * (again.height > 1)
+        raise LogreplayError(
+            f"{path}: line {number} is the same second as line {before}{further}: merge such lines or delete one of "
+            "two; where a clock was put back, analyse the lines before and after it apart"
+        )
 
 
 def _seconds_csv(path: Path) -> pl.DataFrame | None:

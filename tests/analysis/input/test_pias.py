@@ -164,7 +164,10 @@ def test_a_line_of_a_per_second_table_that_is_no_second_is_an_error(tmp_path: Pa
             "9999-12-31 12:00:00 0.1 0 0 1 9",
             "line 3 is 2,914,634 days after line 1, expected at most 100 days",
         ),
-        ("2020-01-01 12:00:01 0.1 0 0 1 9", "line 3 is the same second as line 2; merge them, or delete one"),
+        (
+            "2020-01-01 12:00:01 0.1 0 0 1 9",
+            "line 3 is the same second as line 2: merge such lines or delete one of two; ",
+        ),
         ("2020-01-01 12:00:02 0.1 0 0 , 9", "line 3 is not a second of this table: '2020-01-01 12:00:02 0.1 0 0 , 9'"),
         (f"2020-01-01 12:00:02 0.1 0 0 1 {10**20}", "line 3 is not a second of this table: "),
         ("2020-01-01 12:00:02 0.1.1 0 0 1 9", "line 3 is not a second of this table: "),
@@ -177,11 +180,20 @@ def test_a_per_second_table_that_is_damaged_is_refused_with_its_line(tmp_path: P
         analyze.analyse(path)
 
 
+def test_all_seconds_that_stand_twice_are_told_in_one_error(tmp_path: Path) -> None:
+    path = tmp_path / "cooked.csv"
+    hour = "".join(f"2020-10-25 02:{second // 60:02}:{second % 60:02} 0.1 0 0 1 9\n" for second in range(3600))
+    path.write_text(hour + hour)
+    problem = "line 3601 is the same second as line 1, and 3,599 lines more like it: merge"
+    with pytest.raises(LogreplayError, match=re.escape(f"cooked.csv: {problem}")):
+        analyze.analyse(path)
+
+
 @pytest.mark.parametrize(
     ("last", "problem"),
     [
         ("30,100,0,0,100,,oops,", "line 32: mean is 'oops', expected a number; correct or delete it"),
-        ("29,100,0,0,100,,,", "line 32 is the same second as line 31; merge them, or delete one"),
+        ("29,100,0,0,100,,,", "line 32 is the same second as line 31: merge such lines or delete one of two; "),
     ],
 )
 def test_a_table_of_logreplay_that_is_damaged_is_refused_with_its_line(tmp_path: Path, last: str, problem: str) -> None:
