@@ -39,7 +39,7 @@ class ScalingTarget:
         least, most: pods.
         mean: pods, over the log.
         rise: the factor by which the load rises at most within the reaction time, where the least pods do not carry it.
-        at: the second since 1970 in which this rise ends; None: the least pods carry everything.
+        at: the second since 1970 in which this rise ends; None: the least pods carry everything up to ``beyond``.
         reaction: seconds.
         beyond: the highest load of a period that the most pods do not carry, requests/s; 0: they carry all.
     """

@@ -67,6 +67,8 @@ def scaling_sentence(target: ScalingTarget, plan: MachinePlan) -> str:
         f"target {show_rate(target.rate)}/s per pod{in_flight}, {target.least} to {number_of(target.most, 'pod')}, "
         f"{target.mean:.3g} on average"
     ) + f", {plan.reserve.survive} of which may be lost" * bool(plan.reserve.survive)
+    if target.at is None and target.beyond:
+        return f"{text}: all of them at all times, for bursts above what they carry"
     if target.at is None:
         return f"{text}: {number_of(target.least, 'pod carries', 'pods carry')} the whole log"
     return (
@@ -116,7 +118,7 @@ def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
         "autoscaling": scaling and {
             "rate": scaling.rate, "concurrency": scaling.concurrency, "least": scaling.least, "most": scaling.most,
             "mean": scaling.mean, "rise": scaling.rise, "reaction_s": scaling.reaction,
-            "at": None if scaling.at is None else iso(scaling.at),
+            "at": None if scaling.at is None else iso(scaling.at), "beyond": scaling.beyond,
         },
         "no_autoscaling": plan.no_scaling or None,
         "proofs": [proof_dict(each) for each in proofs],
@@ -232,7 +234,10 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
     if plan.law and plan.law.not_covered:
         yield f"how the machines scale: {plan.law.not_covered}"
     if plan.scaling and plan.scaling.beyond:
-        yield f"bursts of {SYNC_S} s up to {rate(plan.scaling.beyond)}, which {plan.scaling.most} pods do not carry"
+        lost, most = plan.reserve.survive, plan.scaling.most
+        left = number_of(most - lost, "pod does", "pods do") + " not carry" + f" ({lost} of {most} lost)" * bool(lost)
+        burst = f"bursts of {SYNC_S} s up to {rate(plan.scaling.beyond)}"
+        yield f"{burst}, which {left}: the target asks for all pods before each"
     if plan.mix.share + plan.mix.unsent > NAMED:
         other = [f"{100 * plan.mix.unsent:.2g} % {','.join(plan.mix.methods)}, not sent"] * (plan.mix.unsent > 0)
         yield f"another mix at the peak: {', '.join([*other, *filter(None, [plan.mix.routes])])}"

@@ -19,7 +19,7 @@ from logreplay.analysis.planning.autoscaling import (
 )
 from logreplay.analysis.planning.machines import Reserve
 from logreplay.analysis.planning.plan import DemandGrowth, plan
-from logreplay.analysis.planning.wording import sentences
+from logreplay.analysis.planning.wording import as_dict, sentences
 from logreplay.analysis.statistics.quantiles import Ints
 
 from .test_demand_range import MONDAY, profile
@@ -143,7 +143,22 @@ def test_a_burst_beyond_the_most_pods_asks_for_all_of_them_and_is_told(quiet: in
     assert found.scaling.beyond == pytest.approx(100, rel=0.1)
     assert 10 * found.scaling.most < found.scaling.beyond
     assert found.scaling.least * 10 >= 40 or found.scaling.rate * 1.1 <= 100 / found.scaling.most
-    assert f"which {found.scaling.most} pods do not carry" in dict(sentences(found))["not covered"]
+    assert f"which {found.scaling.most} pods do not carry: the target asks" in dict(sentences(found))["not covered"]
+    assert as_dict(found)["autoscaling"]["beyond"] == found.scaling.beyond
+
+
+@pytest.mark.parametrize("survive", [0, 1, 2])
+def test_no_pods_carry_the_whole_log_beside_a_burst_that_those_left_do_not_carry(survive: int) -> None:
+    counts = np.concatenate([np.full(3600, 2), np.full(15, 12), np.full(3600, 2)])
+    log = profile(MONDAY + np.repeat(np.arange(len(counts)), counts))
+    found = plan(log, supply(6.0, 6.0, 6.0, sent=SENT), DemandGrowth(), Reserve(survive=survive), reaction=30.0)
+    assert found.scaling
+    assert found.scaling.most == 1 + survive
+    said = dict(sentences(found))
+    assert "whole log" not in said["autoscaling"]
+    assert said["autoscaling"].endswith("all of them at all times, for bursts above what they carry")
+    lost = f" ({survive} of {1 + survive} lost)" if survive else ""
+    assert f"/s, which 1 pod does not carry{lost}: the target asks for all pods" in said["not covered"]
 
 
 def test_a_log_whose_last_year_is_one_request_has_no_target_and_says_so() -> None:
