@@ -185,7 +185,8 @@ def rows(path: Path) -> pl.DataFrame:
     with sources.reading(path):
         found = pl.concat((pl.DataFrame(schema=schema_of(opened.names)), *opened.frames(opened.names)), how="diagonal")
     if REASON in found.columns:
-        warn(f"{path}: {left_out(Counter(found[REASON].drop_nulls()))}", stacklevel=3)
+        if lost := pias.lost(Counter(found[REASON].drop_nulls())):
+            warn(f"{path}: {left_out(lost)}", stacklevel=3)
         found = found.filter(pl.col(REASON).is_null()).drop(REASON)
     service = pl.col("response") - pl.col("lag") - pl.col("queued")
     missing = (pl.lit(None, SCHEMA[name]).alias(name) for name in sources.COLUMNS if name not in found.columns)
@@ -207,8 +208,8 @@ def timed(source: Source) -> Analysis:
 
 
 def _warn(requests: object, source: Source) -> None:
-    if isinstance(requests, RequestArrays) and requests.unreadable:
-        warn(f"{sources.name_of(source)}: {left_out(requests.unreadable)}", stacklevel=3)
+    if isinstance(requests, RequestArrays) and (lost := pias.lost(requests.unreadable)):
+        warn(f"{sources.name_of(source)}: {left_out(lost)}", stacklevel=3)
 
 
 def _read(source: Source, executor: Executor | None = None, sampled: float = 0.0) -> RequestArrays | pl.DataFrame:

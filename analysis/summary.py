@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.format_time import HOUR_S, between, rounded_up, show, show_rate, show_share
+from logreplay.analysis.input import pias
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.downcast import DROPPED, HTTP_ERROR, NET_ERROR, OK
@@ -553,8 +554,9 @@ def findings_of(requests: RequestArrays, verdict: SaturationVerdict) -> list[dic
     """Return the observations that bear on a verdict: ``code``, ``severity``, ``text`` each."""
     found = []
     if requests.unreadable:
-        text = f"the result log is not read whole: {left_out(requests.unreadable)}"
-        found.append({"code": "unreadable_rows", "severity": "warning", "text": text})
+        lost = pias.lost(requests.unreadable)
+        text = "the result log is not read whole: " * bool(lost) + left_out(requests.unreadable)
+        found.append({"code": "unreadable_rows", "severity": "warning" if lost else "note", "text": text})
     if requests.found_steps:
         found_steps = number_of(verdict.steps.height, "step was", "steps were")
         text = f"the result log names no steps: {found_steps} found in the number of requests per second"

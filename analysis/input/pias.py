@@ -8,6 +8,7 @@ spreadsheet have tabs or commas instead.
 Source: the programs and data of Play-it-Again-Sam (2017 to 2025).
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,7 @@ _SECOND: Final = (
     r"(?:{s}(?<errors>[0-9]+))?\s*$"
 )
 _SECONDS_CSV: Final = r"^second,offered,sent,|^[0-9]+,[0-9]+,[0-9]*,[0-9]*,[0-9]+,-?[0-9]*,[0-9.e-]*,"
+_COPY: Final = "the short form of a request that has its long form as well"
 _SAME: Final = ("start", "latency", "xfertime", "url", "op")
 """Values that both forms of a request share."""
 _SHORTEST_STEP_S: Final = 1.0
@@ -82,8 +84,13 @@ def result_rows(path: Path) -> pl.DataFrame | None:
     )
     copies = frame.filter("copy")
     frame = _with_steps(frame.filter(~pl.col("copy"))).drop("start", "number", "long", "copy")
-    left_out = _refused(refused, "not a row of Play-it-Again-Sam"), _refused(copies, "a request in its short form, too")
+    left_out = _refused(refused, "not a row of Play-it-Again-Sam"), _refused(copies, _COPY)
     return pl.concat([frame, *left_out], how="diagonal")
+
+
+def lost(unreadable: Mapping[str, int]) -> dict[str, int]:
+    """The rows that are left out, by reason, without those that the file holds in another form as well."""
+    return {reason: count for reason, count in unreadable.items() if not reason.startswith(_COPY)}
 
 
 def _refused(lines: pl.DataFrame, why: str) -> pl.DataFrame:

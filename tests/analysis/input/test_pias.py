@@ -1,6 +1,7 @@
 """Result logs and per-second tables of Play-it-Again-Sam are analysed as they are."""
 
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +129,25 @@ def test_a_request_written_in_both_forms_is_read_once_and_its_copy_is_counted(tm
     read = arrays.read(path)
     assert len(read) == 2
     assert read.good.tolist() == [True, False]
-    assert read.unreadable == {"a request in its short form, too (first in line 1)": 1}
+    assert read.unreadable == {"the short form of a request that has its long form as well (first in line 1)": 1}
+
+
+@pytest.mark.parametrize(
+    ("broken", "severity", "begin"), [("", "note", "1 row is"), ("x", "warning", "the result log is")]
+)
+def test_a_copy_that_is_left_out_is_a_note_and_a_lost_row_a_warning(
+    tmp_path: Path, broken: str, severity: str, begin: str
+) -> None:
+    row = "2025-02-21 06:55:20.567 0.000788 0.001388 0 8478 download/1 200 GET"
+    path = tmp_path / "raw.csv"
+    path.write_text(f"{row}\n{row} 1\n{broken}\n")
+    (found,) = [each for each in analyze.analyse(path).summary["findings"] if each["code"] == "unreadable_rows"]
+    assert found["severity"] == severity
+    assert found["text"].startswith(begin)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        analyze.analysed(path)
+    assert len(told) == len(broken)
 
 
 @pytest.mark.parametrize("rate", ["", " 50"])
