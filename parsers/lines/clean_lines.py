@@ -286,12 +286,14 @@ class _Reader:
         """The ends of clients. One with a port, or an unknown one, is a matter of the careful path."""
         self._good &= self._octets[begin] & _LOWER[7] != _UNKNOWN
         end, _ = self._until(begin, stops + b":")
-        colon = self._text[end] == ord(":")
-        if not colon.any() or b":" in stops:
-            return end
-        second, _ = self._until(np.minimum(end + 1, self._ends), stops + b":")
-        self._good &= ~colon | (self._text[second] == ord(":"))  # an address of IPv6 has several
-        return self._until(begin, stops)[0]
+        colon = np.flatnonzero(self._text[end] == ord(":"))
+        if len(colon) and b":" not in stops:
+            after = np.minimum(end[colon] + 1, self._ends[colon])
+            second, _ = self._look(after, 16, stops + b":", False)
+            second = np.minimum(second, self._ends[colon])
+            self._good[colon] &= self._text[second] == ord(":")  # an address of IPv6 has several
+            end[colon] = np.minimum(self._look(second, 64, stops, False)[0], self._ends[colon])
+        return end
 
     def _narrow(self, good: Flags) -> None:
         if good.all():

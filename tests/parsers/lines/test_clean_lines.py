@@ -33,6 +33,7 @@ FIELDS = {
     "$remote_addr": (
         "1.2.3.4", "2001:db8::17", "-", "unix:", "a,b", "a[b", "", "host.example.com:80", "x" * 41, "é",
         "1.2.3.4:4711", "unknown", "unknown.example.com", "::", "2001:db8:1234:5678:9abc:def0:1234:5678",
+        ":", "a:" + "b" * 15 + ":c", "a:" + "b" * 70 + ":c", "a:b:" + "c" * 70,
     ),
     "$remote_user": ("-", "bob", "a,b", "bob smith", '"x"', "] [", '""', "", "me@x"),
     "$time_local": (
@@ -151,6 +152,12 @@ def test_clean_lines_are_taken() -> None:
     ]
     left = sum(" [x" in line for line in lines)
     assert check("\n".join(lines).encode(), TIMED) == len(lines) - left
+
+
+def test_addresses_of_ipv6_among_others_are_taken_and_those_with_ports_are_left() -> None:
+    line = '%s - - [20/Nov/2026:23:30:37 +0000] "GET / HTTP/1.1" 200 17 "-" "curl" 0.050'
+    clients = ("10.0.0.1", "::", "::1", "2001:db8::17", "2001:0db8:1234:5678:9abc:def0:1234:5678", "10.0.0.1:80", "a:")
+    assert check("\n".join(line % client for client in clients).encode(), TIMED) == 5
 
 
 def test_blocks_with_a_very_long_line_are_left_to_the_strict_patterns() -> None:
