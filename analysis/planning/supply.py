@@ -27,6 +27,12 @@ _CHANGES: Final = ("rewrite", "param", "inject", "hook")
 """Options that change URLs or mix in others: the routes that were sent have other names than those of the log."""
 _WEAKENING: Final = ("warning", "void")
 """Severities of findings with which the supply may be another."""
+_HARMLESS: Final = (
+    *("disk", "ports", "ceiling"),  # told before the first request: what came of it has findings of its own
+    *("slow_disk", "watch", "stop_refused"),  # on what is recorded beside the requests
+    *("in_flight_limit", "streams_limit", "retries"),  # waits that the response times hold
+)
+"""Codes of findings that leave the supply unchanged."""
 
 
 class NoAnswer(LogreplayError):
@@ -78,7 +84,7 @@ class Supply:
     @property
     def not_covered(self) -> tuple[str, ...]:
         """What its measurement does not tell, in words."""
-        found = [f"what a measurement without this weakness would tell: {text}" for text in self.weak]
+        found = [f"weakness of the measurement: {text}" for text in self.weak]
         if self.lacks:
             found.append(f"the saturation of a machine: {self.lacks}")
         if self.high is None:
@@ -272,7 +278,8 @@ def _mean_at(steps: pl.DataFrame, rate: float) -> float | None:
 
 def _weak(summary: JsonValue) -> tuple[str, ...]:
     told = summary["findings"].each() if summary["findings"].value else ()
-    return tuple(each["text"].text() for each in told if each["severity"].value in _WEAKENING)
+    weak = [each for each in told if each["severity"].value in _WEAKENING and each["code"].value not in _HARMLESS]
+    return tuple(each["text"].text() for each in weak)
 
 
 def _changed(summary: JsonValue) -> tuple[str, ...]:

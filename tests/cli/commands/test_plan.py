@@ -110,8 +110,18 @@ def test_it_tells_each_weakness_of_the_measurement(logreplay: Logreplay, log: Pa
     found = weakened(searched(tmp_path / "s"), weak, {"code": "short_steps", "severity": "note", "text": "none"})
     ended, out, _ = logreplay("plan", log, "--from", found)
     assert ended == 0
-    assert f"what a measurement without this weakness would tell: {text}" in out
-    assert "tell: none" not in out
+    assert f"weakness of the measurement: {text}" in out
+    assert "measurement: none" not in out
+
+
+@pytest.mark.parametrize("code", ["disk", "slow_disk", "watch", "stop_refused", "in_flight_limit", "retries"])
+def test_a_warning_that_leaves_the_rate_of_a_machine_as_it_is_is_no_weakness(
+    logreplay: Logreplay, log: Path, tmp_path: Path, code: str
+) -> None:
+    harmless = {"code": code, "severity": "warning", "text": "300 rows were written late"}
+    ended, out, _ = logreplay("plan", log, "--from", weakened(searched(tmp_path / "s"), harmless))
+    assert ended == 0
+    assert "written late" not in out
 
 
 def test_the_weaknesses_of_each_measurement_stand_beside_a_number_of_machines(
@@ -122,7 +132,7 @@ def test_the_weaknesses_of_each_measurement_stand_beside_a_number_of_machines(
     words = ("capacity", one, two, "--machines", "1,2", "--demand", 20, "--p99", "300ms")
     code, out, err = logreplay(*words)
     assert code == 3
-    said = f"not covered: {two}: what a measurement without this weakness would tell: requests were sent late"
+    said = f"not covered: {two}: weakness of the measurement: requests were sent late"
     assert said in out + err
     assert json.loads(logreplay(*words, "--json")[1])["not_covered"] == said
 
