@@ -6,6 +6,7 @@ the row stays in its place with nothing but nulls, and `REASON` says why, and wh
 
 import csv
 import gzip
+import shlex
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -430,7 +431,8 @@ def _known(names: list[str], name: str = "LOG") -> list[str]:
     missing = [column for column in CORE_COLUMNS if column not in names]
     if missing:
         what = f"not a normalized CSV: no column {', '.join(missing)}"
-        raise LogreplayError(f"{what}; name a result log, or make a CSV of an access log: logreplay convert {name}")
+        to_do = f"make a CSV of an access log: logreplay convert {shlex.quote(name)}"
+        raise LogreplayError(f"{what}; name a result log, or {to_do}")
     if len(names) > MOST_COLUMNS:
         raise LogreplayError(f"has {len(names):,} columns; {MOST_COLUMNS:,} are the most: delete those without use")
     return names

@@ -215,9 +215,7 @@ def find_reading(sources: Sequence[BlockSource], options: ConvertOptions) -> Det
         raise LogreplayError(f"{sources[0].name}: is empty; name a log that holds requests")
     for source, data in zip(sources, samples, strict=True):
         if unpack := _archive(data):
-            raise LogreplayError(
-                f"{source.name}: is an archive of files; unpack it first: {unpack} {source.name} | logreplay convert -"
-            )
+            raise LogreplayError(f"{source.name}: is an archive of files; unpack it first: {source.command(unpack)}")
     found = detect(samples, sources[0].name, options.format)
     return replace(found, time_unit=options.time_unit, stamped=options.stamped)
 

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shlex
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -219,7 +220,9 @@ class BlockSource:
         head = self._raw.read(6) or b""
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             self.close()
-            raise LogreplayError(f"{self.name}: is UTF-16; convert it first: iconv -f UTF-16 -t UTF-8 {path}")
+            raise LogreplayError(
+                f"{self.name}: is UTF-16; convert it first: {self.command('iconv -f UTF-16 -t UTF-8')}"
+            )
         self._mark = len(_UTF8_MARK) if head.startswith(_UTF8_MARK) else 0
         self.compression = compression_of(head[self._mark :])
         self._begin(head)
@@ -227,6 +230,10 @@ class BlockSource:
         self.read, self.block = 0, BLOCK
         if self._stored:
             self._look()  # while it is open
+
+    def command(self, program: str) -> str:
+        """The command that converts what another program prints of the log, to be copied to a shell."""
+        return f"{program} {'FILE' if self._path == '-' else shlex.quote(self.name)} | logreplay convert -"
 
     def again(self) -> "BlockSource | None":
         """The same log from its beginning; None if it can be read only once."""
@@ -355,10 +362,9 @@ class BlockSource:
                 pieces.append(piece)
                 missing -= len(piece)
         except TooMuchMemory:
-            unpack = _UNPACK[self.compression]
             raise LogreplayError(
                 f"{self.name}: unpacking needs more than {MEMORY >> 20} MB of memory; unpack it with another program: "
-                f"{unpack} {self.name} | logreplay convert -"
+                f"{self.command(_UNPACK[self.compression])}"
             ) from None
         except (EOFError, OSError, zlib.error, ValueError):
             self.truncated = True

@@ -6,6 +6,7 @@ import lzma
 import os
 import re
 import resource
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -127,6 +128,15 @@ def test_what_cannot_be_read_is_said(content: bytes | None, text: str, tmp_path:
         path.write_bytes(content)
     with pytest.raises(LogreplayError, match=text):
         BlockSource(path)
+
+
+def test_a_command_to_copy_quotes_the_name_of_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "a;id.log"
+    path.write_bytes(b"\xff\xfea\0\n\0")
+    with pytest.raises(LogreplayError) as caught:
+        BlockSource(path)
+    command = str(caught.value).partition(" first: ")[2]
+    assert shlex.split(command) == ["iconv", "-f", "UTF-16", "-t", "UTF-8", str(path), "|", "logreplay", "convert", "-"]
 
 
 def test_a_folder_is_no_log(tmp_path: Path) -> None:
