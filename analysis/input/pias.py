@@ -163,7 +163,7 @@ def _seconds_csv(path: Path) -> pl.DataFrame | None:
     if not {*needed} <= set(table.columns):
         return None
     empty = [column.name for column in table if column.null_count() == table.height]
-    table = table.with_columns(pl.col(empty).cast(pl.Float64)).with_row_index("number", 2)
+    table = table.with_columns(pl.col(empty).cast(pl.Float64), number=pl.int_range(2, pl.len() + 2))
     for name in needed:
         kind = pl.Float64 if name == "mean" else pl.Int64
         bad = pl.col(name).is_not_null() & pl.col(name).cast(kind, strict=False).is_null()

@@ -107,10 +107,10 @@ def read_forecast(path: Path, zone: str) -> Forecast:
         raise LogreplayError(f"--forecast {path}: cannot be read: {str(error).splitlines()[0]}") from None
     if [name for name in _COLUMNS if name not in table.columns]:
         raise LogreplayError(f"--forecast {path}: its columns are {', '.join(table.columns)}; expected time,rate")
-    table = table.with_row_index("line", 2).filter(pl.any_horizontal(pl.col(_COLUMNS).is_not_null()))
+    table = table.select(_COLUMNS).with_row_index("line", 2).filter(pl.any_horizontal(pl.col(_COLUMNS).is_not_null()))
     if not 2 <= table.height <= _MOST:
         raise LogreplayError(f"--forecast {path}: has {table.height:,} rates; expected 2 to {_MOST:,}")
-    rows = [_row(path, *values) for values in table.select("line", *_COLUMNS).iter_rows()]
+    rows = [_row(path, *values) for values in table.iter_rows()]
     times = [_time(path, line, text) for line, text, _ in rows]
     clock = np.array([int(time.replace(tzinfo=time.tzinfo or UTC).timestamp()) for time in times], np.int64)
     steps = np.diff(clock)  # of the wall clock, where the times have no offset: it may be changed between them

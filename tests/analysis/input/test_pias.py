@@ -318,3 +318,11 @@ def test_a_table_without_requests_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(LogreplayError, match=r"seconds\.csv: this per-second table holds no requests"):
         analyze.analyse(path)
+
+
+def test_a_per_second_csv_may_have_further_columns_of_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "seconds.csv"
+    path.write_text("".join(f"{line},number\n" for line in of_seconds([9, 7]).splitlines()))
+    table = pias.seconds_table(path)
+    assert table is not None
+    assert table["offered"].to_list() == [9, 7]
