@@ -69,6 +69,15 @@ def notes(
             f"{number_of(intake.http3, 'line names', 'lines name')} HTTP/3, which logreplay does not speak: their "
             "requests are sent as HTTP/1.1, with --http 2 as HTTP/2; --http log leaves them out"
         )
+    if intake.hashed:
+        found.append(
+            number_of(
+                intake.hashed,
+                "line that begins with # is read as a request",
+                "lines that begin with # are read as requests",
+            )
+            + ", as a client may send what stands first in its line; delete the lines that are comments"
+        )
     found += (
         f"{name}: begins in an hour that the clock of {timezone} ran through twice, and nothing tells in which pass: "
         "read as the first; if it is the second, convert this file with its offset, such as --timezone Etc/GMT-1 for "

@@ -135,6 +135,7 @@ class LogReader:
         fine: finest resolution of the stamps seen, seconds.
         naive: stamps that carried no zone.
         http3: times that HTTP/3 was named.
+        hashed: rows whose line begins with ``#``.
         offsets: offsets of the stamps from UTC, as the log writes them.
         backwards: rows that stand more than the longest duration before an earlier one of their file.
         fields: raw fields of the layouts of the lines read so far.
@@ -155,6 +156,7 @@ class LogReader:
     fine: float = 1.0
     naive: int = 0
     http3: int = 0
+    hashed: int = 0
     offsets: dict[str, None] = field(default_factory=dict)
     backwards: int = 0
     fields: set[str] = field(default_factory=set)
@@ -227,6 +229,9 @@ class LogReader:
         report.converted += parsed.rows.height
         self.naive += parsed.naive
         self.http3 += block.data.count(b"HTTP/3")
+        if block.data.startswith(b"#") or b"\n#" in block.data:
+            hashed = [number for number, line in enumerate(block.raw_lines()) if line.startswith(b"#")]
+            self.hashed += int(parsed.rows["line"].is_in(hashed).sum())
         self.offsets |= dict.fromkeys(offsets_in(block.data, parsed.rows.height))
         if block.part:
             self._account_part(source, block)

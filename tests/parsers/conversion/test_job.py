@@ -207,6 +207,18 @@ def test_a_cut_gz_is_refused_where_the_number_of_rejected_lines_is_limited(tmp_p
     assert not (tmp_path / "out.csv").exists()
 
 
+def test_requests_whose_line_begins_with_a_hash_are_counted_for_the_user(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    log.write_text("\n".join(["# my log", f"#{LINE}", LINE, f"# {LINE}", LINE, ""]))
+    for output in ("out.csv", "out.parquet"):
+        report = convert([log], tmp_path / output)
+        assert account(report) == (5, 4, 0, 0, 1)
+        (note,) = (note for note in report.notes if "#" in note)
+        assert note.startswith("2 lines that begin with # are read as requests, as a client may send")
+    log.write_text(f"# my log\n{LINE}\n")
+    assert not any("#" in note for note in convert([log], tmp_path / "none.csv").notes)
+
+
 def test_a_line_of_ten_megabytes_is_a_line(tmp_path: Path) -> None:
     rows = converted(tmp_path, LINE, LINE.replace("curl", "x" * 10_000_000), LINE)
     assert [len(agent) for agent in rows["agent"]] == [10, 10_000_006, 10]
