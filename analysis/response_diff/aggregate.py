@@ -35,6 +35,8 @@ MOST_SIGNATURES: Final = 20_000
 """Combinations of differences that are told apart; with more, pairs are counted by the first of their differences."""
 MOST_BYTES: Final = 64 << 20
 """Bytes of bodies that are held for examples."""
+_SHOWN: Final = 300
+"""Characters of a value of an example."""
 OTHER_PLACES: Final = "(other places)"
 
 
@@ -224,10 +226,10 @@ class Tally:
         kept = cache(partial(self._kept, ExamplePair(row, url, route, answers)))  # room is taken once, and if needed
         for group in found.keys() | noise.keys():
             if group not in groups:
-                groups[group] = _Counts(found.get(group) or noise[group], kept())
+                groups[group] = _Counts(_shown(found.get(group) or noise[group]), kept())
             counts = groups[group]
             if group in found and not counts.candidate and counts.noise:
-                counts.example, counts.pair = found[group], kept()
+                counts.example, counts.pair = _shown(found[group]), kept()
             counts.candidate += group in found
             counts.noise += group in noise
             counts.candidate_only += group not in noise
@@ -353,9 +355,16 @@ def _row(route: str, group: Group, one: _Counts, total: RouteTotal, p: float | N
         counts=counts,
         row=one.pair.row,
         url=masked(one.pair.url),
-        baseline=_masked(one.example.place, one.example.baseline),
-        candidate=_masked(one.example.place, one.example.candidate),
+        baseline=one.example.baseline,
+        candidate=one.example.candidate,
     )
+
+
+def _shown(one: Difference) -> Difference:
+    """The difference with values as a report shows them: masked, and only then cut."""
+    values = (_masked(one.place, value) for value in (one.baseline, one.candidate))
+    baseline, candidate = (value if len(value) <= _SHOWN else value[:_SHOWN] + "…" for value in values)
+    return one._replace(baseline=baseline, candidate=candidate)
 
 
 def _masked(place: str, value: str) -> str:

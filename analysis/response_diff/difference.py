@@ -2,11 +2,8 @@
 
 from typing import Any, Final, NamedTuple
 
-from logreplay.core.masking import masked
-
-_SHOWN: Final = 300
-MOST_MASKED: Final = 4096
-"""Characters of a longer text in which secrets are masked before it is cut: a secret that is cut has no end to find."""
+_LONGEST: Final = 4096
+"""Characters of a value: more than a report shows, as secrets in it are masked before it is cut to those."""
 
 
 class Difference(NamedTuple):
@@ -28,7 +25,7 @@ class Difference(NamedTuple):
     ignored: str = ""
 
 
-def shortened(value: Any) -> str:
-    """The beginning of a text; where it is cut, secrets are masked before."""
+def shortened(value: Any, most: int = _LONGEST) -> str:
+    """The beginning of a text; where it is cut, a quote ends the secret in quotes that may be there."""
     text = str(value)
-    return text if len(text) <= _SHOWN else masked(text[:MOST_MASKED])[:_SHOWN] + "…"
+    return text if len(text) <= most else text[:most].rstrip("\\") + '"…'

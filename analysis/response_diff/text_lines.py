@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from logreplay.analysis.response_diff.difference import MOST_MASKED, Difference, shortened
+from logreplay.analysis.response_diff.difference import Difference, shortened
 from logreplay.analysis.response_diff.pairing import pair
 from logreplay.analysis.response_diff.rules import Rules
 from logreplay.analysis.response_diff.value_classes import common_class, skeleton
@@ -14,6 +14,8 @@ _TAGS: Final = re.compile(r"\r\n|\n|(?<=>)(?=<)")
 _LINES: Final = re.compile(r"\r\n|\n")
 _NUMBER: Final = re.compile(r"\d+")
 _LONGEST_PLACE: Final = 100
+_MASKED: Final = 5 * _LONGEST_PLACE
+"""Characters of a line in which secrets are masked for its place: a password that begins in it ends in these."""
 
 
 def differences(before: str, after: str, rules: Rules, *, html: bool = False) -> Iterator[Difference]:
@@ -45,4 +47,4 @@ def _difference(kind: str, before: str, after: str, rules: Rules) -> Difference:
 
 def place_of(line: str) -> str:
     """The place of a line: its beginning, secrets masked, without the numbers in it."""
-    return "line:" + _NUMBER.sub("#", skeleton(masked(line[:MOST_MASKED])))[:_LONGEST_PLACE]
+    return "line:" + _NUMBER.sub("#", skeleton(masked(shortened(line, _MASKED))))[:_LONGEST_PLACE]

@@ -155,6 +155,8 @@ def text_answer(text: str) -> AnswerOf:
         [text_answer("password=hunter7Asecret\n"), text_answer("password=hunter7Bsecret\n")],
         [text_answer("password: hunter7Asecret\n"), text_answer("password: hunter7Bsecret\n")],
         [text_answer(f'password="{"hunter " * 400}"\n'), text_answer(f'password="{"hunter " * 401}"\n')],
+        [text_answer(f'password="{"hunter " * 900}"\n'), text_answer(f'password="{"hunter " * 901}"\n')],
+        [text_answer("a" * 99 + f" me:hunter{'h' * 200}@x {' ' * 400}\n"), text_answer("b\n")],
         [answer({}), answer({"found": {"a": "x" * 265, "password": "hunter" * 9}})],
         [answer({}), answer({"token=hunter": 1})],
         [answer({}), answer({f"m{at}": at for at in range(MOST_GROUPS)} | {"password": "hunter"})],
@@ -166,6 +168,13 @@ def test_secrets_stand_in_no_place_and_in_no_value_that_is_cut(answers: list[Ans
     rows = tally.differences({"/": RouteTotal(1, 1, 1)}).rows
     assert rows
     assert "hunter" not in str(rows)
+
+
+def test_a_long_value_is_cut() -> None:
+    tally = Tally(Rules.of([]))
+    tally.add(0, "/", "/", [text_answer("b"), text_answer("x y " * 10_000)])
+    (added,) = [row for row in tally.differences({"/": RouteTotal(1, 1, 1)}).rows if row.candidate]
+    assert added.candidate == "x y " * 75 + "…"
 
 
 def test_the_most_frequent_difference_comes_first_and_examples_follow_the_rows() -> None:
