@@ -179,10 +179,18 @@ def named(addresses: pl.Expr, csv: str) -> pl.Expr:
     return pl.lit(beside(csv) + "#") + valid
 
 
-def pieces(frame: pl.DataFrame, column: str) -> Iterator[pl.DataFrame]:
-    """Cut rows so that the bodies of a piece, at the addresses in a column, are some megabytes together."""
-    sizes = frame.select(pl.col(column).str.extract(r"-([0-9]{1,9})-[0-9a-f]{8}$", 1).cast(pl.Int64).fill_null(0))
-    ends = sizes.to_series().cum_sum()
+def length(address: str) -> pl.Expr:
+    """The bytes of the bodies at the addresses in a column; null where it has none."""
+    return pl.col(address).str.extract(r"-([0-9]{1,9})-[0-9a-f]{8}$", 1).cast(pl.Int64)
+
+
+def pieces(frame: pl.DataFrame, size: pl.Expr) -> Iterator[pl.DataFrame]:
+    """Cut rows so that the bodies of a piece are some megabytes together.
+
+    Args:
+        size: bytes of each row's body; null: it has none.
+    """
+    ends = frame.select(size.fill_null(0).alias("size"))["size"].cum_sum()
     first = before = 0
     while first < frame.height:
         end = max(int(ends.search_sorted(before + _TOGETHER, side="right")), first + 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from logreplay.core.bodies import ENDING, REF, BodyWriter, StoredBodies, beside, pieces
+from logreplay.core.bodies import ENDING, REF, BodyWriter, StoredBodies, beside, length, pieces
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import NewFile, fresh_file
 from logreplay.core.rows import names_in
@@ -24,7 +24,7 @@ def with_payload(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield rows
     elif REF in rows.columns:
         with StoredBodies() as reader:
-            for piece in pieces(rows, REF):
+            for piece in pieces(rows, length(REF)):
                 yield piece.with_columns(reader.load(piece[REF]).alias(PAYLOAD))
     else:
         yield rows.with_columns(as_bytes(rows["body"]).alias(PAYLOAD)).drop("body")

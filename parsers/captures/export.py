@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.core.bodies import REF, StoredBodies, pieces
+from logreplay.core.bodies import REF, StoredBodies, length, pieces
 from logreplay.core.headers import HEADERS, header_pairs
 from logreplay.core.record import start_time
 from logreplay.core.rows import read_batches, whole
@@ -80,7 +80,7 @@ def exported(csv: Path, bodies: str) -> Iterator[Exported]:
     with StoredBodies() as reader:
         for batch in whole(read_batches(csv, _COLUMNS), csv):
             rows = batch.with_columns((pl.lit(bodies + "#") + pl.col(REF)).alias(REF), start_time().to_physical())
-            for piece in pieces(rows, REF):
+            for piece in pieces(rows, length(REF)):
                 loaded = piece.with_columns(reader.load(piece[REF]).alias("payload"))
                 yield from map(_exported, loaded.iter_rows(named=True))
 

@@ -1,7 +1,7 @@
 """Bodies of the requests: shapes that add them, for methods that have one.
 
-Bodies of a file beside the log are addresses in a plan, and are read from it shortly before they are sent: a plan ahead
-of time would fill the memory.
+In a plan, bodies of a file beside the log are addresses, and filler is its size: both become bytes shortly before they
+are sent, some megabytes at a time. Those of a plan ahead of time would fill the memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,11 +11,11 @@ from typing import BinaryIO, ClassVar, Final
 
 import polars as pl
 
-from logreplay.core.bodies import REF, StoredBodies, pieces
+from logreplay.core.bodies import REF, StoredBodies, length, pieces
 from logreplay.core.errors import LogreplayError
 from logreplay.core.headers import HEADERS, header_value
 from logreplay.core.rows import read_table
-from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, STORED, header_column
+from logreplay.replay.requests.header_columns import BODILESS, FILLER, PAYLOAD, STORED, header_column
 from logreplay.replay.requests.plan import Chunk
 
 LARGEST: Final = 16 << 20
@@ -24,6 +24,9 @@ LARGEST: Final = 16 << 20
 _DESCRIBE: Final = ("Content-Type", "Content-Encoding")
 
 _HAS_BODY: Final = ~pl.col("op").is_in(BODILESS)
+
+_SIZES: Final = {STORED: length(STORED), FILLER: pl.col(FILLER), PAYLOAD: pl.col(PAYLOAD).bin.size().cast(pl.Int64)}
+"""Bytes of the bodies by the column that has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +69,8 @@ class SizedBody:
         return "size"
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        sizes = frame.select(pl.when(_HAS_BODY).then(pl.col("request_bytes").clip(0, LARGEST)).alias("size"))["size"]
-        made = {size: bytes(b"x" * size) for size in sizes.unique().drop_nulls().to_list()}
-        bodies = [None if size is None else made[size] for size in sizes.to_list()]
-        return frame.with_columns(pl.Series(PAYLOAD, bodies, dtype=pl.Binary))
+        size = pl.when(_HAS_BODY).then(pl.col("request_bytes").clip(0, LARGEST)).alias(FILLER)
+        return frame.drop(PAYLOAD, strict=False).with_columns(size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,30 +120,33 @@ def with_bodies(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """
     with StoredBodies(_opened) as reader:
         for chunk in chunks:
-            if STORED not in chunk.frame.columns or not len(chunk.due):
-                yield chunk
-                continue
             at = 0
-            for piece in pieces(chunk.frame, STORED):
-                yield Chunk(_loaded(piece, reader), chunk.due[at : at + piece.height])
-                at += piece.height
+            for frame in _in_parts(chunk.frame, reader):
+                yield Chunk(frame, chunk.due[at : at + frame.height])
+                at += frame.height
 
 
 def loaded(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Like `with_bodies`, for frames without a schedule."""
     with StoredBodies(_opened) as reader:
         for frame in frames:
-            if STORED not in frame.columns:
-                yield frame
-            else:
-                for piece in pieces(frame, STORED) if frame.height else (frame,):
-                    yield _loaded(piece, reader)
+            yield from _in_parts(frame, reader)
 
 
-def _loaded(frame: pl.DataFrame, reader: StoredBodies) -> pl.DataFrame:
-    own = [PAYLOAD] if PAYLOAD in frame.columns else []
-    body = pl.coalesce(pl.lit(reader.load(frame[STORED])), *own)
-    return frame.with_columns(body.alias(PAYLOAD)).drop(STORED)
+def _in_parts(frame: pl.DataFrame, reader: StoredBodies) -> Iterator[pl.DataFrame]:
+    columns = [name for name in _SIZES if name in frame.columns]
+    if not columns or not frame.height:  # none, as long as a log that is followed does not grow
+        yield frame
+        return
+    for piece in pieces(frame, pl.sum_horizontal(_SIZES[name] for name in columns)):
+        bodies = [reader.load(piece[STORED])] if STORED in columns else []
+        bodies += [_filler(piece[FILLER])] if FILLER in columns else []
+        body = pl.coalesce(*map(pl.lit, bodies), *(name for name in columns if name == PAYLOAD))
+        yield piece.with_columns(body.alias(PAYLOAD)).drop(STORED, FILLER, strict=False)
+
+
+def _filler(sizes: pl.Series) -> pl.Series:
+    return pl.Series([None if size is None else b"x" * size for size in sizes.to_list()], dtype=pl.Binary)
 
 
 def _opened(name: str) -> BinaryIO:

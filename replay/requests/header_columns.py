@@ -3,8 +3,8 @@
 Shapes and hooks add columns: ``header:NAME`` holds a header's values (null: not sent; a second
 header of that name is ``header:NAME:2``), ``payload`` the bodies (`Binary`; null: none), ``protocol`` the version of
 HTTP (`HTTP1`, `HTTP2`). ``stored`` holds the addresses of bodies that are read from their file shortly before they are
-sent (`logreplay.replay.requests.bodies`). Case does not matter in names. Of a header that may stand once only, the last
-column that has a value is sent.
+sent, ``filler`` the sizes of those that are made then (`logreplay.replay.requests.bodies`).
+Case does not matter in names. Of a header that may stand once only, the last column that has a value is sent.
 `logreplay.replay.senders.encode` renders them.
 """
 
@@ -23,6 +23,8 @@ HTTP1: Final = "HTTP/1.1"
 HTTP2: Final = "HTTP/2.0"
 """The versions of HTTP that are sent, as logs name them."""
 STORED: Final = "stored"
+FILLER: Final = "filler"
+"""Columns of bodies that are not in memory yet: their addresses, or their sizes."""
 _PREFIX: Final = "header:"
 
 BODILESS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
@@ -114,7 +116,7 @@ def cleaned(value: pl.Expr) -> pl.Expr:
 
 def is_sent(column: str) -> bool:
     """Whether a column is rendered into requests."""
-    return column in (PAYLOAD, STORED, PROTOCOL) or column.startswith(_PREFIX)
+    return column in (PAYLOAD, STORED, FILLER, PROTOCOL) or column.startswith(_PREFIX)
 
 
 def headers(columns: Iterable[str]) -> tuple[list[str], list[pl.Expr]]:

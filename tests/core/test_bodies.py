@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.core.bodies import ADDRESS, BodyWriter, StoredBodies, beside, named, pieces
+from logreplay.core.bodies import ADDRESS, BodyWriter, StoredBodies, beside, length, named, pieces
 from logreplay.core.errors import LogreplayError
 from logreplay.core.zstd import zstd
 
@@ -97,7 +97,7 @@ def test_a_missing_file_is_named_with_the_remedy(tmp_path: Path) -> None:
 def test_rows_are_cut_where_their_bodies_are_large() -> None:
     sizes = [1, 5_000_000, 4_000_000, 1, 90_000_000, 1]
     frame = pl.DataFrame({"ref": [f"f#0-0-{size}-00000000" for size in sizes] + [None]})
-    assert [piece.height for piece in pieces(frame, "ref")] == [2, 2, 1, 2]
+    assert [piece.height for piece in pieces(frame, length("ref"))] == [2, 2, 1, 2]
 
 
 def test_the_file_stands_beside_the_csv_whatever_its_ending() -> None:

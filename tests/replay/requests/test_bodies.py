@@ -65,7 +65,8 @@ def frame(**columns: Any) -> pl.DataFrame:
 
 
 def payloads(shape: Shape, rows: pl.DataFrame) -> list[bytes | None]:
-    return shape(rows)["payload"].to_list()
+    (made,) = loaded([shape(rows)])
+    return made["payload"].to_list()
 
 
 def test_only_methods_that_have_a_body_get_one(tmp_path: Path) -> None:
@@ -80,6 +81,26 @@ def test_a_body_of_a_hostile_size_takes_no_more_than_its_limit(monkeypatch: pyte
     monkeypatch.setattr("logreplay.replay.requests.bodies.LARGEST", 100)
     sizes = payloads(SizedBody(), frame(request_bytes=[5, 2**62, 5, -7, 5, None]))
     assert sizes == [None, b"x" * 100, None, b"", None, None]
+
+
+def test_filler_of_logged_sizes_is_made_in_parts_and_only_when_it_is_needed() -> None:
+    rows = SizedBody()(pl.DataFrame({"op": ["PUT"] * 10_000, "request_bytes": [3 << 20] * 10_000}))
+    assert rows.estimated_size() < 1 << 20  # these bodies together are 31 GB
+    parts = with_bodies([Chunk(rows, np.arange(rows.height))])
+    for first in (0, 2, 4):
+        part = next(parts)
+        assert part.due.tolist() == [first, first + 1]
+        assert part.frame["payload"].bin.size().to_list() == [3 << 20] * 2
+
+
+def test_filler_of_logged_sizes_replaces_the_bodies_that_the_requests_had() -> None:
+    assert payloads(SizedBody(), frame(request_bytes=[2] * 6, payload=[b"own"] * 6))[:2] == [None, b"xx"]
+
+
+def test_large_bodies_of_the_requests_themselves_are_prepared_in_parts() -> None:
+    rows = frame(payload=[bytes(5 << 20)] * 6)
+    parts = list(with_bodies([Chunk(rows, np.arange(6))]))
+    assert [part.due.tolist() for part in parts] == [[number] for number in range(6)]
 
 
 def test_a_logged_body_wins_over_the_one_of_a_list() -> None:
