@@ -182,14 +182,16 @@ def _by_hour(plan: MachinePlan) -> str:
 
 
 def _left_out(plan: MachinePlan, most: float) -> str:
-    """The busiest minute of the log, if the hours of the week have less: as medians, or in minutes of the clock."""
+    """The busiest minute of the log, if the hours of the week have less.
+
+    They are medians, or whole hours only, or two minutes of the clock share it.
+    """
     peak, wanted = plan.profile.peaks.get("minute"), plan.demand.get("minute")
     if plan.growth.forecast or not peak or not wanted or most > _MOST_OF_PEAK * wanted.rate:
         return ""
-    why = "the median leaves out" if medians(plan.profile) else "two minutes of the clock share"
     return (
-        f"; {why} the busiest minute, {rate(wanted.rate)} on {when(peak.at, plan.profile.zone)}: such an event needs "
-        "the machines of that minute"
+        f"; these hours leave out the busiest minute, {rate(wanted.rate)} on {when(peak.at, plan.profile.zone)}: such "
+        "an event needs the machines of that minute"
     )
 
 

@@ -103,7 +103,7 @@ def test_a_plan_of_weeks_of_which_one_holds_an_event_says_what_it_does_not_know(
     assert (found.number.number, found.number.high) == (4, 15)
     assert "(cut at about 4 times the busiest minute, since the weeks differ too much)" in wording.answer(found)
     assert f"{weeks} weeks of log differ too much (the busiest second 36 times, " in said["not covered"]
-    assert ("the median leaves out the busiest minute, 35.1/s on 2026-01-17 00:0" in said["week"]) == (weeks == 4)
+    assert ("these hours leave out the busiest minute, 35.1/s on 2026-01-17 00:0" in said["week"]) == (weeks == 4)
     assert repr(found) == "<MachinePlan: machines by busiest window: second: 4, minute: 4, hour: 1>"
 
 
@@ -124,7 +124,7 @@ def test_the_week_says_of_how_many_hours_it_takes_the_median(days: int, said: st
 def test_a_burst_that_two_minutes_of_the_clock_share_is_told_without_a_median() -> None:
     burst = MONDAY + 9 * HOUR + 30 + np.arange(MINUTE).repeat(20)
     week = dict(wording.sentences(planned(np.concatenate([np.arange(MONDAY, MONDAY + DAY), burst]))))["week"]
-    assert "two minutes of the clock share the busiest minute, 21/s on 2026-01-05 09:00:30" in week
+    assert "these hours leave out the busiest minute, 21/s on 2026-01-05 09:00:30" in week
 
 
 def replayed(machines: int, kept: bool) -> Proof:
