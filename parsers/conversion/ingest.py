@@ -89,7 +89,7 @@ def check_limit(report: ConvertReport, limit: Limit, *, final: bool) -> None:
     if final and report.damaged and limit != Limit():
         raise TooManyRejects(
             f"{', '.join(report.damaged)}: the compressed data end too soon or are damaged, so the number of rejected "
-            f"{report.unit} is unknown; copy the log again, or allow any number"
+            f"{report.unit} is unknown; copy the log again, or leave out --strict and --max-rejects"
         )
     rejected, allowed = report.rejected, limit.count
     if final and limit.share is not None:
