@@ -19,7 +19,6 @@ NEEDS_TYPED_DESTINATION: Final = ("methods", "auth", "cert", "candidate-cert")
 _SENDS: Final = "allow_target"
 """The parameter that each command that sends to a destination has."""
 _FILES: Final = (
-    "results",
     "forecast",
     "scaling",
     "output",
@@ -44,7 +43,9 @@ _FILES: Final = (
     "format",
 )
 _LISTENS: Final = ("live", "metrics")
-_READS: Final = ("log", "logs", "from", "costs", "baseline", "candidate", "more")
+_READS: Final = ("log", "logs", "results", "from", "costs", "baseline", "candidate", "more")
+_WRITES_BESIDE: Final = ("analyze", "results")
+"""The command that writes where the values of a parameter lie."""
 _MAY_BE_TARGET: Final = ("log", *DESTINATIONS)
 """Parameters of which a web address is where requests go, which needs permission; others would download it."""
 _LOOPBACK: Final = r"(?:127(?:\.[0-9]{1,3}){3}|localhost|\[::1\])"
@@ -56,18 +57,19 @@ _WATCHED: Final = re.compile(
 """Sources that `--watch` may read: pages, processes and groups of this machine, not a database with credentials."""
 
 
-def check_places(file: str, taken: Mapping[str, Any]) -> None:
+def check_places(file: str, command: str, taken: Mapping[str, Any]) -> None:
     """Check the places that a settings file names, before any value is read.
 
     Args:
         file: its name.
+        command: command that takes the values.
         taken: the values by key, as text or several texts.
 
     Raises:
         LogreplayError: one names a place that it may not.
     """
     for key, text in _texts(taken):
-        if why := _refused(key, text):
+        if why := _refused(command, key, text):
             raise LogreplayError(f"{file}: {key} {terminal_safe(text)}: {why}; give it on the command line")
 
 
@@ -105,11 +107,12 @@ def _texts(taken: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield key, text
 
 
-def _refused(key: str, text: str) -> str:
+def _refused(command: str, key: str, text: str) -> str:
     """Why a file may not say this; empty if it may."""
     if key in DESTINATIONS and text.startswith("unix:"):
         return "a file cannot name the socket of another program"
-    if key in _FILES and (path := _path(key, text)) and not _is_inside(path):
+    is_own = key in _FILES or (command, key) == _WRITES_BESIDE
+    if is_own and (path := _path(key, text)) and not _is_inside(path):
         return "a file cannot name a path outside of its folder"
     if key in _LISTENS and not _PORT.fullmatch(text):
         return "a file cannot open a port to other machines"

@@ -49,7 +49,7 @@ def settings(function: str, path: str | PathLike[str] = "logreplay.toml") -> dic
         if entry.command == function:
             taken[entry.key] = _typed(entry.where, entry.key, keys[entry.key], entry.value)
             _check_sent(entry.where, function, entry.key, keys[entry.key], taken[entry.key])
-    check_places(str(path), taken)
+    check_places(str(path), function, taken)
     if taken.keys() & {*DESTINATIONS} and (both := taken.keys() & {*NEEDS_TYPED_DESTINATION}):
         raise LogreplayError(f"{path} sets {min(both)} and the target; a file cannot do both: give one in the program")
     given = {keys[key][0]: value for key, value in taken.items() if _is_parameter(function, keys[key])}

@@ -73,7 +73,7 @@ class Configurable(Checked):
         found: Mapping[str, Setting] = ctx.meta.get(_FOUND, {}).get(self.name, {})
         applied = applicable(found, typed, reset, self._yields_to, self._needs)
         ctx.meta[_APPLIED] = applied
-        check_places(FILE, self._from_file(applied))
+        check_places(FILE, self.name or "", self._from_file(applied))
         ctx.default_map = {name: setting.value for name, setting in applied.items()}
         left = super().parse_args(ctx, list(args))
         self._warn_of_credentials(ctx, args)

@@ -178,6 +178,11 @@ def test_analyze_writes_and_removes_nothing_in_a_folder_that_a_file_names_elsewh
     assert sorted(path.name for path in victim.iterdir()) == ["report.html", "results.csv"]
 
 
+@pytest.mark.parametrize("command", ["capacity", "plot", "seconds"])
+def test_commands_that_only_read_results_read_them_elsewhere(command: str) -> None:
+    check_places("logreplay.toml", command, {"results": ["../december"]})
+
+
 def test_the_folder_itself_is_a_place_for_results(folder: Path) -> None:
     Path("a.csv").rename("results.csv")
     write("[analyze]\nresults = '.'\nplots = false\n")
@@ -219,7 +224,7 @@ def test_each_parameter_that_names_a_file_is_checked(folder: Path) -> None:
     }
     for key in tables | arguments - {"rates", "templates", "target"}:
         with pytest.raises(LogreplayError, match=r"outside of its folder|store read"):
-            check_places("logreplay.toml", {key: "s3:///../../../outside"})
+            check_places("logreplay.toml", "any", {key: "s3:///../../../outside"})
 
 
 def test_values_and_formats_in_the_folder_and_written_out_count(folder: Path) -> None:
