@@ -7,6 +7,7 @@ import pytest
 
 from logreplay.core.errors import LogreplayError
 from logreplay.parsers.conversion.filters import Filter
+from logreplay.parsers.formats.infer import from_sample
 from logreplay.parsers.redaction.redact import Redactor
 from logreplay.replay.requests.filters import Excluding, Matching, Rewritten
 from logreplay.replay.sessions.extraction import Extraction
@@ -60,3 +61,14 @@ def test_redaction_takes_linear_time(place: str, piece: str) -> None:
         return Redactor(b"key").rows(pl.DataFrame({place: [before + text]}))
 
     assert is_linear(lambda length: redact(piece * (length // len(piece))), 2_000)
+
+
+STAMP = "[20/Nov/2026:18:58:56 +0100]"
+REQUEST = ' "GET / HTTP/1.1" 200 17'
+
+
+@pytest.mark.parametrize("piece", [STAMP, '"', r"\"", "[ ", rf"{STAMP}\"", 'a="', "1, "])
+@pytest.mark.parametrize("around", [("", ""), ("", STAMP + REQUEST), (STAMP + REQUEST, "")])
+def test_a_layout_is_learned_from_a_hostile_line_in_linear_time(around: tuple[str, str], piece: str) -> None:
+    before, behind = around
+    assert is_linear(lambda length: from_sample([before + piece * (length // len(piece)) + behind]), 2_000)

@@ -18,11 +18,14 @@ from logreplay.parsers.formats.field_names import slot_of
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.log_format import NGINX, Field, compile_tokens
 
+_STAMP: Final = r"\[(?P<time>[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8} [+-][0-9]{4})\]"
+_QUOTED: Final = r'"(?:[^"\\]|\\.)*+"'
 _CORE: Final = re.compile(
-    r'^(?P<head>.*?)\[(?P<time>[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9:]{8} [+-][0-9]{4})\](?P<middle>[^"]*)'
-    r'"(?P<request>(?:[^"\\]|\\.)*)" (?P<rc>[0-9]{3}|-) (?P<bytes>[0-9]+|-)(?P<tail>.*)$'
+    rf'^(?P<head>(?:[^"\[]|{_QUOTED}|(?!{_STAMP.replace("?P<time>", "?:")})\[)*+){_STAMP}(?P<middle>[^"]*+)'
+    rf'(?P<request>{_QUOTED}) (?P<rc>[0-9]{{3}}|-) (?P<bytes>[0-9]+|-)(?P<tail>(?:[^"]|{_QUOTED})*+)$'
 )
-_WORD: Final = re.compile(r'(?P<name>[A-Za-z_]+[=:])?(?P<value>"(?:[^"\\]|\\.)*"|\[[^\]]*\]|[^ "]+)')
+"""The first time outside of quotes, and each quote closed: so neither this nor `_WORD` reads a part of a line twice."""
+_WORD: Final = re.compile(rf'(?P<name>[A-Za-z_]+[=:])?(?P<value>{_QUOTED}|\[[^]["]*\]|[^ "]+)')
 _LIST_GAP: Final = re.compile(r"(?<=[0-9-])(?:, | : )(?=[0-9-])")
 _MSEC: Final = re.compile(r"[12][0-9]{9}\.[0-9]{3}")
 """nginx's $msec, from 2001 to 2065: no request took that many seconds."""
