@@ -17,7 +17,8 @@ from logreplay.replay.requests.url_rows import UrlRow
 BATCH: Final = 65_536
 """Requests made at a time."""
 _NAME: Final = re.compile(r"\{(\w+)\}")
-_BRACE: Final = re.compile(r"\{[^{}]*\}|[{}]")
+_BRACE: Final = re.compile(r"\{\w+\}|(\{[^{}]*\}|[{}])")
+"""A name, or in group 1 what stands in braces and is none."""
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)", re.ASCII)
 _DIGITS: Final = 18
 _CLEAN: Final = r"^(?:https?://(?P<host>[!$-.0-;=A-Z_a-z~]+)(?P<rest>(?:[/?][!$-~]*)?)|(?P<path>/[!$-~]*))$"
@@ -77,7 +78,10 @@ def values(text: str) -> Values:
     else:
         found = [part for part in text.split(",") if part]
         if among := next(filter(_RANGE.fullmatch, found), None):
-            raise ValueError(f"{text!r}: the range {among} stands in a list; write 1..9 alone, or each value")
+            raise ValueError(
+                f"{text!r}: the range {among} stands in a list; write 1..9 alone or each value; if it is a value, "
+                "write the values in a file, one a line, and name it with @file"
+            )
     if not found:
         raise ValueError(f"{text!r} holds no values; write a,b,c or 1..9 or @file")
     return Texts(pl.Series(found, dtype=pl.String))
@@ -120,9 +124,9 @@ class Templates:
 
     def __post_init__(self) -> None:
         for template in self.templates:
-            if brace := _BRACE.search(_NAME.sub("", template)):
+            if brace := next(filter(None, (found[1] for found in _BRACE.finditer(template))), ""):
                 raise ValueError(
-                    f"{template!r}: {brace[0]} is not a variable: names have letters, digits and _; write %7B and %7D "
+                    f"{template!r}: {brace} is not a variable: names have letters, digits and _; write %7B and %7D "
                     "for the characters { and }"
                 )
         names = {name: template for template in self.templates for name in _NAME.findall(template)}

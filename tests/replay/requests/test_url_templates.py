@@ -65,6 +65,8 @@ def test_ranges_go_down_and_keep_their_zeros() -> None:
             "'/{a}/{user-id}': {user-id} is not a variable: names have letters, digits and _",
         ),
         (["/{a}/{"], {"a": "1"}, "{ is not a variable"),
+        (["/{{a}}"], {"a": "1"}, "'/{{a}}': { is not a variable"),
+        (['/{a}?f={"a":1}'], {"a": "1"}, '{"a":1} is not a variable'),
         (["/{a}", "/x"], {"a": "1", "c": "1"}, "{c} is not in the template '/{a}' and '/x'"),
     ],
 )
@@ -86,9 +88,14 @@ def test_what_holds_no_values_is_an_error(text: str) -> None:
         values(text)
 
 
-def test_a_range_in_a_list_is_refused() -> None:
-    with pytest.raises(ValueError, match=re.escape("'1..2,4..5': the range 1..2 stands in a list; write 1..9 alone")):
+def test_a_range_in_a_list_is_refused_and_may_stand_in_a_file(tmp_path: Path) -> None:
+    said = "'1..2,4..5': the range 1..2 stands in a list; write 1..9 alone or each value; if it is a value, write"
+    with pytest.raises(
+        ValueError, match=f"^{re.escape(said)} the values in a file, one a line, and name it with @file$"
+    ):
         values("1..2,4..5")
+    (tmp_path / "values.txt").write_text("1..2\nx\n")
+    assert urls(["/{v}"], v=f"@{tmp_path / 'values.txt'}") == [("/1..2", None), ("/x", None)]
 
 
 def test_a_file_of_values_is_utf_8_with_or_without_a_mark(tmp_path: Path) -> None:
