@@ -30,7 +30,8 @@ CHUNK_ROWS: Final = 2048
 """Small enough that handing a chunk's strings to Python holds the interpreter for a tenth of a millisecond."""
 
 KEPT_ROWS: Final = 65_536
-"""A log up to this long stays in memory when it is gone through more than once."""
+KEPT_BYTES: Final = 128 << 20
+"""A log up to this long, with its bodies, stays in memory when it is gone through more than once."""
 
 _COLUMNS: Final = ("date", "time", "url", "op", "rc", "bytes", "latency", "xfertime", "client")
 PLANNED: Final = ("row", "url", "op", "expected_rc", "expected_bytes", "expected_latency", "client")
@@ -185,16 +186,19 @@ class Requests:
     skipped_s: float = 0.0
 
     def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
-        kept: list[pl.DataFrame] = []
+        kept, size = list[pl.DataFrame](), 0.0
         for frame in self.one_pass():
-            if self.loop and self.usable <= KEPT_ROWS:
+            size += frame.estimated_size()
+            if self.loop and self.usable <= KEPT_ROWS and size <= KEPT_BYTES:
                 kept.append(frame)
+            else:
+                kept.clear()
             rest = frame.slice(max(0, begin - (self.usable - frame.height)))
             yield from rest.iter_slices(rows) if rest.height else (rest,)
         if not self.loop:
             return
         period, at = self.figures.period, max(begin, self.usable)
-        if self.usable <= KEPT_ROWS:
+        if kept:
             yield from _rounds(pl.concat(kept, how="diagonal"), rows, period, at)
         passes, before = divmod(at, self.usable)
         while True:

@@ -109,6 +109,32 @@ def test_a_plan_reads_on_from_where_another_ended(
         assert (rows == np.arange(begin, begin + requests) % height).all()
 
 
+class Uploads:
+    """A log of fifteen uploads of 100 kB; counts how often it is read."""
+
+    def __init__(self, log: Path) -> None:
+        self._log, self.passes = log, 0
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        self.passes += 1
+        row = pl.read_csv(self._log).with_columns(client=pl.lit("c")).select(columns)
+        for _ in range(15):
+            yield row.with_columns(pl.Series("payload", [bytes(100_000)]))
+
+    def lacking(self, column: str, methods: Collection[str]) -> int:
+        return 0
+
+
+def test_a_short_log_with_large_bodies_is_read_again_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan_module, "KEPT_BYTES", 1_000_000)
+    uploads = Uploads(write(tmp_path / "log.csv", [("/", "PUT")]))
+    frames = Requests(uploads, methods=("PUT",)).frames()
+    assert [row for frame in islice(frames, 20) for row in frame["row"]] == [*range(15), *range(5)]
+    assert uploads.passes == 2
+
+
 def test_a_plan_ends_with_its_schedule_or_its_log(log: Path) -> None:
     assert sum(len(chunk.due) for chunk in Plan(Requests(log), Constant(10, duration=5))) == 50
     assert sum(len(chunk.due) for chunk in Plan(Requests(log, loop=False), Constant(10))) == 100
