@@ -121,9 +121,13 @@ class Swap:
 
     def second(self, turns: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each turn is that of the second pair, ``(n,)``."""
-        rng = np.random.Generator(np.random.PCG64(self.seed))
-        drawn = rng.random(int(turns.max(initial=0)) // 2 + 1) < 0.5
-        return np.asarray(drawn[turns // 2] ^ (turns % 2 == 1))
+        times, place = np.unique(turns // 2, return_inverse=True)
+        draws = np.random.PCG64(self.seed)
+        rng, drawn = np.random.Generator(draws), np.empty(len(times), np.bool_)
+        for index, between in enumerate((np.diff(times, prepend=-1) - 1).tolist()):
+            draws.advance(between)
+            drawn[index] = rng.random() < 0.5
+        return np.asarray(drawn[place] ^ (turns % 2 == 1))
 
     def applied(self, chunk: Chunk) -> Chunk:
         """Name the target of each request, and its turn in the column `SWAP_TURN`."""

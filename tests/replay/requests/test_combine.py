@@ -146,6 +146,14 @@ def test_two_pairs_take_turns_and_each_has_one_of_two(log: Path, targets: int) -
     assert rows.height - of_pairs.height == (rows.height // 3 if targets == 3 else 0)
 
 
+def test_turns_far_apart_are_drawn_without_those_between_them() -> None:
+    swap, far = Swap(0.001, seed=7), 10**14  # one number for each turn before it would take hundreds of terabytes
+    turns = np.array([0, 1, 5, far, far + 1, 5])
+    drawn = swap.second(turns)
+    assert drawn[[0, 3]].tolist() == (~drawn[[1, 4]]).tolist()
+    assert drawn.tolist() == [bool(swap.second(turn)[0]) for turn in turns.reshape(-1, 1)]
+
+
 def test_turns_are_the_same_however_the_plan_is_cut() -> None:
     swap, instants = Swap(0.5, seed=7), np.arange(0, 60_000_000_000, 90_000_000)
     whole = swap.second(swap.turns(instants))
