@@ -24,6 +24,7 @@ from typing import BinaryIO, Final, Self
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.errors import TakenError as TakenError
 from logreplay.core.masking import masked
+from logreplay.core.stores import is_address
 
 FULL: Final = {
     errno.ENOSPC: "the disk is full; free some space",
@@ -335,11 +336,13 @@ def writable(text: str) -> bool:
 
 
 def check_nameable(path: str | os.PathLike[str]) -> None:
-    """Check that the system takes this as the name of a file, whether there is one or not.
+    """Check that the system takes this as the name of a file, whether there is one or not; addresses of stores pass.
 
     Raises:
         UsageError: it is too long, or holds a NUL byte or a lone surrogate.
     """
+    if is_address(os.fspath(path)):
+        return
     try:
         os.lstat(path)
         return

@@ -23,7 +23,7 @@ HEAVY = {
 ORDER = {
     "core": (
         "errors", "lazy_names", "installation", "zstd", "plural", "quantities", "record", "csv_blocks",
-        "rows", "frames", "masking", "files", "stores", "headers", "bodies", "validity", "__init__",
+        "rows", "frames", "masking", "stores", "files", "headers", "bodies", "validity", "__init__",
     ),
     "parsers": ("fields", "formats", "captures", "redaction", "lines", "conversion", "__init__"),
     "replay": (

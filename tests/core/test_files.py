@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import (
     NewFile,
     TakenError,
     atomic_path,
     check_distinct,
+    check_nameable,
     check_named_once,
     removed_if_empty,
     scratch_folder,
@@ -235,3 +236,10 @@ def test_a_folder_of_results_that_stays_empty_is_removed_with_those_made_for_it(
     with removed_if_empty(tmp_path / "a"):
         pass
     assert (tmp_path / "a").is_dir()
+
+
+def test_an_address_may_be_longer_than_the_name_of_a_file() -> None:
+    address = f"s3://bucket/access.log?X-Amz-Security-Token={'a' * 5000}"
+    check_nameable(address)
+    with pytest.raises(UsageError, match="is not a name that a file can have"):
+        check_nameable(address.partition("://")[2])
