@@ -316,8 +316,8 @@ def _gathered(source: Source, batches: Iterable[pl.DataFrame], sampled: float, r
         raise LogreplayError(f"{name}: {why}")
     if len(rates) > _MOST_STEPS:
         raise LogreplayError(
-            f"{name}: {len(rates):,} values in column step, expected at most {_MOST_STEPS:,}: number its steps, or "
-            "delete the column"
+            f"{name}: {len(rates):,} steps, expected at most {_MOST_STEPS:,}: number the steps in column step, or "
+            "delete that column; in a log of Play-it-Again-Sam, the column of the rate"
         )
     labels = sorted(rates)
     requests = RequestArrays(

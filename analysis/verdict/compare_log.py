@@ -167,8 +167,9 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
         )
     if without := pairs.height - with_status.height:
         notes.append(
-            f"the log has no status for {without:,} of {number_of(pairs.height, 'request')}: left out of the share of "
-            "status classes, counted as not failed in the log"
+            f"the log has no status, or an error in its place, for {without:,} of "
+            f"{number_of(pairs.height, 'request')}: left out of the share of status classes, counted as not failed in "
+            "the log"
         )
     if requests_unmatched:
         notes.append(
