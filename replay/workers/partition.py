@@ -62,16 +62,18 @@ class Share:
     def __iter__(self) -> Iterator[Chunk]:
         frames: list[pl.DataFrame] = []
         dues: list[Instants] = []
-        rows, first, none = 0, 0, True
+        rows, first, none, of_log = 0, 0, True, 0
         for chunk in self.plan:
             mine = self._part_of(chunk, first)
             first += len(chunk.due)
             none = none and not len(mine.due)
-            if none and isinstance(self.plan.schedule, Users) and 0 < self.requests.usable < first:
-                raise LogreplayError(
-                    "this worker has none of the clients of this log, and its users would send nothing; lower "
-                    "--workers, or leave out --by-client"
-                )
+            if none and isinstance(self.plan.schedule, Users):
+                of_log += int((chunk.frame["row"] >= 0).sum())  # others are mixed in
+                if 0 < self.requests.usable < of_log:
+                    raise LogreplayError(
+                        "this worker has none of the clients of this log, and its users would send nothing; lower "
+                        "--workers, or leave out --by-client"
+                    )
             if not len(mine.due) and not rows:
                 yield mine  # its reader may begin, or end, before it has the next of this worker
                 continue

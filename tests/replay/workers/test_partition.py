@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.prefetch import Prefetcher
-from logreplay.replay.requests.combine import ForTargets, duet_plan
+from logreplay.replay.requests.combine import ForTargets, Mixed, duet_plan
 from logreplay.replay.requests.plan import Chunk, Plan, Requests
 from logreplay.replay.schedules.rates import Constant, Limited
 from logreplay.replay.schedules.users import Users
@@ -79,6 +79,16 @@ def test_a_worker_whose_users_would_have_no_client_is_refused(tmp_path: Path) ->
     (without,) = (share for share in shares if not len(next(iter(share)).due))
     with pytest.raises(LogreplayError, match=r"^this worker has none of the clients of this log"):
         list(without)
+
+
+def test_a_worker_whose_first_client_comes_late_has_it_with_others_mixed_in_too(tmp_path: Path) -> None:
+    path = tmp_path / "late.csv"
+    lines = [f"2026-01-01,00:00:00,0,0,0,1,/a,200,GET,{name}" for name in ["10.0.0.1"] * 9000 + ["10.0.0.4"]]
+    path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op,client", *lines]) + "\n")
+    plan = Plan(Mixed(Requests(path), of_one_client(tmp_path), 0.5), Users(2, 0.1, duration=1))
+    shares = [Share(plan, index, 2, by_client=True) for index in range(2)]
+    (late,) = (share for share in shares if not len(next(iter(share)).due))
+    assert next(chunk.frame["client"].unique().to_list() for chunk in late if len(chunk.due)) == ["10.0.0.4"]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
