@@ -85,8 +85,9 @@ def test_bodies_that_chromium_wrote_are_those_that_it_sent_or_are_rejected() -> 
 def test_a_body_that_the_file_does_not_hold_is_a_rejected_request() -> None:
     assert record({"bodySize": 7}).reason == "the body is not in the file"
     assert record({"headers": [{"name": "content-length", "value": "9"}]}).reason == "the body is not in the file"
-    parts = {"mimeType": "multipart/form-data; boundary=x", "params": [{"name": "file"}]}
-    assert record({"postData": parts}).reason.startswith("the body is in parts")
+    kinds = ("multipart/form-data; boundary=x", "/secret-of-a-stranger")
+    parts = [record({"postData": {"mimeType": kind, "params": [{"name": "file"}]}}).reason for kind in kinds]
+    assert parts == ["the body is in parts instead of as it was sent"] * 2
 
 
 def test_what_the_cache_answered_was_never_sent() -> None:
