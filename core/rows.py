@@ -180,8 +180,8 @@ def read_parquet(file: BinaryIO, columns: Sequence[str]) -> Iterator[pl.DataFram
     yield from _typed_batches((cast(pl.DataFrame, pl.from_arrow(batch)) for batch in batches), columns)
 
 
-def read_texts(path: str | Path) -> Iterator[tuple[pl.DataFrame, Sequence[Refused]]]:
-    """Yield all columns of a file in blocks, each value as the text in the file, and the lines that became no row.
+def read_texts(path: str | Path) -> Iterator[tuple[pl.DataFrame, Sequence[Refused], int]]:
+    """Yield all columns of a file in blocks: texts, the lines that became no row, and the number of the first line.
 
     Empty values, and those of the refused rows, are null.
 
@@ -193,13 +193,15 @@ def read_texts(path: str | Path) -> Iterator[tuple[pl.DataFrame, Sequence[Refuse
     with to_the_end(path), path.open("rb") as file:
         if is_parquet(path):
             texts = pl.scan_parquet(file).select(pl.all().cast(pl.String))
+            first = 1
             for frame in texts.collect_batches(chunk_size=_ROWS, maintain_order=True):
-                yield frame, ()
+                yield frame, (), first
+                first += frame.height
             return
         text = _decompressed(file)
         line = _header(text)[1]
         for block in blocks(text, len(names), line + 1, _ROWS * _ROW_BYTES):
-            yield block.parsed(names, names, {}), block.refused
+            yield block.parsed(names, names, {}), block.refused, block.line
 
 
 def read_table(path: Path, types: Types) -> pl.DataFrame:

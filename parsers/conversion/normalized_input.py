@@ -106,14 +106,12 @@ class Tables:
         filled: dict[int, list[Path]] = {}
         for path in self.paths:
             parquet = is_parquet(path)
-            first = 1 if parquet else 2  # behind the header line
             had = self.report.converted
-            for texts, refused in read_texts(path):
+            for texts, refused, first in read_texts(path):
                 breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True)).cast(pl.Int64)
                 broken = texts.select(breaks).to_series()
                 lines = broken * (not parquet) + 1
                 yield self._good(texts, refused, broken > 0, str(path), first + lines.cum_sum() - lines, columns)
-                first += int(lines.sum())
                 if self.progress:
                     self.progress(done, total, self.report.lines)
             done += path.stat().st_size

@@ -81,7 +81,7 @@ def test_the_name_of_a_file_is_no_pattern(tmp_path: Path, name: str) -> None:
             scan(text).sink_parquet(file)
         assert names_in(each) == names_in(text)
         assert read_all(each, "url")["url"].to_list() == ["/mine"]
-        assert [frame["url"].to_list() for frame, _ in read_texts(each)] == [["/mine"]]
+        assert [frame["url"].to_list() for frame, *_ in read_texts(each)] == [["/mine"]]
 
 
 def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:

@@ -39,6 +39,13 @@ def test_the_same_csv_under_two_names_is_refused(tmp_path: Path) -> None:
     assert convert([one, *empty], tmp_path / "merged.csv").converted == 1
 
 
+def test_rejected_rows_have_the_numbers_of_their_lines_behind_blank_ones(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("\n\n" + "\n".join((HEADER, ROW.format(1), "", "nonsense", ROW.format(2), "more nonsense")) + "\n")
+    report = convert([log], tmp_path / "out.csv")
+    assert [line for _, line, _ in report.first_bad] == [6, 8]
+
+
 def test_csvs_are_merged_in_order_of_start_with_all_of_their_columns(tmp_path: Path) -> None:
     one = table(tmp_path / "one.csv", ROW.format(1) + ",10.0.0.7", ROW.format(5) + ",", header=f"{HEADER},client")
     two = table(tmp_path / "two.csv", ROW.format(4) + ",0,x y", ROW.format(3) + ",1,", header=f"{HEADER},seq,mine")
