@@ -116,11 +116,13 @@ def batch_variance(counts: Ints, costs: NDArray[np.float64] | Ints) -> float:
         counts: (s,) requests in each batch, at least one in all.
         costs: (s,) their summed costs.
 
-    Source: ratio estimator over batches, with the covariance of adjacent ones.
+    Source: ratio estimator over batches, with the covariance of adjacent ones. Residuals from the mean of s independent
+    batches make the sum (s - 1)(s - 2)/s² of its true value; 3 batches or more are set right by that.
     """
     residuals = costs - counts * (costs.sum() / counts.sum())
-    total = residuals @ residuals + 2 * (residuals[:-1] @ residuals[1:])
-    return max(float(total), 0.0) / int(counts.sum()) ** 2
+    number, total = len(counts), residuals @ residuals + 2 * (residuals[:-1] @ residuals[1:])
+    unbiased = number**2 / ((number - 1) * (number - 2)) if number > 2 else 1.0
+    return max(float(total) * unbiased, 0.0) / int(counts.sum()) ** 2
 
 
 def cluster_size(*series: tuple[Ints, Ints]) -> float:
