@@ -35,6 +35,9 @@ def check_kinds(told: JsonValue) -> None:
     for bound in _listed(told["slo"], "bounds"):
         bound["statistic"].text()
         bound["limit"].number()
+    for trial in _listed(told["slo"], "trials"):
+        trial["number"].number()
+        trial["verdict"].text()
     if told["received_bytes"].value is not None:
         told["received_bytes"].number(most=math.inf)
 

@@ -1,6 +1,7 @@
 """A summary.json that another program wrote is refused with file, key and value, and steers no terminal."""
 
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,8 @@ def altered(run: Path, tmp_path: Path) -> Altered:
             {"findings": [{"code": "x", "text": "y", "severity": "zzz"}]},
             'findings[0].severity is "zzz"; expected one of info, note, warning, void',
         ),
+        ({"findings": [{"code": [1]}]}, "findings[0].code is [1]; expected a text"),
+        ({"findings": [{"code": "a", "text": "b", "severity": ["void"]}]}, 'findings[0].severity is ["void"]; '),
         ({"options": []}, "options is []; expected an object"),
         ({"options": {"stop": 5}}, "options.stop is 5; expected a list"),
         ({"options": {"trace_url": 5}}, "options.trace_url is 5; expected a text"),
@@ -64,6 +67,11 @@ def altered(run: Path, tmp_path: Path) -> Altered:
         ({"verdict": [1]}, "verdict is [1]; expected a text"),
         ({"target": 5}, "target is 5; expected a text"),
         ({"requests": [1]}, "requests is [1]; expected an object"),
+        ({"costs": None}, "costs is missing or null; expected an object"),
+        ({"users": {"steps": [{"users": "x"}]}}, 'users.steps[0].users is "x"; expected a number'),
+        ({"users": {"steps": [{"step": 0, "users": math.inf}]}}, "users.steps[0].users is Infinity; "),
+        ({"slo": {"trials": [{"number": "1", "verdict": "void"}]}}, 'slo.trials[0].number is "1"; expected a number'),
+        ({"slo": {"trials": [{"number": 1}]}}, "slo.trials[0].verdict is missing or null; expected a text"),
         ({"users": {"steps": 5}}, "users.steps is 5; expected a list"),
         ({"received_bytes": "x"}, 'received_bytes is "x"; expected a number'),
     ],

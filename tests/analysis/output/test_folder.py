@@ -1,8 +1,6 @@
 """A result log becomes a folder that shows it."""
 
 import json
-import math
-import re
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +8,6 @@ import pytest
 
 from logreplay.analysis.output.folder import write_folder
 from logreplay.analysis.summary import About
-from logreplay.core.errors import LogreplayError
 from support.simulated_results import write_results
 
 
@@ -53,33 +50,6 @@ def test_the_routes_of_a_sweep_have_a_row_for_each_step(results: Path, tmp_path:
     assert routes.columns[:3] == ["step", "rate", "route"]
     assert routes["step"].unique().sort().to_list() == steps["step"].to_list()
     assert routes["requests"].sum() == summary["requests"]["scheduled"]
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "told"),
-    [
-        ("requests", 5, "requests is 5; expected an object"),
-        ("costs", None, "costs is missing or null; expected an object"),
-        ("users", {"steps": [{"users": "x"}]}, 'users.steps[0].users is "x"; expected a number'),
-        ("users", {"steps": [{"step": 0, "users": math.inf}]}, "users.steps[0].users is Infinity; expected a number"),
-        ("findings", True, "findings is true; expected a list"),
-        ("findings", [{"code": [1]}], "findings[0].code is [1]; expected a text"),
-        (
-            "findings",
-            [{"code": "a", "text": "b", "severity": ["void"]}],
-            'findings[0].severity is ["void"]',
-        ),
-    ],
-)
-def test_an_earlier_summary_with_a_wrong_value_is_refused_by_file_key_and_value(
-    few: Path, key: str, value: object, told: str
-) -> None:
-    path = few.with_name("summary.json")
-    said, _ = write_folder(few, few.parent, plots=False)
-    path.write_text(json.dumps({**said, key: value}))
-    with pytest.raises(LogreplayError, match=re.escape(f"{path}: {told}")):
-        write_folder(few.parent, few.parent, plots=False)
-    path.unlink()
 
 
 def test_without_pictures_there_is_none(results: Path, tmp_path: Path) -> None:
