@@ -41,7 +41,7 @@ def read_log(paths: Paths, options: ConvertOptions | None = None) -> "pd.DataFra
 
     Returns:
         One row a request that can be replayed, in order of start: the columns of the normalized CSV, and ``start``
-        (``datetime64[us, UTC]``).
+        (``datetime64[us, UTC]``). Warnings tell how many lines became no row, and each note of the conversion.
 
     Raises:
         LogreplayError: no such file, empty or not an access log.
@@ -61,7 +61,8 @@ def iter_log(paths: Paths, options: ConvertOptions | None = None) -> Iterator["p
         options: as for `read_log`.
 
     Yields:
-        Rows as of `read_log`, in about the order of the log: order by start within a frame, not between frames.
+        Rows as of `read_log`, in about the order of the log: order by start within a frame, not between frames. The
+        warnings come behind the last.
 
     Raises:
         LogreplayError: no such file, empty or not an access log.
@@ -124,8 +125,15 @@ def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.Dat
                 rows = redactor.rows(rows)
             start = pl.from_epoch("start", "us").dt.replace_time_zone("UTC")
             yield with_date_and_time(rows).select(*columns, start)
-    for name in report.damaged:
-        warnings.warn(f"{name}: the compressed data end too soon or are damaged: the rest is missing", stacklevel=2)
+    for text in _said(report):
+        warnings.warn(text, stacklevel=3)
+
+
+def _said(report: ConvertReport) -> Iterator[str]:
+    """What the user must know of lines that are in no frame, of guesses and of damage."""
+    for name, number, reason in report.first_bad[:1]:
+        yield f"{report.sentence()}; {name}: line {number}: {reason}"
+    yield from report.notes
 
 
 def _as_text(bodies: pl.Series) -> pl.Expr:

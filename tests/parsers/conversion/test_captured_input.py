@@ -281,6 +281,7 @@ def test_a_log_of_json_keeps_headers_and_bodies(tmp_path: Path) -> None:
     assert (rows["headers"][0], rows["agent"][0], rows["payload"][0]) == ("X-Token: t", "curl", b'a="1"\n')
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_log_that_is_followed_and_one_read_as_a_table_have_bodies_too(tmp_path: Path) -> None:
     keys = {
         "msec": "1795168800.123",

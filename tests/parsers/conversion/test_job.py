@@ -186,6 +186,7 @@ def test_gz_crlf_and_a_last_line_without_newline(tmp_path: Path) -> None:
     assert account(convert([log], tmp_path / "out.csv")) == (2, 2, 0, 0, 0)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_cut_gz_gives_what_could_be_read_and_says_so(tmp_path: Path) -> None:
     log = tmp_path / "access.gz"
     text = "".join(LINE.replace("/a?b=c", f"/{random.Random(n).random()}") + "\n" for n in range(3000))
@@ -193,7 +194,7 @@ def test_a_cut_gz_gives_what_could_be_read_and_says_so(tmp_path: Path) -> None:
     report = convert([log], tmp_path / "out.csv")
     assert 2700 < report.converted < 3000
     assert f"{log}: the gzip data end too soon or are damaged; the lines before are kept" in report.notes
-    with pytest.warns(UserWarning, match="access.gz: the compressed data end too soon or are damaged: the rest is mis"):
+    with pytest.warns(UserWarning, match=r"access.gz: the gzip data end too soon or are damaged; the lines bef"):
         assert len(read_log(log)) == report.converted
 
 

@@ -1,6 +1,8 @@
 """The options of a conversion, several files, and other forms of output."""
 
 import bz2
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -136,6 +138,17 @@ def test_a_list_of_urls_keeps_its_order(tmp_path: Path) -> None:
     assert note in report.notes
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("read", [read_log, lambda log: list(iter_log(log))])
+def test_data_frames_warn_of_rejected_lines_and_of_notes(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    path = log(tmp_path, *lines(), "garbage")
+    account = f"6 lines = 5 converted + 0 unreplayable + 1 rejected + 0 blank; {path}: line 6: rejected: layout"
+    with pytest.warns(UserWarning, match=re.escape(account)) as warned:
+        read(path)
+    assert "the log has no response times" in [str(each.message) for each in warned]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_logs_as_data_frames() -> None:
     frame = read_log(SAMPLES / "nginx_request_time.log")
     assert str(frame.dtypes["start"]) == "datetime64[us, UTC]"
@@ -144,6 +157,7 @@ def test_logs_as_data_frames() -> None:
     assert sum(len(part) for part in iter_log([SAMPLES / "nginx_request_time.log"])) == len(frame) > 3000
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_data_frame_says_what_the_csv_says(tmp_path: Path) -> None:
     convert([SAMPLES / "apache_combined.log"], tmp_path / "out.csv")
     csv = scan(tmp_path / "out.csv").select("url", "rc", start_time().dt.replace_time_zone("UTC")).collect()
