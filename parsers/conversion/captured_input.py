@@ -101,6 +101,7 @@ class Captures:
         check_unlike({source.name: source.sum for source in filled})
         check_limit(self.report, self.limit, final=True)
         if not timed:
+            self.report.resolution_s = None
             self.report.notes.append(
                 "some requests have no time: they keep their order, all at the same instant, 1970-01-01"
             )

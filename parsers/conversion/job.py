@@ -237,7 +237,7 @@ def log_reader(
     report.format, report.share, report.server = reading.name, reading.share, reading.server
     reader = LogReader(sources, reading, options.timezone, report, keep, options.limit, progress)
     yield reader
-    report.resolution_s = reader.fine
+    report.resolution_s = reader.fine if "time" in reader.fields else None
     zoned = bool(options.filter.since or options.filter.until)
     report.notes += notes(reader, sources, options.time_unit, options.timezone, zoned=zoned)
 

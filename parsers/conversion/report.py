@@ -23,7 +23,7 @@ class ConvertReport:
         format: the name of the format; several joined by ``+``.
         share: share of the sample's lines that fit.
         server: the server that wrote the log.
-        resolution_s: resolution of the start times, seconds; 1 if they are spread within their second.
+        resolution_s: resolution of the start times, seconds; 1 if they are spread within their second; None: no times.
         first: earliest start, ISO 8601 UTC; empty if there is none.
         last: latest start.
         output: path of the result; ``-``: standard output; empty if there is none, as nothing was converted.
@@ -47,7 +47,7 @@ class ConvertReport:
     format: str = ""
     share: float = 0.0
     server: str = "unknown"
-    resolution_s: float = 1.0
+    resolution_s: float | None = 1.0
     first: str = ""
     last: str = ""
     output: str = ""

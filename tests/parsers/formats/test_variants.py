@@ -138,6 +138,13 @@ def test_a_list_of_urls_keeps_its_order(tmp_path: Path) -> None:
     assert note in report.notes
 
 
+def test_a_log_without_times_has_no_resolution_of_times(tmp_path: Path) -> None:
+    target = '{"method":"GET","url":"http://www.example.com/a"}'
+    for number, text in enumerate(("/a", '{"request":"GET /a HTTP/1.1","status":200}', target)):
+        report = convert([log(tmp_path, text)], tmp_path / f"{number}.csv")
+        assert (report.converted, report.resolution_s) == (1, None)
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("read", [read_log, lambda log: list(iter_log(log))])
 def test_data_frames_warn_of_rejected_lines_and_of_notes(tmp_path: Path, read: Callable[[Path], object]) -> None:
