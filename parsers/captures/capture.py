@@ -12,7 +12,6 @@ from datetime import UTC
 from json import JSONDecodeError
 from typing import Any, BinaryIO, Final
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
 
 import polars as pl
 
@@ -170,7 +169,7 @@ def base64_bytes(text: str, name: str = "body") -> bytes:
         raise Rejected(f"the {name} is not base64") from None
 
 
-def row(capture: Capture, zone: str = "") -> dict[str, Any]:
+def row(capture: Capture) -> dict[str, Any]:
     """A request in the form of the normalized record: the columns `COLUMNS`.
 
     Raises:
@@ -348,14 +347,14 @@ def _unchunked(data: bytes) -> bytes:
     raise Rejected("the chunks of the body are damaged")
 
 
-def instant(text: str, zone: str = "") -> int:
-    """An ISO 8601 time → microseconds since 1970, UTC.
+def instant(text: str) -> int:
+    """An ISO 8601 time → microseconds since 1970, UTC; it is in UTC where it has no offset.
 
     Raises:
         Rejected: it is not one.
     """
     try:
-        return microseconds(text.strip(), ZoneInfo(zone) if zone else UTC)
+        return microseconds(text.strip(), UTC)
     except (ValueError, OverflowError):
         raise Rejected("time stamp") from None
 

@@ -91,10 +91,18 @@ def notes(
             "more than the longest request takes: scrambled times, or several logs in one file; the requests are "
             "usable, their timing is not"
         )
-    for source in sources:
-        if grown := source.grown():
-            found.append(
-                f"{source.name}: grew by {number_of(grown, 'byte')} while it was read; lines added meanwhile may be "
-                "missing"
-            )
-    return found
+    return found + growth(sources, intake.report.unit)
+
+
+def growth(sources: Sequence[BlockSource], unit: str) -> list[str]:
+    """Notes on files that others wrote to while they were read.
+
+    Args:
+        sources: the files.
+        unit: word for what they hold.
+    """
+    return [
+        f"{source.name}: grew by {number_of(grown, 'byte')} while it was read; {unit} added meanwhile may be missing"
+        for source in sources
+        if (grown := source.grown())
+    ]

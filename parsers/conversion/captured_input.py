@@ -10,6 +10,7 @@ import polars as pl
 from logreplay.core.errors import LogreplayError
 from logreplay.parsers.captures.capture import COLUMNS, PAYLOAD, CaptureFormat, row
 from logreplay.parsers.captures.formats import capture_format
+from logreplay.parsers.conversion.advice import growth
 from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit, check_unlike
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
@@ -51,7 +52,7 @@ class Captures:
         formats: format of each file.
         report: where records are counted.
         keep: called for each record that became no row.
-        zone: time zone of time stamps without one.
+        idle_zone: time zone that the user gave, if it is for the times of the captures only: these need none.
         limit: on rejected records.
         progress: called after each batch.
         fit: True if each file begins as its format does; a format that the user named may be another.
@@ -61,7 +62,7 @@ class Captures:
     formats: Sequence[CaptureFormat]
     report: ConvertReport
     keep: Keep
-    zone: str = ""
+    idle_zone: str = ""
     limit: Limit = field(default_factory=Limit)
     progress: Progress | None = None
     fit: list[bool] = field(init=False)
@@ -100,6 +101,11 @@ class Captures:
                 self.report.note_damage(source.name, source.compression)
         check_unlike({source.name: source.sum for source in filled})
         check_limit(self.report, self.limit, final=True)
+        if self.idle_zone and self.report.converted:
+            why = "times of captured requests are in UTC where they have no offset"
+            self.report.idle_zone = f"--timezone {self.idle_zone} had no effect: {why}"
+            self.report.notes.append(self.report.idle_zone)
+        self.report.notes += growth(self.sources, self.report.unit)
         if not timed:
             self.report.resolution_s = None
             self.report.notes.append(
@@ -115,7 +121,7 @@ class Captures:
             kind, reason = record.kind, record.reason
             if record.capture:
                 try:
-                    rows.append(row(record.capture, self.zone))
+                    rows.append(row(record.capture))
                     size += len(rows[-1][PAYLOAD] or b"") + len(rows[-1]["headers"] or "")
                     self.report.converted += 1
                 except Unreplayable as why:

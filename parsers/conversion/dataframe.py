@@ -106,7 +106,7 @@ def _all_rows(
         yield from Tables(tables, report, _ignore, options.limit, progress).rows()
         return
     if formats:
-        yield from Captures(sources, formats, report, _ignore, options.timezone, options.limit, progress).rows()
+        yield from Captures(sources, formats, report, _ignore, options.idle_zone, options.limit, progress).rows()
         return
     with log_reader(sources, options, report, _ignore, progress) as reader:
         yield from reader.rows()

@@ -69,6 +69,11 @@ class ConvertOptions:
     rejects: Path | None = None
     force: bool = False
 
+    @property
+    def idle_zone(self) -> str:
+        """The time zone, if no filter is read in it: then it has no effect on times that need none."""
+        return "" if self.filter.since or self.filter.until else self.timezone
+
 
 def output_for(log: str | Path, to: str = "") -> Path:
     """The name of the result without ``-o``: ``logs/access.log.1.gz`` → ``access.csv`` in the current folder."""
@@ -111,7 +116,7 @@ def convert(
         if target and (target.is_dir() or not target.name):
             raise LogreplayError(f"-o {output}: is a folder; name a file in it")
         tables, sources, formats = open_input(paths, options, stack, executor)
-        if tables and options.timezone and not (options.filter.since or options.filter.until):
+        if tables and options.idle_zone:
             raise LogreplayError(f"--timezone and {tables[0]} exclude each other: its times are UTC; leave it out")
         rejects = options.rejects or _rejects_beside(target or output_for(paths[0]))
         logs = [("log", path) for path in paths]
@@ -238,8 +243,7 @@ def log_reader(
     reader = LogReader(sources, reading, options.timezone, report, keep, options.limit, progress)
     yield reader
     report.resolution_s = reader.fine if "time" in reader.fields else None
-    zoned = bool(options.filter.since or options.filter.until)
-    report.notes += notes(reader, sources, options.time_unit, options.timezone, zoned=zoned)
+    report.notes += notes(reader, sources, options.time_unit, options.timezone, zoned=not options.idle_zone)
 
 
 def _beginning(sample: bytes, most: int) -> bytes:
@@ -291,7 +295,7 @@ class _Job:
         elif self.captures:
             options = self._options
             read = Captures(
-                self._sources, self.captures, self.report, self._keep_line, options.timezone, options.limit, progress
+                self._sources, self.captures, self.report, self._keep_line, options.idle_zone, options.limit, progress
             )
             names = (*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name != "body"))
             self._sort(read.rows(), self._writable(names))

@@ -15,6 +15,7 @@ from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.core.headers import header_pairs
 from logreplay.core.rows import scan
 from logreplay.parsers.conversion.dataframe import read_log
+from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.follow import LineParser
 from logreplay.parsers.conversion.ingest import Limit
 from logreplay.parsers.conversion.job import ConvertOptions, convert
@@ -279,6 +280,30 @@ def test_a_log_of_json_keeps_headers_and_bodies(tmp_path: Path) -> None:
     line = json.dumps(keys | {"http_user_agent": "curl", "request_body": 'a="1"\n'})
     rows, _ = converted(tmp_path / "access.log", f"{line}\n".encode())
     assert (rows["headers"][0], rows["agent"][0], rows["payload"][0]) == ("X-Token: t", "curl", b'a="1"\n')
+
+
+def test_a_time_zone_without_effect_on_a_capture_is_said(tmp_path: Path) -> None:
+    log = tmp_path / "targets.json"
+    log.write_text('{"method":"GET","url":"http://www.example.com/a"}\n')
+    note = "--timezone Europe/Berlin had no effect: times of captured requests are in UTC where they have no offset"
+    for filter, said in ((Filter(), 1), (Filter(since="1970-01-01"), 0)):
+        options = ConvertOptions(timezone="Europe/Berlin", filter=filter, force=True)
+        assert convert([log], tmp_path / "out.csv", options).notes.count(note) == said
+
+
+def test_a_capture_that_grows_while_it_is_read_is_noted(tmp_path: Path) -> None:
+    log = tmp_path / "targets.json"
+    target = '{"method":"GET","url":"http://www.example.com/a"}\n'
+    log.write_text(target)
+
+    def grow(*_: int) -> None:
+        with log.open("a") as file:
+            file.write(target)
+
+    report = convert([log], tmp_path / "out.csv", progress=grow)
+    assert report.converted == 1
+    note = f"{log}: grew by {len(target)} bytes while it was read; records added meanwhile may be missing"
+    assert note in report.notes
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
