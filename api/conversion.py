@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from logreplay.convert_result import ConvertResult
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import check_nameable
+from logreplay.core.masking import masked
 from logreplay.options.clashes import check
 from logreplay.options.keywords import read
 from logreplay.options.spelling import respelled
@@ -116,7 +117,8 @@ def convert_once(call: ConvertCall, progress: "Progress | None" = None) -> Conve
         report = convert_logs(call.logs, call.output, call.options, progress, executor)
     nothing = ""
     if not report.converted:
-        nothing = f"{', '.join(call.logs)}: {why_nothing(report, call.options.filter)}: nothing was converted"
+        names = ", ".join(map(masked, call.logs))
+        nothing = f"{names}: {why_nothing(report, call.options.filter)}: nothing was converted"
     return ConvertResult(report=report, log=None if call.output == "-" else Path(call.output), nothing=nothing)
 
 

@@ -80,6 +80,13 @@ def test_a_log_of_which_no_request_is_left_raises(log: Path) -> None:
         logreplay.convert(log, match="nowhere")
 
 
+def test_the_secret_in_the_address_of_a_log_is_not_in_the_error_that_nothing_is_left(log: Path) -> None:
+    signed = log.with_name("access.log?sig=SECRET")
+    log.rename(signed)
+    with pytest.raises(logreplay.LogreplayError, match=r"access\.log\?sig=\*\*\*: no request is left"):
+        logreplay.convert(signed, match="nowhere")
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
