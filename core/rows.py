@@ -51,6 +51,10 @@ def is_parquet(path: str | Path) -> bool:
     return Path(path).suffix.lower() == ".parquet"
 
 
+class BadColumns(LogreplayError):
+    """A normalized file whose columns cannot be read: they are too many, or two have one name."""
+
+
 def names_in(path: str | Path) -> list[str]:
     """The columns of a normalized CSV, a result log or its Parquet file.
 
@@ -424,7 +428,7 @@ def _each_once(names: Sequence[str]) -> list[str]:
     for number, name in enumerate(names):
         unique = f"{name}_{number}" if (name in found and name not in SCHEMA) or name == REASON else name
         if unique in found:
-            raise LogreplayError(f"two columns are named {name!r}; rename or delete one")
+            raise BadColumns(f"two columns are named {name!r}; rename or delete one")
         found[unique] = None
     return list(found)
 
@@ -436,7 +440,7 @@ def _known(names: list[str], name: str = "LOG") -> list[str]:
         to_do = f"make a CSV of an access log: logreplay convert {shlex.quote(name)}"
         raise LogreplayError(f"{what}; name a result log, or {to_do}")
     if len(names) > MOST_COLUMNS:
-        raise LogreplayError(f"has {len(names):,} columns; {MOST_COLUMNS:,} are the most: delete those without use")
+        raise BadColumns(f"has {len(names):,} columns; {MOST_COLUMNS:,} are the most: delete those without use")
     return names
 
 

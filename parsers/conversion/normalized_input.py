@@ -12,7 +12,7 @@ from logreplay.core.bodies import ADDRESS, REF, named
 from logreplay.core.csv_blocks import Refused
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS, SCHEMA, start_time, to_csv
-from logreplay.core.rows import column_names, converted, is_parquet, names_in, read_texts
+from logreplay.core.rows import BadColumns, column_names, converted, is_parquet, names_in, read_texts
 from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit, check_unlike
 from logreplay.parsers.conversion.report import ConvertReport
@@ -54,6 +54,8 @@ def _is_table(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             column_names(file, parquet=False)
+    except BadColumns:
+        return True  # its reader says what is wrong
     except (LogreplayError, OSError, EOFError, zlib.error, zstd.ZstdError):
         return False
     return True

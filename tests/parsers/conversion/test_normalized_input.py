@@ -39,6 +39,16 @@ def test_the_same_csv_under_two_names_is_refused(tmp_path: Path) -> None:
     assert convert([one, *empty], tmp_path / "merged.csv").converted == 1
 
 
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [(",url", "two columns are named 'url'"), ("".join(f",c{n}" for n in range(1000)), "has 1,009")],
+)
+def test_a_normalized_csv_with_columns_that_cannot_be_read_is_told_why(tmp_path: Path, more: str, why: str) -> None:
+    log = table(tmp_path / "log.csv", ROW.format(1) + "," * more.count(","), header=HEADER + more)
+    with pytest.raises(LogreplayError, match=rf"log\.csv: {why}"):
+        convert([log], tmp_path / "out.csv")
+
+
 def test_rejected_rows_have_the_numbers_of_their_lines_behind_blank_ones(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     log.write_text("\n\n" + "\n".join((HEADER, ROW.format(1), "", "nonsense", ROW.format(2), "more nonsense")) + "\n")
