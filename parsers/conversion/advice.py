@@ -36,6 +36,8 @@ def notes(
         found += filter(None, dict.fromkeys((*(format.note for format in formats), intake.reading.note)))
     if intake.report.converted and formats and "time" not in fields:
         found.append("the log has no times: requests keep their order, all at the same instant; replay it with --tps")
+    elif intake.fine == 1.0 and intake.report.converted and not intake.spread:
+        found.append("the fraction of each start time is 0: all requests of a second start together")
     elif intake.fine == 1.0 and intake.report.converted:
         better = _BETTER_STAMPS.get(intake.reading.server, "")
         found.append(f"start times are known to the second, and spread within it by file order{better}")

@@ -133,6 +133,7 @@ class LogReader:
         progress: told after each block.
         executor: parses the blocks; None: threads of this process.
         fine: finest resolution of the stamps seen, seconds.
+        spread: some stamps have no fraction, and are spread within their second.
         naive: stamps that carried no zone.
         http3: times that HTTP/3 was named.
         hashed: rows whose line begins with ``#``.
@@ -154,6 +155,7 @@ class LogReader:
     progress: Progress | None = None
     executor: Executor | None = None
     fine: float = 1.0
+    spread: bool = False
     naive: int = 0
     http3: int = 0
     hashed: int = 0
@@ -265,9 +267,11 @@ class LogReader:
 
     def note_resolution(self, rows: pl.DataFrame) -> None:
         """Learn from some rows how fine the stamps are."""
+        self.spread = self.spread or bool(rows["whole"].any())
         if self.fine > 1e-6 and not rows["whole"].all():
-            fine = rows.filter(~pl.col("whole"))["us"].head(1000)
-            self.fine = 1e-6 if (fine % 1000 != 0).any() else min(self.fine, 1e-3)
+            stamps = rows.filter(~pl.col("whole"))["us"].head(1000)
+            coarser = ((1e-6, 1000), (1e-3, SECOND))  # microseconds of the next coarser resolution
+            self.fine = next((fine for fine, step in coarser if (stamps % step != 0).any()), self.fine)
 
 
 _TOO_LONG: Final = f"longer than {LONGEST >> 20} MB"

@@ -20,7 +20,8 @@ def said(
     zoned: bool = False, **seen: Any
 ) -> str:  # fmt: skip
     reading = Detection(() if formats == (None,) else formats or (COMBINED,), server=server)
-    intake = LogReader([], reading, "", ConvertReport(100, converted), lambda *_: None, **{"fine": 1e-6, **seen})
+    seen = {"fine": 1e-6, "spread": True, **seen}
+    intake = LogReader([], reading, "", ConvertReport(100, converted), lambda *_: None, **seen)
     return "\n".join(notes(intake, [], time_unit, timezone, zoned=zoned))
 
 

@@ -138,6 +138,15 @@ def test_a_list_of_urls_keeps_its_order(tmp_path: Path) -> None:
     assert note in report.notes
 
 
+def test_a_fraction_that_is_always_0_makes_times_no_finer(tmp_path: Path) -> None:
+    text = [f'{{"time":"2026-11-20T18:58:5{n}.000Z","request":"GET /a HTTP/1.1","status":200}}' for n in range(5)]
+    report = convert([log(tmp_path, *text)], tmp_path / "out.csv")
+    assert report.resolution_s == 1
+    assert "the fraction of each start time is 0: all requests of a second start together" in report.notes
+    finer = convert([log(tmp_path, *text, text[0].replace(".000", ".010"))], tmp_path / "finer.csv")
+    assert finer.resolution_s == 0.001
+
+
 def test_a_log_without_times_has_no_resolution_of_times(tmp_path: Path) -> None:
     target = '{"method":"GET","url":"http://www.example.com/a"}'
     for number, text in enumerate(("/a", '{"request":"GET /a HTTP/1.1","status":200}', target)):
