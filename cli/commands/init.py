@@ -107,8 +107,9 @@ def _settable(parameter: click.Parameter) -> bool:
 
 def _line(key: str, value: str, text: str) -> Iterator[str]:
     yield f"# {text}"
-    text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML takes no surrogates and no raw DEL
-    yield f"{key} = {text}" if value else f'# {key} = ""'
+    # TOML takes no surrogates and no raw DEL
+    written = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    yield f"{key} = {written}" if value else f'# {key} = ""'
 
 
 def _options(parameters: Sequence[click.Parameter]) -> Iterator[str]:
