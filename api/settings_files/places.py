@@ -122,7 +122,7 @@ def _refused(command: str, key: str, text: str) -> str:
         if scheme[1].lower() not in ("http", "https"):
             return "a file cannot have a store read with your credentials"
         if key not in _MAY_BE_TARGET:
-            return "a file cannot have a web server asked"
+            return "a file cannot name a log on a web server"
     return ""
 
 

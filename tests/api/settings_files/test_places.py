@@ -196,7 +196,7 @@ def test_a_file_has_no_web_server_asked_for_a_log(
 ) -> None:
     write(f"[{command}]\nlogs = ['{server.url}/access.log']\n")
     assert run([command]) == 1
-    assert "a file cannot have a web server asked; give it on the command line" in capsys.readouterr().err
+    assert "a file cannot name a log on a web server; give it on the command line" in capsys.readouterr().err
     assert not server.received
 
 
