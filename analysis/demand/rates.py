@@ -90,6 +90,22 @@ def busiest_within(seconds: Ints, counts: Ints, window: int) -> int:
     return int(_in_window(seconds, counts, window).max(initial=0))
 
 
+def in_steps(seconds: Ints, counts: Ints, step: int, begin: int) -> tuple[Ints, Ints]:
+    """Requests in each step of ``step`` seconds that has a request.
+
+    Args:
+        seconds, counts: requests in each second with a request.
+        step: length of a step, seconds.
+        begin: begin of step 0; those before it have negative numbers.
+
+    Returns:
+        Numbers of the steps, ascending, and their requests, (n,) each.
+    """
+    numbers = (seconds - begin) // step
+    firsts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+    return numbers[firsts], np.add.reduceat(counts, firsts)
+
+
 def steepest(seconds: Ints, counts: Ints, window: int) -> Rise | None:
     """The two neighbouring windows with the largest rise of the rate; None if it may be chance, or there are none."""
     if seconds[-1] - seconds[0] + 1 < 2 * window:

@@ -101,10 +101,9 @@ def burstiness(seconds: Ints, counts: Ints, unit: int) -> float:
     whole = int(seconds[-1] - seconds[0] + 1) // unit
     if whole < _LEAST_WINDOWS:
         return 1.0
-    at = (seconds - seconds[0]) // unit
-    at, counts = at[at < whole], counts[at < whole]
-    begins = np.flatnonzero(np.diff(at, prepend=-1))
-    inside, near = np.add.reduceat(counts, begins).astype(np.float64), np.diff(at[begins]) == 1
+    inner = seconds < seconds[0] + whole * unit
+    at, requests = rates.in_steps(seconds[inner], counts[inner], unit, int(seconds[0]))
+    inside, near = requests.astype(np.float64), np.diff(at) == 1
     apart = ~near  # a window beside empty ones differs from these by all of it
     squares = (
         np.square(np.diff(inside))[near].sum()

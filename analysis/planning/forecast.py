@@ -61,8 +61,8 @@ class Forecast:
         phase = int(self.at[0]) % self.step
         first, last = (int(each) for each in seconds[[0, -1]] - phase)
         if -(-first // self.step) < (last + 1) // self.step:
-            begins = np.flatnonzero(np.diff((seconds - phase) // self.step, prepend=-2))
-            return int(np.add.reduceat(counts, begins).max()) / self.step
+            _, requests = rates.in_steps(seconds, counts, self.step, phase)
+            return int(requests.max()) / self.step
         return rates.busiest_within(seconds, counts, self.step) / self.step
 
     def by_hour(self, zone: str, times: float) -> pl.DataFrame:
