@@ -237,17 +237,19 @@ def check_account(kept: int, others: int, lost: int, account: str, *, judged: bo
     Raises:
         NoAnswer: there are more than `LIMIT` of them, among all lines or among those that the filters may leave.
     """
-    share = lost / max(kept + lost + (0 if judged else others), 1)
-    if share > LIMIT:
+    beside_kept, remedy = lost / max(kept + lost, 1), "see logreplay inspect"
+    if judged and others:
+        share, remedy = beside_kept, f"{remedy}, or filter the log before, such as with grep"
         what = (
             f"{number_of(lost, 'line')} became no request, and no filter can tell whether they are of these requests: "
             f"{100 * share:.0f} % of both"
-            if judged and others
-            else f"{100 * share:.0f} % of the lines of the log became no request"
         )
-        before = ", or filter the log before, such as with grep" * bool(judged and others)
-        raise NoAnswer(f"{what}, and the demand would be too low by as much: {account}; see logreplay inspect{before}")
-    return lost / max(kept + lost, 1)
+    else:
+        share = lost / max(kept + lost + others, 1)
+        what = f"{100 * share:.0f} % of the lines of the log became no request"
+    if share > LIMIT:
+        raise NoAnswer(f"{what}, and the demand would be too low by as much: {account}; {remedy}")
+    return beside_kept
 
 
 def check_mix(mix: MixChange, sent: str) -> None:
