@@ -140,21 +140,22 @@ def _if_worse(found: Machines, wanted: DemandRange, plan: MachinePlan) -> str:
 
 def _proved(proofs: Sequence[Proof]) -> str:
     """Words for the replays of the planned number of machines, of one fewer, and of the pods of an autoscaler."""
-    text = ""
-    for first in proofs[:1]:
-        if first.kept is None:
-            text = f"; NOT proved by a replay: {first.text}"
-        elif not first.kept:
-            text = "; a replay of it did NOT keep the bounds"
-        else:
-            fewer = {each.kept for each in proofs if each.machines and each.machines < first.machines}
-            text = "; proved by a replay of it"
-            text += "; one machine fewer kept the bounds, too" * (True in fewer)
-            text += ", and one machine fewer did not keep the bounds" * (False in fewer)
+    of_machines = [each for each in proofs if each.machines]
+    text = _proved_minute(*of_machines) if of_machines else ""
     for pods in [each for each in proofs if not each.machines and not each.kept]:
-        ended = "did NOT keep the bounds" if pods.kept is False else f"was not judged: {pods.text}"
+        ended = f"was not judged: {pods.text}" if pods.kept is None else "did NOT keep the bounds"
         text += f"; a replay of the steepest hour, with the pods of the autoscaler, {ended}"
     return text
+
+
+def _proved_minute(planned: Proof, *fewer: Proof) -> str:
+    if planned.kept is None:
+        return f"; NOT proved by a replay: {planned.text}"
+    if not planned.kept:
+        return "; a replay of it did NOT keep the bounds"
+    ended = {each.kept for each in fewer}
+    text = "; proved by a replay of it" + "; one machine fewer kept the bounds, too" * (True in ended)
+    return text + ", and one machine fewer did not keep the bounds" * (False in ended)
 
 
 def _week(plan: MachinePlan) -> Iterator[tuple[str, str]]:
