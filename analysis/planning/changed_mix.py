@@ -10,6 +10,7 @@ import polars as pl
 
 from logreplay.analysis.costs.readings import REST
 from logreplay.analysis.costs.route_costs import TOO_CHEAP
+from logreplay.analysis.format_time import show_share
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.input.run_metadata import checked_summary
@@ -130,7 +131,7 @@ def _parts(mix: pl.DataFrame, known: Collection[str], results: Path) -> dict[str
     rest = 1 - sum(parts.values())
     if REST not in known and rest > 1e-9:
         raise NoAnswer(
-            f"{results}: {100 * rest:.2g} % of the requests have routes whose cost was not measured; {_SWEEP}"
+            f"{results}: {show_share(rest)} of the requests have routes whose cost was not measured; {_SWEEP}"
         )
     return parts | ({REST: rest} if REST in known else {})
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from logreplay.analysis.demand.rates import DAYS, WINDOWS
 from logreplay.analysis.demand.wording import iso, rate, span, when
-from logreplay.analysis.format_time import show_rate
+from logreplay.analysis.format_time import show_rate, show_share
 from logreplay.analysis.planning.autoscaling import SYNC_S, TOLERANCE, WINDOW_S, ScalingTarget
 from logreplay.analysis.planning.demand_range import MOST_CHANGE, WEEKS, DemandRange, lacking, medians, weeks
 from logreplay.analysis.planning.machines import Machines, cost
@@ -224,7 +224,7 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
     if missing := lacking(plan.profile):
         yield f"{number_of(missing, 'hour')} in gaps of a day or longer, in which the log has no request"
     if plan.lost >= _LOST:
-        yield f"the lines that became no request: up to {100 * plan.lost:.2g} % of the requests"
+        yield f"the lines that became no request: up to {show_share(plan.lost)} of the requests"
     if supply.held_s:
         yield f"what a machine does after more than {supply.held_s:.0f} s at its rate"
     if not plan.law:
@@ -242,7 +242,7 @@ def _not_covered(plan: MachinePlan) -> Iterator[str]:
         burst = f"bursts of {SYNC_S} s up to {rate(plan.scaling.beyond)}"
         yield f"{burst}, which {left}: the target asks for all pods before each"
     if plan.mix.share + plan.mix.unsent > NAMED:
-        other = [f"{100 * plan.mix.unsent:.2g} % {','.join(plan.mix.methods)}, not sent"] * (plan.mix.unsent > 0)
+        other = [f"{show_share(plan.mix.unsent)} {','.join(plan.mix.methods)}, not sent"] * (plan.mix.unsent > 0)
         yield f"another mix at the peak: {', '.join([*other, *filter(None, [plan.mix.routes])])}"
 
 

@@ -93,6 +93,17 @@ def test_a_wrong_value_of_a_cost_is_named(tmp_path: Path, row: object, told: str
         changed_mix([("/search", 0.5)], tmp_path / "s", PEAK, PEAK)
 
 
+@pytest.mark.parametrize(("others", "told"), [(25, "20 % of the requests"), (10**6, "100 % of the requests")])
+def test_requests_of_routes_without_a_cost_are_refused_with_their_share(tmp_path: Path, others: int, told: str) -> None:
+    path = measured(tmp_path / "s") / "summary.json"
+    summary = json.loads(path.read_text())
+    del summary["costs"]["routes"][2]
+    path.write_text(json.dumps(summary))
+    sent = pl.DataFrame({"route": ["/search", "/other"], "requests": [100, others]})
+    with pytest.raises(NoAnswer, match=f"s: {told} have routes whose cost was not measured"):
+        changed_mix([("/search", 0.5)], tmp_path / "s", PEAK, sent)
+
+
 def test_the_supply_of_another_mix_is_set_against_that_of_the_new_one(tmp_path: Path) -> None:
     sent = pl.DataFrame({"route": ["/search", "/checkout", "/a"], "requests": [600, 200, 200]})
     found = changed_mix([("checkout", 1.0)], measured(tmp_path / "s"), PEAK, sent)
