@@ -1,4 +1,4 @@
-"""Counts the machines that carry a load, each the same rate, by the one rule of every answer; words for a reserve."""
+"""Counts the machines that carry a load, each the same rate, by one rule for every answer; words for a reserve."""
 
 import math
 from typing import Final

@@ -318,7 +318,7 @@ def _drawn(call: PlanCall, part: _Part, folder: Path) -> pl.DataFrame:
         raise LogreplayError(
             f"{100 * unsent:.0f} % of its requests have methods that are not sent; send them with --methods"
         )
-    shares = part.shares / (1 - unsent)  # at the rate that the plan is made for, as if the others cost the same
+    shares = part.shares / (1 - unsent)  # as many as planned for, as if the others cost the same
     drawn = proving.share_of(sent, part.begin, shares, part.times, call.find.request_rules.seed)
     if drawn.is_empty():
         raise LogreplayError("none of its requests falls to one machine")

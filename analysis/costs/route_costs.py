@@ -20,7 +20,7 @@ BUSIEST: Final = 0.7
 FIFTH: Final = 0.2
 TOO_CHEAP: Final = "too cheap to tell from nothing"
 _MOST_ROUTES: Final = 6
-"""Routes in a fit, which tries each choice of them."""
+"""Most routes in a fit, which tries every subset of them."""
 _SHORTEST_S: Final = 2 * BLOCK_S + 4
 """Seconds of a step with two blocks: its ends do not count."""
 _LONGER: Final = "use a lower rate, or longer steps with --for"

@@ -68,7 +68,7 @@ def scaling_target(
 ) -> ScalingTarget | None:
     """The target with the fewest pods on average that carries a log; None if its last year is too short.
 
-    A burst that the most pods do not carry asks for all of them.
+    It asks for all pods before a burst that they do not carry.
 
     Args:
         seconds, counts: requests in each second with a request.
@@ -89,7 +89,7 @@ def scaling_target(
     highest, carried_most = float(then.max()), (most - survive) * carries
     needed = np.minimum(then, carried_most) / carries + survive
     seen = _most_of_last(now, STABILIZATION_S // SYNC_S)
-    numbers = np.linspace(1 + survive, most, min(most - survive, _MOST_LEAST))  # the most carry all
+    numbers = np.linspace(1 + survive, most, min(most - survive, _MOST_LEAST))  # the last one carries all
     tried = np.unique(numbers.astype(np.int64)).tolist()
     found = [each for least in tried if (each := _with_least(seen, needed, carries, least, most))]
     target, least, pods, at = min(found, key=lambda each: (each[2], each[1]))

@@ -56,7 +56,7 @@ class ChangedMix:
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """What a request of a route costs, seconds; why that is not known."""
+    """The cost of a request of a route with its range, seconds; ``why_not``: why it is unknown."""
 
     seconds: float
     low: float

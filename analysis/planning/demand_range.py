@@ -150,7 +150,10 @@ def lacking(profile: LogProfile) -> int:
 
 
 def _by_clock(profile: LogProfile) -> pl.DataFrame:
-    """The covered hours with ``day`` and ``clock``; those that the log holds in part only where it has no whole one."""
+    """The covered hours with ``day`` and ``clock``.
+
+    Hours that the log covers in part count only where it has no whole hour of the same day and clock.
+    """
     table = _covered(profile.hours).with_columns(
         day=pl.col("hour").dt.weekday() - 1, clock=pl.col("hour").dt.hour(), whole=pl.col("covered") >= HOUR
     )

@@ -54,8 +54,8 @@ class Forecast:
     def _busiest(self, profile: LogProfile) -> float:
         """The highest rate of the log in steps that begin at the instants at which those of the forecast begin.
 
-        A window with the busiest of all begins may be far above them: an event that two steps share. It counts only
-        where the log covers no such step from begin to end.
+        The busiest window with any begin may be far above them, if two steps share an event. It counts only where the
+        log does not cover a whole step.
         """
         seconds, counts = profile.per_second
         phase = int(self.at[0]) % self.step
@@ -66,11 +66,11 @@ class Forecast:
         return rates.busiest_within(seconds, counts, self.step) / self.step
 
     def by_hour(self, zone: str, times: float) -> pl.DataFrame:
-        """The demand of each hour of the week: the highest rate of the steps that it shares, of an hour at most each.
+        """The demand of each hour of the week: the highest rate of the steps, of an hour at most, that overlap it.
 
         Args:
             zone: time zone of the hours.
-            times: the rate of a busiest minute over that of a step of the forecast, times a growth it does not hold.
+            times: the rate of a busiest minute over that of a step, times the growth that the forecast leaves out.
 
         Returns:
             ``day`` (0: Monday), ``hour``, ``rate``, ``low``, ``high`` (requests/s, equal).

@@ -17,7 +17,7 @@ from logreplay.core.errors import LogreplayError
 _NAMES: Final = ("contention", "coherency")
 _ENDS: Final = (0, -1, 1)
 _MOST: Final = 1_000_000
-"""Machines in a file: a law is worked out for each number of them."""
+"""Most machines that a file may name: the law is computed for each number up to `FARTHEST` times it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def read_law(path: Path) -> MachineLaw:
     """Read what ``capacity --machines --json`` printed.
 
     Raises:
-        LogreplayError: it is another file, or the curve had not bent; names the key of a value that is none.
+        LogreplayError: it is another file, or the curve had not bent; names the key of a wrong value.
     """
     told = JsonValue.read(path, "make the file with: logreplay capacity … --machines 1,2,4 --json")
     if told["kind"].text() != "bent":

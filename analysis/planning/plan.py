@@ -61,7 +61,8 @@ class MachinePlan:
         scaling: the target of an autoscaler; None: not asked for, or see ``no_scaling``.
         changed: change of the mix that demand and supply hold; None: the log's own mix.
         law: scalability of the machines; None: n times one.
-        lost: share of lines that became no request in them and the requests that count; some may be of other times.
+        lost: lines that became no request, as a share of these and of the requests that count; some of these lines may
+            be of other times.
         no_scaling: why there is no target; empty if there is one, or none was asked for.
     """
 
@@ -152,7 +153,7 @@ def _scaling(
     most: int,
 ) -> tuple[ScalingTarget | None, str]:
     """The target of an autoscaler, or why there is none."""
-    alone = float(law.times([most])[0]) / most if law else 1.0  # each of fewer pods carries as much, or more
+    alone = float(law.times([most])[0]) / most if law else 1.0  # if fewer pods run, each carries as much or more
     carries = supply.rate * (1 - reserve.headroom) * alone
     target = scaling_target(
         *profile.per_second, factor=factor, carries=carries, mean=supply.mean, reaction=reaction, most=most,
@@ -206,7 +207,7 @@ def check_timed(profile: LogProfile) -> None:
 
 
 def check_whole(damaged: Sequence[str]) -> None:
-    """Refuse logs of which only the begin was read: the demand in the rest is unknown.
+    """Refuse logs that were read only in part: the demand in the rest is unknown.
 
     Args:
         damaged: names of such logs.
@@ -225,14 +226,15 @@ def check_account(kept: int, others: int, lost: int, account: str, *, judged: bo
     """Refuse a log of which too many lines became no request: they are demand, too.
 
     Args:
-        kept: lines that became a request and that no filter left out.
+        kept: lines that became requests and passed the filters.
         others: requests that the filters left out.
         lost: lines that became no request, which no filter can judge.
         account: the outcome of all lines, as a sentence.
-        judged: filters choose by what a request is. A time alone does not: lost lines are at all times, as others are.
+        judged: True if a filter selects by something other than time. If none does, the lost lines are taken to be
+            spread over time like the others.
 
     Returns:
-        The share of the lost ones in the kept and lost.
+        The lost lines, as a share of the kept and the lost ones.
 
     Raises:
         NoAnswer: there are more than `LIMIT` of them, among all lines or among those that the filters may leave.
@@ -276,7 +278,7 @@ def check_mix(mix: MixChange, sent: str) -> None:
 
 
 def _hours(profile: LogProfile, growth: DemandGrowth, factor: float, more: float) -> tuple[pl.DataFrame, str]:
-    """The demand of the hours of the week, or why there is none; ``more``: the part of the factor that is the mix's."""
+    """The demand of the hours of the week, or why there is none; ``more``: the factor of a changed mix."""
     forecast = growth.forecast
     if forecast and forecast.hourly:
         return forecast.by_hour(profile.zone, forecast.minute_over(profile) * more), ""

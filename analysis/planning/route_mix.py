@@ -55,7 +55,7 @@ def mix_change(peak: pl.DataFrame, sent: pl.DataFrame, methods: Collection[str])
     of_peak, of_sent = max(int(both["requests"].sum()), 1), max(int(both["requests_sent"].sum()), 1)
     mean = (pl.col("requests") + pl.col("requests_sent")) / (of_peak + of_sent)
     both = both.with_columns(share=pl.col("requests") / of_peak, share_sent=pl.col("requests_sent") / of_sent)
-    one = 1 / of_peak + 1 / of_sent  # a request: of many routes that expect a tenth of one, some have it by chance
+    one = 1 / of_peak + 1 / of_sent  # a difference of one request: among many rare routes, some have it by chance
     chance = _CHANCE * (mean * (1 - mean) * one).sqrt() + one
     both = both.with_columns(excess=(pl.col("share") - pl.col("share_sent")).abs() - chance)
     both = both.sort("excess", "route", descending=[True, False])
@@ -74,11 +74,11 @@ def mix_change(peak: pl.DataFrame, sent: pl.DataFrame, methods: Collection[str])
 
 
 def _beyond_chance(both: pl.DataFrame) -> float:
-    """The sum of what routes have more of than among those sent, less what equal mixes of so many requests show.
+    """By how much the peak's shares of routes exceed those that were sent, in total, beyond that of two equal mixes.
 
-    It tells other routes from the same ones where each has too few requests to show it alone. In equal mixes a request
-    is one of the peak's by chance: the requests of a route that are (binomial) have a mean deviation by de Moivre, here
-    with the factor of draws that do not return.
+    It finds a difference that many routes share, each with too few requests to show it alone. In two equal mixes, each
+    request of a route is one of the peak with the same probability, so the number of these is binomial. De Moivre's
+    formula gives its mean deviation; a further factor accounts for draws without replacement.
 
     Args:
         both: ``requests``, ``requests_sent``, ``share``, ``share_sent`` of each route.

@@ -26,11 +26,11 @@ _GET_HEAD: Final = ("GET", "HEAD")
 _CHANGES: Final = ("rewrite", "param", "inject", "hook")
 """Options that change URLs or mix in others: the routes that were sent have other names than those of the log."""
 _WEAKENING: Final = ("warning", "void")
-"""Severities of findings with which the supply may be another."""
+"""Severities of findings that weaken a measurement."""
 _HARMLESS: Final = (
-    *("disk", "ports", "ceiling"),  # told before the first request: what came of it has findings of its own
-    *("slow_disk", "watch", "stop_refused"),  # on what is recorded beside the requests
-    *("in_flight_limit", "streams_limit", "retries"),  # waits that the response times hold
+    *("disk", "ports", "ceiling"),  # before the first request; the effects have findings of their own
+    *("slow_disk", "watch", "stop_refused"),  # about recording and refused stop conditions, not about requests
+    *("in_flight_limit", "streams_limit", "retries"),  # response times include these waits
 )
 """Codes of findings that leave the supply unchanged."""
 
@@ -83,7 +83,7 @@ class Supply:
 
     @property
     def not_covered(self) -> tuple[str, ...]:
-        """What its measurement does not tell, in words."""
+        """Weaknesses and gaps of its measurement, in words."""
         found = [f"weakness of the measurement: {text}" for text in self.weak]
         if self.lacks:
             found.append(f"the saturation of a machine: {self.lacks}")
@@ -131,7 +131,7 @@ def scaling_points(
         limits: as of `supply_of`.
 
     Returns:
-        The points, and what the measurements do not tell, in words.
+        The points, and the weaknesses and gaps of their measurements, in words.
 
     Raises:
         UsageError: there are not as many numbers as results.

@@ -17,7 +17,7 @@ from logreplay.core.plural import number_of
 
 _WEEKS_FOR_RANGE: Final = 2
 _LOST: Final = 0.01
-"""Share of the lines that became no request from which it is told."""
+"""A plan names the lines that became no request if their share is at least this."""
 _MOST_OF_PEAK: Final = 0.7
 """Share of the busiest minute that the hours of the week reach at most, if an event is told that they leave out."""
 
@@ -185,7 +185,7 @@ def _by_hour(plan: MachinePlan) -> str:
 def _left_out(plan: MachinePlan, most: float) -> str:
     """The busiest minute of the log, if the hours of the week have less.
 
-    They are medians, or whole hours only, or two minutes of the clock share it.
+    The reason: these are medians, or only whole hours count, or two minutes of the clock share the burst.
     """
     peak, wanted = plan.profile.peaks.get("minute"), plan.demand.get("minute")
     if plan.growth.forecast or not peak or not wanted or most > _MOST_OF_PEAK * wanted.rate:
@@ -251,7 +251,7 @@ def _grown(plan: MachinePlan) -> str:
     parts = []
     if growth.forecast:
         top, step = float(growth.forecast.rates.max()), growth.forecast.step
-        more = plan.changed.requests if plan.changed else 1.0  # told as the mix
+        more = plan.changed.requests if plan.changed else 1.0  # named with the mix
         times = plan.demand[plan.window].rate / more / top
         parts.append(
             f"the forecast, {plan.factor / more:.3g} times the log: its highest rate, {rate(top)} for {span(step)}, "

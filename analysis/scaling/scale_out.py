@@ -59,6 +59,7 @@ class ScaleOut(CheckedAnswer):
         peak_rate: the most that any number carries.
         machines: number for the load, ``machines_low`` to ``machines_high``; None: no load was given, or not known.
         survive: number of machines that may be lost.
+        not_covered: the sentence on the weaknesses of the measurements; empty if they have none.
     """
 
     sentence: str

@@ -90,7 +90,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
 
 
 def timed(seconds: pl.DataFrame) -> pl.Expr:
-    """How many requests of a second its mean is of: in tables of logreplay those that did not fail, otherwise all."""
+    """The requests that the mean of a second covers: in tables of logreplay those that did not fail, otherwise all."""
     return pl.col("offered") - pl.col("errors") if "ok" in seconds.columns else pl.col("offered")
 
 
