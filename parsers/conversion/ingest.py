@@ -6,7 +6,6 @@ opened when its time is reached, so any number of rotated files needs the memory
 
 import os
 import re
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -142,8 +141,6 @@ class LogReader:
         fields: raw fields of the layouts of the lines read so far.
         columns: columns of the CSV after date and time; empty: `rows` are wanted, not `lines`.
         unsure: logs whose first stamp is in an hour that the clock ran through twice, and may be of either pass.
-        sums: bytes of each log, unpacked, and their CRC-32: the same log may have two names.
-        filled: logs with a request.
     """
 
     sources: Sequence[BlockSource]
@@ -164,8 +161,6 @@ class LogReader:
     fields: set[str] = field(default_factory=set)
     columns: Sequence[str] = ()
     unsure: list[str] = field(default_factory=list)
-    sums: dict[str, tuple[int, int]] = field(default_factory=dict)
-    filled: set[str] = field(default_factory=set)
 
     def rows(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of all logs with the column ``start``.
@@ -212,7 +207,7 @@ class LogReader:
                         self.progress(read, total, self.report.lines)
             finally:
                 threads.shutdown(cancel_futures=True)
-        check_unlike({name: found for name, found in self.sums.items() if name in self.filled})
+        check_unlike({source.name: source.sum for source in self.sources if source.name in self.report.per_file})
         for source in self.sources:
             if source.truncated:
                 self.report.note_damage(source.name, source.compression)
@@ -221,11 +216,6 @@ class LogReader:
     def account(self, source: BlockSource, block: Block, parsed: ParsedBlock) -> None:
         """Count the lines of a block, and hand on those that became no row."""
         report = self.report
-        if len(self.sources) > 1:
-            size, crc = self.sums.get(source.name, (0, 0))
-            self.sums[source.name] = size + len(block.data), zlib.crc32(block.data, crc)
-            if parsed.rows.height:
-                self.filled.add(source.name)
         report.lines += parsed.rows.height + len(parsed.refusals) + parsed.blank
         report.blank += parsed.blank
         report.converted += parsed.rows.height

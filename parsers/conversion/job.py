@@ -199,7 +199,7 @@ def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitS
     check_named_once(named)
     sources = []
     for each in named:
-        sources.append(BlockSource(each))
+        sources.append(BlockSource(each, summed=len(named) > 1))
         stack.callback(sources[-1].close)
     return sources
 

@@ -1,6 +1,7 @@
 """Reads normalized CSVs to merge or re-write them: all of their columns, and every row checked."""
 
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,10 +106,8 @@ class Tables:
         """
         columns = self.columns
         total, done = sum(path.stat().st_size for path in self.paths), 0
-        filled: dict[int, list[Path]] = {}
         for path in self.paths:
             parquet = is_parquet(path)
-            had = self.report.converted
             for texts, refused, first in read_texts(path):
                 breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True)).cast(pl.Int64)
                 broken = texts.select(breaks).to_series()
@@ -117,10 +116,9 @@ class Tables:
                 if self.progress:
                     self.progress(done, total, self.report.lines)
             done += path.stat().st_size
-            if self.report.converted > had:
-                filled.setdefault(path.stat().st_size, []).append(path)
-        for alike in filled.values():
-            check_unlike({str(path): (0, _sum(path)) for path in alike if len(alike) > 1})
+        sizes = {path: path.stat().st_size for path in self.paths if self.report.per_file.get(str(path))}
+        alike = Counter(sizes.values())
+        check_unlike({str(path): (size, _sum(path)) for path, size in sizes.items() if alike[size] > 1})
         check_limit(self.report, self.limit, final=True)
 
     def _good(

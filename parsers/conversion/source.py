@@ -200,18 +200,19 @@ class BlockSource:
         size: bytes of the file; 0 where it is not known (a pipe).
         compression: ``gzip``, ``bzip2``, ``xz``, ``zstd`` or empty.
         truncated: the compressed data ended too soon.
-        sum: bytes that `stream` gave, and their CRC-32.
+        summed: count `sum`, which takes time.
+        sum: bytes of the log that were read, unpacked, and their CRC-32: the same log may have two names.
         read: bytes of the file of which the lines are accounted for.
         block: bytes read at a time from now on.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, summed: bool = False) -> None:
         """Look at the first bytes of a log; ``-`` is standard input.
 
         Raises:
             LogreplayError: no such file, or not readable.
         """
-        self._path = str(path)
+        self._path, self.summed = str(path), summed
         self.name = "standard input" if self._path == "-" else masked(self._path)
         self._raw = _raw(self._path)
         self._disk = self._raw if isinstance(self._raw, _DiskFile) else None
@@ -300,9 +301,15 @@ class BlockSource:
         return cast(BinaryIO, io.BufferedReader(_Unpacked(self._next), BLOCK))
 
     def _next(self, size: int) -> bytes:
-        data, self._pushed = self._pushed or self._read(size), b""
-        self.sum = self.sum[0] + len(data), zlib.crc32(data, self.sum[1])
+        data = self._taken(size)
         self.read = self._counted.count
+        return data
+
+    def _taken(self, size: int) -> bytes:
+        """The next bytes of the log, unpacked; those of a pipe that were looked at come first."""
+        data, self._pushed = self._pushed or self._read(size), b""
+        if self.summed:
+            self.sum = self.sum[0] + len(data), zlib.crc32(data, self.sum[1])
         return data
 
     def close(self) -> None:
@@ -316,8 +323,7 @@ class BlockSource:
         Of a compressed file that ends too soon or is damaged, the readable part is yielded; `truncated` says so.
         """
         first, line, endless = 1, _Line(), False
-        while data := self._pushed or self._read(self.block):
-            self._pushed = b""
+        while data := self._taken(self.block):
             if endless:
                 end = data.find(b"\n") + 1
                 yield Block(data[:end] or data, first, self._counted.count, "last" if end else "more")
