@@ -38,8 +38,8 @@ def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progre
     profile = profile_of(log_rows(logs, options, report, progress), options.timezone or "UTC")
     if profile is None:
         raise no_request(logs, report, options.filter)
-    if report.idle_zone or (report.format == NORMALIZED and not (given["since"] or given["until"])):
-        report.notes = [note for note in report.notes if note != report.idle_zone]  # the hours are of this zone
+    if report.idle_zone or (report.format == NORMALIZED and options.idle_zone):
+        report.leave_out_idle_zone()
         given = {**given, "timezone": None}
     return InspectResult(logs=tuple(map(masked, logs)), report=report, profile=profile, reading=_words(given))
 

@@ -178,7 +178,7 @@ def _described(call: PlanCall, folder: Path, progress: "Progress | None") -> "In
     report = convert(call.logs, folder / _CONVERTED, options, progress)
     if not report.converted:
         raise no_request(call.logs, report, options.filter)
-    report.notes = [note for note in report.notes if note != report.idle_zone]  # the hours are of this zone
+    report.leave_out_idle_zone()
     plain: dict[str, Any] = {**dict.fromkeys(call.reading), "format": "auto", "timezone": call.reading["timezone"]}
     return replace(inspect_once([str(folder / _CONVERTED)], plain), logs=tuple(map(masked, call.logs)), report=report)
 

@@ -54,8 +54,7 @@ def notes(
         why = "the zone of each time stamp is known" if "time" in fields else "the log has no times"
         if not formats:  # the log's own directives name its fields
             why = "the times of a W3C log are UTC"
-        intake.report.idle_zone = f"--timezone {timezone} had no effect: {why}"
-        found.append(intake.report.idle_zone)
+        found.append(intake.report.zone_had_no_effect(timezone, why))
     if intake.naive and not timezone:
         found.append(
             f"{number_of(intake.naive, 'time stamp has no zone and is', 'time stamps have no zone and are')} read as "

@@ -103,8 +103,7 @@ class Captures:
         check_limit(self.report, self.limit, final=True)
         if self.idle_zone and self.report.converted:
             why = "times of captured requests are in UTC where they have no offset"
-            self.report.idle_zone = f"--timezone {self.idle_zone} had no effect: {why}"
-            self.report.notes.append(self.report.idle_zone)
+            self.report.notes.append(self.report.zone_had_no_effect(self.idle_zone, why))
         self.report.notes += growth(self.sources, self.report.unit)
         if not timed:
             self.report.resolution_s = None

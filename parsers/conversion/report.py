@@ -77,6 +77,15 @@ class ConvertReport:
             f"{name}: the {compression} data end too soon or are damaged; the {self.unit} before are kept"
         )
 
+    def zone_had_no_effect(self, zone: str, why: str) -> str:
+        """The note that ``--timezone`` had no effect, and why; remembered as `idle_zone`."""
+        self.idle_zone = f"--timezone {zone} had no effect: {why}"
+        return self.idle_zone
+
+    def leave_out_idle_zone(self) -> None:
+        """Take back that note: the zone is that of the hours that are shown."""
+        self.notes = [note for note in self.notes if note != self.idle_zone]
+
     def count_minutes(self, name: str, stamps: np.ndarray) -> None:
         """Count rows of a file by the minutes of their times, microseconds since 1970, UTC."""
         minutes, rows = np.unique(stamps // 60_000_000, return_counts=True)
