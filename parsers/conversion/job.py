@@ -278,9 +278,11 @@ class _Job:
         self.captures: Sequence[CaptureFormat] = ()
         with ExitStack() as stack:
             self._new = stack.enter_context(_new(target, "-o", options)) if target else None
-            free = replace(options, force=options.force or (not options.rejects and _alone(rejects, target)))
+            shared = _has_other_result(rejects, target)
+            unowned = not options.rejects and not shared and not (target and os.path.lexists(target))
+            free = replace(options, force=options.force or unowned)
             self._new_rejects = stack.enter_context(_new(rejects, "--rejects", free))
-            self._replaces_rejects = free.force and _alone(rejects, None, but=target)
+            self._replaces_rejects = free.force and not shared
             self._names = stack.pop_all()
         self._sorted = folder / f"{self._new.part.name if self._new else 'stdout'}.sorted"
         self._bounds: tuple[int, int] | None = None
@@ -493,7 +495,7 @@ def _rejects_beside(target: Path) -> Path:
     return target.parent / (stem + ".rejects")
 
 
-def _alone(rejects: Path, target: Path | None, but: Path | None = None) -> bool:
-    """Whether a reject file with the default name belongs to no result: that was not made, or went to a stream."""
-    results = (*([target] if target else []), *(rejects.with_suffix(f".{kind}") for kind in get_args(writers.Kind)))
-    return not any(os.path.lexists(result) for result in results if result != but)
+def _has_other_result(rejects: Path, target: Path | None) -> bool:
+    """Whether a reject file with the default name is also that of a result other than this one."""
+    results = (rejects.parent / f"{rejects.stem}.{kind}" for kind in get_args(writers.Kind))
+    return any(os.path.lexists(result) for result in results if result != target)
