@@ -15,9 +15,10 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from queue import Queue
 from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.error import URLError
@@ -60,28 +61,8 @@ class RunningServer:
     pid: int
 
 
-@dataclass(slots=True)
-class _Pool:
-    """A pool of three places.
-
-    Attributes:
-        used: number of places that are taken.
-    """
-
-    used: int = 0
-    _places: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(3))
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def work(self, seconds: float) -> None:
-        """Wait for a place, and hold it this long."""
-        with self._places:
-            self._count(1)
-            time.sleep(seconds)
-            self._count(-1)
-
-    def _count(self, more: int) -> None:
-        with self._lock:
-            self.used += more
+_Pool = Queue[None]
+"""A pool: a request is put in, which waits for a place, and taken out when it is done."""
 
 
 SERVERS: Final = {
@@ -206,7 +187,9 @@ def _locked(path: str, lock: threading.Lock) -> None:
 
 def _pooled(path: str, pool: _Pool, share: float) -> None:
     if random.random() < share:
-        pool.work(0.03)
+        pool.put(None)
+        time.sleep(0.03)
+        pool.get()
     else:
         time.sleep(0.03)
 
@@ -301,14 +284,14 @@ def _answer(kind: str, pool: _Pool) -> Answer:
 
 
 async def _serve(kind: str) -> None:
-    pool = _Pool()
+    pool = _Pool(3)
     answer = _answer(kind, pool)
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while line := (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n", 1)[0]:
                 path = line.split()[1].decode()
-                status, body = (200, b"%d" % pool.used) if path == IN_USE else (await answer(path), b"ok")
+                status, body = (200, b"%d" % pool.qsize()) if path == IN_USE else (await answer(path), b"ok")
                 writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
