@@ -23,6 +23,9 @@ from logreplay.core.plural import number_of
 from logreplay.core.record import CORE_COLUMNS, REASON, SCHEMA
 from logreplay.core.zstd import zstd
 
+FORMS: Final = (".csv", ".csv.gz", ".csv.zst", ".parquet")
+"""Endings of the names of files with rows."""
+
 MOST_COLUMNS: Final = 1000
 _ROW_BYTES: Final = 256
 _ROWS: Final = 8192

@@ -17,7 +17,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.files import is_stream
 from logreplay.core.frames import from_pandas
 from logreplay.core.record import REASON, SCHEMA, SWAP_TURN, TRACE_ID, start_time
-from logreplay.core.rows import names_in, read_batches, to_the_end
+from logreplay.core.rows import FORMS, names_in, read_batches, to_the_end
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ def name_of(source: Source) -> str:
 
 def results_in(folder: Path, name: str = "results") -> Path | None:
     """Return the result log of a name in a folder; None if there is none."""
-    paths = (folder / f"{name}.{ending}" for ending in ("csv", "csv.gz", "csv.zst", "parquet"))
+    paths = (folder / f"{name}{ending}" for ending in FORMS)
     return next((path for path in paths if path.exists()), None)
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from logreplay.core.bodies import ENDING, REF, BodyWriter, StoredBodies, beside, length, pieces
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import NewFile, fresh_file
-from logreplay.core.rows import names_in
+from logreplay.core.rows import FORMS, names_in
 from logreplay.parsers.captures.capture import PAYLOAD
 
 
@@ -38,7 +38,7 @@ def as_bytes(texts: pl.Series) -> pl.Series:
 def other_user(result: Path) -> Path | None:
     """Another file whose bodies are in the file that stands beside a result; None if there is none."""
     bodies = beside(str(result))
-    for ending in (".csv", ".csv.gz", ".csv.zst", ".parquet") if os.path.lexists(bodies) else ():
+    for ending in FORMS if os.path.lexists(bodies) else ():
         other = Path(bodies.removesuffix(ENDING) + ending)
         with suppress(LogreplayError):
             if other != result and REF in names_in(other):

@@ -33,10 +33,8 @@ from logreplay.core.files import (
     why,
 )
 from logreplay.core.record import RESULT_COLUMNS, to_csv
-from logreplay.core.rows import check_name, scan
+from logreplay.core.rows import FORMS, check_name, scan
 from logreplay.core.zstd import frame_compressor
-
-FORMS: Final = (".csv", ".csv.gz", ".csv.zst", ".parquet")
 
 CompanionFiles = Callable[[Path], Sequence[Path]]
 """The files that belong to a result log by its name: always as many, in the same order."""

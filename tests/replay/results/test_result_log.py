@@ -13,8 +13,8 @@ import pytest
 from logreplay.analysis.input.arrays import read
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import RESULT_COLUMNS, SCHEMA
-from logreplay.core.rows import scan
-from logreplay.replay.results.result_log import FORMS, InSteps, MemoryResults, ResultLog
+from logreplay.core.rows import FORMS, scan
+from logreplay.replay.results.result_log import InSteps, MemoryResults, ResultLog
 
 
 def rows(first: int, count: int) -> pl.DataFrame:
