@@ -66,7 +66,7 @@ def html(
         facts: names and values of the duet, such as the URL of its baseline.
         compared: the comparison of the times, for the first line and the picture of the changes; None: neither.
     """
-    page = rendered(
+    return rendered(
         "duet.html.j2",
         {"percent": percent},
         title=title,
@@ -81,7 +81,6 @@ def html(
         ignored=", ".join(IGNORED_HEADERS),
         alpha=ALPHA,
     )
-    return page.encode("utf-8", "replace").decode()
 
 
 def _headline(compared: "Comparison", found: AnswerDifferences | None) -> str:

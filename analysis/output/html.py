@@ -121,7 +121,7 @@ def html(analysis: Analysis) -> str:
     }
     interactive, answer = charts.charts(analysis), search_answer(analysis.summary, analysis.steps)
     library, script = resource("uplot/uPlot.iife.min.js"), resource("charts.js")
-    page = rendered(
+    return rendered(
         "report.html.j2",
         filters,
         costs=[
@@ -151,7 +151,6 @@ def html(analysis: Analysis) -> str:
         pictures=_pictures(analysis),
         halves=() if analysis.users else ("achieved", "throughput"),
     )
-    return page.encode("utf-8", "replace").decode()  # a name of a file may hold bytes that are no text
 
 
 def _hash(script: str) -> str:

@@ -36,7 +36,7 @@ def html(
         account: the outcome of all lines, as a sentence.
         reasons: why lines became no request, with counts.
     """
-    page = rendered(
+    return rendered(
         "log.html.j2",
         {"shown": shown, "time": show, "percent": lambda share: f"{100 * share:.3g} %"},
         title=title,
@@ -50,7 +50,6 @@ def html(
         timed="p50" in profile.routes.columns,
         counts={name: getattr(profile, name).height for name in ("routes", "clients", "agents")},
     )
-    return page.encode("utf-8", "replace").decode()
 
 
 def _rows(table: Any) -> list[dict[str, Any]]:

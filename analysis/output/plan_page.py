@@ -25,7 +25,7 @@ def html(title: str, plan: MachinePlan, answer: str, facts: Iterable[tuple[str, 
         facts: name and text of each.
         proofs: replays of the busiest minute.
     """
-    page = rendered(
+    return rendered(
         "plan.html.j2",
         {"shown": shown, "rate": show_rate},
         title=title,
@@ -38,7 +38,6 @@ def html(title: str, plan: MachinePlan, answer: str, facts: Iterable[tuple[str, 
         days=DAYS,
         proofs=proofs,
     )
-    return page.encode("utf-8", "replace").decode()
 
 
 def _pictures(plan: MachinePlan) -> list[tuple[str, Any]]:

@@ -8,7 +8,7 @@ import jinja2
 
 
 def rendered(name: str, filters: Mapping[str, Callable[..., Any]], **values: Any) -> str:
-    """Return a template of this folder, filled in.
+    """Return a template of this folder, filled in; half of a surrogate pair becomes ``?``.
 
     Args:
         name: its file.
@@ -23,7 +23,8 @@ def rendered(name: str, filters: Mapping[str, Callable[..., Any]], **values: Any
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= filters
-    return environment.get_template(name).render(**values)
+    text = environment.get_template(name).render(**values)
+    return text.encode("utf-8", "replace").decode()  # a name of a file may hold bytes that are no text
 
 
 def resource(name: str) -> str:
