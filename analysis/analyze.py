@@ -15,16 +15,17 @@ from logreplay.analysis.input import arrays, pias, sources
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.downcast import compact
 from logreplay.analysis.input.external_metrics import by_step, maxima, with_watched
+from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.input.run_metadata import (
     ClosedLoop,
     asked_rates,
+    checked_summary,
     finished_steps,
     left_out_routes,
     limited_steps,
     recorded,
     sampled_share,
     stopped_in_a_step,
-    summary_of,
     void_trials,
 )
 from logreplay.analysis.input.sources import Source
@@ -60,6 +61,7 @@ class Analysis:
         scaling: scalability law of a sweep over users; None: fewer than two numbers of users.
         costs: costs of routes; None: no step left out routes.
         asked: rates of a sweep, also those that it left out.
+        earlier: summary.json that was read with the result log; None: there was an `About` in its place, or no file.
     """
 
     requests: RequestArrays | None
@@ -70,6 +72,7 @@ class Analysis:
     costs: RouteCosts | None = None
     scaling: ScaleOut | None = None
     asked: Collection[float] = ()
+    earlier: JsonValue | None = None
 
     @property
     def steps(self) -> pl.DataFrame:
@@ -95,12 +98,13 @@ def analyse(
         LogreplayError: it cannot be read.
     """
     path = sources.path_of(source)
-    before = {"options": about.options, **about.more} if about else summary_of(path)
+    earlier = None if about or path is None else checked_summary(path)
+    before = {"options": about.options, **about.more} if about else earlier.value if earlier else {}
     requests = _read(source, executor, sampled_share(before.get("options")))
     if isinstance(requests, pl.DataFrame):
         verdict = saturation.judge(per_second.judged_seconds(requests))
         summary = summarise_seconds(requests, verdict, about)
-        return Analysis(None, requests, verdict, summary, asked=asked_rates(before))
+        return Analysis(None, requests, verdict, summary, asked=asked_rates(before), earlier=earlier)
     with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
         told = _Told.of(path, before, requests, about)
         judging = threads.submit(_judged, requests, about, told)
@@ -126,7 +130,7 @@ def analyse(
         scaling = of_users(users.table.filter(pl.col("step").is_in(sound))) if users else None
         if scaling:
             summary["scaling"] = plain(scaling.as_dict())
-        return Analysis(requests, seconds, verdict, summary, users, costs, scaling, told.asked)
+        return Analysis(requests, seconds, verdict, summary, users, costs, scaling, told.asked, earlier)
 
 
 def several_mixed_rates(steps: pl.DataFrame) -> bool:

@@ -297,7 +297,7 @@ def _of_steps(verdict: SaturationVerdict) -> dict[str, Any]:
     return {"steps": verdict.steps.to_dicts(), **rates}
 
 
-def remembering(summary: Mapping[str, Any], before: JsonValue) -> dict[str, Any]:
+def remembering(summary: Mapping[str, Any], before: JsonValue | None) -> dict[str, Any]:
     """Add to a summary what an earlier one of the same run says and rows cannot.
 
     That is its log, target, options and findings, the run's own verdict, and what a search or a sweep of users
@@ -306,7 +306,7 @@ def remembering(summary: Mapping[str, Any], before: JsonValue) -> dict[str, Any]
     Raises:
         LogreplayError: the earlier one holds a value that its readers cannot use; names it.
     """
-    if (SCHEMA, summary["started"]) != (before["schema"].value, before["started"].value):
+    if before is None or (SCHEMA, summary["started"]) != (before["schema"].value, before["started"].value):
         return dict(summary)  # of another run or program: its values may be of any kind
     if summary["requests"]["scheduled"] != before["requests"]["scheduled"].value:
         return dict(summary)

@@ -400,7 +400,7 @@ def _duet(folder: Path) -> "DuetResult":
         LogreplayError: a result log cannot be read.
     """
     from logreplay.analysis.input import sources
-    from logreplay.analysis.input.run_metadata import REMEDY, checked_summary
+    from logreplay.analysis.input.run_metadata import checked_summary
     from logreplay.analysis.input.told_summary import check_kinds
     from logreplay.analysis.output.file_names import DUET
     from logreplay.analysis.verdict.comparison import Comparison
@@ -412,7 +412,7 @@ def _duet(folder: Path) -> "DuetResult":
     logs = {name: path for name in names if (path := sources.results_in(folder, name))}
     found = compare_judged([logs["baseline"], logs["candidate"]])
     assert isinstance(found, Comparison)
-    told = checked_summary(folder / "results.csv", REMEDY)
+    told = checked_summary(folder / "results.csv")
     check_kinds(told)
     summary = told.value
     return DuetResult(

@@ -8,7 +8,6 @@ import polars as pl
 
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.input.run_metadata import REMEDY, checked_summary
 from logreplay.analysis.summary import remembering
 from logreplay.analysis.tables import aggregate
 
@@ -43,5 +42,5 @@ def tables_of(results: Path, executor: Executor | None = None) -> ResultTables:
         routes.append(table if requests.has_times else aggregate.without_times(table))
 
     analysis = analyse(results, executor=executor, meanwhile=(summarise,))
-    summary = remembering(analysis.summary, checked_summary(results, REMEDY))
+    summary = remembering(analysis.summary, analysis.earlier)
     return ResultTables(replace(analysis, requests=None, summary=summary), routes[0] if routes else pl.DataFrame())

@@ -14,8 +14,7 @@ from logreplay.analysis.input.json_values import JsonValue
 _CONTROL: Final = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 UNFINISHED: Final = "unfinished"
 """Key of the summary of a run in steps that has not come to its end, or was killed."""
-REMEDY: Final = "correct it, or move the file away"
-"""Advice on a summary that holds a wrong value."""
+_REMEDY: Final = "correct it, or move the file away"
 _OF_FOLDERS: Final = ("results", "seconds", "baseline", "candidate", "noise")
 """Results that logreplay names itself: the summary.json of their folder is theirs."""
 
@@ -139,7 +138,7 @@ def summary_of(results: Path | None) -> dict[str, Any]:
     return {} if results is None else dict(checked_summary(results).value)
 
 
-def checked_summary(results: Path, remedy: str = "") -> JsonValue:
+def checked_summary(results: Path, remedy: str = _REMEDY) -> JsonValue:
     """Return the summary.json of a result log, for readers that need what it says; empty if there is none.
 
     Args:

@@ -13,7 +13,7 @@ import polars as pl
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.input.run_metadata import REMEDY, UNFINISHED, checked_summary
+from logreplay.analysis.input.run_metadata import UNFINISHED
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.output import hdr
 from logreplay.analysis.output.file_names import (
@@ -74,9 +74,7 @@ def write_folder(
         raise LogreplayError(f"{folder}: holds other results, {held.name}, which are kept; choose another with -o")
     try:
         analysis = analyse(source, about, executor, meanwhile)
-        if about is None and located:
-            earlier = checked_summary(located, REMEDY)
-            analysis = replace(analysis, summary=remembering(analysis.summary, earlier))
+        analysis = replace(analysis, summary=remembering(analysis.summary, analysis.earlier))
         if trace_url:
             analysis.summary["options"] = {**analysis.summary["options"], "trace_url": trace_url}
         plots = plots and (analysis.requests is None or analysis.requests.has_times)
