@@ -193,9 +193,9 @@ def _fail(text: str, arguments: list[str]) -> Exit:
 
 def _shown(text: str, arguments: list[str]) -> str:
     """The text of an error for a terminal and the logs of a CI: it may hold values of strangers."""
-    from logreplay.core.masking import masked, terminal_safe
+    from logreplay.core.masking import masked, terminal_safe_lines
 
-    clean = "\n".join(map(terminal_safe, text.split("\n")))
+    clean = terminal_safe_lines(text)
     if "--show-secrets" in arguments:
         return clean
     named = next((word for word in arguments if word and clean.startswith(f"{word}: ")), "")  # a file, not a header

@@ -57,6 +57,11 @@ def terminal_safe(text: str, instead: str = "?") -> str:
     return "".join(sign if sign.isprintable() else instead for sign in text)
 
 
+def terminal_safe_lines(text: str) -> str:
+    """`terminal_safe` for a text of several lines, which stay lines."""
+    return "\n".join(map(terminal_safe, text.split("\n")))
+
+
 def is_secret(name: str) -> bool:
     """Whether the value of a field of this name (of a query, a form, a header, a JSON object) is to be hidden."""
     decoded = unquote(name)

@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from logreplay.cli.display.async_output import UnreadOutput, lead_nowhere
-from logreplay.core.masking import terminal_safe
+from logreplay.core.masking import terminal_safe_lines
 
 CLOSED: Final = "standard output: is closed (>&-); send the result to a file or a pipe"
 
@@ -37,14 +37,13 @@ def print_json(value: object, *, indent: int | None = 2) -> None:
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """Tell the user something besides the result, in which no sign steers the terminal.
+    """Tell the user something besides the result, on standard error; nothing once nobody reads it any more.
 
-    Once nobody reads standard error any more, nobody is told.
+    Characters that could steer the terminal become ``?``.
     """
     if not quiet:
-        safe = "\n".join(map(terminal_safe, text.split("\n")))
         try:
-            click.echo(safe, file=sys.stderr)  # not err=True: as in print_text
+            click.echo(terminal_safe_lines(text), file=sys.stderr)  # not err=True: as in print_text
         except OSError:
             lead_nowhere(sys.stderr)
 
