@@ -59,7 +59,7 @@ def interval(low: float, high: float) -> str:
 
 
 def show_rate(rate: float, digits: int = 3) -> str:
-    """Write a rate, requests/s, with three digits, or with all before the point: ``60.1``, ``1240``."""
+    """Write a rate, requests/s, with so many digits, or with all before the point: ``60.1``, ``1240``."""
     return f"{rate:.{digits}g}" if rate < 10**digits - 0.5 else f"{rate:.0f}"
 
 

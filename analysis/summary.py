@@ -47,7 +47,7 @@ _OF_ROWS: Final = (
     *OF_ONE_RATE,
     *("by_step", "steps", "onset", "saturation", "limit", "generator_limit", "costs", "scaling", "punctuality"),
 )
-"""Keys that only rows decide: an earlier summary may not add them."""
+"""Keys that come from the rows alone; those of an earlier summary are not kept."""
 
 NO_TIMES: Final = "the log has no response times"
 LOG_TIMES: Final = "log $request_time (nginx) or %D (Apache)"

@@ -44,7 +44,7 @@ from logreplay.core.validity import LAG_US
 _WINDOWS_S: Final = (10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400)
 _MOST_WINDOWS: Final = 1000
 _MOST_STEPS: Final = 10_000
-"""Values of column ``step``: the time of the verdict grows by each, so that one for each row would not end."""
+"""Different values of column ``step``. The verdict takes time for each: with one for each row it would not end."""
 _MICROS: Final = 1_000_000
 SLOWEST: Final = 20
 _ROOM: Final = 1 << 20

@@ -1,4 +1,4 @@
-"""Values of a JSON file that another program may have written: each is checked as it is read."""
+"""Values of a JSON file that another program may have written; each is checked when it is read."""
 
 import json
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class JsonValue:
             raise LogreplayError(f"{file}: is not JSON ({error}); {remedy}") from None
 
     def __getitem__(self, name: str) -> Self:
-        """The value of a key; that of an object that is not there is not there.
+        """The value of a key; None if the key, or this object itself, is missing.
 
         Raises:
             LogreplayError: this is not an object.
@@ -66,7 +66,7 @@ class JsonValue:
         """The value as a text.
 
         Raises:
-            LogreplayError: it is none.
+            LogreplayError: it is not a text.
         """
         if not isinstance(self.value, str):
             raise self.wrong("a text")
@@ -76,7 +76,7 @@ class JsonValue:
         """The value as a number.
 
         Raises:
-            LogreplayError: it is none, or not from ``least`` to ``most``.
+            LogreplayError: it is not a number from ``least`` to ``most``.
         """
         number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
         if not (number and least <= self.value <= most):
@@ -84,7 +84,7 @@ class JsonValue:
         return float(self.value)
 
     def wrong(self, expected: str) -> LogreplayError:
-        """The error of a value of another kind than expected."""
+        """The error of a value that is not of the expected kind."""
         shown = "missing or null" if self.value is None else json.dumps(self.value)
         shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
         place = f"{self.file}: {self.key}".removesuffix(": ")

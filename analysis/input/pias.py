@@ -46,8 +46,8 @@ _RATE: Final = r"^#\s*(?:TPS|request/second)\s*=\s*([0-9.]+)"
 def result_rows(path: Path) -> pl.DataFrame | None:
     """Read a result log of Play-it-Again-Sam as rows of a result log; None if the file is none.
 
-    A line that is neither a row nor a comment is an empty row with a `REASON`, behind the others. So is the short form
-    of a request that the file holds in its long form as well: gets of S3 were written in both, without and with a rate.
+    A line that is neither a row nor a comment becomes an empty row with a `REASON`, after the others. Gets of S3 were
+    written twice, in a short form without the rate and in a long one; such a short form becomes an empty row, too.
     """
     lines = _lines(path, _ROW)
     if lines is None:
@@ -89,7 +89,7 @@ def result_rows(path: Path) -> pl.DataFrame | None:
 
 
 def lost(unreadable: Mapping[str, int]) -> dict[str, int]:
-    """The rows that are left out, by reason, without those that the file holds in another form as well."""
+    """The rows that are left out, by reason, without short forms of requests whose long form is read."""
     return {reason: count for reason, count in unreadable.items() if not reason.startswith(_COPY)}
 
 
@@ -220,7 +220,8 @@ def _start() -> pl.Expr:
 def _with_steps(frame: pl.DataFrame) -> pl.DataFrame:
     """Give each request the step that was running when it *started*; the file says which was when it ended.
 
-    A step begins at the first end with another rate than before: one that lasts, as ends at a change are in any order.
+    A step begins where requests first end with a new rate that lasts: around a change, requests of both rates end in
+    any order.
     """
     start, offered = frame["scheduled"].to_numpy(), frame["offered"].to_numpy()
     end = start + frame["latency"].to_numpy() + frame["xfertime"].to_numpy()
@@ -236,6 +237,6 @@ def _with_steps(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _changes(at: Floats, rates: Floats) -> tuple[Floats, Floats]:
-    """The times at which the rate is another than before, and these rates."""
+    """The times at which the rate changes, and the new rates."""
     new = np.diff(rates, prepend=np.nan) != 0
     return at[new], rates[new]

@@ -16,7 +16,7 @@ UNFINISHED: Final = "unfinished"
 """Key of the summary of a run in steps that has not come to its end, or was killed."""
 _REMEDY: Final = "correct it, or move the file away"
 _OF_FOLDERS: Final = ("results", "seconds", "baseline", "candidate", "noise")
-"""Results that logreplay names itself: the summary.json of their folder is theirs."""
+"""Names that logreplay gives to results in a folder; the summary.json of the folder belongs to them."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def void_findings(results: Path) -> dict[str, str]:
 
 
 def _without_controls(value: Any) -> Any:
-    """A value of JSON in whose texts no sign steers a terminal, reorders a line or cannot be written."""
+    """A value of JSON; ``?`` replaces what steers a terminal, reorders a line or cannot be written."""
     match value:
         case str():
             return _CONTROL.sub("?", value)

@@ -1,4 +1,4 @@
-"""Checks an earlier summary.json before what it says counts for a run: another program may have written it."""
+"""Checks an earlier summary.json before its values are used; another program may have written it."""
 
 import math
 from typing import Final
@@ -11,7 +11,7 @@ _TEXTS: Final = ("answer", "verdict", "log", "target", "stopped")
 
 
 def check_kinds(told: JsonValue) -> None:
-    """Check the kinds of those values of a summary that its readers take for granted.
+    """Check the kinds of those values of a summary that its readers rely on.
 
     Raises:
         LogreplayError: one is of another kind; names it.

@@ -161,7 +161,7 @@ def _charset(media: bytes) -> str:
     """The codec that a Content-Type names.
 
     Raises:
-        LookupError: it names none of a text.
+        LookupError: it names no codec for texts.
     """
     found = _CHARSET.search(media)
     name = codecs.lookup(found[1].decode()).name if found else "utf-8"

@@ -3,7 +3,7 @@
 from typing import Any, Final, NamedTuple
 
 _LONGEST: Final = 4096
-"""Characters of a value: more than a report shows, as secrets in it are masked before it is cut to those."""
+"""Characters of a value. A report shows fewer: secrets are masked before it cuts the value again."""
 
 
 class Difference(NamedTuple):
@@ -26,6 +26,6 @@ class Difference(NamedTuple):
 
 
 def shortened(value: Any, most: int = _LONGEST) -> str:
-    """The beginning of a text; where it is cut, a quote ends the secret in quotes that may be there."""
+    """The beginning of a text. A quote follows the cut, so that a cut secret in quotes can be masked."""
     text = str(value)
     return text if len(text) <= most else text[:most].rstrip("\\") + '"…'

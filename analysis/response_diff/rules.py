@@ -37,7 +37,7 @@ _PLAIN: Final = re.compile(r"[^.\[\]*\s'\"]+")
 def path_text(path: Path) -> str:
     """A path as ``--ignore`` takes it: ``$.items[*].price``; unusual names as ``$['a b']``.
 
-    No word of ``--ignore`` means an empty name, one with both quotes, or one that cannot be printed: it is escaped.
+    An empty name, one with both quotes, and one that cannot be printed are escaped; no word of ``--ignore`` means them.
     """
     return "$" + "".join(
         step if step == LIST or (step.isprintable() and _PLAIN.fullmatch(step[1:])) else f"[{step[1:]!r}]"

@@ -15,7 +15,7 @@ _LINES: Final = re.compile(r"\r\n|\n")
 _NUMBER: Final = re.compile(r"\d+")
 _LONGEST_PLACE: Final = 100
 _MASKED: Final = 5 * _LONGEST_PLACE
-"""Characters of a line in which secrets are masked for its place: a password that begins in it ends in these."""
+"""Characters of a line that are masked before its place is cut: they hold the end of a password that the cut hits."""
 
 
 def differences(before: str, after: str, rules: Rules, *, html: bool = False) -> Iterator[Difference]:

@@ -11,7 +11,7 @@ from logreplay.analysis.statistics.slices import slices
 
 _SECOND = 1_000_000
 _MOST_GAPS = 1_000_000
-"""Number of requests that gaps (the first ones) and drift (evenly chosen) are computed from: sorting takes memory."""
+"""Most requests that gaps (of the first ones) and drift (of evenly chosen ones) are from, as sorting takes memory."""
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,9 @@ _FILES: Final = (
 _LISTENS: Final = ("live", "metrics")
 _READS: Final = ("log", "logs", "results", "from", "costs", "baseline", "candidate", "more")
 _WRITES_BESIDE: Final = ("analyze", "results")
-"""The command that writes where the values of a parameter lie."""
+"""A command that writes into, or beside, what this parameter names."""
 _MAY_BE_TARGET: Final = ("log", *DESTINATIONS)
-"""Parameters of which a web address is where requests go, which needs permission; others would download it."""
+"""Parameters whose web address is a target, which needs permission; a web address of another would be downloaded."""
 _LOOPBACK: Final = r"(?:127(?:\.[0-9]{1,3}){3}|localhost|\[::1\])"
 _PORT: Final = re.compile(rf"auto|(?:{_LOOPBACK}:)?[0-9]+")
 _WATCHED: Final = re.compile(
