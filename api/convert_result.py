@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _REASON: Final = re.compile(" (?=(?:rejected|unreplayable): )")
-"""Where the reason of a line begins; the name of a log may have blanks."""
+"""The blank before the reason of a line; the name of a log may hold blanks, too."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

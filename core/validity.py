@@ -117,7 +117,7 @@ def batch_variance(counts: Ints, costs: NDArray[np.float64] | Ints) -> float:
         costs: (s,) their summed costs.
 
     Source: ratio estimator over batches, with the covariance of adjacent ones. Residuals from the mean of s independent
-    batches make the sum (s - 1)(s - 2)/s² of its true value; 3 batches or more are set right by that.
+    batches make the sum too small, by the factor (s - 1)(s - 2)/s²; with 3 batches or more it is divided by that.
     """
     residuals = costs - counts * (costs.sum() / counts.sum())
     number, total = len(counts), residuals @ residuals + 2 * (residuals[:-1] @ residuals[1:])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 _OTHERS: Final = (".gz", ".zst", ".parquet", ".pias", ".gor", ".har")
-"""Endings by which the commands that read a log take it for another form."""
+"""Endings of other formats than plain CSV, for the commands that read a log."""
 
 
 def urls_once(templates: Sequence[str], variables: Sequence[str], output: str, *, force: bool) -> int:

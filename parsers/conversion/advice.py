@@ -42,7 +42,7 @@ def notes(
         better = _BETTER_STAMPS.get(intake.reading.server, "")
         found.append(f"start times are known to the second, and spread within it by file order{better}")
     if intake.report.converted and fields and "total" not in fields:
-        ends = not formats or any(format.stamp.at == "end" for format in formats)  # those of W3C logs are ends
+        ends = not formats or any(format.stamp.at == "end" for format in formats)  # times in W3C logs are ends
         found.append(
             "the log has no response times" + (": the end of a request is taken for its start" if ends else "")
         )
@@ -100,7 +100,7 @@ def growth(sources: Sequence[BlockSource], unit: str) -> list[str]:
 
     Args:
         sources: the files.
-        unit: word for what they hold.
+        unit: name of the things counted in them: ``lines`` or ``records``.
     """
     return [
         f"{source.name}: grew by {number_of(grown, 'byte')} while it was read; {unit} added meanwhile may be missing"

@@ -62,7 +62,7 @@ def iter_log(paths: Paths, options: ConvertOptions | None = None) -> Iterator["p
 
     Yields:
         Rows as of `read_log`, in about the order of the log: order by start within a frame, not between frames. The
-        warnings come behind the last.
+        warnings come after the last frame.
 
     Raises:
         LogreplayError: no such file, empty or not an access log.
@@ -130,7 +130,7 @@ def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.Dat
 
 
 def _said(report: ConvertReport) -> Iterator[str]:
-    """What the user must know of lines that are in no frame, of guesses and of damage."""
+    """The texts of the warnings: the count and the first of the lines that are in no frame, and the notes."""
     for name, number, reason in report.first_bad[:1]:
         yield f"{report.sentence()}; {name}: line {number}: {reason}"
     yield from report.notes

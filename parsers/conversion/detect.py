@@ -228,7 +228,7 @@ def _by_directives(data: bytes, name: str) -> Detection:
 
 
 def _w3c_unit(samples: Sequence[bytes]) -> tuple[float, str]:
-    """The unit of the durations of logs whose directives do not tell it, and a note, as `unit_of`.
+    """Find the unit of the durations in W3C logs whose directives do not tell it; return it and a note, as `unit_of`.
 
     The standard has seconds with decimals; IIS logs whole milliseconds, and says so only with ``#Software``.
     """

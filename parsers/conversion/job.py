@@ -77,7 +77,7 @@ class ConvertOptions:
 
 def output_for(log: str | Path, to: str = "") -> Path:
     """The name of the result without ``-o``: ``logs/access.log.1.gz`` → ``access.csv`` in the current folder."""
-    path = str(log).partition("?")[0] if is_address(str(log)) else log  # behind it may stand a secret with a slash
+    path = str(log).partition("?")[0] if is_address(str(log)) else log  # the query may hold a secret with a slash
     name = re.sub(r"\?.*|[*\[\]]", "", Path(path).name) if str(log) != "-" else "stdin"
     return Path(f"{name.split('.')[0] or 'access'}.{writers.ENDINGS.get(to, to) or 'csv'}")
 
@@ -414,7 +414,7 @@ class _Job:
             redacted = b"(redacted)" if self._options.redact else b""
             self._rejects.write(f"{place} {reason}\t".encode("utf-8", "surrogateescape") + redacted)
         if not self._options.redact:
-            self._rejects.write(line.replace(b"\n", rb"\n"))  # of a value with a line break: a record is one line
+            self._rejects.write(line.replace(b"\n", rb"\n"))  # a value may hold line breaks; a record is one line
         if whole:
             self._rejects.write(b"\n")
 

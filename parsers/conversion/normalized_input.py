@@ -56,7 +56,7 @@ def _is_table(path: Path) -> bool:
         with path.open("rb") as file:
             column_names(file, parquet=False)
     except BadColumns:
-        return True  # its reader says what is wrong
+        return True  # a table: the error on its columns is raised where it is read
     except (LogreplayError, OSError, EOFError, zlib.error, zstd.ZstdError):
         return False
     return True

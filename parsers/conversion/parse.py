@@ -48,7 +48,7 @@ _AT_ONCE: Final = 1 << 14
 
 _EMPTY: Final = r"^\s*$"
 _BLANK: Final = r"^\s*(?:#|$)"
-"""Empty lines, and these with comments."""
+"""Empty lines and comments."""
 
 BUG: Final = "a bug of logreplay, please report it"
 """Reason of lines that made parsing fail."""
@@ -142,7 +142,7 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
         hit = frame["text"].str.contains(pattern)
         refusals += [SkippedLine(line, "unreplayable", reason) for line in frame.filter(hit)["line"]]
         frame = frame.filter(~hit)
-    comment = frame["text"].str.contains(_BLANK)  # only now: a client may send what stands first in its line
+    comment = frame["text"].str.contains(_BLANK)  # after all formats: what a line begins with may come from a client
     blank += int(comment.sum())
     refusals += [SkippedLine(line, "rejected", "layout") for line in frame["line"].filter(~comment)]
     rows = pl.concat(found) if found else pl.DataFrame(schema=ROW_SCHEMA)

@@ -30,7 +30,7 @@ class ConvertReport:
         rejects: path of the reject file; empty if there are none.
         notes: for the user, on times, units and sizes.
         idle_zone: the note that ``--timezone`` had no effect; empty if it had one.
-        damaged: names of the logs whose compressed data end too soon; a note tells each.
+        damaged: names of the logs whose compressed data end too soon; a note names each.
         bodies: path of the file with the bodies; empty if there are none.
         unit: word for the things counted: ``lines``, or ``records`` of a capture.
         per_file: rows in each minute since 1970, UTC, by name of the file.

@@ -233,7 +233,7 @@ class BlockSource:
             self._look()  # while it is open
 
     def command(self, program: str) -> str:
-        """The command that converts what another program prints of the log, to be copied to a shell."""
+        """A command to be copied to a shell: another program reads the log, and its output is converted."""
         return f"{program} {'FILE' if self._path == '-' else shlex.quote(self.name)} | logreplay convert -"
 
     def again(self) -> "BlockSource | None":

@@ -24,7 +24,7 @@ _CORE: Final = re.compile(
     rf'^(?P<head>(?:[^"\[]|{_QUOTED}|(?!{_STAMP.replace("?P<time>", "?:")})\[)*+){_STAMP}(?P<middle>[^"]*+)'
     rf'(?P<request>{_QUOTED}) (?P<rc>[0-9]{{3}}|-) (?P<bytes>[0-9]+|-)(?P<tail>(?:[^"]|{_QUOTED})*+)$'
 )
-"""The first time outside of quotes, and each quote closed: so neither this nor `_WORD` reads a part of a line twice."""
+"""The time is the first outside of quotes, and each quote is closed: the regex does not try a part of a line twice."""
 _WORD: Final = re.compile(rf'(?P<name>[A-Za-z_]+[=:])?(?P<value>{_QUOTED}|\[[^]["]*\]|[^ "]+)')
 _LIST_GAP: Final = re.compile(r"(?<=[0-9-])(?:, | : )(?=[0-9-])")
 _MSEC: Final = re.compile(r"[12][0-9]{9}\.[0-9]{3}")

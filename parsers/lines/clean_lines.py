@@ -283,7 +283,7 @@ class _Reader:
         return end
 
     def _end_of_client(self, begin: Ints, stops: bytes) -> Ints:
-        """The ends of clients. One with a port, or an unknown one, is a matter of the careful path."""
+        """The ends of clients. Lines with a port, or with an unknown client, are left to the careful path."""
         self._good &= self._octets[begin] & _LOWER[7] != _UNKNOWN
         end, _ = self._until(begin, stops + b":")
         colon = np.flatnonzero(self._text[end] == ord(":"))

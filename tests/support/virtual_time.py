@@ -76,7 +76,7 @@ class OneServerQueue:
 
 
 class OneStream(OneServerQueue):
-    """The same target, and a sender that has one stream to it: a request waits here."""
+    """The same target behind a sender with one stream: requests wait in the sender, and their wait is counted."""
 
     def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
         begin = max(start, round(self._free * 1e9))

@@ -27,7 +27,7 @@ def limit_of(kind: str, seed: int, seconds: float = _SECONDS, watch: Mapping[str
         kind: key of `SERVERS`.
         seed: of the due times.
         seconds: length of a step.
-        watch: figures to watch, with ``{url}`` and ``{pid}`` of the server.
+        watch: sources of figures by name; ``{url}`` and ``{pid}`` stand for those of the server.
     """
     rates = [round(share * SERVERS[kind].capacity) for share in _SHARES]
     with TemporaryDirectory() as folder, serving(kind) as server:

@@ -1,4 +1,4 @@
-"""The part ``watch_live`` of the page: limits that response times seldom show, and a watched figure does."""
+"""The part ``watch_live`` of the page: limits that a watched figure shows, and response times seldom show."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""What is shown of a search or a sweep that ended early."""
+"""A search or a sweep that ended early says why, and exits with the code for it."""
 
 from pathlib import Path
 

@@ -117,8 +117,6 @@ def test_equal_bodies_are_stored_once_and_only_those_of_rows_that_stay(tmp_path:
     rows, _ = converted(tmp_path / "capture", gor() * 20)
     assert rows["body_ref"].n_unique() == 3
     assert (tmp_path / "out.bodies.zst").stat().st_size < 700
-    from logreplay.parsers.conversion.filters import Filter
-
     convert([tmp_path / "capture"], tmp_path / "gets.csv", ConvertOptions(filter=Filter(method="GET")))
     assert not (tmp_path / "gets.bodies.zst").exists()
 
@@ -143,8 +141,6 @@ def test_an_earlier_file_of_bodies_is_not_overwritten_unasked_and_does_not_stay_
 
 
 def test_the_bodies_of_another_result_are_neither_overwritten_nor_removed_with_force(tmp_path: Path) -> None:
-    from logreplay.parsers.conversion.filters import Filter
-
     (tmp_path / "capture").write_bytes(har())
     convert([tmp_path / "capture"], tmp_path / "s.parquet")
     force = ConvertOptions(force=True)
