@@ -22,7 +22,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import cycle
-from math import inf
 from typing import Final, Protocol, Self
 
 from logreplay.core.errors import LogreplayError
@@ -52,7 +51,7 @@ from logreplay.replay.schedules.follow import delay_of
 from logreplay.replay.schedules.orders import Order
 from logreplay.replay.schedules.steering import Steering
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.senders.contract import ERROR_CODES, BlockSender, Exchange, Sender, SenderCounts, Trace
+from logreplay.replay.senders.contract import BlockSender, Exchange, Sender, SenderCounts, Trace
 from logreplay.replay.sessions.client_sessions import LoginRow, SessionCounts
 
 __all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "replay"]
@@ -148,7 +147,7 @@ class Engine:
         self._fault: BaseException | None = None
 
     async def __aenter__(self) -> Self:
-        async with AsyncExitStack() as closing:  # from last to first, each also where another one fails
+        async with AsyncExitStack() as closing:  # from last to first, each even if another one fails
             closing.callback(self._results.close)
             self._recorder = Recorder(self._results, self._run_clock, threaded=self._threaded)
             closing.push_async_callback(self._off_loop, self._recorder.close)
@@ -330,13 +329,11 @@ class Engine:
     def _collect(self) -> None:
         """Hand the records of the sender on."""
         records, feed = self._sender.records(), self._feed
-        if feed and feed.base is not None and len(records):
-            sent = records["error"] != ERROR_CODES["dropped"]
-            all_taken_up = inf if feed.taken_up_at is None else feed.taken_up_at - feed.base
-            self._sent_share.add(records["start"][sent] - feed.base, records["queued"][sent], all_taken_up)
         for seq in records["seq"].tolist() if self._expected else ():
             self._expected.pop(seq, None)  # of a request that was dropped there is nothing to show
         self._recorder.take(records)
+        if feed and feed.base is not None and len(records):
+            self._recorder.sync(partial(self._sent_share.add, records, feed.base, feed.taken_up_at))
 
     def _see(self, exchange: Exchange) -> None:
         assert self._trace
@@ -480,7 +477,7 @@ class Engine:
         now, counts, next_seq = self._clock(), self._sender.counts, self._sender.taken_up
         steering, duration = self._steering, self._duration(plan)
         base = now if feed.base is None else feed.base
-        taken_up = (now if feed.taken_up_at is None else feed.taken_up_at) - base
+        taken_up = feed.taken_up_at - base
         length = self._length(plan, feed)
         evidence = RunEvidence(
             offered=0.0 if steering and steering.changed else plan.schedule.rate,
@@ -488,7 +485,7 @@ class Engine:
             counters=counters,
             duration=length,
             seconds=taken_up / 1e9,
-            sent_on=1.0 if length is None else self._sent_share.of(counters.sent, max(taken_up, length * 1e9)),
+            sent_on=1.0 if length is None else self._sent_share.of(max(taken_up, length * 1e9)),
             limited=counts.limited - before.limited,
             queued=counts.queued - before.queued,
             queued_for=counts.queued_for,

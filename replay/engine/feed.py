@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -36,7 +37,7 @@ class Feed:
         base: begin of the plan's time, nanoseconds of the clock; None before.
         stopped: no more is taken.
         last_due: due time of the last request that was pushed, nanoseconds of the clock.
-        taken_up_at: instant at which all pushed requests had been taken up, or the rest was given up; None: not yet.
+        taken_up_at: the instant at which all pushed requests were taken up, or the rest given up; infinite: not yet.
         read_late, read_late_ns: requests that came from the log after they were due, and how late at most.
 
     Args:
@@ -67,7 +68,7 @@ class Feed:
         self.base: int | None = None
         self.stopped = False
         self.last_due = 0
-        self.taken_up_at: int | None = None
+        self.taken_up_at: float = inf
         self.read_late, self.read_late_ns = 0, 0
         self._plan, self._reader, self._sender, self._announce = plan, reader, sender, announce
         self._run_clock, self._clock, self._begin, self._think = run_clock, clock, begin, think
@@ -87,7 +88,7 @@ class Feed:
                 item = self._reader.poll()
                 if item is None:
                     starved = True
-                    if self.taken_up_at is None and self._sender.taken_up == first:
+                    if self.taken_up_at == inf and self._sender.taken_up == first:
                         self.taken_up_at = self._clock()
                     await asyncio.sleep(_NOT_READY_S)
                     continue
@@ -108,13 +109,12 @@ class Feed:
                         self._note_late(chunk.due)
                     chunk.frame, think = self._think(chunk.frame) if self._think else (chunk.frame, ())
                     self._announce(chunk)
-                    self.last_due, self.taken_up_at = int(chunk.due[-1]), None
+                    self.last_due, self.taken_up_at = int(chunk.due[-1]), inf
                     if not await self._sender.push(first, chunk.due, requests, think):
                         return
                     first += len(chunk.due)
         finally:
-            if self.taken_up_at is None:
-                self.taken_up_at = self._clock()
+            self.taken_up_at = min(self.taken_up_at, self._clock())
             self._sender.cut()
 
     def stop(self) -> None:

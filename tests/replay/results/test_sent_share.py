@@ -6,17 +6,24 @@ import numpy as np
 import pytest
 
 from logreplay.replay.results.sent_share import SentShare
+from logreplay.replay.senders.contract import RECORD
 
+BASE = 7
 S = 1_000_000_000
 DUE = np.arange(1000, dtype=np.int64) * S // 100
 
 
+def records(waits: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> "np.ndarray[tuple[int], np.dtype[np.void]]":
+    made = np.zeros(len(DUE), RECORD)
+    made["start"], made["queued"] = BASE + DUE, waits * S
+    return made
+
+
 def share(waits: "np.ndarray[tuple[int], np.dtype[np.float64]]", end_s: float = 10.0) -> float:
-    found = SentShare()
+    found, sent = SentShare(), records(waits)
     for at in range(0, 1000, 100):
-        part = slice(at, at + 100)
-        found.add(DUE[part], (waits[part] * S).astype(np.int64), 0.0)
-    return found.of(1000, end_s * S)
+        found.add(sent[at : at + 100], BASE, BASE)
+    return found.of(end_s * S)
 
 
 def test_all_that_was_sent_at_once_is_sent() -> None:
@@ -40,9 +47,9 @@ def test_one_request_that_waits_for_long_does_not_decide() -> None:
 
 def test_requests_written_before_the_last_was_taken_up_are_in_time() -> None:
     found = SentShare()
-    found.add(DUE, DUE, inf)
-    assert found.of(1000, 10.0 * S) == 1
+    found.add(records(DUE / S), BASE, inf)
+    assert found.of(10.0 * S) == 1
 
 
 def test_nothing_sent_is_nothing_late() -> None:
-    assert SentShare().of(0, 1.0) == 1
+    assert SentShare().of(1.0) == 1
