@@ -53,7 +53,7 @@ class SeveralSenders:
         return prepared
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
-        async with AsyncExitStack() as opened:  # if one cannot be opened, those before it are closed
+        async with self._opened as opened:  # if one cannot be opened, those before it are closed
             for sender in self._senders:
                 await sender.open(done, clock, trace)
                 opened.push_async_callback(sender.close)

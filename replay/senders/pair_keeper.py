@@ -366,17 +366,8 @@ class PairSender(SeveralSenders):
 
     async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
         self._keeper.open()
-        try:
-            await super().open(done, clock, trace)
-        except BaseException:
-            self._keeper.close()
-            raise
-
-    async def close(self) -> None:
-        try:
-            await super().close()
-        finally:
-            self._keeper.close()
+        self._opened.callback(self._keeper.close)  # after the senders
+        await super().open(done, clock, trace)
 
 
 def _append(file: BufferedWriter | BinaryIO, places: Sequence[bytes], data: bytes) -> None:
