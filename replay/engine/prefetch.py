@@ -11,6 +11,7 @@ import time
 from asyncio import CancelledError
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -94,8 +95,7 @@ class Prefetcher:
         self._room = threading.Semaphore(_AHEAD)
         self._queue: queue.SimpleQueue[ReadyChunk | Opening | EndOfPlan] = queue.SimpleQueue()
         self._ahead = threading.Event()
-        self._begun = threading.Event()
-        self._begun_at = 0.0
+        self._begun_at = inf
         self._thread = threading.Thread(target=self._work, name="reader", daemon=True) if threaded else None
         if self._thread:
             self._thread.start()
@@ -124,12 +124,10 @@ class Prefetcher:
         return item
 
     def _has_had_its_start(self) -> bool:
-        return self._begun.is_set() and time.monotonic() - self._begun_at > _HEAD_START_S
+        return time.monotonic() - self._begun_at > _HEAD_START_S
 
     def _note_begun(self) -> None:
-        if not self._begun.is_set():
-            self._begun_at = time.monotonic()
-            self._begun.set()
+        self._begun_at = min(self._begun_at, time.monotonic())
 
     def close(self) -> None:
         """Ask the thread to stop reading and to close the log. Does not wait; see `ended`."""
