@@ -74,13 +74,12 @@ class Share:
                         "this worker has none of the clients of this log, and its users would send nothing; lower "
                         "--workers, or leave out --by-client"
                     )
-            if not len(mine.due) and not rows:
-                yield mine  # its reader may begin, or end, before it has the next of this worker
-                continue
             frames.append(mine.frame)
             dues.append(mine.due)
             rows += len(mine.due)
-            if rows >= CHUNK_ROWS // 2 or not len(mine.due):  # a chunk costs the same however small it is
+            # a chunk costs the same however small it is; at one without a request of this worker, its reader may begin
+            # or end
+            if rows >= CHUNK_ROWS // 2 or not len(mine.due):
                 yield Chunk(pl.concat(frames, how="diagonal"), np.concatenate(dues))
                 frames, dues, rows = [], [], 0
         if rows:
