@@ -138,11 +138,10 @@ def _in_parts(frame: pl.DataFrame, reader: StoredBodies) -> Iterator[pl.DataFram
     if not columns or not frame.height:  # none, as long as a log that is followed does not grow
         yield frame
         return
+    made = {STORED: reader.load, FILLER: _filler}
     for piece in pieces(frame, pl.sum_horizontal(_SIZES[name] for name in columns)):
-        bodies = [reader.load(piece[STORED])] if STORED in columns else []
-        bodies += [_filler(piece[FILLER])] if FILLER in columns else []
-        body = pl.coalesce(*map(pl.lit, bodies), *(name for name in columns if name == PAYLOAD))
-        yield piece.with_columns(body.alias(PAYLOAD)).drop(STORED, FILLER, strict=False)
+        bodies = [made[name](piece[name]) if name in made else piece[name] for name in columns]
+        yield piece.with_columns(pl.coalesce(*map(pl.lit, bodies)).alias(PAYLOAD)).drop(made, strict=False)
 
 
 def _filler(sizes: pl.Series) -> pl.Series:
