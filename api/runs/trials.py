@@ -88,12 +88,12 @@ async def drive(
         until = watch.cut_at or trial.seconds
         evidence = await off_loop(look.evidence, until, ran.scheduled)
         void, contended = "", False
-        failing = _answers_fail(ran) and search.fails(evidence)
-        if not failing:
-            void = _void(ran, search.keeps(evidence)) or await off_loop(look.sent_late, until, ran.scheduled)
-        if contention and not (failing or void) and (watch.cut or not search.keeps(evidence)):
-            void = await contention()
-            contended = bool(void)
+        if not (_answers_fail(ran) and search.fails(evidence)):
+            kept = search.keeps(evidence)
+            void = _void(ran, kept) or await off_loop(look.sent_late, until, ran.scheduled)
+            if contention and not void and (watch.cut or not kept):
+                void = await contention()
+                contended = bool(void)
         responses.forget()
         first = ran.next_seq
         search.tell(TrialOutcome(evidence, clock() - began, void, watch.cut, _doubt(ran), contended))
