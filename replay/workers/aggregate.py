@@ -108,7 +108,7 @@ class SharedPlan:
             offered=self.plan.schedule.rate,
             scheduled=self.scheduled,
             counters=self.counters,
-            duration=max(lengths) if lengths and not self.early else None,
+            duration=None if self.early else max(lengths, default=None),
             seconds=max((part.seconds for part in seen), default=0.0),
             limited=sum(part.limited for part in seen),
             queued=sum(part.queued for part in seen),
