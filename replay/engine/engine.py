@@ -376,7 +376,8 @@ class Engine:
     def _length(self, plan: ScheduledRequests, feed: Feed) -> float | None:
         """Seconds within which a plan sends, if its rate is reached; None: it was stopped, or its users set the rate.
 
-        A number of requests, or the end of the log, may end a schedule before its time; not a load that may be changed.
+        A number of requests or the end of the log may end a schedule early; then its last request counts. A load that
+        may be changed has its own length.
         """
         duration = self._duration(plan)
         if feed.stopped or feed.base is None or isinstance(plan.schedule, Users):

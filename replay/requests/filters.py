@@ -241,7 +241,7 @@ class Param:
         valued, bare = rf"([?&]){name}=[^&]*", rf"([?&]){name}(&|$)"
         target, fragment = url.str.extract(r"^([^#]*)"), url.str.extract(r"(#.*)$").fill_null("")
         replaced = target.str.replace_all(valued, f"${{1}}{pair}")
-        for _ in range(2):  # of neighbours, every other one is found
+        for _ in range(2):  # each pass skips every other one of several neighbours
             replaced = replaced.str.replace_all(bare, f"${{1}}{pair}${{2}}")
         mark = pl.when(target.str.contains("?", literal=True)).then(pl.lit("&")).otherwise(pl.lit("?"))
         new = (

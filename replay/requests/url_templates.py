@@ -18,7 +18,7 @@ BATCH: Final = 65_536
 """Requests made at a time."""
 _NAME: Final = re.compile(r"\{(\w+)\}")
 _BRACE: Final = re.compile(r"\{\w+\}|(\{[^{}]*\}|[{}])")
-"""A name, or in group 1 what stands in braces and is none."""
+"""The braces of a name, or in group 1 a brace, or a pair of them, that belongs to no name."""
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)", re.ASCII)
 _DIGITS: Final = 18
 _CLEAN: Final = r"^(?:https?://(?P<host>[!$-.0-;=A-Z_a-z~]+)(?P<rest>(?:[/?][!$-~]*)?)|(?P<path>/[!$-~]*))$"

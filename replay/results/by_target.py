@@ -43,7 +43,7 @@ class ByTarget:
             results.write(own.drop(TARGET) if url is None else own.with_columns(url))
 
     def close(self) -> None:
-        with ExitStack() as closing:  # each, also where another one fails
+        with ExitStack() as closing:  # closes each, even if another one fails
             for results in self._results:
                 closing.callback(results.close)
 

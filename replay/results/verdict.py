@@ -160,8 +160,9 @@ class RunEvidence:
         truncated: the finding on truncations of the log that is followed; empty if there was none.
         lost: which workers were lost, and why; empty if none was.
         unsent: requests of lost workers that were not sent; they count as dropped.
-        sent_on: share of the requests taken up that reached the target in the time of the schedule; others waited ever
-            longer for a stream, or for the response before them of their client. See `SentShare.of`.
+        sent_on: share of the requests taken up that reached the target in the time of the schedule; the others waited
+            ever longer for a stream, or for the response to the request of their client before them. See
+            `SentShare.of`.
         timings: by metric of --server-timing: responses that had it, and those of them that cannot be read.
     """
 

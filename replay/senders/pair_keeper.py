@@ -148,7 +148,7 @@ class PairKeeper:
         self._failure: OSError | None = None
 
     def plan(self, frame: pl.DataFrame) -> None:
-        """Take the next rows of the plan, which are sent in this order. A chunk with large bodies may end in a pair."""
+        """Take the next rows of the plan, which are sent in this order. Large bodies may cut a pair in two."""
         before = -self._planned % self._together
         pairs = frame.select("row", "url")[before :: self._together]
         routes = self._routes.of(pairs["url"]).tolist()

@@ -92,7 +92,7 @@ class SessionCounts:
         missing: requests that were sent without a value, because no answer had held one, by name.
         inserted: requests that a value was put into, by rule.
         unfit: requests that have no place for a value, by rule.
-        rows: the logins that ended; who writes them takes them out.
+        rows: the logins that ended; who has written or reported them takes them out.
     """
 
     clients: int = 0

@@ -103,7 +103,7 @@ class StepLog:
 
     def close(self) -> None:
         """Finish the files."""
-        with ExitStack() as closing:  # each, also where the other one fails
+        with ExitStack() as closing:  # closes each, even if the other one fails
             closing.callback(self._judged.close)
             if self._aside:
                 closing.callback(self._aside.close)

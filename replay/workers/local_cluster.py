@@ -51,8 +51,8 @@ def _started(count: int, folder: str) -> LocalCluster:
 def _security(folder: Path) -> Security:
     """A key that only this cluster has: whoever connects to a scheduler or worker may run functions in it.
 
-    It lies in files: each process of Dask writes a key that is in memory to a temporary folder, which it leaves if it
-    is killed then.
+    The key is in files, because each process of Dask would write a key from memory to a temporary folder, and leave the
+    folder if it is killed.
     """
     made, certificate, key = Security.temporary(), folder / "cluster.crt", folder / "cluster.pem"
     certificate.write_text(made.tls_ca_file)

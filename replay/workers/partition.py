@@ -68,7 +68,7 @@ class Share:
             first += len(chunk.due)
             none = none and not len(mine.due)
             if none and isinstance(self.plan.schedule, Users):
-                of_log += int((chunk.frame["row"] >= 0).sum())  # others are mixed in
+                of_log += int((chunk.frame["row"] >= 0).sum())  # requests that are mixed in have negative ones
                 if 0 < self.requests.usable < of_log:
                     raise LogreplayError(
                         "this worker has none of the clients of this log, and its users would send nothing; lower "

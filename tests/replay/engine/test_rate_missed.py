@@ -131,7 +131,7 @@ def test_the_seconds_of_a_load_that_was_cut_end_with_its_last_request(log: Path)
 
 
 def test_a_log_that_is_read_on_after_its_last_request_was_sent_is_no_delay(log: Path) -> None:
-    """As of one that is followed, or of whose later requests a filter takes none."""
+    """So it is with a log that is followed, or where a filter takes none of the later requests."""
 
     class SlowEnd(Plan):
         def __iter__(self) -> Iterator[Chunk]:

@@ -44,7 +44,7 @@ def test_every_request_is_counted_in_its_second_and_the_head_is_the_first_of_the
 
 
 def test_a_plan_of_many_years_is_refused_with_its_gap() -> None:
-    """As of a log with one row of 1971."""
+    """One row of 1971 in a log makes such a plan."""
     year = 365 * 86_400
     with pytest.raises(LogreplayError, match=r"takes 20,075 days, .* is 20,075 days, before second 1,734,480,000"):
         preview([chunk(0, 1), chunk(55 * year, 55 * year + 1)])
