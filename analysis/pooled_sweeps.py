@@ -8,7 +8,6 @@ import polars as pl
 
 from logreplay.analysis.analyze import Analysis, timed
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.run_metadata import summary_of
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.verdict.capacity import Capacity, capacity
 from logreplay.analysis.verdict.stability import CUT
@@ -30,23 +29,23 @@ def pooled(runs: Sequence[Source]) -> list[Analysis]:
         raise UsageError("no run is given: name the result log of a sweep, or its folder")
     paths = [sources.locate(run) for run in runs if isinstance(run, str | Path)]
     check_named_once(paths, "its steps would count twice; name each run once")
-    found, told = [timed(run) for run in runs], [_told(run) for run in runs]
+    found = [timed(run) for run in runs]
     for number, run in enumerate(runs):
         for before in range(number):
             if _one(found[before], found[number]):
                 names = f"{sources.name_of(run)}: holds the same rows as {sources.name_of(runs[before])}"
                 raise LogreplayError(f"{names}, and its steps would count twice; name each run once")
-            _check(runs[before], run, (told[before], told[number]), (found[before], found[number]))
+            _check(runs[before], run, (found[before], found[number]))
     return found
 
 
-def _check(first: Source, other: Source, told: Sequence[Mapping[str, Any]], found: Sequence[Analysis]) -> None:
+def _check(first: Source, other: Source, found: Sequence[Analysis]) -> None:
     """Refuse runs of different sweeps."""
     names = f"{sources.name_of(other)}: is not a run of the same sweep as {sources.name_of(first)}"
     if any(each.users for each in found):
         raise UsageError(f"{names}: sweeps over users are not pooled; name one")
     for key in _SAME:
-        ours, theirs = (each.get(key) for each in told)
+        ours, theirs = (_told(each).get(key) for each in found)
         if ours is not None and theirs is not None and ours != theirs:
             word = {"for": "step length"}.get(key, key)
             raise UsageError(f"{names}: its {word} is {_short(theirs)}, not {_short(ours)}; name runs of one sweep")
@@ -56,9 +55,9 @@ def _check(first: Source, other: Source, told: Sequence[Mapping[str, Any]], foun
         raise UsageError(f"{names}: only one of them has {apart[0]:g}/s; name runs of one sweep")
 
 
-def _told(run: Source) -> dict[str, Any]:
+def _told(run: Analysis) -> dict[str, Any]:
     """The options, the target and the log that the summary of a run names."""
-    summary = summary_of(sources.path_of(run))
+    summary = run.earlier.value if run.earlier else {}
     options = summary.get("options")
     return {**(options if isinstance(options, Mapping) else {}), **{key: summary.get(key) for key in ("target", "log")}}
 
