@@ -38,7 +38,7 @@ _KINDS: Final[Mapping[type[pl.DataType], str]] = {pl.Int64: "a whole number", pl
 
 
 def check_name(path: Path) -> None:
-    """Check that Polars can open a file of this name.
+    """Check that the name of a file, read or written, is UTF-8: Polars writes Parquet to no other.
 
     Raises:
         LogreplayError: the name is not UTF-8.
