@@ -166,9 +166,12 @@ def _seconds_csv(path: Path) -> pl.DataFrame | None:
     table = table.with_columns(pl.col(empty).cast(pl.Float64), number=pl.int_range(2, pl.len() + 2))
     for name in needed:
         kind = pl.Float64 if name == "mean" else pl.Int64
-        bad = pl.col(name).is_not_null() & pl.col(name).cast(kind, strict=False).is_null()
-        for number, value in table.filter(bad).select("number", name).iter_rows():
-            raise LogreplayError(f"{path}: line {number}: {name} is {value!r}, expected a number; correct or delete it")
+        may_lack = pl.lit(name != "second") & pl.col(name).is_null()
+        for number, value in (
+            table.filter(pl.col(name).cast(kind, strict=False).is_null() & ~may_lack).select("number", name).iter_rows()
+        ):
+            said = "empty" if value is None else repr(value)
+            raise LogreplayError(f"{path}: line {number}: {name} is {said}, expected a number; correct or delete it")
     if table.height:
         _check_seconds(path, table)
     return table.drop("number")

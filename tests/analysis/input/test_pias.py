@@ -212,6 +212,7 @@ def test_all_seconds_that_stand_twice_are_told_in_one_error(tmp_path: Path) -> N
     ("last", "problem"),
     [
         ("30,100,0,0,100,,oops,", "line 32: mean is 'oops', expected a number; correct or delete it"),
+        (",100,0,0,100,,,", "line 32: second is empty, expected a number; correct or delete it"),
         ("29,100,0,0,100,,,", "line 32 is the same second as line 31: merge such lines or delete one of two; "),
     ],
 )
