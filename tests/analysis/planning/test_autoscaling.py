@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.planning.autoscaling import (
     SYNC_S,
     TOLERANCE,
@@ -18,14 +19,18 @@ from logreplay.analysis.planning.autoscaling import (
     shortest,
 )
 from logreplay.analysis.planning.machines import Reserve
-from logreplay.analysis.planning.plan import DemandGrowth, plan
+from logreplay.analysis.planning.plan import DemandGrowth, MachinePlan, plan
 from logreplay.analysis.planning.wording import as_dict, sentences
 from logreplay.analysis.statistics.quantiles import Ints
 
 from .test_demand_range import MONDAY, profile
 from .test_machines import supply
 
-SENT = pl.DataFrame({"route": ["/a"], "requests": [1000]})
+
+def planned(log: LogProfile, one: float, *, survive: int = 0, reaction: float = 30.0) -> MachinePlan:
+    """The plan of a log for an autoscaler of pods that carry exactly ``one`` requests/s each."""
+    carries = supply(one, one, one, sent=pl.DataFrame({"route": ["/a"], "requests": [1000]}))
+    return plan(log, carries, DemandGrowth(), Reserve(survive=survive), reaction=reaction)
 
 
 def counted(rates: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tuple[Ints, Ints]:
@@ -138,7 +143,7 @@ def test_a_burst_beyond_the_most_pods_asks_for_all_of_them_and_is_told(quiet: in
     counts = np.concatenate([np.full(600, 10), np.full(3000, quiet), np.full(15, 100), np.full(3600, 10)])
     seconds = np.flatnonzero(counts)
     log = profile(MONDAY + np.repeat(seconds, counts[seconds]))
-    found = plan(log, supply(10.0, 10.0, 10.0, sent=SENT), DemandGrowth(), Reserve(), reaction=30.0)
+    found = planned(log, 10.0)
     assert found.scaling
     assert found.scaling.beyond == pytest.approx(100, rel=0.1)
     assert 10 * found.scaling.most < found.scaling.beyond
@@ -151,7 +156,7 @@ def test_a_burst_beyond_the_most_pods_asks_for_all_of_them_and_is_told(quiet: in
 def test_no_pods_carry_the_whole_log_beside_a_burst_that_those_left_do_not_carry(survive: int) -> None:
     counts = np.concatenate([np.full(3600, 2), np.full(15, 12), np.full(3600, 2)])
     log = profile(MONDAY + np.repeat(np.arange(len(counts)), counts))
-    found = plan(log, supply(6.0, 6.0, 6.0, sent=SENT), DemandGrowth(), Reserve(survive=survive), reaction=30.0)
+    found = planned(log, 6.0, survive=survive)
     assert found.scaling
     assert found.scaling.most == 1 + survive
     said = dict(sentences(found))
@@ -163,7 +168,7 @@ def test_no_pods_carry_the_whole_log_beside_a_burst_that_those_left_do_not_carry
 
 def test_a_log_whose_last_year_is_one_request_has_no_target_and_says_so() -> None:
     log = profile(np.append(MONDAY + np.arange(7200), MONDAY + 3 * 366 * 86_400))
-    found = plan(log, supply(10.0, 10.0, 10.0, sent=SENT), DemandGrowth(), Reserve(), reaction=30.0)
+    found = planned(log, 10.0)
     assert found.scaling is None
     assert found.no_scaling.startswith("the last year of the log is 1 s long; a target")
 
@@ -171,7 +176,7 @@ def test_a_log_whose_last_year_is_one_request_has_no_target_and_says_so() -> Non
 def test_pods_that_may_be_lost_are_asked_for_at_every_moment_of_the_log() -> None:
     log = profile(np.repeat(MONDAY + np.arange(7200), np.repeat([5, 25, 45], 2400)))
     for survive, number in ((0, 5), (1, 6), (2, 7)):
-        found = plan(log, supply(10.0, 10.0, 10.0, sent=SENT), DemandGrowth(), Reserve(survive=survive), reaction=60.0)
+        found = planned(log, 10.0, survive=survive, reaction=60.0)
         target = found.scaling
         assert found.number.number == number
         assert target
@@ -184,6 +189,6 @@ def test_pods_that_may_be_lost_are_asked_for_at_every_moment_of_the_log() -> Non
 
 def test_a_log_that_one_pod_carries_keeps_two_where_one_may_be_lost() -> None:
     log = profile(MONDAY + np.arange(7200))
-    found = plan(log, supply(1.0, 1.0, 1.0, sent=SENT), DemandGrowth(), Reserve(survive=1), reaction=30.0)
+    found = planned(log, 1.0, survive=1)
     assert found.scaling
     assert (found.scaling.least, found.scaling.at) == (2, None)
