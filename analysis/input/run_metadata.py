@@ -139,7 +139,7 @@ def summary_of(results: Path | None) -> dict[str, Any]:
 
 
 def checked_summary(results: Path, remedy: str = _REMEDY) -> JsonValue:
-    """Return the summary.json of a result log, for readers that need what it says; empty if there is none.
+    """Return the summary.json of a result log as values to be checked; empty if there is none.
 
     Args:
         results: result log.
