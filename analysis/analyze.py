@@ -118,7 +118,7 @@ def analyse(
         if "steps" in summary:
             summary["steps"] = verdict.steps.to_dicts()
         if summary.get("limit"):
-            figures = watched_figures(seconds, verdict.steps, maxima(path))
+            figures = watched_figures(seconds, verdict.steps, maxima(path), verdict.saturation.high)
             summary["limit"] = plain(TargetLimit.of(summary["limit"]).beside(figures).as_dict())
         costs = None
         if told.left_out and requests.has_times:

@@ -5,6 +5,7 @@ So a ceiling needs a known maximum, and a figure that was at it at low rates too
 Source: tests/analysis/limit/test_watched.py and docs/howto/why-it-bends.md, with real servers.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
@@ -121,16 +122,21 @@ class _Series:
         return bool(above and offered > 1 and self.over[-1] > GROWS * offered * self.over[0])
 
 
-def watched_figures(seconds: pl.DataFrame, steps: pl.DataFrame, maxima: Mapping[str, float]) -> list[WatchedFigure]:
+def watched_figures(
+    seconds: pl.DataFrame, steps: pl.DataFrame, maxima: Mapping[str, float], most: float | None = None
+) -> list[WatchedFigure]:
     """Return the watched figures of a sweep that are evidence on its limit.
 
     Args:
         seconds: per-second table, with ``watch_NAME``.
         steps: step table of the verdict.
         maxima: largest values of the figures, if known.
+        most: upper end of the saturation's range, requests/s: a stable step above it was only too short to show its
+            overload.
     """
     steps = steps.filter(pl.col("verdict").is_in(["stable", *_OVER])).sort("rate")
-    rates, stable = steps["rate"].to_numpy(), (steps["verdict"] == "stable").to_numpy()
+    rates = steps["rate"].to_numpy()
+    stable = (steps["verdict"] == "stable").to_numpy() & (rates <= (math.inf if most is None else most))
     carried = float(rates[stable].max(initial=0.0))
     over = ~stable & (rates >= carried)
     low = stable & (rates <= max(LOW_RATES * carried, rates.min(initial=np.inf)))

@@ -24,7 +24,7 @@ Series = Sequence[float | None]
 
 
 def found(
-    series: Mapping[str, Series], maxima: Mapping[str, float], words: Sequence[str] = WORDS
+    series: Mapping[str, Series], maxima: Mapping[str, float], words: Sequence[str] = WORDS, most: float | None = None
 ) -> dict[str, WatchedFigure]:
     """One value for each step; its first second still holds the step before."""
     columns = {
@@ -40,7 +40,7 @@ def found(
         {"second": range(number), "step": [at // EACH_S for at in range(number)], **columns}, strict=False
     )
     steps = pl.DataFrame({"step": range(len(RATES)), "rate": RATES, "verdict": words})
-    return {each.name: each for each in watched_figures(seconds, steps, maxima)}
+    return {each.name: each for each in watched_figures(seconds, steps, maxima, most)}
 
 
 def test_a_pool_at_its_maximum_is_the_ceiling_and_idle_processors_are_ruled_out() -> None:
@@ -131,6 +131,16 @@ def test_a_sweep_without_an_overloaded_step_or_with_a_limit_of_this_machine_says
     assert found(full, {"pool": 3}, ["stable"] * 5) == {}
     assert found(full, {"pool": 3}, ["stable"] * 3 + ["generator-limited"] * 2) == {}
     assert math.isclose(found(full, {"pool": 3}, ["stable"] * 3 + ["errors"] * 2)["pool"].value, 3)
+
+
+def test_a_step_above_saturation_that_was_too_short_to_show_its_overload_is_not_the_highest_rate_carried() -> None:
+    locked, maxima = {"app_process": (0.5, 0.75, 0.9, 0.96, 0.98)}, {"app_process": 1.0}
+    short = ("stable", "stable", "overloaded", "overloaded", "stable")
+    assert found(locked, maxima, short) == {}
+    figure = found(locked, maxima, short, most=97.0)["app_process"]
+    assert (figure.kind, figure.value) == ("ceiling", 0.9)
+    last = ("stable", "stable", "stable", "stable", "stable")
+    assert found(locked, maxima, last, most=110.0)["app_process"].value == 0.96
 
 
 def test_processors_are_not_ruled_out_for_a_process_that_waits_for_them() -> None:
