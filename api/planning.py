@@ -240,9 +240,9 @@ def _search(call: PlanCall, profile: "LogProfile", folder: Path, listener: "Call
     change = mix_change(profile.peak_routes, sent.group_by("route").agg(pl.col("requests").sum()), methods)
     check_mix(replace(change, share=0.0), "a search without them")
     log = folder / _CONVERTED
-    peak = int(profile.peak_routes["requests"].sum())
-    if peak < profile.requests and (change.share > LIMIT or peak >= _LEAST_PEAK):
-        rows = proving.between(scan(log), profile.peak_hour, profile.peak_hour + HOUR)
+    hour = profile.peaks.get("hour")
+    if hour and hour.requests < profile.requests and (change.share > LIMIT or hour.requests >= _LEAST_PEAK):
+        rows = proving.between(scan(log), hour.at, hour.at + HOUR)
         log = _written(rows.drop("start"), folder / "peak.csv")
         listener.note(f"the search sends the {rows.height:,} requests of the busiest hour, one after the other")
     return find_once(replace(call.find, log=log), listener)

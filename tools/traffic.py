@@ -86,7 +86,7 @@ def profile(seconds: Ints, counts: Ints, minutes: int) -> LogProfile:
     routes = pl.DataFrame({"method": ["GET"], "route": ["/"], "requests": [int(full.sum())]})
     none = pl.DataFrame()
     return LogProfile(
-        zone="UTC", seconds=table, routes=routes, peak_hour=BEGIN, peak_routes=routes, statuses=none, methods=none,
+        zone="UTC", seconds=table, routes=routes, peak_routes=routes, statuses=none, methods=none,
         protocols=none, agents=none, clients=none, without_body=0, headers=False, cut=(),
     )  # fmt: skip
 

@@ -10,9 +10,11 @@ import polars as pl
 
 from logreplay.analysis.demand import rates
 from logreplay.analysis.demand.counts_by_key import CountsByKey
+from logreplay.analysis.demand.route_spool import RouteSpool
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.routes import Routes
 from logreplay.analysis.statistics.quantiles import Ints, rank
+from logreplay.core.files import Closing
 from logreplay.core.headers import HEADERS
 
 _TIMES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -31,7 +33,7 @@ _BODIES: Final = ("body", "body_ref", "payload")
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 
 
-class LogProfiler:
+class LogProfiler(Closing):
     """Counts the rows of a log.
 
     Args:
@@ -44,11 +46,15 @@ class LogProfiler:
         failed = {f"{digit}xx": (pl.col("rc") // 100 == digit) for digit in (4, 5)}
         self._seconds = CountsByKey("second", most=None)  # not more than the log has seconds
         self._by_route = CountsByKey("op", "route", sums={**failed, "bytes": pl.col("bytes")})
-        self._by_hour = CountsByKey("hour", "op", "route")
+        self._by_second = RouteSpool()
         self._times = CountsByKey("op", "route", "time", most=_MOST_TIMES)
         self._tallies = {name: CountsByKey(name) for name in ("rc", "op", "protocol", "agent", "without_body")}
         self._clients = CountsByKey("client", "agent_hash")
         self._headers = False
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        self._by_second.close()
 
     def add(self, rows: pl.DataFrame) -> None:
         """Count some rows: ``start`` (microseconds since 1970) and the columns of the normalized record."""
@@ -61,17 +67,16 @@ class LogProfiler:
         micros = ((pl.col("latency").fill_null(0) + pl.col("xfertime").fill_null(0)) * 1e6).round().cast(pl.Int64)
         rows = rows.with_columns(*absent).with_columns(
             second=pl.col("start") // SECOND,
-            hour=pl.col("start") // (rates.HOUR * SECOND),
             route=pl.Series(self._routes.of(rows["url"])),
             time=_three_digits(micros),
             without_body=pl.col("op").is_in(_WITH_BODY) & ~bodies,
             agent_hash=pl.when(pl.col("agent").is_not_null()).then(pl.col("agent").hash()),
         )
         self._headers = self._headers or (HEADERS in rows.columns and rows[HEADERS].count() > 0)
+        self._by_second.add(rows)
         for tally in (
             self._seconds,
             self._by_route,
-            self._by_hour,
             self._times,
             self._clients,
             *self._tallies.values(),
@@ -104,13 +109,12 @@ class LogProfiler:
             .sort("requests", "client", descending=[True, False])
         )
         named_counts = {"routes": self._by_route, "times of routes": self._times, "clients": self._clients}
-        named_counts |= {"routes of the busiest hour": self._by_hour}
         named_counts |= {"agents": self._tallies["agent"], "methods": self._tallies["op"]}
         cut = tuple(name for name, counts in named_counts.items() if counts.others)
         total = int(seconds["requests"].sum())
-        by_hour = self._by_hour.table()
-        peak_hour = _busiest(seconds)
-        routes = named(self._by_route.table()).with_columns(
+        hour = rates.busiest(seconds["second"].to_numpy(), seconds["requests"].to_numpy(), rates.HOUR)
+        by_route = self._by_route.table()
+        routes = named(by_route).with_columns(
             share=pl.col("requests") / total, bytes=pl.col("bytes") / pl.col("requests")
         )
         if not self._times.others:  # those that were cut are the rarest, which are the longest
@@ -122,8 +126,9 @@ class LogProfiler:
             zone=self._zone,
             seconds=seconds,
             routes=routes.select(*first, pl.exclude(first)),
-            peak_hour=peak_hour * rates.HOUR,
-            peak_routes=named(by_hour.filter(pl.col("hour") == peak_hour).drop("hour")),
+            peak_routes=named(self._by_second.between(hour.at, hour.at + rates.HOUR) if hour else by_route).select(
+                "method", "route", "requests"
+            ),
             statuses=tallies["rc"].rename({"rc": "status"}).sort("status"),
             methods=tallies["op"].rename({"op": "method"}),
             protocols=tallies["protocol"].drop_nulls(),
@@ -144,8 +149,7 @@ class LogProfile:
         seconds: ``second``, ``requests``: seconds with a request, ascending.
         routes: ``method``, ``route``, ``requests``, ``share``, ``4xx``, ``5xx``, ``bytes`` (mean), and, where the log
             has response times, ``p50``, ``p90``, ``p99``, rounded to three digits; most requests first.
-        peak_hour: the second in which the busiest hour of UTC begins.
-        peak_routes: ``method``, ``route``, ``requests`` of that hour.
+        peak_routes: ``method``, ``route``, ``requests`` of the busiest hour of `peaks`; of a shorter log all.
         statuses, methods, protocols: the value and ``requests``.
         agents: ``agent``, ``requests``, ``bot``: whether it names itself as a program.
         clients: ``client``, ``requests``, ``agents`` (different ones).
@@ -157,7 +161,6 @@ class LogProfile:
     zone: str
     seconds: pl.DataFrame
     routes: pl.DataFrame
-    peak_hour: int
     peak_routes: pl.DataFrame
     statuses: pl.DataFrame
     methods: pl.DataFrame
@@ -246,16 +249,10 @@ class LogProfile:
 
 def profile_of(parts: Iterable[pl.DataFrame], zone: str = "UTC") -> LogProfile | None:
     """Count rows that come in parts; None if there are none."""
-    profiler = LogProfiler(zone)
-    for rows in parts:
-        profiler.add(rows)
-    return profiler.profile()
-
-
-def _busiest(seconds: pl.DataFrame) -> int:
-    """The hour of UTC with the most requests, the first of them."""
-    totals = seconds.group_by(hour=pl.col("second") // rates.HOUR).agg(pl.col("requests").sum())
-    return int(totals.sort("requests", "hour", descending=[True, False])["hour"][0])
+    with LogProfiler(zone) as profiler:
+        for rows in parts:
+            profiler.add(rows)
+        return profiler.profile()
 
 
 def _three_digits(micros: pl.Expr) -> pl.Expr:

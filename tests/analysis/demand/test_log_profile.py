@@ -90,3 +90,24 @@ def test_clients_without_an_agent_have_none() -> None:
     found = profile_of([rows.with_columns(latency=0.0, xfertime=0.0)])
     assert found
     assert found.clients["agents"].to_list() == [0]
+
+
+def test_the_routes_of_the_busiest_hour_are_those_of_the_hour_that_is_reported_whenever_it_begins() -> None:
+    """/a from 10:30 to 11:30 is busier than /b in any hour of the clock, and in the logs of two servers."""
+    half, quarter = 37_800, 36_900
+    starts = {"/a": np.arange(half, half + 3600, 0.5), "/b": np.arange(43_200, 46_800, 0.6)}
+    rows = [pl.DataFrame({"start": (at * 1e6).astype(np.int64), "url": url}) for url, at in starts.items()]
+    late = pl.DataFrame({"start": [quarter * 1_000_000], "url": "/c"})
+    common = {"rc": 200, "op": "GET", "bytes": 1, "latency": 0.0, "xfertime": 0.0}
+    found = profile_of([part.with_columns(**{name: pl.lit(value) for name, value in common.items()})
+                        for part in (rows[1], rows[0][::2], rows[0][1::2], late)])  # fmt: skip
+    assert found
+    assert (found.peaks["hour"].at, found.peaks["hour"].requests) == (half, 7200)
+    assert found.peak_routes.to_dicts() == [{"method": "GET", "route": "/a", "requests": 7200}]
+
+
+def test_a_log_shorter_than_an_hour_is_its_own_busiest_hour() -> None:
+    rows = pl.DataFrame({"start": [3_500_000_000, 3_700_000_000], "url": "/", "rc": 200, "op": "GET", "bytes": 1})
+    found = profile_of([rows.with_columns(latency=0.0, xfertime=0.0)])
+    assert found
+    assert found.peak_routes["requests"].to_list() == [2]

@@ -16,6 +16,7 @@ import yaml
 import logreplay as library
 from logreplay import planning
 from logreplay.analysis.planning.proof import Proof
+from logreplay.analysis.planning.supply import NoAnswer
 from logreplay.calls.find_call import FindCall
 from logreplay.calls.plan_call import PlanCall
 from logreplay.cli.main import run
@@ -224,6 +225,31 @@ def test_it_refuses_measurements_that_do_not_support_a_plan(
     assert code == 3
     assert says in out.splitlines()[-1]
     assert out.splitlines()[-1].startswith("no plan: ")
+
+
+def test_the_search_sends_the_busiest_hour_that_is_reported(
+    logreplay: Logreplay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From 10:30 to 11:30 there are 7,200 requests to /a; the busiest hour of the clock has 5,400 to /b."""
+    at = {"/a": (37_800, 0.5, 7200), "/b": (43_200, 0.667, 5400)}
+    seconds = [(url, int(begin + gap * n)) for url, (begin, gap, count) in at.items() for n in range(count)]
+    log = tmp_path / "access.log"
+    log.write_text("".join(
+        LINE.format(client="192.0.2.1", day=5, method="GET", url=url,
+                    clock=f"{at // 3600:02}:{at // 60 % 60:02}:{at % 60:02}")
+        for url, at in seconds
+    ))  # fmt: skip
+    code, out, _ = logreplay("plan", log, "--from", searched(tmp_path / "s", route="/a"))
+    assert (code, "busiest hour 2/s" in out) == (0, True)
+    sent: list[str] = []
+
+    def find(call: FindCall, _: object) -> None:
+        sent.extend(line.split(",")[6] for line in Path(str(call.log)).read_text().splitlines()[1:])
+        raise NoAnswer("searched")
+
+    monkeypatch.setattr(planning, "find_once", find)
+    library.plan(log, "http://127.0.0.1:1", p99="300ms")
+    assert sent == ["/a"] * 7200
 
 
 def test_it_refuses_a_peak_of_methods_that_were_not_sent(logreplay: Logreplay, tmp_path: Path) -> None:
