@@ -122,6 +122,17 @@ def bind_target(request_rules: RequestRules, target: str) -> None:
         request_rules.auth.origin = f"{aimed.scheme}://{aimed.authority}"
 
 
+def count_on(stream: "RequestStream") -> None:
+    """Count the rest of a log, so that the counts that are told are of the whole log; not of one that grows, or that a
+    program or a store would have to give once more."""
+    from logreplay.inputs.python_logs import RequestsFrom
+    from logreplay.replay.requests.follow import Followed
+    from logreplay.replay.requests.object_store import Stored
+
+    if not isinstance(base(stream).source, Followed | RequestsFrom | Stored):
+        stream.count_on()
+
+
 def left_out(stream: "RequestStream") -> tuple[str, ...]:
     """Which requests and headers were not sent, and the time spent in a hook, in sentences."""
     from logreplay.analysis.format_time import show
@@ -131,7 +142,9 @@ def left_out(stream: "RequestStream") -> tuple[str, ...]:
     told = []
     if stream.left_out:
         counts = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
-        told.append(f"not sent: {counts}{base(stream).methods_remedy()}")
+        log = base(stream)  # whose rows are read ahead; a hook's are counted up to the last that was sent
+        read = f", among the first {number_of(log.rows, 'row')} of the log" if log.left_out and not stream.whole else ""
+        told.append(f"not sent: {counts}{read}{log.methods_remedy()}")
     for header, count in stream.unfilled.items():
         if count:
             text = f"not in {number_of(count, 'request')} of those read from the log, which have no value in column"

@@ -251,7 +251,8 @@ def log_report(stream: "RequestStream", schedule: "Schedule", sent: int, *, chan
         "log_s": figures.period / 1e6 if mean else None,
         "log_requests": figures.requests if mean else None,
         "factor": rate / mean if mean and rate else None,
-        "rounds": sent / stream.usable if stream.usable else None,
+        "rounds": sent / stream.usable if stream.usable and requests.whole else None,
+        "log_whole": requests.whole if mean else None,
     }
     if requests.skip_idle is not None:
         report["skipped_idle_s"] = requests.skipped_s
@@ -272,21 +273,22 @@ def _speed_of(schedule: "Schedule") -> float:
 def log_sentence(report: dict[str, Any]) -> str:
     """The note on the log in words; empty if there is none."""
     parts = []
+    whole = report["log_whole"] is not False
+    log = "the log" if whole else f"the part of the log that was read ({report['log_requests']:,} requests)"
     if report["log_mean"] and report["log_peak"]:
-        parts.append(
-            f"the log holds {report['log_mean']:.4g} requests/s on average, {report['log_peak']} in its busiest second"
-        )
+        mean, peak = f"{report['log_mean']:.4g} requests/s on average", report["log_peak"]
+        parts.append(f"{log} holds {mean}, {peak} in its busiest second")
     elif report["log_mean"]:  # too short for a busiest second
-        parts.append(f"the log holds {report['log_requests']} requests in {report['log_s']:.3g} s")
+        parts.append(f"{log} holds {report['log_requests']} requests in {report['log_s']:.3g} s")
     if report["factor"]:
         parts.append(f"this run offered {report['factor']:.4g} times its mean rate")
     if report["rounds"] and report["rounds"] > 1:
         parts.append(f"the log was replayed {report['rounds']:.2f} times")
     if untimed := report.get("untimed"):
         have = number_of(untimed, "request has", "requests have")
-        parts.append(f"{have} no time in the log: each was sent together with the one before it")
+        parts.append(f"{have} no time in {log}: each is sent together with the one before it")
     if report.get("skipped_idle_s"):
-        parts.append(f"{report['skipped_idle_s']:.1f} s of idle time were skipped")
+        parts.append(f"{report['skipped_idle_s']:.1f} s of idle time in {log} are skipped")
     return "; ".join(parts)
 
 

@@ -17,7 +17,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.folder_results import SweepResult
 from logreplay.inputs.logs import BUNDLED, replayable
 from logreplay.inputs.route_mixes import route_mixes
-from logreplay.inputs.streams import bind_target, left_out, request_stream
+from logreplay.inputs.streams import bind_target, count_on, left_out, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
 from logreplay.replay.results.outcome import addresses_of
 from logreplay.replay.results.verdict import RunVerdict, held_back_in_steps, metrics_missed
@@ -99,6 +99,7 @@ def sweep_to(
         bind_target(call.request_rules, url)
         rule = stop_rule(call.stop_at, call.stop_asked or str)
         outcomes, findings = sweep_into(call, manifest, stream, url, rule, mailbox)
+        count_on(stream)
         urls, repeated = repeated_urls(
             stream, call.request_rules, folder.path, call.restarts,
             each="step", bundled=call.log is None, tell=mailbox.note,

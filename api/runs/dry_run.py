@@ -8,7 +8,7 @@ from logreplay.calling.stopping import warn_beyond_timeout
 from logreplay.calls.run_call import RunCall
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked
-from logreplay.inputs.streams import left_out
+from logreplay.inputs.streams import count_on, left_out
 from logreplay.replay.requests.preview import Preview, preview
 from logreplay.runs.repeated_urls import changed_routes
 from logreplay.runs.single import plan_of, sources
@@ -62,6 +62,7 @@ def dry_run(call: RunCall, listener: "CallListener") -> DryRun:
         seen = preview(plan, clients=bool(logins))
         head = [(due, op, url if call.sender_rules.show_secrets else masked(url)) for due, op, url in seen.head]
         sent = changed_routes(logins.sent_by(seen.clients)) if logins else None
+        count_on(plan.requests)
         return DryRun(
             call, seen, head, changed_routes(seen.changes), sent, dict(plan.requests.left_out), left_out(plan.requests)
         )

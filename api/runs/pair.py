@@ -21,7 +21,7 @@ from logreplay.core.errors import Interrupted, LogreplayError, UsageError
 from logreplay.core.record import SWAP_TURN, TARGET
 from logreplay.duet_result import DuetResult
 from logreplay.inputs.logs import followed, replayable
-from logreplay.inputs.streams import request_stream
+from logreplay.inputs.streams import count_on, request_stream
 from logreplay.replay.engine.engine import stopped_by
 from logreplay.replay.monitor.snapshot import Stage
 from logreplay.replay.requests.combine import ForTargets, duet_plan
@@ -71,6 +71,7 @@ def duet_once(call: DuetCall, listener: "CallListener") -> DuetResult:
                 _check_length(call, plan)
                 duet = _OneDuet(call, folder.path, stream, plan, mailbox)
                 ended = EndedDuet(call, duet.stream, duet.plan, *duet.replay())
+                count_on(stream)
         except LogreplayError as error:
             paths = [path for name in NAMES if (path := folder.path / f"{name}.csv").exists()]
             rows = [str(path) for path in paths if not str(error).endswith(f"kept in {path}")]

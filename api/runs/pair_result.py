@@ -126,7 +126,7 @@ class EndedDuet:
             "times": found.as_dict(),
             "answers": pair_answers.as_dict(differences) if differences else None,
             "findings": [each.as_dict() for each in self._told],
-            "left_out": outcome.left_out,
+            "left_out": dict(self.plan.requests.left_out.most_common()),
             **addresses_of([outcome]),
             "stopped": outcome.stopped or None,
             "replay": log_report(self.stream.requests, self._of_one, outcome.scheduled // self.stream.together),

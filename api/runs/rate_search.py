@@ -23,7 +23,7 @@ from logreplay.core.files import atomic_path
 from logreplay.core.plural import number_of
 from logreplay.folder_results import FindResult
 from logreplay.inputs.logs import BUNDLED, replayable
-from logreplay.inputs.streams import bind_target, left_out, request_stream
+from logreplay.inputs.streams import bind_target, count_on, left_out, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
 from logreplay.options.think import thinking
 from logreplay.replay.checks.cpu_contention import cpu_contention
@@ -170,6 +170,7 @@ class _RateSearch:
         return result
 
     def _made(self, rows: Path, summary: dict[str, Any], held: Check) -> FindResult:
+        count_on(self.requests)
         checks = (held, *stop_checks(self.call.stop_at, self.call.stop_asked, self.rule))
         hit = bool(self.rule.hit)
         return FindResult(summary=summary, files=(rows,), checks=checks, by_rule=hit, left_out=left_out(self.requests))

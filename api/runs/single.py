@@ -21,7 +21,7 @@ from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
 from logreplay.inputs.lacking import tell_lacking
 from logreplay.inputs.logs import followed, replayable
-from logreplay.inputs.streams import bind_target, left_out, request_stream
+from logreplay.inputs.streams import bind_target, count_on, left_out, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
 from logreplay.options.load import log_report
 from logreplay.options.request_rules import base
@@ -189,6 +189,7 @@ class _OneRun:
         self, outcome: "Outcome", findings: "list[Finding]", course: list[str], counts: dict[str, Any]
     ) -> RunResult:
         """Write the summary, and put the result together."""
+        count_on(self.plan.requests)
         findings = [*findings, *self._advising(outcome.health.findings), *self.rule.findings()]
         changed = self.steering is not None and self.steering.changed
         report = log_report(self.plan.requests, self.plan.schedule, outcome.scheduled, changed=changed)
@@ -240,7 +241,7 @@ class _OneRun:
         more = {
             "verdict": str(outcome.health.verdict),
             "unexpected_status": dict(outcome.counters.unexpected.most_common()),
-            "left_out": outcome.left_out,
+            "left_out": dict(self.plan.requests.left_out.most_common()),
             "stopped": outcome.stopped or None,
             "received_bytes": outcome.received,
             "retried": outcome.evidence.retried,

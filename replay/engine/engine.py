@@ -514,7 +514,6 @@ class Engine:
             evidence=evidence,
             backlog=backlog,
             stopped=self._stopped or (steering.ended if steering else ""),
-            left_out=dict(plan.requests.left_out.most_common()),
             received=counts.received - before.received,
             opened=counts.opened - before.opened,
             carried=counts.carried - before.carried,

@@ -9,6 +9,7 @@ a stream with a schedule. None knows the clock or the sender; unused features co
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,9 @@ CHUNK_ROWS: Final = 2048
 KEPT_ROWS: Final = 65_536
 KEPT_BYTES: Final = 128 << 20
 """A log up to this long, with its bodies, stays in memory when it is gone through more than once."""
+
+_COUNTED: Final = 1_000_000
+"""Rows of a log that are counted in about a second, beyond those that are sent."""
 
 _COLUMNS: Final = ("date", "time", "url", "op", "rc", "bytes", "latency", "xfertime", "client")
 PLANNED: Final = ("row", "url", "op", "expected_rc", "expected_bytes", "expected_latency", "client")
@@ -98,6 +102,13 @@ class RequestStream(Protocol):
     def figures(self) -> LogFigures:
         """Statistics of the log from the first pass."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether all these counts are of the whole log, not only of the rows read so far."""
+
+    def count_on(self) -> None:
+        """Count the rest of the log, too, if it is not too long and can be read again."""
+
 
 class SigningStream(RequestStream, Protocol):
     """Requests of which each is finished, as by a signature, within the second before it is due.
@@ -149,6 +160,13 @@ class Made:
     def figures(self) -> LogFigures:
         return self.requests.figures
 
+    @property
+    def whole(self) -> bool:
+        return self.requests.whole
+
+    def count_on(self) -> None:
+        self.requests.count_on()
+
 
 @dataclass(slots=True)
 class Requests:
@@ -170,6 +188,7 @@ class Requests:
         unfilled: rows of the first pass, so far, without a value, by header from a column.
         figures: counts and times from the first pass.
         skipped_s: seconds of idle time left out in the first pass.
+        whole: True if the first pass is complete.
     """
 
     source: Path | RequestSource
@@ -184,6 +203,7 @@ class Requests:
     unfilled: Counter[HeaderFromLog] = field(default_factory=Counter)
     figures: LogFigures = field(default_factory=LogFigures)
     skipped_s: float = 0.0
+    whole: bool = False
 
     def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
         kept, size = list[pl.DataFrame](), 0.0
@@ -212,6 +232,22 @@ class Requests:
         """The same requests, with counts of their own."""
         return replace(self, left_out=Counter(), unfilled=Counter(), figures=LogFigures())
 
+    @property
+    def rows(self) -> int:
+        """Rows of the first pass, so far."""
+        return self.usable + self.left_out.total()
+
+    def count_on(self) -> None:
+        if self.whole or self.rows > _COUNTED:
+            return
+        once = self.anew()
+        with suppress(LogreplayError):  # what was sent could be read; the counts stay those of its rows
+            for _ in once.one_pass():
+                if once.rows > _COUNTED:
+                    return
+            self.left_out, self.unfilled, self.figures = once.left_out, once.unfilled, once.figures
+            self.usable, self.skipped_s, self.whole = once.usable, once.skipped_s, True
+
     def survey(self) -> LogFigures:
         """Go through the log once, to learn its rates. Changes nothing here.
 
@@ -236,7 +272,7 @@ class Requests:
         self.left_out.clear()
         self.unfilled.clear()
         headers = [shape for shape in self.shapes if isinstance(shape, HeaderFromLog)]
-        self.usable, self.figures, self.skipped_s = 0, LogFigures(), 0.0
+        self.usable, self.figures, self.skipped_s, self.whole = 0, LogFigures(), 0.0, False
         for frame, reasons in self._good():
             self.left_out.update(reasons)
             self.usable += frame.height
@@ -246,6 +282,7 @@ class Requests:
             yield frame
         if not self.usable:
             raise LogreplayError(f"{self.source}: nothing to replay: {self._why_nothing()}")
+        self.whole = True
 
     def _good(self) -> Iterator[tuple[pl.DataFrame, dict[str, int]]]:
         """One pass: the rows that may be sent, and the numbers of the others by reason."""

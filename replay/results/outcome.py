@@ -58,7 +58,6 @@ class Outcome:
         health: the verdict; evidence: the figures behind it.
         backlog: requests in flight when the last one was taken up.
         stopped: why it ended before its plan did; empty if it did not.
-        left_out: rows of the log that were not sent, by reason.
         lost: workers that were lost in it, by name.
         received: bytes of all responses, heads included; without those of lost workers.
         opened, carried: connections to each address of the target, and requests on them; empty where not counted.
@@ -77,7 +76,6 @@ class Outcome:
     evidence: RunEvidence
     backlog: int = 0
     stopped: str = ""
-    left_out: dict[str, int] = field(default_factory=dict)
     lost: tuple[str, ...] = ()
     received: int = 0
     used: int = 0

@@ -89,7 +89,6 @@ class SharedPlan:
             evidence=self.evidence,
             backlog=sum(outcome.backlog for outcome in outcomes),
             stopped=stopped,
-            left_out=dict(self.plan.requests.left_out.most_common()),
             lost=tuple(lost.name for lost in self.lost),
             received=sum(outcome.received for outcome in outcomes),
             opened=sum((outcome.opened for outcome in outcomes), Counter()),

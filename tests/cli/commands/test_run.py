@@ -19,6 +19,7 @@ import pytest
 from logreplay.cli.main import run
 from logreplay.core.record import RESULT_COLUMNS
 from logreplay.core.rows import scan
+from logreplay.replay.requests import plan
 from support.background_server import beside
 from support.raw_server import RawServer, raw_server, response, sends
 
@@ -252,6 +253,47 @@ def test_what_is_not_sent_is_named(server: RawServer, tmp_path: Path, capsys: py
     shown = capsys.readouterr().err
     assert "not sent: 2 x url does not begin with /, 1 x method POST" in shown
     assert server.counts["/post"] == 0
+
+
+def long_log(path: Path) -> Path:
+    """80,000 rows: 20 hours of a request a second, then 800 s of 10 a second, every fourth a POST."""
+    quiet = [f"2026-01-01,{at // 3600:02}:{at // 60 % 60:02}:{at % 60:02},0,0,0,5,/ok,200,GET" for at in range(72_000)]
+    busy = [
+        f"2026-01-01,20:{at // 600:02}:{at // 10 % 60:02},0,0,0,5,/ok,200,{'POST' if at % 4 == 0 else 'GET'}"
+        for at in range(8000)
+    ]
+    path.write_text("\n".join([HEADER, *quiet, *busy]) + "\n")
+    return path
+
+
+def test_the_figures_of_a_log_are_of_all_its_rows_however_few_are_sent(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = long_log(tmp_path / "log.csv")
+    assert_ran(log, server.url, "--tps", 500, "--requests", 5, "-o", tmp_path / "r.csv")
+    shown = capsys.readouterr().err
+    assert "the log holds 1.071 requests/s on average, 8 in its busiest second; this run offered 46" in shown
+    assert "not sent: 2000 x method POST; send them" in shown
+    summary = json.loads((tmp_path / "r.summary.json").read_text())
+    assert summary["left_out"] == {"method POST": 2000}
+    assert (summary["replay"]["log_requests"], summary["replay"]["log_whole"]) == (78_000, True)
+    assert summary["replay"]["rounds"] == pytest.approx(5 / 78_000, rel=0.02)
+
+
+def test_the_figures_of_a_log_that_is_too_long_to_be_counted_say_of_which_rows_they_are(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "_COUNTED", 79_000)
+    log = long_log(tmp_path / "log.csv")
+    log.write_text(log.read_text().replace(",GET", ",POST", 1))
+    assert_ran(log, server.url, "--tps", 500, "--requests", 5, "-o", tmp_path / "r.csv")
+    shown = capsys.readouterr().err
+    read = re.search(r"the part of the log that was read \(([\d,]+) requests\) holds 1 requests/s on average", shown)
+    assert read, shown
+    rows = int(read[1].replace(",", "")) + 1
+    assert f"not sent: 1 x method POST, among the first {rows:,} rows of the log; send them" in shown
+    report = json.loads((tmp_path / "r.summary.json").read_text())["replay"]
+    assert (report["log_requests"], report["log_whole"], report["rounds"]) == (rows - 1, False, None)
 
 
 def test_a_target_that_refuses_is_told_before_the_run(
@@ -497,7 +539,7 @@ def test_requests_without_a_time_among_others_are_counted(
     some.write_csv(tmp_path / "some.csv")
     assert_ran(tmp_path / "some.csv", server.url, "--speed", 10, "-o", tmp_path / "r.csv")
     assert json.loads((tmp_path / "r.summary.json").read_text())["replay"]["untimed"] == 5
-    assert "; 5 requests have no time in the log: each was sent together with the one" in capsys.readouterr().err
+    assert "; 5 requests have no time in the log: each is sent together with the one" in capsys.readouterr().err
 
 
 def test_clients_of_a_log_that_names_none_are_said_to_share_a_connection(

@@ -200,3 +200,25 @@ def test_a_followed_log_is_not_waited_for_after_the_last_request_that_is_wanted(
     """With --requests, the run went on until one line more was written."""
     source = Idle(write(tmp_path / "log.csv", [("/ok", "GET")] * 4))
     assert sum(len(chunk.due) for chunk in Plan(Requests(source, loop=False), schedule)) == 4
+
+
+def test_the_rest_of_a_log_is_counted_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = Requests(write(tmp_path / "log.csv", [("/", "GET")] * 60_000 + [("/", "POST")]))
+    next(requests.frames())
+    monkeypatch.setattr(plan_module, "_COUNTED", 60_000)
+    requests.count_on()
+    assert not requests.whole
+    assert 0 < requests.rows < 60_000
+    monkeypatch.setattr(plan_module, "_COUNTED", 60_001)
+    requests.count_on()
+    assert requests.whole
+    assert (requests.usable, requests.left_out, requests.figures.requests) == (60_000, {"method POST": 1}, 60_000)
+
+
+def test_a_log_that_can_no_longer_be_read_keeps_its_counts(tmp_path: Path) -> None:
+    log = write(tmp_path / "log.csv", [("/", "GET")] * 3)
+    requests = Requests(log)
+    next(requests.frames())
+    log.unlink()
+    requests.count_on()
+    assert (requests.whole, requests.rows) == (False, 3)
