@@ -15,6 +15,7 @@ from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_lim
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.fields.values import Rejected, Unreplayable
+from logreplay.parsers.lines.repeated_lines import RepeatedLines
 
 _ROWS: Final = 1000
 _TOGETHER: Final = 16 << 20
@@ -81,12 +82,14 @@ class Captures:
             TooManyRejects: more records were rejected than `limit` allows.
         """
         total = sum(source.size for source in self.sources)
-        timed = True
+        timed, repeated = True, RepeatedLines(len(self.sources))
         filled: list[BlockSource] = []
         for source, format, fits in zip(self.sources, self.formats, self.fit, strict=True):
             before, had = self.report.lines, self.report.converted
             for rows in self._batches(source, format):
                 timed = timed and not (rows["start"] == 0).any()
+                if repeated.needed:
+                    repeated.add(source.name, rows["start"].to_numpy(), rows.hash_rows().to_numpy())
                 yield rows
                 if self.progress:
                     self.progress(sum(each.read for each in self.sources), total, self.report.lines)
@@ -100,6 +103,7 @@ class Captures:
             if source.truncated:
                 self.report.note_damage(source.name, source.compression)
         check_unlike({source.name: source.sum for source in filled})
+        repeated.check()
         check_limit(self.report, self.limit, final=True)
         if self.idle_zone and self.report.converted:
             why = "times of captured requests are in UTC where they have no offset"

@@ -26,6 +26,7 @@ from logreplay.parsers.fields.timestamps import SECOND, Times
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.lines import clean_lines
 from logreplay.parsers.lines.csv_lines import Lines, rendered
+from logreplay.parsers.lines.repeated_lines import RepeatedLines
 
 _OFFSET: Final = re.compile(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})? ?([+-]\d\d:?\d\d)(?!\d)")
 Progress = Callable[[int, int, int], None]
@@ -141,6 +142,7 @@ class LogReader:
         fields: raw fields of the layouts of the lines read so far.
         columns: columns of the CSV after date and time; empty: `rows` are wanted, not `lines`.
         unsure: logs whose first stamp is in an hour that the clock ran through twice, and may be of either pass.
+        repeated: finds logs that hold the same lines.
     """
 
     sources: Sequence[BlockSource]
@@ -161,6 +163,10 @@ class LogReader:
     fields: set[str] = field(default_factory=set)
     columns: Sequence[str] = ()
     unsure: list[str] = field(default_factory=list)
+    repeated: RepeatedLines = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.repeated = RepeatedLines(len(self.sources))
 
     def rows(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of all logs with the column ``start``.
@@ -208,6 +214,7 @@ class LogReader:
             finally:
                 threads.shutdown(cancel_futures=True)
         check_unlike({source.name: source.sum for source in self.sources if source.name in self.report.per_file})
+        self.repeated.check()
         for source in self.sources:
             if source.truncated:
                 self.report.note_damage(source.name, source.compression)
@@ -219,6 +226,9 @@ class LogReader:
         report.lines += parsed.rows.height + len(parsed.refusals) + parsed.blank
         report.blank += parsed.blank
         report.converted += parsed.rows.height
+        if self.repeated.needed and parsed.rows.height:
+            hashes = block.lines().hash().gather(parsed.rows["line"])
+            self.repeated.add(source.name, parsed.rows["us"].to_numpy(), hashes.to_numpy())
         self.naive += parsed.naive
         self.http3 += block.data.count(b"HTTP/3")
         # a search for one byte takes far less time than one for two, and most blocks hold none

@@ -18,6 +18,7 @@ from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit, check_unlike
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.fields import values
+from logreplay.parsers.lines.repeated_lines import RepeatedLines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,8 +80,10 @@ class Tables:
     keep: Keep
     limit: Limit = field(default_factory=Limit)
     progress: Progress | None = None
+    _repeated: RepeatedLines = field(init=False)
 
     def __post_init__(self) -> None:
+        self._repeated = RepeatedLines(len(self.paths))
         self.report.format, self.report.share, self.report.resolution_s = NORMALIZED, 1.0, 1e-6
 
     @property
@@ -119,6 +122,7 @@ class Tables:
         sizes = {path: path.stat().st_size for path in self.paths if self.report.per_file.get(str(path))}
         alike = Counter(sizes.values())
         check_unlike({str(path): (size, _sum(path)) for path, size in sizes.items() if alike[size] > 1})
+        self._repeated.check()
         check_limit(self.report, self.limit, final=True)
 
     def _good(
@@ -150,6 +154,8 @@ class Tables:
         absent = [column for column in columns if column not in texts.columns]
         good = good.with_columns(start_time().to_physical())
         report.count_minutes(name, good["start"].to_numpy())
+        if self._repeated.needed and good.height:
+            self._repeated.add(name, good["start"].to_numpy(), good.hash_rows().to_numpy())
         return good.with_columns(
             *(pl.col(column).fill_null(0) for column in _BELOW),
             *(pl.lit(None, SCHEMA.get(column, pl.String)).alias(column) for column in absent),

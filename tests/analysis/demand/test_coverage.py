@@ -1,5 +1,6 @@
 """Where one of several logs lacks a time that others cover, a sentence names the log and the time."""
 
+import gzip
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -85,3 +86,19 @@ def test_the_same_lines_under_two_names_are_refused(tmp_path: Path) -> None:
         logreplay.inspect(one, tmp_path / "b.log")
     with pytest.raises(logreplay.LogreplayError, match=r"hold the same lines"):
         logreplay.convert(one, tmp_path / "b.log")
+
+
+@pytest.mark.parametrize("begin", [0, 5, 12])
+def test_a_part_of_a_log_beside_the_whole_is_refused(tmp_path: Path, begin: int) -> None:
+    one = Path(log(tmp_path / "a.log", range(20)))
+    lines = one.read_text().splitlines(keepends=True)
+    part = tmp_path / "part.log.gz"
+    part.write_bytes(gzip.compress("".join(lines[len(lines) * begin // 20 :][: len(lines) // 3]).encode()))
+    with pytest.raises(logreplay.LogreplayError, match=r"a\.log and .*part\.log\.gz hold the same lines"):
+        logreplay.inspect(one, part)
+    with pytest.raises(logreplay.LogreplayError, match=r"hold the same lines"):
+        logreplay.convert(one, part)
+    for name, source in {"a": one, "part": part}.items():
+        logreplay.convert(source, output=tmp_path / f"{name}.csv")
+    with pytest.raises(logreplay.LogreplayError, match=r"a\.csv and .*part\.csv hold the same lines"):
+        logreplay.convert(tmp_path / "a.csv", tmp_path / "part.csv")
