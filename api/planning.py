@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from math import inf
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -39,7 +40,7 @@ from logreplay.options.load import Load
 from logreplay.options.plan_options import READING
 from logreplay.options.signatures import described
 from logreplay.options.spelling import all_spelled, spelled
-from logreplay.parsers.conversion.filters import Filter
+from logreplay.parsers.conversion.filters import Filter, instant
 from logreplay.parsers.conversion.job import convert
 from logreplay.plan_result import PlanResult, check_place
 from logreplay.result_folder import free_folder
@@ -193,9 +194,11 @@ def _plan(
     """
     profile, limits, report = result.log.profile, call.find.bounds, result.log.report
     check_timed(profile)
-    check_whole(report.damaged)
+    reading = reading_options(**call.reading)
+    until = reading.filter.until and instant(reading.filter.until, reading.timezone, "--until")
+    check_whole(report.damaged, until or inf)
     refused = report.rejected + report.unreplayable
-    judged = replace(reading_options(**call.reading).filter, since="", until="") != Filter()
+    judged = replace(reading.filter, since="", until="") != Filter()
     lost = check_account(report.converted, report.filtered, refused, report.sentence(), judged=judged)
     growth = DemandGrowth(share=call.growth or 0.0, front_ends=call.per_machine_of or 1, forecast=forecast)
     law = read_law(call.scaling) if call.scaling else None

@@ -1,7 +1,8 @@
 """The plan: the demand of a log beside the supply of one machine; refused where the measurements do not support it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Final
 
 import polars as pl
@@ -19,6 +20,7 @@ from logreplay.analysis.planning.machines import Machines, Reserve, machines, of
 from logreplay.analysis.planning.route_mix import LIMIT, MixChange, mix_change
 from logreplay.analysis.planning.supply import NoAnswer, Supply
 from logreplay.core.plural import number_of
+from logreplay.core.quantities import iso
 
 _DAY_S: Final = 24 * HOUR
 
@@ -206,19 +208,23 @@ def check_timed(profile: LogProfile) -> None:
         )
 
 
-def check_whole(damaged: Sequence[str]) -> None:
+def check_whole(damaged: Mapping[str, int], until: float = inf) -> None:
     """Refuse logs that were read only in part: the demand in the rest is unknown.
 
     Args:
-        damaged: names of such logs.
+        damaged: by name of such a log, the time before which no request is missing; 0: not known.
+        until: the time before which requests count. Both in microseconds since 1970.
 
     Raises:
-        NoAnswer: there are some.
+        NoAnswer: a log may lack requests that count.
     """
-    if damaged:
+    if cut := {name: whole for name, whole in damaged.items() if whole < until}:
+        known = min(cut.values())
+        before = f"time before, with --until {iso(known)[:19]}Z"
+        part = before if known > 0 else "readable part, such as: gzip -dc LOG > part.log"
         raise NoAnswer(
-            f"{', '.join(damaged)}: the compressed data end too soon or are damaged, and the demand in the rest is "
-            "unknown; copy the log again, or plan for the readable part, such as: gzip -dc LOG > part.log"
+            f"{', '.join(cut)}: the compressed data end too soon or are damaged, and the demand in the rest is "
+            f"unknown; copy the log again, or plan for the {part}"
         )
 
 

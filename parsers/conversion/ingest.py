@@ -143,6 +143,7 @@ class LogReader:
         columns: columns of the CSV after date and time; empty: `rows` are wanted, not `lines`.
         unsure: logs whose first stamp is in an hour that the clock ran through twice, and may be of either pass.
         repeated: finds logs that hold the same lines.
+        whole_until: by name of a log in order, the time before which no row of lines still unread starts.
     """
 
     sources: Sequence[BlockSource]
@@ -164,6 +165,7 @@ class LogReader:
     columns: Sequence[str] = ()
     unsure: list[str] = field(default_factory=list)
     repeated: RepeatedLines = field(init=False)
+    whole_until: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.repeated = RepeatedLines(len(self.sources))
@@ -217,7 +219,8 @@ class LogReader:
         self.repeated.check()
         for source in self.sources:
             if source.truncated:
-                self.report.note_damage(source.name, source.compression)
+                until = self.whole_until.get(source.name, 0) if not self.backwards else 0
+                self.report.note_damage(source.name, source.compression, until)
         check_limit(self.report, self.limit, final=True)
 
     def account(self, source: BlockSource, block: Block, parsed: ParsedBlock) -> None:
@@ -276,6 +279,9 @@ class LogReader:
 
 
 _TOO_LONG: Final = f"longer than {LONGEST >> 20} MB"
+
+_UNSURE: Final = 60 * SECOND
+"""A line is written that much later than its start and the longest duration seen, at most."""
 
 _SIDE_BY_SIDE: Final = 8
 """Logs that are read in blocks of full size at one time; more of them are read in smaller ones."""
@@ -342,7 +348,7 @@ class _Stream:
         self._lines = _Unsettled()
         self._spreader = Spreader()
         self._hour: RepeatedHour | None = None
-        self._newest = -(1 << 62)
+        self._newest, self._longest = -(1 << 62), 0
         self._open = True
         self.behind = self._first_stamp() if len(intake.sources) > 1 else 0
 
@@ -411,6 +417,8 @@ class _Stream:
         stamps = rows["us"].to_numpy()
         longest = int((rows["latency"].max() or 0) * SECOND)  # type: ignore[operator, arg-type]
         self._newest = self._intake.note_order(stamps, longest, self._newest)
+        self._longest = max(self._longest, longest)
+        self._intake.whole_until[self.source.name] = self._newest - self._longest - _UNSURE
         self.behind = int(stamps[-1])
         self._intake.note_resolution(rows)
         self._intake.report.count_minutes(self.source.name, stamps)

@@ -30,7 +30,8 @@ class ConvertReport:
         rejects: path of the reject file; empty if there are none.
         notes: for the user, on times, units and sizes.
         idle_zone: the note that ``--timezone`` had no effect; empty if it had one.
-        damaged: names of the logs whose compressed data end too soon; a note names each.
+        damaged: by name of a log whose compressed data end too soon, the time before which no request is missing,
+            microseconds since 1970; 0: not known. A note names each.
         bodies: path of the file with the bodies; empty if there are none.
         unit: word for the things counted: ``lines``, or ``records`` of a capture.
         per_file: rows in each minute since 1970, UTC, by name of the file.
@@ -54,7 +55,7 @@ class ConvertReport:
     rejects: str = ""
     notes: list[str] = field(default_factory=list)
     idle_zone: str = ""
-    damaged: list[str] = field(default_factory=list)
+    damaged: dict[str, int] = field(default_factory=dict)
     bodies: str = ""
     unit: str = "lines"
     per_file: dict[str, Counter[int]] = field(default_factory=dict)
@@ -70,9 +71,9 @@ class ConvertReport:
         if self.reasons[text] <= FIRST_SHOWN:
             self.first_bad.append((name, number, text))
 
-    def note_damage(self, name: str, compression: str) -> None:
+    def note_damage(self, name: str, compression: str, whole_until: int = 0) -> None:
         """Note a log of which only the lines before the end or the damage of its compressed data were read."""
-        self.damaged.append(name)
+        self.damaged[name] = whole_until
         self.notes.append(
             f"{name}: the {compression} data end too soon or are damaged; the {self.unit} before are kept"
         )

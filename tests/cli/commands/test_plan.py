@@ -512,6 +512,25 @@ def test_a_log_whose_compressed_data_end_too_soon_is_refused_before_any_request_
     assert f"{tmp_path / 'p'}" not in out + err
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+def test_the_part_before_the_end_of_cut_data_is_planned_for_if_the_log_is_in_order(
+    logreplay: Logreplay, log: Path, tmp_path: Path, ordered: bool
+) -> None:
+    lines = log.read_text().splitlines(keepends=True)[:5760]  # two days; without the burst that stands behind them
+    if not ordered:
+        lines.insert(1000, lines[0])
+    cut = tmp_path / "cut.log.gz"
+    cut.write_bytes(gzip.compress("".join(lines).encode())[:-2000])
+    words = ("plan", cut, "--from", searched(tmp_path / "s"))
+    code, out, _ = logreplay(*words)
+    part = re.search("or plan for the (?:time before, with --until (.*)|readable part, such as: gzip -dc .*)", out)
+    assert (code, bool(part and part[1])) == (3, ordered)
+    until = part[1] if part and part[1] else "2026-01-06T02:00:00Z"
+    code, out, _ = logreplay(*words, "--until", until)
+    assert code == (0 if ordered else 3), out
+    assert logreplay(*words, "--until", until.replace("Z", "-01:00"))[0] == 3
+
+
 def test_it_tells_each_note_on_the_log(logreplay: Logreplay, log: Path, tmp_path: Path) -> None:
     log.write_text("".join(reversed(log.read_text().splitlines(keepends=True))))
     out = logreplay("plan", log, "--from", searched(tmp_path / "s"))[1]
