@@ -15,7 +15,7 @@ from logreplay.analysis.format_time import HOUR_S, between, rounded_up, show, sh
 from logreplay.analysis.input import pias
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.input.downcast import DROPPED, HTTP_ERROR, NET_ERROR, OK
+from logreplay.analysis.input.downcast import CANCELLED, DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.input.run_metadata import ClosedLoop
 from logreplay.analysis.input.told_summary import check_kinds
@@ -212,8 +212,7 @@ def _figures(requests: RequestArrays) -> dict[str, Any]:
     assert counts["sent"] == counts["ok"] + counts["http_error"] + counts["net_error"]
     answered = counts["ok"] + counts["http_error"]
     offered_s, sent_s, ended_s = run_spans(requests)
-    named, served = requests.kinds, siege_ab.served(requests)
-    finished = requests.finished if requests.good.any() or requests.failed.any() else requests
+    named, served, finished = requests.kinds, siege_ab.served(requests), requests.finished
     times = {
         "siege": siege_ab.siege(requests, served),
         "ab": siege_ab.ab(requests, served),
@@ -281,9 +280,12 @@ def summarise_seconds(seconds: pl.DataFrame, verdict: SaturationVerdict, about: 
 def _common(verdict: SaturationVerdict, about: About, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The verdict, the findings, and the facts that only the caller knows."""
     told = {finding.get("code") for finding in about.findings}
+    word = "VALID" if about.answered else "NO_ANSWER"
+    if "rate_missed" in {each["code"] for each in found}:
+        word = "RATE_MISSED"
     return {
         "schema": SCHEMA,
-        "verdict": verdict.word if about.answered or verdict.word != "VALID" else "NO_ANSWER",
+        "verdict": word if verdict.word == "VALID" else verdict.word,
         "answer": verdict.sentence,
         "findings": [*map(dict, about.findings), *(dict(each) for each in found if each["code"] not in told)],
         "log": about.log,
@@ -386,7 +388,7 @@ def shown(response: Mapping[str, Any], name: str) -> str:
 
 def _enough(count: int, p: float) -> bool:
     """Whether the p-quantile of this number of requests is given."""
-    return p < 0.99 or count >= SMALLEST_SAMPLE.get(p, 1)
+    return count >= (SMALLEST_SAMPLE.get(p, 1) if p >= 0.99 else 1)
 
 
 def siege_rows(summary: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -553,6 +555,9 @@ def _times(ordered: Micros, some: Micros) -> dict[str, Any]:
 def findings_of(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[str, str]]:
     """Return the observations that bear on a verdict: ``code``, ``severity``, ``text`` each."""
     found = []
+    if (requests.kind == CANCELLED).all():
+        text = f"no response was waited for: all requests ({len(requests):,}) were cancelled when the run stopped"
+        found.append({"code": "rate_missed", "severity": "void", "text": text})
     if requests.unreadable:
         lost = pias.lost(requests.unreadable)
         text = "the result log is not read whole: " * bool(lost) + left_out(requests.unreadable)

@@ -110,7 +110,7 @@ def test_all_places_count_the_same_requests_as_failed(seed: int, tmp_path: Path)
     assert (
         figures["requests"]["failed"] == figures["requests"]["unexpected"] == figures["response_s"]["failed"] == number
     )
-    assert figures["response_s"]["count"] == len(ended) - (cancelled if cancelled < len(ended) else 0)
+    assert figures["response_s"]["count"] == len(ended) - cancelled
     for table in (aggregate.steps(requests), aggregate.seconds(requests), aggregate.by_route(requests)):
         assert table["errors"].sum() == number
     p50 = "failed" if number * 2 > len(ended) - cancelled else "answered"
@@ -166,3 +166,14 @@ def test_a_percentile_failed_only_if_it_falls_on_a_failed_request(
     assert tiles["response time p99"] == rows["p99"]
     (step,) = summary.step_rows(aggregate.steps(arrays.read(frame)).with_columns(verdict=pl.lit("stable")))
     assert step[5:9] == tuple(rows[name] for name in ("p50", "p90", "p95", "p99"))
+
+
+def test_a_run_whose_requests_were_all_cancelled_is_invalid_and_has_no_times() -> None:
+    """It was VALID, with a shortest and a mean time of 4,295 s."""
+    ended = [("cancelled", 0, 200)] * 28
+    assert verdict(counted(ended)) is RunVerdict.RATE_MISSED
+    found = analyse(result_rows(ended)).summary
+    assert [found["response_s"][name] for name in ("min", "mean", "p50", "max")] == [None] * 4
+    assert found["answer"].endswith(" requests/s: no response as expected; 28 cancelled")
+    assert (found["verdict"], [each["code"] for each in found["findings"]]) == ("RATE_MISSED", ["rate_missed"])
+    assert verdict(counted([*ended, ("", 200, 200)])) is RunVerdict.VALID

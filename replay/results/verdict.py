@@ -2,7 +2,8 @@
 
 The thresholds: generator lag is mentioned where it makes a percentile of the response times longer by more than 5 ms
 and 10 % (`logreplay.core.validity`): of that percentile the run says nothing. A run is invalid from a lag of ``p95 >
-max(50 ms, 20 % of the median response time)`` on, or when less than 98 % of the schedule was sent.
+max(50 ms, 20 % of the median response time)`` on, when less than 98 % of the schedule was sent, or when every request
+was cancelled before its response.
 """
 
 import re
@@ -83,7 +84,10 @@ class Finding:
 
 
 class RunVerdict(StrEnum):
-    """VALID; or the reason why not: the generator was too slow, the rate was not reached, or the target failed."""
+    """VALID; or the reason why not: the generator was too slow, the rate was not reached, or the target failed.
+
+    Of a run that waited for no response, the rate was not reached.
+    """
 
     VALID = "VALID"
     GENERATOR_BOUND = "GENERATOR_BOUND"
@@ -467,7 +471,16 @@ def _queued_for(parts: Sequence[Waits]) -> str:
 def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
     """Findings on the rate."""
     findings = held_back(seen.waits)
-    if seen.achieved < SENT_ENOUGH and not by_generator:
+    cancelled = seen.counters.errors["cancelled"]
+    if by_generator:
+        return findings
+    if 0 < seen.counters.sent == cancelled:
+        text = (
+            f"no response was waited for: {number_of(cancelled, 'request was', 'requests were')} cancelled when the "
+            "run stopped, which is all that were sent; run longer than a response takes"
+        )
+        findings.append(Finding("rate_missed", Severity.VOID, text))
+    elif seen.achieved < SENT_ENOUGH:
         text = (
             f"{seen.achieved:.1%} of the schedule was sent in its time: the rate was not reached; lower it, or raise "
             "the limit for which requests waited"

@@ -72,6 +72,12 @@ def evidence(**change: Any) -> RunEvidence:
         ),
         ({"failed": 9000}, RunVerdict.TARGET_FAILING, ["target_failing"]),
         ({"net_error": 9000, "errors": {"cancelled": 9000}}, RunVerdict.VALID, []),
+        ({"net_error": 10_000, "errors": {"cancelled": 10_000}}, RunVerdict.RATE_MISSED, ["rate_missed"]),
+        (
+            {"net_error": 10_000, "errors": {"cancelled": 10_000}, "lag_p95": 1},
+            RunVerdict.GENERATOR_BOUND,
+            ["lag"],
+        ),
         ({"seconds": 11}, RunVerdict.RATE_MISSED, ["rate_missed"]),
         ({"limited": 100}, RunVerdict.VALID, ["in_flight_limit"]),
         ({"seconds": 11, "limited": 100}, RunVerdict.RATE_MISSED, ["in_flight_limit", "rate_missed"]),
