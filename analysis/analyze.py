@@ -273,11 +273,11 @@ def _judged(
     if not requests.has_times:
         steps = aggregate.without_times(with_intervals(steps, None))
         verdict = saturation.no_verdict(UNTIMED, steps)
-        return verdict, summarise(requests, verdict, about), None
+        return verdict, summarise(requests, verdict, about, cut=cut), None
     if closed is None or not set(requests.labels) <= set(closed.users):
         verdict = verdict_on(requests, steps, told.asked)
         limit = None if told.searched or told.left_out else limit_of(requests, verdict)
-        return verdict, summarise(requests, verdict, about, limit=limit), None
+        return verdict, summarise(requests, verdict, about, limit=limit, cut=cut), None
     users = UsersSweep.of(requests, closed, {*told.limited, *cut})
     none = RateEstimate(False, "requests were sent by users, who wait for responses, and not at a rate")
     at_a_rate = saturation.judge(steps)

@@ -4,7 +4,7 @@ Only numbers of the result log and plain values of the caller come in; nothing i
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -85,6 +85,7 @@ def summarise(
     about: About | None = None,
     users: UsersSweep | None = None,
     limit: TargetLimit | None = None,
+    cut: Collection[int] = (),
 ) -> dict[str, Any]:
     """Return the contents of summary.json.
 
@@ -96,14 +97,15 @@ def summarise(
     ``lag_s`` is of all requests, as in the findings and in the step table.
 
     Several rates have no common percentile: times, rates and the figures of siege and ab of a sweep
-    stand in ``by_step``, once for each step, and not at the top.
+    stand in ``by_step``, once for each step, and not at the top. ``cut`` names steps that were cut short: a sweep that
+    was stopped in its first step held no rate.
     """
     about = about or About()
     figures = _figures(requests)
     mixed = requests.several_rates
     value: dict[str, Any] = {
         **_common(verdict, about, findings_of(requests, verdict)),
-        **({} if len(requests.labels) > 1 or users else {"answer": _of_one_step(figures, timed=requests.has_times)}),
+        **({} if len(requests.labels) > 1 or users else {"answer": _of_one_step(figures, requests, cut)}),
         **({"users": users.as_dict()} if users else {}),
         **{name: figure for name, figure in figures.items() if not (mixed and name in OF_ONE_RATE)},
         "punctuality": _punctuality(requests),
@@ -176,14 +178,17 @@ def step_names(steps: pl.DataFrame, summary: Mapping[str, Any]) -> dict[int, str
     }
 
 
-def _of_one_step(figures: Mapping[str, Any], *, timed: bool) -> str:
+def _of_one_step(figures: Mapping[str, Any], requests: RequestArrays, cut: Collection[int]) -> str:
     """Return the answer of a run of one step: it has one rate, so no saturation."""
     counts, times = figures["requests"], figures["response_s"]
     known = [f"{name} {show(times[name], failed=True)}" for name in ("p50", "p99") if times[name] is not None]
     answered = times["count"] > times["failed"]
     none = "the response times hold the generator's lag" if answered else "no response as expected"
-    told = ", ".join(known) or (none if timed else f"{NO_TIMES}; {LOG_TIMES}")
-    sentence = f"{show_rate(figures['rate']['sent'], 4)} requests/s: {told}"
+    told = ", ".join(known) or (none if requests.has_times else f"{NO_TIMES}; {LOG_TIMES}")
+    load = f"{show_rate(figures['rate']['sent'], 4)} requests/s"
+    if cut:
+        load = f"stopped in the first step, {show_rate(requests.rates[0], 4)}/s, which was not held to its end"
+    sentence = f"{load}: {told}"
     cancelled, dropped = figures["errors"].get("cancelled", 0), counts["dropped"]
     if failed := counts["failed"] - dropped:
         sentence += f"; {100 * failed / counts['sent']:.3g} % of the requests failed"

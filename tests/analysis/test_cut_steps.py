@@ -64,6 +64,13 @@ def test_a_sweep_that_was_cut_in_its_first_step_has_no_verdict(tmp_path: Path, r
     assert last_stable(found.steps) is None
 
 
+def test_a_sweep_that_was_stopped_in_its_first_step_does_not_answer_with_a_rate(tmp_path: Path) -> None:
+    """A step of 150/s that was stopped answered "52 requests/s: p50 …", a rate that was never held."""
+    answer = swept(tmp_path, [150], 0).summary["answer"]
+    assert answer.startswith("stopped in the first step, 150/s, which was not held to its end: p50 ")
+    assert swept(tmp_path, [150], 1).summary["answer"].startswith("150")
+
+
 def test_the_last_step_of_a_run_that_was_stopped_does_not_count(tmp_path: Path) -> None:
     results, steps = write_results(tmp_path, (50, 100), 4), {"steps": [[50, 4], [100, 9]]}
     for stopped, last in ((None, "stable"), ("interrupted", "cut")):
