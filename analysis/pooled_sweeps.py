@@ -9,6 +9,8 @@ import polars as pl
 from logreplay.analysis.analyze import Analysis, timed
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.sources import Source
+from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
+from logreplay.analysis.tables.group_times import GroupTimes
 from logreplay.analysis.verdict.capacity import Capacity, capacity
 from logreplay.analysis.verdict.stability import CUT
 from logreplay.core.errors import LogreplayError, UsageError
@@ -85,15 +87,31 @@ def steps_of(found: Sequence[Analysis]) -> pl.DataFrame:
     return pl.concat([each.steps for each in found], how="diagonal_relaxed")
 
 
-def capacity_of(found: Sequence[Analysis], **asked: Any) -> Capacity:
+def _with_lag(run: Analysis, figure: str) -> pl.DataFrame:
+    """The steps of a run; if requests were sent late, with the figure of the answered as measured (``with_lag``)."""
+    requests = run.requests
+    if requests is None or not requests.has_late:
+        return run.steps
+    times = GroupTimes.by(requests, "step", len(requests.labels)).judged
+    p = PERCENTILES.get(figure)
+    measured = times.quantile(p, SMALLEST_SAMPLE[p], answered=True) if p else times.answered()[1]
+    table = pl.DataFrame({"step": requests.labels, "with_lag": measured}).with_columns(
+        pl.col("with_lag").fill_nan(None)
+    )
+    return run.steps.join(table, on="step", how="left", maintain_order="left")
+
+
+def capacity_of(found: Sequence[Analysis], *, percentile: str, **asked: Any) -> Capacity:
     """The capacity of one machine, from the analyses of runs of one sweep.
 
     Args:
         found: their analyses, of `pooled`.
+        percentile: the figure that is bounded.
         asked: the load and the bound, as of `logreplay.analysis.verdict.capacity.capacity`.
     """
     return capacity(
-        steps_of(found),
+        pl.concat([_with_lag(each, percentile) for each in found], how="diagonal_relaxed"),
+        percentile=percentile,
         saturation=[each.verdict.saturation.rate for each in found if each.verdict.saturation.rate],
         users=found[0].users.verdict if found[0].users else None,
         runs=len(found),

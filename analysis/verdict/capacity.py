@@ -34,7 +34,7 @@ _CUT: Final = "cut short"
 _INVALID: Final = "invalid trial"
 _MIX: Final = "routes left out"
 _LONGER: Final = "use longer steps"
-_IDLE: Final = "stop other programs, or send from another machine, and repeat the sweep"
+_IDLE: Final = "stop other programs, add --workers, or send from another machine, and repeat the sweep"
 
 
 @dataclass(frozen=True)
@@ -134,12 +134,14 @@ def capacity(
     and machines that carry their share of the load would run full. As in a search, the bound is on the requests
     answered as expected; failures that took longer than the bound are late, and the others have a budget of their own:
     a step in which more fail than at the lowest rates (`more_errors`) does not keep it. Steps whose requests were sent
-    late do not count, nor do those whose bounded figure the generator's lag reaches. Load is taken to be split evenly,
-    without a shared resource behind the machines: measure two machines once to know.
+    late, or whose bounded figure the generator's lag reaches, count only if they keep the bound with that lag: a target
+    that gets the same requests on time answers none of them later. Load is taken to be split evenly, without a shared
+    resource behind the machines: measure two machines once to know.
 
     Args:
         steps: step table with evidence, as `logreplay.analysis.analyze.analyse` makes it; of several runs of the same
-            sweep one below the other.
+            sweep one below the other. Where known, ``with_lag`` is the bounded figure of the requests answered as
+            expected, with the generator's lag.
         tps: load to carry, requests/s.
         within: bound of the response time, seconds.
         percentile: which figure is bounded: p50, p90, p95, p99, p999 or mean.
@@ -169,6 +171,8 @@ def capacity(
     base = float(steps["error_base"].fill_null(0.0).to_numpy().max(initial=0.0))
     remarks = f"; {show_share(base)} of the requests failed at every rate" * (base > ERROR_SHARE / 2)
     remarks += f"; {runs} runs pooled" * (runs > 1)
+    if late := steps.filter(pl.col("late") & pl.col("why_not").is_null())["rate"].unique().sort().to_list():
+        remarks += f"; sent late, and counted with the generator's lag: {', '.join(f'{rate:g}/s' for rate in late)}"
     remarks += "; not counted: " * bool(left_out) + _by_reason(left_out)
     unjudged = f"; saturation unknown, {lacks}" * bool(lacks)
     valid = steps.filter(pl.col("why_not").is_null())
@@ -180,22 +184,21 @@ def capacity(
     limit = float(np.median(estimates)) if estimates else _most_answered(valid)
     told = Capacity("", saturation=limit, error_base=base, not_counted=left_out, survive=survive, runs=runs)
     found = carried_rate(valid, percentile, within, limit, max(len(estimates), 1))
+    lower = [each for each in left_out if each.rate < found.lowest]
     if found.likely is None:
         missed = _missed(valid, found.lowest, percentile)
-        unknown = [each for each in left_out if each.rate < found.lowest]
-        remedy = f"lower rates do not count, so {_remedy(unknown)}" if unknown else "sweep lower"
-        text = f"{bound} is not kept {'' if unknown else 'even '}at {found.lowest:g}/s, {missed}: {remedy}{remarks}"
-        return replace(told, sentence=text, high=None if unknown else found.lowest)
+        text = f"{bound} is not kept {'' if lower else 'even '}at {found.lowest:g}/s, {missed}: "
+        text += f"{_lower(lower)}{remarks}"
+        return replace(told, sentence=text, high=None if lower else found.lowest)
     room = math.inf if limit is None else (1 - NEAR) * limit
     near = "an overloaded machine answered about" if lacks else "one machine saturates at about"
     near = f"{near} {show_rate(limit)}/s" if limit else ""
     if found.lowest > room:
-        text = f"{bound} is kept at {found.lowest:g}/s, but {near}, which leaves too little room: sweep lower{remarks}"
-        return replace(told, sentence=text, high=found.lowest)
+        text = f"{bound} is kept at {found.lowest:g}/s, but {near}, which leaves too little room: "
+        return replace(told, sentence=f"{text}{_lower(lower)}{remarks}", high=None if lower else found.lowest)
     low, likely = min(found.low, room), min(found.likely, room)
     if low < found.lowest / (1 if valid["rate"].n_unique() < FEWEST_STEPS else BELOW):
         step = _step_at(valid, found.lowest)
-        lower = [each for each in left_out if each.rate < found.lowest]
         remedy = _remedy(lower) if lower else f"sweep lower, or {_LONGER}"
         figure = show(step["bounded"], failed=True)
         text = (
@@ -276,31 +279,31 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
     """Add the figure that a bound is on (``bounded``), whether it is ``kept``, and why a step does not count.
 
     Failures that took longer than the bound are late; of a step it is known how long half of its failures took.
+    ``late``: requests were sent late, or the lag reaches the figure, which then has the lag in it, if that is known.
     """
     answered = pl.col("scheduled") - pl.col("errors")
     needed = SMALLEST_SAMPLE[PERCENTILES[figure]] if figure in PERCENTILES else 1
-    if figure in PERCENTILES:
-        waited = (pl.col("failed_p50") > within).fill_null(False)
-        bounded = pl.when(waited).then(figure).otherwise(f"ok_{figure}")
-        judged = pl.when(waited).then("scheduled").otherwise(answered)
-    else:
-        bounded, judged = pl.col(figure), answered
-    table = steps.with_columns(bounded=bounded.cast(pl.Float64), judged=judged)
+    with_lag = pl.col("with_lag") if "with_lag" in steps.columns else pl.lit(None, pl.Float64)
+    waited = pl.lit(figure in PERCENTILES) & (pl.col("failed_p50") > within).fill_null(False)
+    own = pl.when(waited).then(figure).otherwise(f"ok_{figure}" if figure in PERCENTILES else figure)
+    judged = pl.when(waited).then("scheduled").otherwise(answered)
     stable = pl.col("verdict") == "stable"
-    late = pl.col("lag_p95").fill_null(0.0) > late_from(pl.col("service_p50"))  # the bound is that of the target
-    few, unknown = stable & (pl.col("judged") < needed), stable & pl.col("bounded").is_null()
-    reached = unknown & (pl.col("valid_up_to").fill_null(1.0) < 1)
+    few = stable & (judged < needed)
+    reached = stable & ~few & own.is_null() & (pl.col("valid_up_to").fill_null(1.0) < 1)
+    table = steps.with_columns(
+        bounded=pl.coalesce(own, pl.when(~waited).then(with_lag)).cast(pl.Float64),
+        judged=judged,
+        late=reached | (pl.col("lag_p95").fill_null(0.0) > late_from(pl.col("service_p50"))),
+    ).with_columns(kept=stable & (pl.col("bounded") <= within).fill_null(False))
     return table.with_columns(
-        kept=stable & (pl.col("bounded") <= within),
         why_not=pl.when(pl.col("verdict") == "generator-limited").then(pl.lit(_LIMIT))
         .when(pl.col("verdict") == VOID).then(pl.lit(_INVALID))
         .when(pl.col("verdict") == MIX).then(pl.lit(_MIX))
-        .when(late).then(pl.lit(_LATE))
+        .when(pl.col("late") & ~pl.col("kept")).then(pl.lit(_LATE))
         .when(pl.col("verdict") == "outage").then(pl.lit(_OUTAGE))
         .when(pl.col("verdict") == CUT).then(pl.lit(_CUT))
         .when(few).then(pl.format(f"{{}} requests, {figure} needs {needed:,}", pl.col("judged")))
-        .when(reached).then(pl.lit(_LATE))
-        .when(unknown).then(pl.lit(f"{figure} is unknown")),
+        .when(stable & pl.col("bounded").is_null()).then(pl.lit(f"{figure} is unknown")),
     )  # fmt: skip
 
 
@@ -323,6 +326,11 @@ def _remedy(left_out: Sequence[RateLeftOut]) -> str:
     late = whys & {_LIMIT, _LATE}
     remedies = [*[_LONGER] * (whys > late), *[_IDLE] * bool(late)]
     return "; ".join(remedies) or "repeat the sweep"
+
+
+def _lower(left_out: Sequence[RateLeftOut]) -> str:
+    """The way to a lower rate that counts: a sweep of lower rates, or the change that makes those count."""
+    return f"lower rates do not count, so {_remedy(left_out)}" if left_out else "sweep lower"
 
 
 def _named(each: RateLeftOut) -> str:

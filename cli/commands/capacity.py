@@ -21,9 +21,9 @@ def capacity(results: Sequence[Path], as_json: bool, **given: Any) -> int:
 
     RESULTS is the result log of a sweep, or its folder; of several runs of the same sweep, which are pooled, all of
     them. The answer has two numbers: for the rate that one machine likely carries, and for the lower end of its
-    bracket. Steps in which the generator was the limit do not count. Both rates are at least 7.5 % below saturation:
-    closer to it, machines would run full. The bound is on the requests answered as expected; a rate at which more
-    requests fail than at the lowest rates does not keep it.
+    bracket. Steps in which the generator was the limit do not count; steps sent late count only if they keep the bound
+    with the lag. Both rates are at least 7.5 % below saturation: closer to it, machines would run full. The bound is on
+    the requests answered as expected; a rate at which more requests fail than at the lowest rates does not keep it.
     With --machines 1,2,4 RESULTS are searches or sweeps of 1, 2 and 4 machines: contention and coherency by the
     universal scalability law, and the number of machines by it in place of n times one; no number unless the curve has
     bent.

@@ -34,6 +34,7 @@ MIDWAY: Final = 0.6
 MORE_FAILED: Final = 0.01
 """Share of failures beyond that at lower rates, from which the target does not carry a step."""
 _Z99: Final = 2.5758
+_COUNTED: Final = "capacity counts this step only if it keeps the bound with the lag"
 
 WARM_UP: int = -1
 """Index of the warm-up, which belongs to no step."""
@@ -235,7 +236,7 @@ def generator_findings(outcomes: Sequence[Outcome]) -> Iterator[Finding]:
             for finding in outcome.health.findings:
                 if finding.severity is Severity.VOID:
                     text = f"at {outcome.offered:g}/s: {finding.text}"
-                    text += f"; {'capacity' if finding.code == 'lag' else 'the verdict'} does not count this step"
+                    text += f"; {_COUNTED if finding.code == 'lag' else 'the verdict does not count this step'}"
                     yield replace(finding, severity=Severity.WARNING, text=text)
 
 

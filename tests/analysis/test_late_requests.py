@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from logreplay.analysis import api
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input import arrays
 from logreplay.analysis.output.folder import write_folder
@@ -130,6 +131,16 @@ def test_capacity_refuses_the_percentile_that_the_lag_reaches_and_no_other(tmp_p
     assert capacity(steps, tps=1000, within=0.1, percentile="p90").low == 200
     found = capacity(steps, tps=1000, within=0.1, percentile="p99").sentence
     assert found.endswith("; not counted: 100/s (sent late)")
+
+
+def test_capacity_counts_a_late_step_that_keeps_the_bound_with_the_lag(tmp_path: Path) -> None:
+    analysed(run(rates=(100, 200)), tmp_path)
+    found = api.capacity(tmp_path, tps=1000, within=3, percentile="p99")
+    assert found.not_counted == ()
+    assert found.sentence.endswith("; sent late, and counted with the generator's lag: 100/s")
+    assert found.likely == 200
+    for figure, within, said in (("p99", 0.1, "not counted"), ("mean", 1, "counted with the generator's lag")):
+        assert said in api.capacity(tmp_path, tps=1000, within=within, percentile=figure).sentence
 
 
 def noisy(rows: pl.DataFrame, seed: int) -> pl.DataFrame:

@@ -43,7 +43,8 @@ def test_a_late_step_is_a_warning_that_names_it_and_does_not_call_the_sweep_inva
         {
             "code": "lag",
             "severity": "warning",
-            "text": "at 20/s: requests were started late: lag p95 142 ms; capacity does not count this step",
+            "text": "at 20/s: requests were started late: lag p95 142 ms; capacity counts this step only if it keeps "
+            "the bound with the lag",
         }
     ]
 
