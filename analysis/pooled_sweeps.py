@@ -1,20 +1,27 @@
 """Pools the steps of several runs of one sweep, and refuses runs of different sweeps."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
 from logreplay.analysis.analyze import Analysis, timed
+from logreplay.analysis.format_time import show, show_rate, spoken
 from logreplay.analysis.input import sources
+from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.input.sources import Source
+from logreplay.analysis.machine_count import machines_for, spare_words
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.group_times import GroupTimes
-from logreplay.analysis.verdict.capacity import Capacity, capacity
+from logreplay.analysis.untested import another_mix, not_tested
+from logreplay.analysis.verdict.capacity import LONG_STEP_S, Capacity, capacity
 from logreplay.analysis.verdict.stability import CUT
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import check_named_once
+from logreplay.core.plural import number_of
 
 _SAME: Final = ("target", "log", "rates", "arrivals", "for")
 """Keys of a summary whose values runs of one sweep share, where both have them."""
@@ -46,6 +53,8 @@ def _check(first: Source, other: Source, found: Sequence[Analysis]) -> None:
     names = f"{sources.name_of(other)}: is not a run of the same sweep as {sources.name_of(first)}"
     if any(each.users for each in found):
         raise UsageError(f"{names}: sweeps over users are not pooled; name one")
+    if any(each.earlier and "slo" in each.earlier.value for each in found):
+        raise UsageError(f"{names}: searches are not pooled, since each has its own rates; name one")
     for key in _SAME:
         ours, theirs = (_told(each).get(key) for each in found)
         if ours is not None and theirs is not None and ours != theirs:
@@ -109,7 +118,7 @@ def capacity_of(found: Sequence[Analysis], *, percentile: str, **asked: Any) -> 
         percentile: the figure that is bounded.
         asked: the load and the bound, as of `logreplay.analysis.verdict.capacity.capacity`.
     """
-    return capacity(
+    answer = capacity(
         pl.concat([_with_lag(each, percentile) for each in found], how="diagonal_relaxed"),
         percentile=percentile,
         saturation=[each.verdict.saturation.rate for each in found if each.verdict.saturation.rate],
@@ -119,6 +128,42 @@ def capacity_of(found: Sequence[Analysis], *, percentile: str, **asked: Any) -> 
         unmeasured=unmeasured(found),
         **asked,
     )
+    slo = found[0].earlier["slo"] if len(found) == 1 and found[0].earlier else None
+    unanswered = answer.machines is None and slo and slo.value and slo["unit"].text() == "requests/s"
+    return _of_search(answer, slo, percentile, **asked) if slo and unanswered else answer
+
+
+def _of_search(
+    answer: Capacity,
+    slo: JsonValue,
+    figure: str,
+    *,
+    tps: float,
+    within: float,
+    headroom: float = 0.0,
+    survive: int = 0,
+) -> Capacity:
+    """The number of machines by the rate that a search confirmed, as its trials alone give no ``answer``."""
+    if not slo["found"].value:
+        advice = "the search confirmed no rate: search again with a longer --budget, or sweep"
+        return replace(answer, sentence=f"{answer.sentence}; {advice}")
+    rate, held_s = slo["rate"].number(1e-6), slo["held_s"].number()
+    bounds = {each["statistic"].text(): each["limit"].number() for each in slo["bounds"].each()}
+    if bounds.get(figure, math.inf) > within:
+        kept = " and ".join(
+            f"{spoken(name)} within {show(limit)}" for name, limit in bounds.items() if name != "errors"
+        )
+        advice = f"the search confirmed {show_rate(rate, 4)}/s with {kept}: give that bound, search again, or sweep"
+        return replace(answer, sentence=f"{answer.sentence}; {advice}")
+    machines, short = machines_for(tps, rate, headroom) + survive, held_s < 0.9 * LONG_STEP_S
+    text = f"{'~' * short}{number_of(machines, 'machine')} for {tps:g}/s with {figure} within {show(within)}"
+    text += f"{spare_words(headroom, survive, none=', no headroom')}: one carries {show_rate(rate, 4)}/s at least, as "
+    text += "the search confirmed; its trials alone show no more"
+    unknown = not_tested("the rate was held for", [held_s], "number", another_mix(), "what the machines share")
+    return Capacity(
+        text, machines, None, rate, approximate=short, machines_likely=machines, likely=rate, survive=survive,
+        not_counted=answer.not_counted, not_covered=unknown,
+    )  # fmt: skip
 
 
 def lacking(found: Sequence[Analysis]) -> str:

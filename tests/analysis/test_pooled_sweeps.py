@@ -102,3 +102,41 @@ def test_a_copy_of_a_run_is_refused(tmp_path: Path) -> None:
 def test_no_run_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^no run is given"):
         ask()
+
+
+def search(folder: Path, **told: Any) -> Path:
+    """The folder of a search that tried 200/s only, and confirmed it for p90 within 100 ms."""
+    bounds = [{"statistic": "p90", "limit": 0.1}, {"statistic": "errors", "limit": 0.01}]
+    slo = {"found": True, "unit": "requests/s", "rate": 200.0, "held_s": 60.0, "bounds": bounds}
+    return run(folder, 1, [200.0], slo={**slo, **told})
+
+
+def test_a_search_is_answered_with_the_rate_that_it_confirmed_where_its_trials_alone_do_not_suffice(
+    tmp_path: Path,
+) -> None:
+    """It was refused: no lower rate than the confirmed one showed what one machine carries."""
+    found = ask(search(tmp_path / "a"))
+    assert (found.machines, found.likely, found.low, found.verdict) == (5, 200.0, 200.0, "VALID")
+    assert found.sentence == (
+        "5 machines for 1000/s with p90 within 100 ms, no headroom: one carries 200/s at least, as the search "
+        "confirmed; its trials alone show no more"
+    )
+    assert found.not_covered.startswith("the rate was held for 60 s: the number does not cover")
+    more = logreplay.capacity(tmp_path / "a", demand=1000, p90=0.2, headroom="50%", survive=1)
+    assert more.machines == 11
+    assert ask(search(tmp_path / "b", held_s=20.0)).sentence.startswith("~5 machines")
+
+
+def test_a_search_for_another_bound_or_without_an_answer_says_what_to_do(tmp_path: Path) -> None:
+    other = logreplay.capacity(search(tmp_path / "a"), demand=1000, p90=0.05)
+    assert other.machines is None
+    assert other.sentence.endswith(
+        "; the search confirmed 200/s with p90 within 100 ms: give that bound, search again, or sweep"
+    )
+    said = ask(search(tmp_path / "b", found=False, rate=None, held_s=None)).sentence
+    assert said.endswith("; the search confirmed no rate: search again with a longer --budget, or sweep")
+
+
+def test_searches_are_not_pooled(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"searches are not pooled, since each has its own rates; name one$"):
+        ask(search(tmp_path / "a"), run(tmp_path / "b", 2))
