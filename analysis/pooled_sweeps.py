@@ -1,7 +1,7 @@
 """Pools the steps of several runs of one sweep, and refuses runs of different sweeps."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,15 @@ from logreplay.core.plural import number_of
 
 _SAME: Final = ("target", "log", "rates", "arrivals", "for")
 """Keys of a summary whose values runs of one sweep share, where both have them."""
+
+_WEAKENING: Final = ("warning", "void")
+"""Severities of findings that weaken a measurement."""
+_HARMLESS: Final = (
+    *("disk", "ports", "ceiling"),  # before the first request; the effects have findings of their own
+    *("slow_disk", "watch", "stop_refused"),  # about recording and refused stop conditions, not about requests
+    *("in_flight_limit", "streams_limit", "retries"),  # response times include these waits
+)
+"""Codes of findings that leave the supply unchanged."""
 
 
 def pooled(runs: Sequence[Source]) -> list[Analysis]:
@@ -128,6 +137,7 @@ def capacity_of(found: Sequence[Analysis], *, percentile: str, **asked: Any) -> 
         unmeasured=unmeasured(found),
         **asked,
     )
+    answer = replace(answer, notes=tuple(_notes(found)))
     slo = found[0].earlier["slo"] if len(found) == 1 and found[0].earlier else None
     unanswered = answer.machines is None and slo and slo.value and slo["unit"].text() == "requests/s"
     return _of_search(answer, slo, percentile, **asked) if slo and unanswered else answer
@@ -162,8 +172,23 @@ def _of_search(
     unknown = not_tested("the rate was held for", [held_s], "number", another_mix(), "what the machines share")
     return Capacity(
         text, machines, None, rate, approximate=short, machines_likely=machines, likely=rate, survive=survive,
-        not_counted=answer.not_counted, not_covered=unknown,
+        not_counted=answer.not_counted, not_covered=unknown, notes=answer.notes,
     )  # fmt: skip
+
+
+def weak_findings(summary: JsonValue) -> tuple[str, ...]:
+    """The findings of a summary that weaken its measurement, in words."""
+    told = summary["findings"].each() if summary["findings"].value else ()
+    weak = [each for each in told if each["severity"].value in _WEAKENING and each["code"].value not in _HARMLESS]
+    return tuple(each["text"].text() for each in weak)
+
+
+def _notes(found: Sequence[Analysis]) -> Iterator[str]:
+    """The findings that weaken the runs; of several each with the number of its run."""
+    for number, run in enumerate(found, 1):
+        made_now = JsonValue(Path(), run.summary, "")
+        for text in weak_findings(run.earlier if run.earlier and run.earlier["findings"].value else made_now):
+            yield f"run {number}: " * (len(found) > 1) + text
 
 
 def lacking(found: Sequence[Analysis]) -> str:

@@ -11,7 +11,7 @@ from logreplay.analysis.format_time import show, show_range, show_rate, spoken
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.input.run_metadata import UNFINISHED, checked_summary, left_out_routes
-from logreplay.analysis.pooled_sweeps import capacity_of, lacking, pooled, steps_of
+from logreplay.analysis.pooled_sweeps import capacity_of, lacking, pooled, steps_of, weak_findings
 from logreplay.analysis.scaling.scale_out import ScalingPoint
 from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.verdict.capacity import FIGURES
@@ -25,14 +25,6 @@ _LEAST: Final = 1e-6
 _GET_HEAD: Final = ("GET", "HEAD")
 _CHANGES: Final = ("rewrite", "param", "inject", "hook")
 """Options that change URLs or mix in others: the routes that were sent have other names than those of the log."""
-_WEAKENING: Final = ("warning", "void")
-"""Severities of findings that weaken a measurement."""
-_HARMLESS: Final = (
-    *("disk", "ports", "ceiling"),  # before the first request; the effects have findings of their own
-    *("slow_disk", "watch", "stop_refused"),  # about recording and refused stop conditions, not about requests
-    *("in_flight_limit", "streams_limit", "retries"),  # response times include these waits
-)
-"""Codes of findings that leave the supply unchanged."""
 
 
 class NoAnswer(LogreplayError):
@@ -183,7 +175,7 @@ def _of_search(results: Path, rows: Path, summary: JsonValue, limits: Mapping[st
         methods=_methods(summary),
         sent=sent_routes(rows, summary.value),
         changed=_changed(summary),
-        weak=_weak(summary),
+        weak=weak_findings(summary),
     )
 
 
@@ -237,7 +229,7 @@ def _of_sweep(results: Path, rows: Path, summary: JsonValue, limits: Mapping[str
         methods=_methods(summary),
         sent=sent_routes(rows, summary.value),
         changed=_changed(summary),
-        weak=_weak(summary),
+        weak=weak_findings(summary),
         lacks=lacking(found),
     )
 
@@ -274,12 +266,6 @@ def _mean_at(steps: pl.DataFrame, rate: float) -> float | None:
     below = steps.filter((pl.col("rate") <= rate * 1.001) & pl.col("mean").is_not_null() & stable)
     nearest = below.filter(pl.col("rate") == pl.col("rate").max())
     return float(nearest["mean"].median()) if nearest.height else None  # type: ignore[arg-type]
-
-
-def _weak(summary: JsonValue) -> tuple[str, ...]:
-    told = summary["findings"].each() if summary["findings"].value else ()
-    weak = [each for each in told if each["severity"].value in _WEAKENING and each["code"].value not in _HARMLESS]
-    return tuple(each["text"].text() for each in weak)
 
 
 def _changed(summary: JsonValue) -> tuple[str, ...]:

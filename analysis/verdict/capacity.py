@@ -77,6 +77,7 @@ class Capacity(CheckedAnswer):
         survive: number of machines that may be lost.
         runs: number of runs of the sweep that were pooled.
         not_covered: the sentence that names untested conditions; empty without an answer.
+        notes: findings of the runs that weaken their measurement, in words.
     """
 
     sentence: str
@@ -94,6 +95,7 @@ class Capacity(CheckedAnswer):
     survive: int = 0
     runs: int = 1
     not_covered: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:

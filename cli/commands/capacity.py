@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from logreplay.cli.display.terminal import print_result, say
+from logreplay.cli.display.terminal import print_result, say, say_finding
 from logreplay.cli.exit_codes import of_checks
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
@@ -40,6 +40,8 @@ def capacity(results: Sequence[Path], as_json: bool, **given: Any) -> int:
     from logreplay.readings import capacity_once
 
     found = capacity_once(results, given)
+    for note in found.notes:
+        say_finding("warning", note)
     print_result(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
     if found.not_covered:
         say(found.not_covered)

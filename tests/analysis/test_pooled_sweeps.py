@@ -11,6 +11,7 @@ import pytest
 
 import logreplay
 import simulate
+from logreplay.cli.main import run as command
 from logreplay.core.errors import LogreplayError, UsageError
 from simulate import SimulatedQueue
 
@@ -140,3 +141,16 @@ def test_a_search_for_another_bound_or_without_an_answer_says_what_to_do(tmp_pat
 def test_searches_are_not_pooled(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"searches are not pooled, since each has its own rates; name one$"):
         ask(search(tmp_path / "a"), run(tmp_path / "b", 2))
+
+
+def test_the_findings_of_a_sweep_that_weaken_it_are_named_beside_the_number(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """capacity --machines named them, and the number of one sweep stood without a word on dropped requests."""
+    dropped = {"code": "dropped", "severity": "warning", "text": "9 of 100 requests were too late to be sent"}
+    harmless = {"code": "short_steps", "severity": "note", "text": "steps are too short"}
+    weak = run(tmp_path / "a", 1, findings=[dropped, harmless])
+    assert ask(weak).notes == (dropped["text"],)
+    assert ask(weak, run(tmp_path / "b", 2)).notes == (f"run 1: {dropped['text']}",)
+    assert command(["capacity", str(weak), "--demand", "1000", "--p90", "100ms"]) == 0
+    assert f"warning: {dropped['text']}\n" in capfd.readouterr().err
