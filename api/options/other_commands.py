@@ -101,7 +101,7 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
         Option("capacity", "demand", k.RATE, "Load to carry, requests/s.", "R", "--demand --tps --rate", required=True),
         *(Option("capacity", name, k.DURATION,
                  f"Bound on the {spoken} response time: 300ms, 2s; a bare 2 is seconds.", "D",
-                 hidden=name in ("p95", "p999", "mean"))
+                 hidden=name in ("p95", "p999"))
           for name, spoken in BOUNDED.items()),
         Option("capacity", "bound", k.BOUND, f"Bound on a response time: {', '.join(BOUNDED.values())}.",
                "'p99<300ms'", repeated="many"),

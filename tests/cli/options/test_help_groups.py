@@ -125,3 +125,7 @@ def test_names_that_other_tools_use_are_known(command: str, alias: str, name: st
 def test_a_manual_page_has_the_groups() -> None:
     assert ".SS Several machines" in page(cli, "run")
     assert ".SS" not in page(cli, "capacity")
+
+
+def test_the_help_of_capacity_shows_the_bound_on_the_mean() -> None:
+    assert "\n  --mean D " in helped("capacity", "--help")
