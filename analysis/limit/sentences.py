@@ -86,7 +86,7 @@ def count(number: float) -> str:
 def workers(number: float, low: float, high: float, service_s: float) -> TargetLimit:
     """Limit: a number of workers with one queue."""
     text = (
-        f"the target behaves like {_counted(number, 'worker')} of {show(service_s)} ({span(low, high)}), first come "
+        f"the target behaves like {_counted(number, 'worker')} ({span(low, high)}) of {show(service_s)}, first come "
         "first served"
     )
     advice = "raise the number of workers, threads or connections, or make each faster, and sweep again"
@@ -194,7 +194,7 @@ def batch(size: float, service_s: float) -> TargetLimit:
 def split(number: float, low: float, high: float, service_s: float) -> TargetLimit:
     """Limit: several workers, each with a queue of its own."""
     text = (
-        f"the target behaves like {_counted(number, 'worker')} of {show(service_s)} ({span(low, high)}), each with a "
+        f"the target behaves like {_counted(number, 'worker')} ({span(low, high)}) of {show(service_s)}, each with a "
         "queue of its own"
     )
     advice = "look at how requests are spread: one queue for all keeps no worker idle while requests wait"

@@ -50,7 +50,8 @@ def test_four_even_workers_are_named_with_their_number_and_their_time() -> None:
     assert found.high
     assert found.low < 4 < found.high
     assert found.service_s == pytest.approx(0.016, rel=0.02)
-    assert "4 workers of 16 ms" in found.text
+    assert "4 workers (" in found.text
+    assert ") of 16 ms, " in found.text
 
 
 @pytest.mark.parametrize("outside_s", [0.0, 0.01])

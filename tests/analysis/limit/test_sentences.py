@@ -7,10 +7,10 @@ from logreplay.analysis.limit.sentences import TargetLimit
 
 OF_ALL = [
     (sentences.workers(4, 3.9, 4.1, 0.016),
-     "the target behaves like 4 workers of 16 ms (3.9–4.1), first come first served",
+     "the target behaves like 4 workers (3.9–4.1) of 16 ms, first come first served",
      "raise the number of workers, threads or connections, or make each faster, and sweep again"),
     (sentences.workers(2.4, 2.2, 2.6, 0.016),
-     "the target behaves like 2.4 workers of 16 ms (2.2–2.6), first come first served",
+     "the target behaves like 2.4 workers (2.2–2.6) of 16 ms, first come first served",
      "raise the number of workers, threads or connections, or make each faster, and sweep again"),
     (sentences.sharing(1.98, 1.8, 2.2, 0.01),
      "requests in the target share the equivalent of 2 processors (1.8–2.2); one alone takes 10 ms",
@@ -46,12 +46,12 @@ OF_ALL = [
      "responses leave in batches of about 10; one request alone takes 50 ms",
      "look for the size of a batch, or for a timer that writes responses"),
     (sentences.split(4.04, 3.8, 4.3, 0.02),
-     "the target behaves like 4 workers of 20 ms (3.8–4.3), each with a queue of its own",
+     "the target behaves like 4 workers (3.8–4.3) of 20 ms, each with a queue of its own",
      "look at how requests are spread: one queue for all keeps no worker idle while requests wait"),
     (sentences.route("/db", None),
      "only route /db slows down; the others do not", "look at what /db alone uses, such as a pool of its own"),
     (sentences.route("/db", sentences.workers(3, 2.8, 3.2, 0.025)),
-     "only route /db slows down, the others do not: it behaves like 3 workers of 25 ms (2.8–3.2), first come first "
+     "only route /db slows down, the others do not: it behaves like 3 workers (2.8–3.2) of 25 ms, first come first "
      "served", "look at what /db alone uses, such as a pool of its own"),
     (sentences.cannot_tell(sentences.candidates(["4 workers", "a lock"]), "the processors", "the pools"),
      "the cause of the limit cannot be told: the rows fit 4 workers and a lock alike",
