@@ -85,6 +85,10 @@ _SHORT: Final = (
 _IN_A_DUET: Final = (
     "both runs at once, as a duet, would see less of what disturbs this machine: logreplay duet LOG BASELINE CANDIDATE"
 )
+_PAIRS_TOGETHER: Final = (
+    "the interval of each pair of runs allows for the number of pairs, by the method of Holm: a pair that is compared "
+    "alone can have a narrower one"
+)
 _NOT_IN_TURN: Final = (
     "the runs of a pair did not follow each other: a change of the machine between them counts as one of the target; "
     "run in turn, and name the runs in turn: BASELINE CANDIDATE BASELINE CANDIDATE ..."
@@ -258,7 +262,7 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
         if found[0].paired and judged.change and judged.change.verdict(tolerance) == UNDECIDED:
             notes.append(_IN_A_DUET)
     else:
-        notes += _left_out(runs, found)
+        notes += [*_left_out(runs, found), *[_PAIRS_TOGETHER] * (len(judged.pairs) > 1)]
         if not _in_turn(runs):
             notes.append(_NOT_IN_TURN)
     return _comparison(found, judged, tolerance, notes)

@@ -151,6 +151,24 @@ def test_runs_that_differ_by_themselves_are_called_different_by_one_pair_and_not
     assert found.change.blocks == 4
 
 
+def test_a_pair_of_several_says_why_its_interval_is_wider_than_alone() -> None:
+    """The same two runs had two intervals, and nothing said why."""
+    runs = differing([1.0, 1.08, 1.06, 0.97, 1.03, 1.09])
+    found, widths = compare(*runs), []
+    for pair in range(3):
+        alone, beside = compare(*runs[2 * pair : 2 * pair + 2]), found.pairs[pair + 1]
+        assert alone.change
+        assert alone.change.ratio == beside.ratio
+        widths.append((beside.high / beside.low) / (alone.change.high / alone.change.low))
+        assert not any("method of Holm" in note for note in alone.notes)
+    assert min(widths) >= 1
+    assert max(widths) > 1
+    assert [note for note in found.notes if "method of Holm" in note] == [
+        "the interval of each pair of runs allows for the number of pairs, by the method of Holm: a pair that is "
+        "compared alone can have a narrower one"
+    ]
+
+
 def test_a_change_beyond_that_of_the_runs_themselves_is_found_by_several_pairs() -> None:
     found = compare(*differing([1.0, 1.002, 1.004, 0.998, 1.002, 1.004, 1.001, 1.0], slower=1.1))
     assert found.sentence.startswith("slower by 9.9% (9.1% to 10.6%) in the typical ratio")
