@@ -207,6 +207,7 @@ def serve(
 ) -> "Server":
     """Start a target that responds to each URL as in ``log``, and carries workers / service_time requests/s.
 
+    Several answers to a URL come in turn, so one that had other requests before answers otherwise than a fresh one.
     It listens on 127.0.0.1, in a process of its own: ``with logreplay.serve("access.log") as server`` ends it with the
     block; `close` does it, too, and so does the end of this process. Prints nothing.
 
