@@ -56,6 +56,7 @@ class Http2Strict(asyncio.Protocol):
         self._coming: set[int] = set()
         self._given_up: set[int] = set()
         self._count = 0
+        self._carries = False
         self._deaf = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -64,10 +65,18 @@ class Http2Strict(asyncio.Protocol):
         self._http.initiate_connection()
         self._flush()
 
+    def eof_received(self) -> None:
+        """The client has closed: its next connection may carry requests before this one is lost here."""
+        self._ended()
+
     def connection_lost(self, _: Exception | None) -> None:
         for number in [*self._open]:
             self._lost(number)
-        self._notes.carrying -= self._count > 0
+        self._ended()
+
+    def _ended(self) -> None:
+        self._notes.carrying -= self._carries
+        self._carries = False
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
@@ -114,6 +123,7 @@ class Http2Strict(asyncio.Protocol):
         self._coming.add(number)
         self._notes.head(key, headers, "2")
         self._count += 1
+        self._carries = True
         self._notes.carries(len(self._open), self._count)
         if self._kind == "early" and number not in self._given_up and int(named.get(b"content-length", b"0")):
             self._coming.remove(number)
