@@ -17,6 +17,7 @@ from logreplay.analysis.statistics import queueing
 from logreplay.analysis.statistics.failures import ERROR_SHARE, FAILING
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.analysis.statistics.trends import TREND_Z
 from logreplay.analysis.tables.slow_routes import SlowRoute, slow_routes
 from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.outages import FEWEST
@@ -36,6 +37,12 @@ SHORT: Final = 0.975
 PLATEAU: Final = 1.04
 """… and is at most this many times the goodput at the first of these rates."""
 PAUSE: Final = 0.5
+CARRIED: Final = 0.97
+"""Share of a rate that is answered, as expected, where the target carries the rate."""
+USUAL: Final = 2
+"""Rates at which a backlog must be seen below one that the target carries, so that it is usual for the target."""
+LITTLE_MORE: Final = 1.1
+"""A backlog is usual up to this many times the largest of these."""
 FALLS: Final = 1.12
 """Capacity falls at once if the target carried this many times as much while the backlog formed as in overload."""
 LASTING: Final = 2
@@ -95,7 +102,7 @@ def judge(table: pl.DataFrame, asked: Collection[float] = (), routes: pl.DataFra
 def _judge(table: pl.DataFrame, asked: Collection[float], routes: pl.DataFrame | None) -> SaturationVerdict:
     measured = table.filter((pl.col("scheduled") >= sentences.FEWEST_REQUESTS) & pl.col("rate").is_not_nan())
     tested = by_rate(measured.filter(pl.col("outage").is_null()))
-    usable = _with_plateau(_sent(measured, tested))
+    usable = _with_plateau(_without_usual_backlogs(_sent(measured, tested)))
     bad = (usable["over"] | usable["failing"]).to_numpy()
     if _failed(counting := by_rate(table.filter(pl.col("outage").is_null()))):
         return no_verdict(sentences.all_failed(counting), table, target_failing=True)
@@ -161,7 +168,7 @@ def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
     """
     bad = pl.col("over") | pl.col("failing")
     mostly_over = pl.col("over").sum() >= (~pl.col("over") & pl.col("failing")).sum()
-    medians = ("mean", "p50", "p90", "p95", "p99", "sent", "settled_goodput", "slope", "lag_p95", "growth")
+    medians = ("mean", "p50", "p90", "p95", "p99", "sent", "settled_goodput", "slope", "trend_z", "lag_p95", "growth")
     return (
         steps.group_by("rate")
         .agg(
@@ -175,6 +182,21 @@ def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
         )
         .sort("rate")
     )
+
+
+def _without_usual_backlogs(usable: pl.DataFrame) -> pl.DataFrame:
+    """The same rates, without overload where the backlog is no larger than at lower rates that the target carries.
+
+    A target that commits its work in groups, say, has seconds of requests in flight at any rate: two rates below one
+    that it carries show such a backlog, and the response times of none of these steps rise.
+    """
+    over, flat = usable["over"].to_numpy(), usable["trend_z"].fill_null(np.inf).to_numpy() <= TREND_Z
+    carried = np.flatnonzero(~over & ~usable["failing"].to_numpy())
+    backlog_s = (usable["growth"].fill_null(0.0) * usable["duration"]).to_numpy()
+    usual = backlog_s[: carried.max(initial=0)][(over & flat)[: carried.max(initial=0)]]
+    if len(usual) < USUAL:
+        return usable
+    return usable.with_columns(over=pl.Series(over & ~(flat & (backlog_s <= LITTLE_MORE * usual.max()))))
 
 
 def _with_plateau(usable: pl.DataFrame) -> pl.DataFrame:
@@ -213,17 +235,19 @@ def _first_bad(usable: pl.DataFrame, bad: "np.ndarray[Any, np.dtype[np.bool_]]")
     """Return the first bad step that stays bad and is not refuted: by a higher rate at which more was answered.
 
     A server cannot answer more than it carries. Where a backlog grew at a rate, and more than this rate was answered
-    at a higher one, other load, a pause or a cold cache had slowed the server, and not the rate. Where it grew at all
-    higher rates as well, a part of the server is saturated, as by one slow route, and the rest is not. After such a
-    slowness the highest rate alone proves nothing, nor where its backlog came of a pause: while it grew, less than
-    `PAUSE` of the rate below was answered.
+    at half of the higher ones, or at one without a backlog, other load, a pause or a cold cache had slowed the server,
+    and not the rate. Where it grew at all higher rates as well, a part of the server is saturated, as by one slow
+    route, and the rest is not. After such a slowness the highest rate alone proves nothing, nor where its backlog came
+    of a pause: while it grew, less than `PAUSE` of the rate below was answered.
     """
     rates, over = usable["rate"].to_numpy(), usable["over"].to_numpy()
     good = usable["settled_goodput"].fill_null(0.0).to_numpy() / (1 - usable["error_base"].to_numpy())
     left = bad.copy()
     while (first := first_lasting(left)) is not None:
-        later = good[first + 1 :]
-        if not over[first] or bad[first:].all() or not len(later) or np.median(later) <= (1 + NEAR) * rates[first]:
+        later, more = good[first + 1 :], (1 + NEAR) * rates[first]
+        carried = ~bad & (good >= CARRIED * rates) & (rates > more)
+        refuted = over[first] and not bad[first:].all() and (carried.any() or np.median(later) > more)
+        if not refuted:
             alone = first == len(rates) - 1
             paused = alone and first and (usable["fell_behind"][first] or math.inf) < PAUSE * good[first - 1]
             return None if alone and (bad[:first].any() or paused) else first
@@ -334,8 +358,8 @@ def _capacities(usable: pl.DataFrame, first: int) -> list[float]:
     off. What a server answers in overload may fall from step to step: then the first step says most.
     """
     answered = _good(usable[first : first + 3].filter(pl.col("settled_goodput").is_not_null()))
-    growing = usable[first : first + 5].filter(pl.col("slope").is_not_null())
-    fluid = growing["rate"].to_numpy() / (1 + np.maximum(growing["slope"].to_numpy(), 0.0))
+    growing = usable[first : first + 5].filter(pl.col("over") & (pl.col("slope") > 0))
+    fluid = growing["rate"].to_numpy() / (1 + growing["slope"].to_numpy())
     guesses = [float(max(answered[0], np.median(answered)))] if len(answered) else []
     return [*guesses, float(np.median(fluid))] if len(fluid) else guesses
 

@@ -371,11 +371,12 @@ def fading(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
     return simulate.results(arrivals, warped(arrivals, clock, service, 4))
 
 
-def faded(arrivals: Arrivals) -> float:
-    """The rate that is the capacity of `fading` at the end of its step."""
-    share = arrivals.scheduled / end_of(arrivals)
-    over = arrivals.offered > 400 * (1 - share / 2)
-    return float(arrivals.offered[np.argmax(over)])
+def faded(arrivals: Arrivals) -> tuple[float, float]:
+    """The capacity of `fading` at the end of the first step that exceeds it, and when it does."""
+    capacity = 400 * (1 - arrivals.scheduled / end_of(arrivals) / 2)
+    first = int(np.argmax(arrivals.offered > capacity))
+    step = arrivals.offered == arrivals.offered[first]
+    return float(capacity[step].min()), float(capacity[first])
 
 
 def warming(arrivals: Arrivals, rng: Random) -> pl.DataFrame:

@@ -15,6 +15,8 @@ from support.simulated_systems import SWEEPS, SYSTEMS, Known, Random, Scored, Se
 from support.unlike_systems import UNLIKE, bursting, failing_above, own_pool
 
 RUNS: Final = 5
+_LATER: Final = 6_000_000
+"""The page's first seeds were looked at when rules were written."""
 _SHARES: Final = (0.1, 0.15, 0.3)
 _PER_SHARE: Final = 4
 """Sweeps of a share for each run."""
@@ -24,6 +26,7 @@ _FAILING: Final = 10
 
 def table(runs: int, seed: int) -> str:
     """How often verdicts are right, and one answer for each system."""
+    seed += _LATER
     seeds = range(seed, seed + runs)
     lots = {"developed with the rules": SYSTEMS, "other systems": UNLIKE}
     scored = {name: [[score(system, each) for each in seeds] for system in lot] for name, lot in lots.items()}
