@@ -20,7 +20,7 @@ def serve(log: Path | None, port: int, workers: int, service_time: float, expone
     LOG is an access log, a normalized CSV or a list of URLs; without it, the bundled sample log. Requests wait in one
     queue, first come, first served. If LOG has several answers to a URL (200, then 304), the server gives them in
     turn, in the order of LOG, whoever asks; times of --exponential follow each other likewise. So a server that had
-    other requests before answers otherwise than a fresh one: start both anew to compare them. The response to a URL
+    other requests before answers otherwise than a fresh one: start both again to compare them. The response to a URL
     without a logged status is 200, to a HEAD that of the GET without its body, to an unknown URL 404. The server
     listens on 127.0.0.1 only; Ctrl-C stops it.
 

@@ -133,4 +133,4 @@ def test_the_help_of_capacity_shows_the_bound_on_the_mean() -> None:
 
 def test_the_help_of_serve_says_that_earlier_requests_change_its_answers() -> None:
     """A duet of two such servers found other statuses, after one of them alone had been warmed up."""
-    assert "start both anew to compare them" in " ".join(helped("serve", "--help").split())
+    assert "start both again to compare them" in " ".join(helped("serve", "--help").split())
