@@ -561,7 +561,7 @@ def findings_of(requests: RequestArrays, verdict: SaturationVerdict) -> list[dic
     """Return the observations that bear on a verdict: ``code``, ``severity``, ``text`` each."""
     found = []
     if (requests.kind == CANCELLED).all():
-        text = f"no response was waited for: all requests ({len(requests):,}) were cancelled when the run stopped"
+        text = f"no response came before the end: all requests ({len(requests):,}) were cancelled when the run stopped"
         found.append({"code": "rate_missed", "severity": "void", "text": text})
     if requests.unreadable:
         lost = pias.lost(requests.unreadable)

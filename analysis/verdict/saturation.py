@@ -185,7 +185,7 @@ def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_usual_backlogs(usable: pl.DataFrame) -> pl.DataFrame:
-    """The same rates, without overload where the backlog is no larger than at lower rates that the target carries.
+    """The same rates, without overload where the backlog is as small as at lower rates that the target carries.
 
     A target that commits its work in groups, say, has seconds of requests in flight at any rate: two rates below one
     that it carries show such a backlog, and the response times of none of these steps rise.

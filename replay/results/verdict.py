@@ -476,7 +476,7 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
         return findings
     if 0 < seen.counters.sent == cancelled:
         text = (
-            f"no response was waited for: {number_of(cancelled, 'request was', 'requests were')} cancelled when the "
+            f"no response came before the end: {number_of(cancelled, 'request was', 'requests were')} cancelled when the "
             "run stopped, which is all that were sent; run longer than a response takes"
         )
         findings.append(Finding("rate_missed", Severity.VOID, text))

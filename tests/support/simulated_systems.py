@@ -30,7 +30,7 @@ Random = np.random.Generator
 Serve = Callable[[Arrivals, Random], pl.DataFrame]
 Known = float | tuple[float, float] | None
 """Capacity, or between what it lies: the rate of which 1 % fail, and the most that is answered; None: no limit."""
-Truth = Callable[[Arrivals], float]
+Truth = Callable[[Arrivals], float | tuple[float, float]]
 Score = Literal["right", "refused", "wrong", "invented", "missed"]
 
 TOLERANCE: Final = 0.05
