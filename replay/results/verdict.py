@@ -476,8 +476,8 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
         return findings
     if 0 < seen.counters.sent == cancelled:
         text = (
-            f"no response came before the end: {number_of(cancelled, 'request was', 'requests were')} cancelled when the "
-            "run stopped, which is all that were sent; run longer than a response takes"
+            f"no response came before the end: {number_of(cancelled, 'request was', 'requests were')} cancelled when "
+            "the run stopped, which is all that were sent; run longer than a response takes"
         )
         findings.append(Finding("rate_missed", Severity.VOID, text))
     elif seen.achieved < SENT_ENOUGH:
