@@ -56,6 +56,14 @@ class Audience:
         self.pushes = PushCounts()
         self._on_order: Callable[[OrderAsked, Answer], object] | None = None
 
+    def go_on(self, first: int) -> None:
+        """An engine sends from now on, from this second of the run on; readings from there on are dropped.
+
+        Raises:
+            LogreplayError: they cannot be removed from their file.
+        """
+        self._readings.go_on(first)
+
     def end_readings(self) -> "list[Finding]":
         """Take no more readings of other systems; return what went wrong with them."""
         return self._readings.end()
@@ -175,16 +183,13 @@ class Telling:
             raise UsageError(str(error)) from None
 
     @contextmanager
-    def audience(
-        self, command: str, target: str, results: Path, listener: "CallListener", *, first: int = 0
-    ) -> Iterator[Audience]:
+    def audience(self, command: str, target: str, results: Path, listener: "CallListener") -> Iterator[Audience]:
         """All who asked to be told, until the block ends.
 
         Args:
             command, target: names of the running command and its target.
             results: the result log, where it grows.
             listener: object that hears the progress of the call.
-            first: the second of the run at which it begins; above 0 if it goes on.
 
         Raises:
             LogreplayError: the page or the metrics cannot be served where they should.
@@ -194,7 +199,7 @@ class Telling:
         from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder
 
         with ExitStack() as stack:
-            readings = stack.enter_context(closing(ProbeLog(watch_beside(results), first)))
+            readings = stack.enter_context(closing(ProbeLog(watch_beside(results))))
             audience = Audience(SnapshotBuilder(command, target), listener, readings)
             listener.opened()
             stack.callback(listener.closed)

@@ -48,7 +48,7 @@ def sweep_into(
 ) -> Made:
     """Make the steps of a sweep that are missing into the folder of its manifest, telling how it goes."""
     path = manifest.folder / JUDGED
-    with call.telling.audience("sweep", target, path, mailbox, first=manifest.mark.next_s) as audience:
+    with call.telling.audience("sweep", target, path, mailbox) as audience:
         mailbox.note(call.described)
         steps = _Steps(call, manifest, requests, target, rule, mailbox, audience)
         outcomes, findings = steps.make(call.course.steps())
@@ -88,6 +88,7 @@ class _Steps:
         ready = rules.ready(endpoint, folder / JUDGED, rate=rate, duration=length)
         sender, findings = await unless_stopped(stop, ready)
         results = StepLog(folder, self.manifest.mark, rules.columns)
+        self.audience.go_on(self.manifest.mark.next_s)
         remove_unfinished(folder / JUDGED)
         self.manifest.write()
         spare, logins = _SpareDescriptors(), LoginLog(logins_beside(folder / JUDGED))

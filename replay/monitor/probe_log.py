@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
-from logreplay.core.files import not_through_a_link, unwritable
+from logreplay.core.files import atomic_path, not_through_a_link, unwritable
 from logreplay.replay.results.verdict import Finding, Severity
 
 if TYPE_CHECKING:
@@ -26,15 +26,14 @@ class ProbeLog:
 
     Args:
         path: the file.
-        first: the second of the run at which it begins or, if it was interrupted, goes on.
 
     Attributes:
         latest: the newest reading of each probe; None where it failed.
     """
 
-    def __init__(self, path: Path, first: int = 0) -> None:
+    def __init__(self, path: Path) -> None:
         self.latest: dict[str, float | None] = {}
-        self._path, self._first = path, first
+        self._path, self._first = path, 0
         self._began: float | None = None
         self._early: list[ProbeReading] = []
         self._read: Counter[str] = Counter()
@@ -44,6 +43,24 @@ class ProbeLog:
         self._lock = threading.Lock()
         self._file: TextIO | None = None
         self._ended, self._maxima = False, True
+
+    def go_on(self, first: int) -> None:
+        """Go on at this second of the run, once it begins again; readings of this second and later ones are dropped.
+
+        They are of a step that is made again, or of the time between two parts of the run.
+
+        Raises:
+            LogreplayError: they cannot be removed from the file.
+        """
+        with self._lock:
+            if self._file:
+                self._file.close()
+            self._first, self._began, self._file = first, None, None
+            self._early.clear()
+            try:
+                _drop_from(self._path, first)
+            except OSError as error:
+                raise unwritable(self._path, error) from None
 
     def begin(self, at: float) -> None:
         """Set the beginning of the run, seconds of the monotonic clock; earlier readings are ignored."""
@@ -117,3 +134,19 @@ class ProbeLog:
     def _finding(self, names: Sequence[str], failed: int, read: int, problem: str) -> Finding:
         text = f"watch {', '.join(names)}: {failed} of {read} readings failed and left gaps: {problem}"
         return Finding("watch", Severity.WARNING, text)
+
+
+def _drop_from(path: Path, second: int) -> None:
+    """Remove the readings of this second and of later ones from the file, if there is one."""
+    if not second or not path.exists():
+        path.unlink(missing_ok=True)
+        return
+    with open(path, "rb", opener=not_through_a_link) as old, atomic_path(path) as fresh, fresh.open("wb") as new:
+        new.write(old.readline())
+        new.writelines(line for line in old if _is_before(line, second))
+
+
+def _is_before(line: bytes, second: int) -> bool:
+    """Whether a line is a whole one, of an earlier second."""
+    number = line.partition(b",")[0]
+    return line.endswith(b"\n") and number.isdigit() and int(number[:20]) < second

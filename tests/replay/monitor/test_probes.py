@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.analysis.input.external_metrics import maxima, watch_beside, with_watched
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.monitor.probe_log import ProbeLog
 from logreplay.replay.monitor.probes import Probe, ProbeReading, keep_reading, number_in, parse_probe
 
@@ -180,13 +181,47 @@ def test_readings_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     assert finding.text.startswith(f"watch cpu: 1 of 1 readings failed and left gaps: {tmp_path / 'gone'}")
 
 
-def test_a_run_that_goes_on_keeps_its_readings(tmp_path: Path) -> None:
-    for first, at in ((0, 0.5), (10, 1.5)):
-        log = ProbeLog(tmp_path / "r.watch.csv", first)
+def test_a_sweep_that_goes_on_keeps_the_readings_of_its_finished_steps_and_no_others(tmp_path: Path) -> None:
+    """The table had the means of the readings of a step that was thrown away and of the one made in its place."""
+    path = tmp_path / "r.watch.csv"
+    for first, at in ((0, (0.5, 9.5, 10.5, 11.5)), (10, (1.5,))):
+        log = ProbeLog(path)
+        log.go_on(first)
         log.begin(0.0)
-        log.hear(ProbeReading("cpu", at, 1.0, maximum=2.0))
+        for each in at:
+            log.hear(ProbeReading("cpu", each, 1.0 + first, maximum=2.0))
         log.close()
-    assert (tmp_path / "r.watch.csv").read_text() == "second,name,value,maximum\n0,cpu,1.0,2.0\n11,cpu,1.0,2.0\n"
+    with path.open("a") as file:
+        file.write("3")  # of a process that was killed
+    log = ProbeLog(path)
+    log.go_on(12)
+    assert path.read_text() == "second,name,value,maximum\n0,cpu,1.0,2.0\n9,cpu,1.0,2.0\n11,cpu,11.0,2.0\n"
+    log.go_on(0)
+    assert not path.exists()
+
+
+def test_readings_between_two_parts_of_a_run_belong_to_neither(tmp_path: Path) -> None:
+    """Those of refined steps lay beside later seconds than their rows: the shift was the time of the analysis."""
+    log = ProbeLog(tmp_path / "r.watch.csv")
+    log.go_on(0)
+    log.begin(100.0)
+    log.hear(ProbeReading("cpu", 101.5, 0.1))
+    log.hear(ProbeReading("cpu", 115.0, 0.9))  # while the first part is evaluated
+    log.go_on(10)
+    log.hear(ProbeReading("cpu", 120.0, 0.9))
+    log.begin(130.0)
+    log.hear(ProbeReading("cpu", 129.9, 0.9))  # was asked for before
+    log.hear(ProbeReading("cpu", 130.5, 0.2))
+    log.close()
+    table = with_watched(pl.DataFrame({"second": range(40)}), tmp_path / "r.csv").drop_nulls()
+    assert table.rows() == [(1, 0.1), (10, 0.2)]
+
+
+def test_a_file_of_readings_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("second,name,value,maximum\n20,cpu,1.0,\n")
+    (tmp_path / "r.watch.csv").symlink_to(tmp_path / "mine")
+    with pytest.raises(LogreplayError, match=r"r\.watch\.csv is a link; remove it"):
+        ProbeLog(tmp_path / "r.watch.csv").go_on(10)
 
 
 def test_a_result_log_without_readings_stays_as_it_is(tmp_path: Path) -> None:
@@ -227,7 +262,8 @@ def test_the_file_holds_the_readings_that_the_findings_count_and_none_that_comes
 def test_a_run_of_an_earlier_version_goes_on_without_maxima(tmp_path: Path) -> None:
     path = tmp_path / "r.watch.csv"
     path.write_text("second,name,value\n0,cpu,1.0\n")
-    log = ProbeLog(path, 5)
+    log = ProbeLog(path)
+    log.go_on(5)
     log.begin(0.0)
     log.hear(ProbeReading("cpu", 0.5, 2.0, maximum=2.0))
     log.close()
