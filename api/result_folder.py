@@ -140,7 +140,7 @@ class ResultFolder(Closing):
         Raises:
             LogreplayError: another process writes it, it holds an input, or a sweep that was to replace it was killed.
         """
-        kept = folder.absolute().parent if replaces else folder
+        kept = folder.absolute().parent if replaces and folder.resolve().name == _RUNNING else folder
         folders = dict.fromkeys((kept, folder))
         check_distinct([("--resume", each / name) for each in folders for name in _names()], reads)
         with ExitStack() as locks:

@@ -117,7 +117,8 @@ def sweep_to(
                 folder.keep()
             findings += [*repeated, *warnings_of_steps(manifest, outcomes), *rule.findings()]
             verdict = {"verdict": str(RunVerdict.GENERATOR_BOUND)} if lost else {}
-            more = {**verdict, **addresses_of(outcomes), **_left_out_routes(call)}
+            addresses = addresses_of(manifest.unfinished(outcomes), manifest.addresses)
+            more = {**verdict, **addresses, **_left_out_routes(call)}
             about = About(
                 str(call.log or BUNDLED),
                 url,
@@ -209,9 +210,9 @@ def warnings_of_steps(manifest: Manifest, outcomes: "Sequence[Outcome]") -> "lis
 
     Of outcomes also that of an unfinished step.
     """
-    done = {each.step.index for each in manifest.done}
-    others = [outcome for outcome in outcomes if outcome.step not in done]
+    others = manifest.unfinished(outcomes)
     spoilt = [finding for each in manifest.done for finding in each.warnings] + list(generator_findings(others))
     waits = [each.waits for each in manifest.done] + [outcome.evidence.waits for outcome in others]
-    resumed = done - {outcome.step for outcome in outcomes}  # their responses may have had every metric
+    made = {outcome.step for outcome in outcomes}
+    resumed = any(each.step.index not in made for each in manifest.done)  # their responses may have had every metric
     return spoilt + held_back_in_steps(waits) + ([] if resumed else metrics_missed(each.evidence for each in outcomes))

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.analysis.analyze import analyse
@@ -21,10 +21,14 @@ from logreplay.inputs.logs import BUNDLED
 from logreplay.replay.engine.engine import stopped_by
 from logreplay.replay.monitor.snapshot import Stage
 from logreplay.replay.results.login_log import LoginLog
+from logreplay.replay.results.outcome import addresses_of
+from logreplay.replay.results.session_findings import session_findings
+from logreplay.replay.sessions.client_sessions import SessionCounts
+from logreplay.replay.sweeps.manifest import REFINED_STEPS
 from logreplay.replay.sweeps.step_log import JUDGED, StepLog
 from logreplay.replay.sweeps.steps import Step, sweep
 from logreplay.runs.engines import replayer
-from logreplay.runs.evaluation import report_sessions, summarising_part
+from logreplay.runs.evaluation import summarising_part
 
 if TYPE_CHECKING:
     from logreplay.calling.mailbox import Mailbox
@@ -35,7 +39,6 @@ if TYPE_CHECKING:
     from logreplay.replay.sweeps.manifest import Manifest
     from logreplay.replay.sweeps.steps import FinishedStep
 
-_REFINED_STEPS: Final = 4
 _SPARE: Final = 4
 """Descriptors kept for the manifest."""
 
@@ -47,17 +50,19 @@ def sweep_into(
     call: SweepCall, manifest: "Manifest", requests: "RequestStream", target: str, rule: "StopRule", mailbox: "Mailbox"
 ) -> Made:
     """Make the steps of a sweep that are missing into the folder of its manifest, telling how it goes."""
+    manifest.check_steps(call.course.steps())
     path = manifest.folder / JUDGED
     with call.telling.audience("sweep", target, path, mailbox) as audience:
         mailbox.note(call.described)
         steps = _Steps(call, manifest, requests, target, rule, mailbox, audience)
         outcomes, findings = steps.make(call.course.steps())
         if call.refine and not any(outcome.stopped or outcome.lost for outcome in outcomes):
-            more, _ = steps.make(steps.finer())
-            outcomes = (*outcomes, *more)
+            more, told = steps.make(steps.finer())
+            known = {finding.code for finding in findings}
+            outcomes, findings = (*outcomes, *more), findings + [each for each in told if each.code not in known]
         if outcomes:
             mailbox.note(_account(outcomes))
-        return outcomes, findings + audience.end_readings()
+        return outcomes, findings + steps.session_findings(outcomes) + audience.end_readings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ class _Steps:
         self.audience.go_on(self.manifest.mark.next_s)
         remove_unfinished(folder / JUDGED)
         self.manifest.write()
-        spare, logins = _SpareDescriptors(), LoginLog(logins_beside(folder / JUDGED))
+        spare, logins, before = _SpareDescriptors(), LoginLog(logins_beside(folder / JUDGED)), self.manifest.sessions
         async with (
             summarising_part([results], self._about, self.mailbox),
             replayer(
@@ -111,11 +116,20 @@ class _Steps:
                     done=self.manifest.done,
                     on_begin=lambda step: self._begin(step, count),
                     on_progress=watched(self.rule, engine, self.audience.see),
-                    on_end=lambda done, outcome: self._end(done, outcome, results, spare),
+                    on_end=lambda done, outcome: self._end(
+                        done, outcome, results, spare, _added(before, engine.sessions)
+                    ),
                 )
                 spare.free()
-        answers = sum(outcome.counters.completed for outcome in outcomes) * rules.cookies
-        return outcomes, findings + report_sessions(engine, answers=answers)
+        self.manifest.sessions = _added(before, engine.sessions)
+        return outcomes, findings
+
+    def session_findings(self, outcomes: "Sequence[Outcome]") -> "list[Finding]":
+        """The findings on the sessions of the clients in all steps, those made before a resumption too."""
+        if self.manifest.sessions is None:
+            return []
+        answers = self.manifest.answers + sum(each.counters.completed for each in self.manifest.unfinished(outcomes))
+        return list(session_findings(self.manifest.sessions, answers=answers * self.call.sender_rules.cookies))
 
     def _about(self, findings: list[dict[str, Any]], more: dict[str, Any]) -> About:
         """The caller's part of the summary of a sweep that an error ended."""
@@ -129,21 +143,30 @@ class _Steps:
             if not bend.found or bend.low is None or bend.high is None:
                 self.mailbox.note(f"nothing to refine: {bend.why}")
                 return []
-            width = (bend.high - bend.low) / (_REFINED_STEPS + 1)
-            self.manifest.refined = [round(bend.low + width * (index + 1), 2) for index in range(_REFINED_STEPS)]
+            width = (bend.high - bend.low) / (REFINED_STEPS + 1)
+            self.manifest.refined = [round(bend.low + width * (index + 1), 2) for index in range(REFINED_STEPS)]
             within = f"saturation between {bend.low:g} and {bend.high:g}/s"
-            self.mailbox.note(f"{within}: {_REFINED_STEPS} more steps in there")
-        first = len(self.call.course.steps())
-        return [Step(first + index, rate, self.call.duration) for index, rate in enumerate(self.manifest.refined)]
+            self.mailbox.note(f"{within}: {REFINED_STEPS} more steps in there")
+        return self.manifest.smaller_steps(self.call.course.steps())
 
     def _begin(self, step: Step, count: int) -> None:
         users, name = bool(self.call.vusers), f"step {step.index + 1} of {count}"
         self.audience.begin(Stage(name, None if users else step.rate, step.seconds, level=step.rate, users=users))
 
-    def _end(self, done: "FinishedStep", outcome: "Outcome", results: StepLog, spare: "_SpareDescriptors") -> None:
+    def _end(
+        self,
+        done: "FinishedStep",
+        outcome: "Outcome",
+        results: StepLog,
+        spare: "_SpareDescriptors",
+        sessions: SessionCounts | None,
+    ) -> None:
         step, counted = done.step, outcome.counters
         without = f" without {self.call.mixes[step.mix - 1].left_out}" if step.mix else ""
         spare.free()
+        self.manifest.addresses = addresses_of([outcome], self.manifest.addresses).get("addresses", {})
+        self.manifest.answers += counted.completed
+        self.manifest.sessions = sessions
         self.manifest.finish(done, results.mark())
         spare.hold()
         unit = (" user" if step.rate == 1 else " users") if self.call.vusers else "/s"
@@ -155,6 +178,11 @@ class _Steps:
             + f"; ended after {show(outcome.seconds)}" * bool(outcome.stopped)
         )
         self.audience.end(outcome, state="" if done.carried or done.limit else "overloaded", note=note)
+
+
+def _added(before: SessionCounts | None, counts: SessionCounts | None) -> SessionCounts | None:
+    """The counts of sessions with those of an engine, without its logins; None: clients keep nothing."""
+    return (before or SessionCounts()) + replace(counts, rows=[]) if counts else before
 
 
 def _account(outcomes: "Sequence[Outcome]") -> str:

@@ -1,7 +1,7 @@
 """The progress and the outcome of a run: the same values from one engine or from many workers."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -110,12 +110,19 @@ class Outcome:
         return self.stopped or self.health.limit or "the schedule holds no request"
 
 
-def addresses_of(outcomes: Iterable[Outcome]) -> dict[str, dict[str, dict[str, int]]]:
+Addresses = Mapping[str, Mapping[str, int]]
+"""``connections`` and ``requests`` of each address of the target."""
+
+
+def addresses_of(outcomes: Iterable[Outcome], before: Addresses | None = None) -> dict[str, Addresses]:
     """The key ``addresses`` of a summary: connections and requests of each address of the target; empty: not counted.
 
-    A request that was sent again counts twice.
+    A request that was sent again counts twice. ``before``: those of earlier outcomes.
     """
-    opened, carried = Counter[str](), Counter[str]()
+    opened, carried = (
+        Counter({address: counts[name] for address, counts in (before or {}).items()})
+        for name in ("connections", "requests")
+    )
     for outcome in outcomes:
         opened, carried = opened + outcome.opened, carried + outcome.carried
     spread = {

@@ -200,6 +200,10 @@ class ResultLog(Closing):
                 stack.enter_context(self._locked(path, "rb"))  # who writes it now is not replaced
             mode = "r+b" if keep or (force and os.path.lexists(self.growing)) else "xb"
             self._file = stack.enter_context(self._locked(self.growing, mode))
+            if keep and self.growing.suffix == ".csv":
+                self._file.seek(keep - 1)
+                if self._file.read(1) != b"\n":
+                    raise LogreplayError(f"{path}: no row ends where the run was interrupted; start again")
             try:
                 self._file.truncate(keep)
             except OSError as error:

@@ -6,19 +6,26 @@ Only the same sweep is resumed: the same log, target and options.
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import atomic_path, unwritable
+from logreplay.replay.results.outcome import Addresses, Outcome
 from logreplay.replay.results.verdict import Finding, Severity, Waits
+from logreplay.replay.sessions.client_sessions import SessionCounts
 from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step
 
 NAME: Final = "manifest.json"
 SCHEMA: Final = "logreplay-sweep/3"
+REFINED_STEPS: Final = 4
+"""Smaller steps that refine a sweep."""
+_LARGEST: Final = 10**12
+"""No sweep has as many requests, bytes or seconds."""
 _NAMES: Final = {
     "target": "the target", "rates": "RATES", "keep_alive": "--no-keep-alive", "beginning": "--from",
     **{order: f"--request-order {order}" for order in ("shuffle", "random")},
@@ -36,6 +43,9 @@ class Manifest:
         done: the steps that are finished.
         mark: position of the last complete row of the result log.
         refined: rates of the smaller steps that follow the others.
+        answers: responses in the finished steps.
+        addresses: connections and requests of each address of the target in the finished steps.
+        sessions: counts of the sessions of clients in the finished steps; None: clients keep nothing.
         replaces: the folder above, absolute, if the finished sweep takes the place of the result there; else empty.
             Once it has taken it, or was moved elsewhere, the folder above is another one.
         log: the name of the log; the same log may have another.
@@ -46,6 +56,9 @@ class Manifest:
     done: list[FinishedStep] = field(default_factory=list)
     mark: Mark = field(default_factory=Mark)
     refined: list[float] = field(default_factory=list)
+    answers: int = 0
+    addresses: Addresses = field(default_factory=dict)
+    sessions: SessionCounts | None = None
     replaces: str = ""
     log: str = ""
 
@@ -80,6 +93,9 @@ class Manifest:
             ],
             "mark": asdict(self.mark),
             "refined": self.refined,
+            "answers": self.answers,
+            "addresses": self.addresses,
+            "sessions": self.sessions and self.sessions.as_dict(),
             "replaces": self.replaces,
             "log": self.log,
         }
@@ -128,16 +144,47 @@ class Manifest:
                 for each in _of(list, value["done"])
             ]
             mark = Mark(*(_of(int, value["mark"][item.name]) for item in fields(Mark)))
-            refined = [_of(float, rate) for rate in _of(list, value["refined"])]
-            replaces = _of(str, value.get("replaces", ""))
-            log = _of(str, value.get("log", ""))
-            return cls(folder, _of(dict, value["what"]), done, mark, refined, replaces, log)
+            return cls(
+                folder,
+                _of(dict, value["what"]),
+                done,
+                mark,
+                [_of(float, rate) for rate in _of(list, value["refined"])],
+                _of(int, value.get("answers", 0)),
+                {
+                    address: {name: _of(int, counts[name]) for name in ("connections", "requests")}
+                    for address, counts in _of(dict, value.get("addresses", {})).items()
+                },
+                _sessions(value.get("sessions")),
+                _of(str, value.get("replaces", "")),
+                _of(str, value.get("log", "")),
+            )
         except OSError:
             raise LogreplayError(f"{folder}: holds no sweep that could be resumed: there is no {NAME}") from None
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise LogreplayError(
-                f"{path}: is not a manifest of a sweep, or is damaged; start the sweep again"
-            ) from None
+            raise _damaged(folder) from None
+
+    def smaller_steps(self, planned: Sequence[Step]) -> list[Step]:
+        """The smaller steps, which follow those that were planned and are as long."""
+        return [Step(len(planned) + index, rate, planned[0].seconds) for index, rate in enumerate(self.refined)]
+
+    def unfinished(self, outcomes: Iterable[Outcome]) -> list[Outcome]:
+        """Those of steps that are not finished."""
+        done = {each.step.index for each in self.done}
+        return [outcome for outcome in outcomes if outcome.step not in done]
+
+    def check_steps(self, planned: Sequence[Step]) -> None:
+        """Check that the finished and the smaller steps are those of this sweep: anybody may have written the file.
+
+        Raises:
+            LogreplayError: one is not.
+        """
+        rates = [step.rate for step in planned]
+        known = (*planned, *self.smaller_steps(planned))
+        within = all(min(rates) <= rate <= max(rates) for rate in self.refined)
+        made = {each.step for each in self.done}
+        if not within or len(self.refined) > REFINED_STEPS or len(made) < len(self.done) or not made <= {*known}:
+            raise _damaged(self.folder)
 
     def check(self, what: Mapping[str, Any], log: str = "") -> None:
         """Check that this sweep has the present settings.
@@ -154,12 +201,36 @@ class Manifest:
         differ = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
         if "log" in differ:
             differ["log"] = (self.log, log)
-        changed = [text for name, (before, after) in differ.items() for text in _changed(name, before, after)]
+        try:
+            changed = [text for name, (before, after) in differ.items() for text in _changed(name, before, after)]
+        except (TypeError, RecursionError):
+            raise _damaged(self.folder) from None
         if changed:
             raise LogreplayError(
                 f"{self.folder}: was another sweep: {', '.join(changed)}; "
                 "give the same log, target and options, or start again with -o"
             )
+
+
+def _damaged(folder: Path) -> LogreplayError:
+    return LogreplayError(f"{folder / NAME}: is not a manifest of a sweep, or is damaged; start the sweep again")
+
+
+def _sessions(value: Any) -> SessionCounts | None:
+    """The counts of sessions; None: there are none.
+
+    Raises:
+        KeyError, TypeError: a count is missing or of another kind.
+    """
+    if value is None:
+        return None
+    counts: dict[str, Any] = {
+        name: Counter({each: _of(int, count) for each, count in _of(dict, value[name]).items()})
+        if isinstance(known, dict)
+        else _of(int, value[name])
+        for name, known in SessionCounts().as_dict().items()
+    }
+    return SessionCounts(**counts)
 
 
 def _waits(value: Mapping[str, Any]) -> Waits:
@@ -176,9 +247,12 @@ def _of(kind: type, value: Any) -> Any:
     """Return a value of JSON if it is of this kind; a whole number is a number, too.
 
     Raises:
-        TypeError: it is of another kind.
+        TypeError: it is of another kind, or a number below 0, or larger than any of a sweep.
     """
-    if not isinstance(value, (int, float) if kind is float else kind):
+    right = isinstance(value, (int, float) if kind is float else kind)
+    if kind in (int, float):
+        right = right and not isinstance(value, bool) and 0 <= value <= _LARGEST
+    if not right:
         raise TypeError(value)
     return value
 

@@ -389,6 +389,19 @@ def test_a_sweep_in_a_folder_of_that_name_replaces_nothing_above_it(target: str)
 
 
 @pytest.mark.slow
+def test_a_sweep_of_somebody_else_replaces_nothing_in_the_folder_above(target: str) -> None:
+    """A manifest that names the folder above had its files removed."""
+    words = ("sweep", "20", "in.csv", target, "--for", "1s", "--no-plots")
+    Path("results.csv").write_text("precious")
+    assert logreplay(*words, "-o", "sw") in MEASURED
+    manifest = json.loads(Path("sw/manifest.json").read_text())
+    Path("sw/manifest.json").write_text(json.dumps(manifest | {"replaces": str(Path.cwd())}))
+    assert logreplay(*words, "--resume", "sw") in MEASURED
+    assert Path("results.csv").read_text() == "precious"
+    assert Path("sw/summary.json").exists()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("moved", [False, True])
 def test_a_sweep_that_has_replaced_a_result_replaces_nothing_in_the_folder_above_when_resumed(
     target: str, *, moved: bool

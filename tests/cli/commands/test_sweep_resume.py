@@ -209,6 +209,53 @@ def test_a_sweep_is_refined_where_the_target_saturates_and_goes_on_there_if_kill
     assert scan(folder / "results.csv").select(pl.col("seq").is_duplicated().sum()).collect().item() == 0
 
 
+def test_a_sweep_that_goes_on_tells_the_sessions_connections_and_readings_of_all_its_steps(
+    log: Path, target: str, tmp_path: Path
+) -> None:
+    """The summary had those of the steps after the resumption, and none of the refined steps."""
+    logins, folder = tmp_path / "logins.csv", tmp_path / "sweep"
+    logins.write_text("url\n/1\n")
+    words = ("--by-client", "--login", logins, "--requests-per-connection", "5", "--watch", "load=!echo 1", "--refine")
+    said_by(sweep(log, target, "-o", folder, *words, rates="20,30"), *VALID_OR_NOT)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["refined"] = [25.0]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with (folder / "results.watch.csv").open("a") as readings:
+        readings.write(f"{manifest['mark']['next_s']},load,1000.0,\n")  # of a step that was killed
+    said_by(sweep(log, target, "--resume", folder, *words, rates="20,30"), *VALID_OR_NOT)
+    summary = json.loads((folder / "summary.json").read_text())
+    (sessions,) = (each["text"] for each in summary["findings"] if each["code"] == "sessions")
+    counted = json.loads((folder / "manifest.json").read_text())["sessions"]
+    assert sessions.startswith(f"{counted['clients']} sessions: {counted['logins']} login requests")
+    assert counted["logins"] > manifest["sessions"]["logins"] > 0
+    (address,) = summary["addresses"].values()
+    assert address["requests"] == summary["requests"]["sent"] + counted["logins"]
+    assert set(pl.read_csv(folder / "results.watch.csv")["value"]) == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ("refined", "manifest.json: is not a manifest of a sweep, or is damaged; start the sweep again"),
+        ("mark", "results.csv: no row ends where the run was interrupted; start again"),
+    ],
+)
+def test_a_sweep_folder_of_somebody_else_neither_decides_the_rate_nor_cuts_a_row(
+    log: Path, target: str, tmp_path: Path, changed: str, why: str
+) -> None:
+    folder = tmp_path / "sweep"
+    said_by(sweep(log, target, "-o", folder, rates="20,30"), *VALID_OR_NOT)
+    rows, manifest = (folder / "results.csv").read_bytes(), json.loads((folder / "manifest.json").read_text())
+    if changed == "mark":
+        manifest["mark"]["judged"] -= 5
+        manifest["done"].pop()
+    else:
+        manifest["refined"] = [500.0]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert why in said_by(sweep(log, target, "--resume", folder, "--refine", rates="20,30"), 1)
+    assert (folder / "results.csv").read_bytes() == rows
+
+
 def test_a_condition_ends_a_sweep_and_keeps_what_was_measured(log: Path, target: str, tmp_path: Path) -> None:
     folder = tmp_path / "sweep"
     said = said_by(sweep(log, target, "-o", folder, "--stop", "in_flight>20", "--for", "6s", rates="20,800"), 4)

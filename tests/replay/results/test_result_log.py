@@ -48,6 +48,20 @@ def test_what_was_written_can_be_read_before_the_end(tmp_path: Path, form: str) 
     log.close()
 
 
+@pytest.mark.parametrize("keep", ["half a line", "more than there is"])
+def test_a_log_goes_on_only_behind_a_whole_row(tmp_path: Path, keep: str) -> None:
+    path = tmp_path / "results.csv"
+    with ResultLog(path) as log:
+        log.write(rows(0, 2))
+        whole = log.sync()
+    before = path.read_bytes()
+    with pytest.raises(LogreplayError, match=r"results\.csv: .*; start again$"):
+        ResultLog(path, keep=whole - 5 if keep == "half a line" else whole + 1)
+    assert path.read_bytes() == before
+    ResultLog(path, keep=before[:-1].rindex(b"\n") + 1).close()
+    assert scan(path).collect()["seq"].to_list() == [0]
+
+
 def test_another_form_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LogreplayError, match=r"results\.json: the name of a result log ends in one of \.csv, "):
         ResultLog(tmp_path / "results.json")

@@ -1,6 +1,8 @@
 """The manifest of a sweep: read as it was written, and no other sweep goes on with it."""
 
 import json
+import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.core.errors import LogreplayError
+from logreplay.replay.results.outcome import Addresses
 from logreplay.replay.results.verdict import Waits
-from logreplay.replay.sweeps.manifest import NAME, Manifest, fingerprint
+from logreplay.replay.sessions.client_sessions import SessionCounts
+from logreplay.replay.sweeps.manifest import NAME, SCHEMA, Manifest, fingerprint
 from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step
 
@@ -35,6 +39,9 @@ def test_a_folder_without_a_sweep_cannot_go_on(tmp_path: Path) -> None:
 
 NUMBERS = st.floats(0.001, 1e6)
 COUNTS = st.integers(0, 10**9)
+NAMED = st.dictionaries(st.text(), COUNTS.filter(bool), max_size=2).map(Counter)
+SESSIONS = st.builds(SessionCounts, *[COUNTS] * 3, NAMED, *[COUNTS] * 3, *[NAMED] * 6)
+ADDRESSES = st.dictionaries(st.text(), st.fixed_dictionaries({"connections": COUNTS, "requests": COUNTS}), max_size=2)
 WAITS = st.builds(Waits, NUMBERS, *[COUNTS] * 5, st.text(), COUNTS, COUNTS)
 STEPS = st.builds(
     FinishedStep, st.builds(Step, st.integers(0, 99), NUMBERS, NUMBERS), st.booleans(), COUNTS, COUNTS, waits=WAITS,
@@ -43,12 +50,21 @@ STEPS = st.builds(
 
 
 @settings(max_examples=20)
-@given(st.lists(STEPS, max_size=4), st.builds(Mark, *[st.integers(0, 2**60)] * 4), st.lists(NUMBERS, max_size=3))
+@given(
+    st.lists(STEPS, max_size=4), st.builds(Mark, *[st.integers(0, 10**12)] * 4), st.lists(NUMBERS, max_size=3), COUNTS,
+    ADDRESSES, st.none() | SESSIONS,
+)  # fmt: skip
 def test_a_manifest_is_read_as_it_was_written(
-    tmp_path_factory: pytest.TempPathFactory, done: list[FinishedStep], mark: Mark, refined: list[float]
+    tmp_path_factory: pytest.TempPathFactory,
+    done: list[FinishedStep],
+    mark: Mark,
+    refined: list[float],
+    answers: int,
+    addresses: Addresses,
+    sessions: SessionCounts | None,
 ) -> None:
     folder = tmp_path_factory.mktemp("sweep")
-    written = Manifest(folder, {"log": "ü", "seed": None}, done, mark, refined)
+    written = Manifest(folder, {"log": "ü", "seed": None}, done, mark, refined, answers, addresses, sessions)
     written.write()
     assert Manifest.read(folder) == written
     assert [path.name for path in folder.iterdir()] == [NAME]
@@ -108,12 +124,19 @@ def test_another_log_is_told_by_both_names(then: str, now: str, said: str) -> No
 
 WRONG: tuple[object, ...] = (None, 5, "x", ["x"], [{}])
 WHOLE: dict[str, Any] = {
-    "schema": "logreplay-sweep/2",
+    "schema": SCHEMA,
     "what": {"log": "a"},
     "done": [{"index": 0, "rate": 1.0, "seconds": 10, "carried": True, "failed": 1, "sent": 10}],
-    "mark": {"judged": 1, "aside": 0, "next_seq": 2, "next_s": 3},
+    "mark": {"judged": 1, "aside": 0, "next_seq": 2, "next_s": 3, "position": 2},
     "refined": [1.5],
 }
+NO_NUMBERS: tuple[object, ...] = (True, -1, math.nan, math.inf, 1e308)
+
+
+def test_a_manifest_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text(json.dumps(WHOLE))
+    read = Manifest.read(tmp_path)
+    assert (read.mark, read.refined, read.sessions) == (Mark(1, 0, 2, 3, 2), [1.5], None)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +148,20 @@ WHOLE: dict[str, Any] = {
         *(json.dumps(WHOLE | {"done": [WHOLE["done"][0] | {name: []}]}) for name in WHOLE["done"][0]),
         *(json.dumps(WHOLE | {"mark": WHOLE["mark"] | {name: "1"}}) for name in WHOLE["mark"]),
         json.dumps(WHOLE | {"mark": {}}),
+        *(json.dumps(WHOLE | {"refined": [wrong]}) for wrong in NO_NUMBERS),
+        *(json.dumps(WHOLE | {"mark": WHOLE["mark"] | {name: no}}) for name in WHOLE["mark"] for no in NO_NUMBERS),
+        *(
+            json.dumps(WHOLE | {"done": [WHOLE["done"][0] | {name: no}]})
+            for name in ("index", "rate", "seconds", "failed", "sent", "mix")
+            for no in NO_NUMBERS
+        ),
+        *(json.dumps(WHOLE | {"answers": no}) for no in NO_NUMBERS),
+        *(json.dumps(WHOLE | {"addresses": wrong}) for wrong in (5, {"a": 5}, {"a": {"connections": 1}})),
+        *(
+            json.dumps(WHOLE | {"sessions": SessionCounts().as_dict() | {name: wrong}})
+            for name, wrong in (("cookies", -1), ("refused", []), ("refused", {"a": True}))
+        ),
+        json.dumps(WHOLE | {"sessions": {}}),
     ],
     ids=lambda text: text[:60],
 )
@@ -132,6 +169,30 @@ def test_a_damaged_manifest_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / NAME).write_text(text)
     with pytest.raises(LogreplayError, match=r"manifest\.json: is not a manifest of a sweep, or is damaged; start"):
         Manifest.read(tmp_path)
+
+
+def test_steps_that_the_sweep_does_not_have_are_not_made(tmp_path: Path) -> None:
+    """A folder of somebody else decided the rate: a smaller step at 500/s in a sweep of 20 and 30/s."""
+    planned = Step(0, 20.0, 5.0), Step(1, 30.0, 5.0)
+    done = [FinishedStep(planned[1], True), FinishedStep(Step(2, 24.0, 5.0), True)]
+    Manifest(tmp_path, {}, done, refined=[24.0, 30.0]).check_steps(planned)
+    for others, refined in (
+        ([], [500.0]),
+        ([], [19.0]),
+        ([], [21.0, 22.0, 23.0, 24.0, 25.0]),
+        (done, [23.0]),
+        (done[:1] * 2, []),
+        ([FinishedStep(Step(0, 500.0, 5.0), True)], []),
+        ([FinishedStep(Step(0, 20.0, 5.0, mix=1), True)], []),
+    ):
+        with pytest.raises(LogreplayError, match=r"manifest\.json: is not a manifest of a sweep, or is damaged; start"):
+            Manifest(tmp_path, {}, others, refined=refined).check_steps(planned)
+
+
+@pytest.mark.parametrize("what", [{"files": 5}, {"rates": json.loads("[" * 900 + "]" * 900)}])
+def test_settings_that_cannot_be_compared_are_a_damaged_manifest(tmp_path: Path, what: dict[str, Any]) -> None:
+    with pytest.raises(LogreplayError, match="is damaged"):
+        Manifest(tmp_path, what).check({"files": {"a": "b"}, "rates": [1.0]})
 
 
 def test_bytes_that_are_no_text_are_a_damaged_manifest(tmp_path: Path) -> None:
