@@ -51,4 +51,4 @@ def may_change(headers: Mapping[str, str], token: str) -> bool:
     if origin is not None and re.sub(r"^https?://", "", origin) != host:
         return False
     given = headers.get("Authorization", "").removeprefix("Bearer ")
-    return hmac.compare_digest(given.encode(), token.encode())
+    return hmac.compare_digest(given.encode(errors="surrogateescape"), token.encode())

@@ -1,18 +1,22 @@
 """Runs a server while a block runs: in the running loop, or in a process that ends with the one that started it."""
 
 import asyncio
+import logging
 import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.child_process import start_python
 
 if TYPE_CHECKING:
     from aiohttp.web_runner import BaseRunner
+
+SILENT: Final = logging.Logger("logreplay", logging.CRITICAL + 1)
+"""The logger of the servers: what strangers send prints nothing on the terminal of the user."""
 
 
 @asynccontextmanager

@@ -46,6 +46,7 @@ def test_a_foreign_name_is_not_answered_wherever_it_points(host: str | None) -> 
         ({"Authorization": "Bearer t", "Origin": "null", "Host": "h:1"}, False),
         ({"Authorization": "Bearer u"}, False),
         ({"Authorization": "Bearer ü"}, False),
+        ({"Authorization": "Bearer \udcff\udcfe"}, False),  # bytes that are no UTF-8
         ({}, False),
     ],
 )

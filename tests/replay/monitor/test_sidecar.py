@@ -1,6 +1,7 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -8,6 +9,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NoReturn, cast
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -52,6 +54,28 @@ def test_it_is_ended_if_the_replay_is_interrupted_while_it_opens(monkeypatch: py
     with pytest.raises(KeyboardInterrupt):
         Sidecar(SidecarConfig(live=Address("127.0.0.1", 0)), lambda _: None)
     assert _children() == before
+
+
+STRANGE = [
+    b"POST /stop HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer \xff\xfe\r\n\r\n",
+    b"POST /control HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n",
+    b"\x16\x03\x01 what is this\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: \xff\r\nContent-Length: -1\r\n\r\n",
+]
+
+
+def test_what_a_stranger_sends_to_the_live_page_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """Tracebacks, with the bytes of the stranger, came onto the terminal of the user."""
+    sidecar = Sidecar(SidecarConfig(live=Address("127.0.0.1", 0)), lambda _: None)
+    try:
+        address = urlsplit(sidecar.opened.live)
+        for request in STRANGE:
+            with socket.create_connection((address.hostname, address.port), timeout=30) as stranger:
+                stranger.sendall(request)
+                assert b" 40" in stranger.recv(1 << 16)[:12]
+    finally:
+        sidecar.close()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_the_answer_to_an_order_comes_also_behind_more_snapshots_than_are_kept(tmp_path: Path) -> None:
