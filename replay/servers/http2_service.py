@@ -19,7 +19,25 @@ Respond = Callable[[str, str], Awaitable[tuple[int, int]]]
 MOST_STREAMS: Final = 128
 """Requests at once on a connection, as nginx allows."""
 _NO_BODY: Final = (204, 304)
+_AT_ONCE: Final = 1 << 18
+"""Bytes of bodies that are handed to the transport at once."""
 _NUMBER: Final = 0x7FFFFFFF
+
+
+class _Zeros:
+    """A body that takes no memory before it is sent."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, part: slice) -> "_Zeros":
+        return _Zeros(len(range(self._size)[part]))
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._size)
 
 
 class EitherService(asyncio.Protocol):
@@ -54,7 +72,8 @@ class Http2Service(asyncio.Protocol):
     def __init__(self, respond: Respond, most: int) -> None:
         self._respond, self._most = respond, most
         self._out = [frames.settings({frames.MAX_CONCURRENT_STREAMS: most})]
-        self._windows = SendWindows(self._out)
+        self._windows, self._paused = SendWindows(self._out), False
+        self._windows.room = _AT_ONCE
         self._decoder = Decoder(1 << 20)
         self._rest, self._block, self._ends = b"", b"", False
         self._asked: dict[int, tuple[str, str]] = {}
@@ -89,10 +108,22 @@ class Http2Service(asyncio.Protocol):
         self._rest = data[at:]
         self._flush()
 
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        self._flush()
+
     def _flush(self) -> None:
-        if self._out and not self._transport.is_closing():
+        """Write the frames; of bodies only as much as the client takes."""
+        while not self._paused and not self._transport.is_closing():
+            self._windows.room = _AT_ONCE
+            self._windows.go_on()
+            if not self._out:
+                return
             self._transport.write(b"".join(self._out))
-        self._out.clear()
+            self._out.clear()
 
     def _take(self, kind: int, flags: int, number: int, payload: bytes) -> None:
         """Heed one frame."""
@@ -171,7 +202,7 @@ class Http2Service(asyncio.Protocol):
         if status >= 200 and body:
             stream = Stream(0, b"", 0)
             stream.number = number
-            self._windows.begin(stream, memoryview(bytes(body)))
+            self._windows.begin(stream, cast(memoryview, _Zeros(body)))
             if stream.unsent:
                 self._streams[number] = stream
         self._flush()

@@ -13,17 +13,18 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import REASON
 from logreplay.core.rows import read_batches
 from logreplay.replay.servers.http2_service import EitherService
-from logreplay.replay.servers.server_process import listening
+from logreplay.replay.servers.server_process import SILENT, listening
 
 NO_BODY: Final = frozenset({204, 304})
 FILLER: Final = bytes(65536)
@@ -93,7 +94,7 @@ class LoggedAnswers:
         self.refused = Counter[str]() if refused is None else refused
         logged: dict[tuple[str, str], list[tuple[int, int]]] = {}
         for op, url, rc, size in rows:
-            logged.setdefault((op, url), []).append((rc or 200, size))
+            logged.setdefault((op, url), []).append((rc or 200, max(size, 0)))
         self._logged = {
             request: cycle(answers if len(set(answers)) > 1 else answers[:1]) for request, answers in logged.items()
         }
@@ -144,7 +145,7 @@ class _Handler:
         return answer
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        status, size = await self.respond(request.method, request.raw_path, request.read)
+        status, size = await self.respond(request.method, request.raw_path, partial(_drain, request.content))
         if status < 200 and request.transport is not None:
             request.transport.abort()  # 101 and the like: no final answer
         if status in NO_BODY:
@@ -160,11 +161,24 @@ class _Server(web.Server):
     """Serves both versions of HTTP."""
 
     def __init__(self, handler: _Handler) -> None:
-        super().__init__(handler, access_log=None, max_line_size=1 << 20, max_field_size=1 << 20)
+        super().__init__(
+            handler,
+            access_log=None,
+            logger=SILENT,
+            max_line_size=1 << 20,
+            max_field_size=1 << 20,
+            auto_decompress=False,
+        )
         self._respond = handler.respond
 
     def __call__(self) -> Any:
         return EitherService(super().__call__, self._respond)
+
+
+async def _drain(body: StreamReader) -> None:
+    """Read to its end, and keep nothing."""
+    while await body.readany():
+        pass
 
 
 async def _stream(request: web.BaseRequest, status: int, size: int) -> web.StreamResponse:

@@ -1,6 +1,7 @@
 """The windows in which the peer accepts request bodies (RFC 9113, 5.2): kept to the byte, of each stream and of all."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from logreplay.replay.senders.http2.frames import (
     DATA,
@@ -15,6 +16,8 @@ from logreplay.replay.senders.http2.frames import (
 )
 from logreplay.replay.senders.http2.stream import Stream
 
+NO_LIMIT: Final = 1 << 62
+
 
 class SendWindows:
     """Sends bodies as the windows allow.
@@ -22,6 +25,7 @@ class SendWindows:
     Attributes:
         largest: payload of a frame that the peer accepts.
         initial: bytes of the window that each stream begins with.
+        room: bytes that may be sent besides before `go_on` is called.
 
     Args:
         out: takes the frames.
@@ -31,6 +35,7 @@ class SendWindows:
         self.largest = SMALLEST_FRAME
         self._out = out
         self._all = self.initial = DEFAULT_WINDOW
+        self.room = NO_LIMIT
         self._blocked: dict[int, Stream] = {}
 
     def begin(self, stream: Stream, body: memoryview) -> None:
@@ -53,7 +58,7 @@ class SendWindows:
             stream.window += change
             if max(size, stream.window) > LARGEST_WINDOW:
                 raise ConnectionFault(FLOW_CONTROL_ERROR, "a window of more than 2^31-1 bytes")
-        self._go_on()
+        self.go_on()
 
     def open(self, increment: int) -> None:
         """The peer opens the window of the connection.
@@ -64,7 +69,7 @@ class SendWindows:
         self._all += increment
         if fault := window_fault(increment, self._all):
             raise fault
-        self._go_on()
+        self.go_on()
 
     def open_stream(self, stream: Stream, increment: int) -> ConnectionFault | None:
         """The peer opens the window of a stream; returns the fault, if it may not."""
@@ -75,14 +80,15 @@ class SendWindows:
             self._send(stream)
         return None
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
+        """Send what the windows, and the room, allow by now."""
         for stream in [*self._blocked.values()]:
             self._send(stream)
 
     def _send(self, stream: Stream) -> None:
         unsent = stream.unsent
         while unsent:
-            size = min(len(unsent), self._all, stream.window, self.largest)
+            size = min(len(unsent), self._all, stream.window, self.largest, self.room)
             if size <= 0:
                 break
             flags = END_STREAM if size == len(unsent) else 0
@@ -90,6 +96,7 @@ class SendWindows:
             unsent = unsent[size:]
             stream.window -= size
             self._all -= size
+            self.room -= size
         stream.unsent = unsent
         if unsent:
             self._blocked[stream.number] = stream

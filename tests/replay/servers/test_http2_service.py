@@ -12,7 +12,8 @@ import h2.events
 import h2.settings
 import pytest
 
-from logreplay.replay.servers.http2_service import MOST_STREAMS
+from logreplay.replay.senders.http2.frames import PREFACE
+from logreplay.replay.servers.http2_service import MOST_STREAMS, Http2Service
 from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity, serving
 
 QUICK = ServerCapacity(workers=100, service_s=0.001)
@@ -84,6 +85,56 @@ def test_responses_are_those_of_the_log_whatever_the_window_of_the_client() -> N
         assert asyncio.run(main(window)) == {
             1: ("200", 100_000), 3: ("304", 0), 5: ("200", 0), 7: ("404", 0), 9: ("404", 0), 11: ("reset 2", 0),
         }  # fmt: skip
+
+
+class SlowLink(asyncio.Transport):
+    """A transport that is full after each write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+
+    def connect(self, service: Http2Service) -> None:
+        self._service = service
+        service.connection_made(self)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+        self._service.pause_writing()
+
+    def is_closing(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("size", [2_000_000, 10**13])
+def test_a_large_body_waits_for_a_client_that_does_not_read_it(size: int) -> None:
+    """It was queued whole as soon as the client opened its window."""
+
+    async def respond(method: str, path: str) -> tuple[int, int]:
+        return 200, size
+
+    async def main() -> None:
+        client, link, service = h2.connection.H2Connection(), SlowLink(), Http2Service(respond, MOST_STREAMS)
+        client.local_settings = h2.settings.Settings(
+            initial_values={h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 2**31 - 1}
+        )
+        client.initiate_connection()
+        client.increment_flow_control_window(2**31 - 1 - 65_535)
+        client.send_headers(1, [(":method", "GET"), (":path", "/a"), *HEADERS], end_stream=True)
+        link.connect(service)
+        service.data_received(client.data_to_send().removeprefix(PREFACE))
+        await asyncio.sleep(0)
+        got, ended = 0, False
+        for _ in range(20):
+            service.resume_writing()
+            assert len(link.written) < 600_000
+            events = client.receive_data(link.written)
+            got += sum(len(event.data or b"") for event in events if isinstance(event, h2.events.DataReceived))
+            ended = ended or any(isinstance(event, h2.events.StreamEnded) for event in events)
+            link.written = b""
+        assert (got == size) == ended == (size == 2_000_000)
+
+    asyncio.run(main())
 
 
 def test_one_port_speaks_both_versions() -> None:

@@ -1,6 +1,10 @@
 """The built-in target: capacity as promised, answers as logged."""
 
 import asyncio
+import io
+import socket
+import tracemalloc
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -104,6 +108,42 @@ def test_a_head_of_a_logged_get_is_answered_as_that_get_without_its_body(log: Pa
         (404, "0", b""),
         (206, "200000", b""),
     ]
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_a_large_request_body_is_answered_as_the_log_did_and_not_kept(log: Path, encoding: str) -> None:
+    """Above 1 MiB the answer was 413."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(640):
+            yield bytes(100_000)
+
+    async def visit() -> tuple[int, int]:
+        async with serving(LoggedAnswers.of_log(log), FAST) as base, ClientSession() as session:
+            async with session.post(base + "/big", data=io.BytesIO(bytes(1_100_000))) as response:
+                assert response.status == 404
+            tracemalloc.start()
+            sent = {"Content-Encoding": encoding}
+            async with session.request("GET", base + "/big", data=chunks(), headers=sent) as response:
+                return response.status, len(await response.read())
+
+    try:
+        assert asyncio.run(visit()) == (206, 200_000)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_size_below_0_in_the_log_is_answered_without_a_body() -> None:
+    """HTTP/1.1 sent 65,531 bytes, and HTTP/2 a traceback onto the terminal."""
+    assert LoggedAnswers(iter([("GET", "/a", 200, -5)])).take("GET", "/a") == (200, 0)
+
+
+def test_what_a_stranger_sends_prints_nothing(log: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with spawned(log, FAST) as base, socket.create_connection(("127.0.0.1", URL(base).port or 0), 30) as stranger:
+        stranger.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n")
+        assert b" 40" in stranger.recv(1 << 16)[:12]
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_status_that_is_no_final_answer_ends_the_connection(tmp_path: Path) -> None:
