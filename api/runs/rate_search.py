@@ -220,6 +220,8 @@ class _RateSearch:
                     on_progress=watched(self.rule, engine, audience.see),
                     on_end=partial(self._end, audience),
                 )
+                if cut:
+                    audience.end(cut, state="runs")
         sessions = report_sessions(engine, answers=self.answered * rules.cookies)
         if not cut:
             remove_unfinished(path)

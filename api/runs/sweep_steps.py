@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.analysis.analyze import analyse
@@ -119,6 +120,7 @@ class _Steps:
                     on_end=lambda done, outcome: self._end(
                         done, outcome, results, spare, _added(before, engine.sessions)
                     ),
+                    on_other=partial(self.audience.end, state="runs"),
                 )
                 spare.free()
         self.manifest.sessions = _added(before, engine.sessions)

@@ -34,8 +34,6 @@ class SnapshotBuilder:
 
     def begin(self, stage: Stage) -> None:
         """Another stage begins."""
-        if self._seen:  # nobody said how the one before has ended: a warm-up
-            self._past, self._seen = self._past + self._seen.started, None
         self.last = replace(self.last, stage=stage, elapsed=0.0)
 
     def see(self, now: Progress, at: float, watch: dict[str, float | None] | None = None) -> Snapshot:

@@ -269,6 +269,7 @@ async def sweep(
     on_begin: Callable[[Step], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     on_end: Callable[[FinishedStep, Outcome], None] | None = None,
+    on_other: Callable[[Outcome], None] | None = None,
 ) -> tuple[Outcome, ...]:
     """Run the steps in order, until a worker is lost; leave out rates that are known to overload the target.
 
@@ -284,6 +285,7 @@ async def sweep(
         on_begin: called before each step.
         on_progress: called about once a second.
         on_end: called after each step, when nothing of it is in flight and its rows are on disk.
+        on_other: called after the warm-up, and after a step that did not come to its end.
 
     Returns:
         The outcome of each step that was begun; of the warm-up, if that was stopped or lost a worker.
@@ -313,6 +315,8 @@ async def sweep(
     if course.warm_up:
         results.set_aside_all()
         warm = await run(at(min(course.rates), course.warm_up, WARM_UP), WARM_UP)
+        if on_other:
+            on_other(warm)
         if warm.stopped or warm.lost:
             return (warm,)
     for step in course.steps() if steps is None else steps:
@@ -327,6 +331,8 @@ async def sweep(
         outcome = await run(schedule, step.index, course.settle + MIDWAY * step.seconds, mix)
         outcomes.append(outcome)
         if outcome.stopped or outcome.lost:
+            if on_other:
+                on_other(outcome)
             break
         seconds.look(outcome.counters)
         made.append(finished(step, outcome, midway, made, seconds.all))

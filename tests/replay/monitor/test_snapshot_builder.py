@@ -65,10 +65,12 @@ def test_totals_go_on_over_stages_and_the_curve_grows() -> None:
     builder = SnapshotBuilder("sweep")
     for step, rate in enumerate((10.0, 20.0)):
         builder.begin(Stage(f"step {step + 1}", rate, level=rate))
-        seen = builder.see(progress(1.0, counted(Counters(), [5.0] * int(rate))), NOW + step)
+        counters = counted(Counters(), [5.0] * int(rate))
+        seen = builder.see(progress(1.0, counters), NOW + step)
+        builder.end(outcome(counters), NOW + step)
     assert seen.totals.ok == 30
     assert seen.totals.buckets[-1] == 30
-    assert [point.state for point in seen.curve] == ["runs"]  # of the first nobody said how it ended
+    assert [point.state for point in seen.curve] == ["carried", "runs"]
     assert seen.second == 2.0
 
 

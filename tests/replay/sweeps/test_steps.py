@@ -77,6 +77,31 @@ def test_what_warms_up_and_settles_is_read_on_from_too(log: Path) -> None:
     assert rows["row"].min() == 5
 
 
+@pytest.mark.parametrize("stopped", [False, True])
+def test_all_requests_are_told_those_of_the_warm_up_and_of_a_step_that_was_stopped_too(
+    log: Path, *, stopped: bool
+) -> None:
+    """The live totals lacked the last part of the warm-up, and of an interrupted step."""
+    loop, told = VirtualTimeLoop(), list[Outcome]()
+    course = SweepPlan([5, 12], 10.0, warm_up=2.5)
+
+    async def main() -> tuple[Outcome, ...]:
+        sender, results = OneServerQueue(0.005, stall=NO_STALL), StepLog(log.parent)
+        async with Engine(sender, results, clock=loop.now_ns, threaded=False) as engine:
+            if stopped:
+                loop.call_later(5.0, engine.stop, "enough")
+            return await sweep(
+                engine, results, Requests(log), course,
+                on_end=lambda _, outcome: told.append(outcome), on_other=told.append,
+            )  # fmt: skip
+
+    outcomes = run(main(), loop)
+    rows = scan(log.parent / JUDGED).collect().height + scan(log.parent / ASIDE).collect().height
+    assert [outcome.step for outcome in told] == [WARM_UP, *(outcome.step for outcome in outcomes)]
+    assert sum(outcome.counters.sent for outcome in told) == rows
+    assert bool(outcomes[-1].stopped) is stopped
+
+
 def test_each_second_of_a_run_belongs_to_one_step(log: Path) -> None:
     _, rows = swept(log, 150, 300, 100)
     owners = rows.group_by(pl.col("scheduled").floor()).agg(pl.col("step").n_unique())
