@@ -2,8 +2,9 @@
 
 Theory of operation. A sender asks for the next login of a client (`next_login`), passes each request of a client
 through `dress` directly before it is sent, and shows each whole answer to `answered`. A client has a session only once
-it has something to keep, so that requests without one cost a look into a dict. Sessions that were idle longest are
-dropped: after `IDLE_NS`, when there are more than `MOST_CLIENTS`, or when they hold more than `MOST_HELD` bytes.
+it has something to keep, so that requests without one cost a look into a dict. A session ends after `IDLE_NS` without
+requests: its client begins another one. Sessions that were idle longest are dropped when there are more than
+`MOST_CLIENTS`, or when they hold more than `MOST_HELD` bytes.
 """
 
 from collections import Counter, OrderedDict
@@ -193,8 +194,16 @@ class ClientSessions:
         """The number of the login request that a client must send next; None if it need not."""
         if self._logins is None:
             return None
-        session = self.kept.get(client) or self._begun(client)
+        session = self._current(client, self._clock()) or self._begun(client)
         return session.steps.pop() if session.steps else None
+
+    def _current(self, client: str, now: int) -> ClientSession | None:
+        """The session of a client; one that was idle for too long ends."""
+        session = self.kept.get(client)
+        if session is None or now - session.touched < IDLE_NS:
+            return session
+        self._held -= self.kept.pop(client).size
+        return None
 
     def _begun(self, client: str) -> ClientSession:
         """Begin the session of a client, and drop those that are done."""
@@ -226,12 +235,13 @@ class ClientSessions:
             request: rendered for HTTP/1.1.
             login: it is one of a login, which may come before every value.
         """
-        session = self.kept.get(client)
+        now = self._clock()
+        session = self._current(client, now)
         if self._plan.use and not login:
             self._count_missing(request, session.values if session else ())
         if session is None:
             return request
-        session.touched = self._clock()
+        session.touched = now
         self.kept.move_to_end(client)
         for rule in self._plan.use:
             if rule.name in session.values:

@@ -132,6 +132,25 @@ def test_a_client_that_is_done_is_forgotten() -> None:
     assert kept.counts.forgotten == 0
 
 
+def test_a_client_that_returns_after_half_an_hour_logs_in_again_and_sends_no_old_cookie() -> None:
+    """Its session ended only when another client began one: on a looped log never."""
+    clock = Time()
+    kept = sessions(SessionPlan(cookies=True, logins=Logins.of([login("")])), clock)
+    assert [kept.next_login("a") for _ in range(2)] == [0, None]
+    kept.answered("a", GET, COOKIE, b"")
+    clock.seconds = 1799
+    assert kept.next_login("a") is None
+    assert header_of(kept.dress("a", GET), b"cookie") == b"sid=12345"
+    clock.seconds += 1800
+    assert kept.dress("a", GET) is GET
+    assert [kept.next_login("a") for _ in range(2)] == [0, None]
+    kept.answered("a", GET, COOKIE, b"")
+    clock.seconds += 1800
+    assert [kept.next_login("a") for _ in range(2)] == [0, None]
+    assert kept.dress("a", GET) is GET
+    assert (kept.counts.clients, kept.counts.forgotten, kept._held) == (3, 0, 0)
+
+
 @pytest.mark.parametrize(("limit", "value"), [("MOST_CLIENTS", 10), ("MOST_HELD", 12 * 310)])
 def test_all_sessions_together_are_bounded(limit: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_sessions, limit, value)
