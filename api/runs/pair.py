@@ -204,7 +204,9 @@ class _OneDuet:
             for made, name in zip(logs if levels else (), call.targets, strict=False):
                 write_unfinished(made.growing, About(str(call.log), call.urls_of(name), call.as_summary()))
             divided = [InSteps(log, levels) if levels else log for log in logs]
-            results = ByTarget(divided, together, [*call.all_targets.values()] if call.swap else ())
+            results = ByTarget(
+                divided, together, [*call.all_targets.values()] if call.swap else (), sender_rules.server_timing or ()
+            )
             logins = LoginLog(logins_beside(self.folder / "results.csv"), several=True)
             about = partial(About, str(call.log), where, call.as_summary())
             async with (
@@ -216,7 +218,7 @@ class _OneDuet:
                     steady = load.steady and load.steady * together
                     audience.begin(Stage(rate=steady, planned=schedule.duration))
                     outcome = await engine.run(self.plan, watched(rule, engine, audience.see))
-                    health = DuetJudgement.of(outcome.health, call.all_targets, results.counters)
+                    health = DuetJudgement.of(outcome.health, call.all_targets, results.counters, results.lacking)
                     outcome = replace(outcome, health=health.whole)
                     audience.end(outcome)
             answers = outcome.counters.completed * sender_rules.cookies

@@ -11,7 +11,8 @@ import polars as pl
 from logreplay.core.record import TARGET
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.result_log import Results
-from logreplay.replay.results.verdict import Finding, Judgement, failures
+from logreplay.replay.results.verdict import Finding, Judgement, failures, metric_missed
+from logreplay.replay.sessions.server_timing import column_of
 
 CANDIDATES: Final = ("candidate", "candidate2")
 """Names of the targets whose failures are a result."""
@@ -26,15 +27,27 @@ class ByTarget:
         together: requests of a group; 1: each request went to one target only.
         taking_turns: URLs of all targets, if some share a log and take turns: those after the first
             ``len(results)`` share the first logs. Rows then keep the URL of their target.
+        metrics: names of the metrics of ``--server-timing``.
     """
 
-    def __init__(self, results: Sequence[Results], together: int, taking_turns: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        results: Sequence[Results],
+        together: int,
+        taking_turns: Sequence[str] = (),
+        metrics: Sequence[str] = (),
+    ) -> None:
         self._results, self._together, self._urls = results, together, pl.Series(taking_turns, dtype=pl.String)
         self._kinds: list[Counter[tuple[str, int, int]]] = [Counter() for _ in taking_turns or results]
+        self._metrics, self._had = metrics, [set[str]() for _ in self._kinds]
 
     def write(self, rows: pl.DataFrame) -> None:
         for target, error, status, logged, count in rows.group_by(TARGET, *_KIND).len().iter_rows():
             self._kinds[target][error or "", status or 0, logged or 0] += count
+        for name in self._metrics:
+            if (column := column_of(name)) in rows.columns:  # rows of a lost worker lack it
+                for target in rows.filter(pl.col(column).is_not_null())[TARGET].unique():
+                    self._had[target].add(name)
         number = len(self._results)
         of_one = rows.with_columns(pl.col("seq") // self._together, pl.col("offered") / number)
         for index, results in enumerate(self._results):
@@ -52,6 +65,12 @@ class ByTarget:
         """The requests of each target that were written."""
         return [Counters.of_kinds(kinds) for kinds in self._kinds]
 
+    @property
+    def lacking(self) -> list[list[str]]:
+        """The metrics that no response of each target had, though responses of another one did."""
+        known = set[str]().union(*self._had)
+        return [[name for name in self._metrics if name in known - own] for own in self._had]
+
 
 @dataclass(frozen=True, slots=True)
 class DuetJudgement:
@@ -66,21 +85,28 @@ class DuetJudgement:
     targets: Mapping[str, Sequence[Finding]]
 
     @classmethod
-    def of(cls, pooled: Judgement, urls: Mapping[str, str], counters: Sequence[Counters]) -> "DuetJudgement":
+    def of(
+        cls, pooled: Judgement, urls: Mapping[str, str], counters: Sequence[Counters], lacking: Sequence[Sequence[str]]
+    ) -> "DuetJudgement":
         """Judge each target.
 
         Args:
             pooled: on the requests of all targets together.
             urls: addresses of the targets, by name.
             counters: counts of the targets, in that order.
+            lacking: metrics of ``--server-timing`` that only responses of other targets had, of each target.
         """
         shared = Judgement.of(each for each in pooled.findings if each.code != "target_failing")
         judged = shared.valid  # or they may have failed on this machine
+        found = [
+            (*(failures(own) if judged else ()), *map(metric_missed, lacks if own.completed else ()))
+            for own, lacks in zip(counters, lacking, strict=True)
+        ]
         return cls(
             shared,
             {
-                name: [replace(each, text=f"{name} {url}: {each.text}") for each in failures(own) if judged]
-                for (name, url), own in zip(urls.items(), counters, strict=True)
+                name: [replace(each, text=f"{name} {url}: {each.text}") for each in own]
+                for (name, url), own in zip(urls.items(), found, strict=True)
             },
         )
 

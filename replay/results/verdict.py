@@ -250,15 +250,18 @@ def metrics_missed(parts: Iterable[RunEvidence]) -> list[Finding]:
         parts: a run, or steps.
     """
     counts = counts_of_all(part.timings for part in parts if part.counters.completed)
-    texts = [
-        f"no response had the Server-Timing metric {name} with a duration; run -v shows the headers"
-        if not having
-        else f"the Server-Timing metric {name} of {number_of(unreadable, 'response')} of {having:,} has no duration "
+    return [metric_missed(name, *count) for name, count in counts.items() if count[1] or not count[0]]
+
+
+def metric_missed(name: str, having: int = 0, unreadable: int = 0) -> Finding:
+    """The note on a metric that no response had, or whose durations cannot be read in some of those that had it."""
+    text = (
+        f"the Server-Timing metric {name} of {number_of(unreadable, 'response')} of {having:,} has no duration "
         "that can be read, such as dur=5.2"
-        for name, (having, unreadable) in counts.items()
-        if unreadable or not having
-    ]
-    return [Finding("server_timing", Severity.NOTE, text) for text in texts]
+        if having
+        else f"no response had the Server-Timing metric {name} with a duration; run -v shows the headers"
+    )
+    return Finding("server_timing", Severity.NOTE, text)
 
 
 def _generator(seen: RunEvidence) -> list[Finding]:

@@ -101,12 +101,31 @@ def test_targets_that_take_turns_share_a_result_log_whose_rows_name_them() -> No
     assert [each.http_error for each in divided.counters] == [0, 0, 1, 0]
 
 
+def test_a_metric_that_one_target_does_not_send_is_told_of_that_target() -> None:
+    """Only a metric that neither target sent was told."""
+    urls = {"baseline": "http://b", "candidate": "http://c"}
+    rows = pl.DataFrame(
+        {"seq": [0, 1, 2, 3], "offered": 20.0, "error": "", "rc": 200, "expected_rc": 200,
+         "server_db": [0.1, None, None, None], "server_app": [None, 0.1, 0.1, None], "server_gone": [None] * 4}
+    ).with_columns(pl.Series(TARGET, [0, 1, 0, 1], dtype=pl.Int8))  # fmt: skip
+    divided = ByTarget([MemoryResults(), MemoryResults()], together=2, metrics=("db", "app", "gone"))
+    divided.write(rows)
+    divided.write(rows.drop("server_db", "server_app", "server_gone"))  # of a lost worker
+    assert divided.lacking == [[], ["db"]]
+    found = DuetJudgement.of(Judgement.of(()), urls, divided.counters, divided.lacking)
+    (note,) = found.whole.findings
+    assert (note.code, found.valid) == ("server_timing", True)
+    assert note.text == (
+        "candidate http://c: no response had the Server-Timing metric db with a duration; run -v shows the headers"
+    )
+
+
 @pytest.mark.parametrize("failing", ["candidate2", "baseline2"])
 def test_one_of_two_targets_that_share_a_result_log_may_fail_alone(failing: str) -> None:
     """Half of the rows in the log failed, which is not more than half."""
     urls = {name: f"http://{name}" for name in ("baseline", "candidate", "baseline2", "candidate2")}
     counters = [Counters.of_kinds({("", 500 if name == failing else 200, 200): 50}) for name in urls]
-    found = DuetJudgement.of(Judgement.of(()), urls, counters)
+    found = DuetJudgement.of(Judgement.of(()), urls, counters, [[]] * 4)
     assert found.failing == [failing]
     assert found.valid == (failing == "candidate2")
     (own,) = found.findings_of(failing.removesuffix("2"))
