@@ -29,6 +29,7 @@ from logreplay.analysis.input.run_metadata import (
     void_trials,
 )
 from logreplay.analysis.input.sources import Source
+from logreplay.analysis.json_text import finite
 from logreplay.analysis.limit.limit import limit_of
 from logreplay.analysis.limit.sentences import TargetLimit
 from logreplay.analysis.limit.watched import watched_figures
@@ -116,14 +117,14 @@ def analyse(
         seconds = with_watched(counting.result(), path)
         verdict = replace(verdict, steps=by_step(verdict.steps, seconds))
         if "steps" in summary:
-            summary["steps"] = verdict.steps.to_dicts()
+            summary["steps"] = plain(verdict.steps.to_dicts())
         if summary.get("limit"):
             figures = watched_figures(seconds, verdict.steps, maxima(path), verdict.saturation.high)
             summary["limit"] = plain(TargetLimit.of(summary["limit"]).beside(figures).as_dict())
         costs = None
         if told.left_out and requests.has_times:
             costs = route_costs(requests, seconds, verdict.steps, told.left_out, maxima(path), told.cut)
-            summary["costs"] = costs.as_dict()
+            summary["costs"] = finite(costs.as_dict())
             if not several_mixed_rates(verdict.steps):
                 summary["answer"] = costs.sentence
         sound = verdict.steps.filter(pl.col("verdict").is_in(["stable", "overloaded"]))["step"].implode()

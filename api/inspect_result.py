@@ -1,6 +1,5 @@
 """The result of `inspect`: the contents of a log as a value, as tables and as a page."""
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -11,6 +10,7 @@ from logreplay.analysis.demand import wording
 from logreplay.analysis.demand.coverage import coverage
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.replays import Replay, missing, replays
+from logreplay.analysis.json_text import json_text
 from logreplay.core.files import check_absent, removed_if_empty, write_atomically
 from logreplay.core.plural import number_of
 from logreplay.core.record import to_csv
@@ -148,7 +148,7 @@ class InspectResult:
         """
         place = Path(folder)
         tables = {f"{name}.csv": to_csv(getattr(self.profile, name), header=True) for name in _TABLES}
-        texts = {"summary.json": json.dumps(self.summary, indent=2) + "\n", "report.html": self.html()}
+        texts = {"summary.json": json_text(self.summary) + "\n", "report.html": self.html()}
         check_place(place, force=force)
         with removed_if_empty(place):
             for name, text in (tables | texts).items():

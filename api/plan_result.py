@@ -1,6 +1,5 @@
 """The result of `plan`: the number of machines, the tables behind it, and its page."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from logreplay.analysis.json_text import finite, json_text
 from logreplay.analysis.planning import wording
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.core.errors import LogreplayError
@@ -110,7 +110,7 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         lines = {name: counts[name] for name in ("lines", "converted", "unreplayable", "rejected", "blank", "filtered")}
         told = {"verdict": self.verdict, "answer": self.sentence, "log": list(self.log.logs), **lines}
         told["notes"] = self._notes
-        return told | wording.as_dict(self.plan, self.proofs) if self.plan else told
+        return finite(told | wording.as_dict(self.plan, self.proofs)) if self.plan else told
 
     @property
     def _notes(self) -> list[str]:
@@ -147,7 +147,7 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         """
         place = Path(folder)
         check_place(place, force=force)
-        texts = {"plan.json": json.dumps(self.summary, indent=2) + "\n", **self.manifests}
+        texts = {"plan.json": json_text(self.summary) + "\n", **self.manifests}
         texts |= {"plan.html": self.html()} if self.plan else {}
         with removed_if_empty(place):
             for name in (*FILES, *MANIFESTS) if force else ():

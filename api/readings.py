@@ -19,6 +19,7 @@ from logreplay.options.spelling import all_spelled, respelled
 from logreplay.results import Result
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.axes import Axes
 
     from logreplay.analysis.input.sources import Source
@@ -302,11 +303,11 @@ def analyze_once(
     with cluster_executor(cluster) as executor:
         if output is None:
             tables = tables_of(path, executor)
-            result = _result(path, tables.analysis.summary)
+            result = _result(path, tables.analysis.summary, tables.analysis.steps)
             result.__dict__["_tables"] = {"": tables}
             return result
-        summary, _ = write_folder(path, Path(output), plots=plots, executor=executor, trace_url=trace_url)
-    return _result(path, summary)
+        summary, steps = write_folder(path, Path(output), plots=plots, executor=executor, trace_url=trace_url)
+    return _result(path, summary, steps)
 
 
 def seconds_once(results: Path, output: Path | None, *, force: bool, as_json: bool) -> tuple[bytes, int]:
@@ -384,13 +385,14 @@ def _draw(found: "Comparison", output: Path, *, force: bool) -> None:
         hockey_stick.save(hockey_stick.figure(draw, size=(9, 1.6 + 0.32 * rows)), fresh)
 
 
-def _result(path: Path, summary: dict[str, Any]) -> Result:
+def _result(path: Path, summary: dict[str, Any], steps: "pl.DataFrame") -> Result:
     """The result of a result log that was analysed now."""
     from logreplay.replay.results.verdict import Finding
 
     valid = summary["verdict"] == "VALID"
     check = Check("valid run", "passed" if valid else "unjudged", "" if valid else summary["answer"])
-    return Result(summary=summary, files=(path,), findings=Finding.all_of(summary), checks=(check,))
+    findings = Finding.all_of(summary)
+    return Result(summary=summary, files=(path,), step_table=steps, findings=findings, checks=(check,))
 
 
 def _duet(folder: Path) -> "DuetResult":

@@ -40,6 +40,7 @@ class Result(HoldsScratch):
     Attributes:
         summary: the contents of summary.json; empty if no request was due.
         files: the result log, and the files next to it.
+        step_table: rows of ``summary["steps"]`` as they are shown: a figure that falls on a failed request is inf.
         findings: observations that bear on the measurement.
         checks: the conditions of the call, and the validity.
         stopped: why it ended before its plan did, in words; empty if it did not.
@@ -49,6 +50,7 @@ class Result(HoldsScratch):
 
     summary: dict[str, Any]
     files: tuple[Path, ...]
+    step_table: "pl.DataFrame | None" = None
     findings: "tuple[Finding, ...]" = ()
     checks: "tuple[Check, ...]" = ()
     stopped: str = ""

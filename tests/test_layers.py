@@ -31,9 +31,9 @@ ORDER = {
         "monitor", "checks", "sweeps", "workers", "__init__",
     ),
     "analysis": (
-        "format_time", "untested", "machine_count", "notebook_view", "statistics", "response_diff", "search", "input",
-        "tables", "demand", "costs", "verdict", "limit", "scaling", "summary", "analyze", "pooled_sweeps", "planning",
-        "output", "api", "__init__",
+        "format_time", "json_text", "untested", "machine_count", "notebook_view", "statistics", "response_diff",
+        "search", "input", "tables", "demand", "costs", "verdict", "limit", "scaling", "summary", "analyze",
+        "pooled_sweeps", "planning", "output", "api", "__init__",
     ),
     "api": (
         "options", "settings_files", "inputs", "calling", "calls", "scratch", "result_tables", "result_folder",
@@ -63,7 +63,7 @@ SHOWN: Final = {
         "replay.monitor.snapshot", "replay.results.stop_rules",
     },
     "figures, rows and names as texts": {
-        "analysis.costs.route_costs", "analysis.format_time", "analysis.input.external_metrics",
+        "analysis.costs.route_costs", "analysis.format_time", "analysis.input.external_metrics", "analysis.json_text",
         "analysis.output.duet_page",
         "analysis.response_diff.rules", "analysis.summary", "analysis.verdict.gates",
         "analysis.verdict.status_changes", "replay.senders.trace",

@@ -1,6 +1,5 @@
 """Writes the files that show a result log: tables, summary, HdrHistogram logs, pictures and report."""
 
-import json
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -15,6 +14,7 @@ from logreplay.analysis.input import sources
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.run_metadata import UNFINISHED
 from logreplay.analysis.input.sources import Source
+from logreplay.analysis.json_text import json_text
 from logreplay.analysis.output import hdr
 from logreplay.analysis.output.file_names import (
     FIGURES,
@@ -101,8 +101,11 @@ def _remove_outdated(folder: Path, results: Path | None, *, plots: bool) -> None
         (folder / name).unlink(missing_ok=True)
 
 
-def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
-    """Analyse a result log X.csv, write ``X.summary.json``, ``X.hlog`` and ``X.hgrm`` beside it; return the summary.
+def write_beside(results: Path, about: About | None = None) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Analyse a result log X.csv, and write ``X.summary.json``, ``X.hlog`` and ``X.hgrm`` beside it.
+
+    Returns:
+        The contents of ``X.summary.json``, and the step table.
 
     Raises:
         LogreplayError: the result log cannot be read, or the files cannot be written.
@@ -113,7 +116,7 @@ def write_beside(results: Path, about: About | None = None) -> dict[str, Any]:
         _write_summary(summary, analysis)
     except OSError as error:
         raise unwritable(summary, error) from None
-    return analysis.summary
+    return analysis.summary, analysis.steps
 
 
 def write_unfinished(results: Path, about: About) -> None:
@@ -127,7 +130,7 @@ def write_unfinished(results: Path, about: About) -> None:
     value = {"schema": SCHEMA, "log": about.log, "target": about.target, "options": dict(about.options), **about.more}
     path = summary_beside(results)
     try:
-        write_atomically(path, json.dumps({**value, UNFINISHED: True}, indent=2) + "\n")
+        write_atomically(path, json_text({**value, UNFINISHED: True}) + "\n")
     except OSError as error:
         raise unwritable(path, error) from None
 
@@ -150,4 +153,4 @@ def _write_routes(path: Path, requests: RequestArrays) -> None:
 
 
 def _write_summary(path: Path, analysis: Analysis) -> None:
-    write_atomically(path, json.dumps(analysis.summary, indent=2) + "\n")
+    write_atomically(path, json_text(analysis.summary) + "\n")

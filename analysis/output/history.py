@@ -16,6 +16,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, BinaryIO, Final
 
+from logreplay.analysis.json_text import json_text
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import lock, unwritable, write_atomically
 from logreplay.core.masking import masked
@@ -85,7 +86,7 @@ def write_benchmark(path: Path, row: Mapping[str, Any]) -> None:
     if found and _is_number(row.get("low")) and _is_number(row.get("high")) and found[0]["name"] == "ratio":
         found[0]["range"] = f"{row['low']:.4g} to {row['high']:.4g}"
     try:
-        write_atomically(path, json.dumps(found, indent=2) + "\n", option="--history")
+        write_atomically(path, json_text(found) + "\n", option="--history")
     except OSError as error:
         raise unwritable(path, error, "--history") from None
 

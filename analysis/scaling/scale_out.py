@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.format_time import show_rate
+from logreplay.analysis.json_text import finite
 from logreplay.analysis.machine_count import machines_for, spare_words
 from logreplay.analysis.scaling.law import FEWEST, ScalingLaw, fewest, fitted_law
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
@@ -94,7 +95,7 @@ class ScaleOut(CheckedAnswer):
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {**asdict(self), "points": [asdict(each) for each in self.points]}
+        return finite({**asdict(self), "points": [asdict(each) for each in self.points]})
 
     def drawn(self) -> ScalingLaw:
         """The law that was fitted, with its draws, for a picture."""

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.format_time import show, show_range, show_rate, show_share
+from logreplay.analysis.json_text import finite
 from logreplay.analysis.machine_count import machines_for, spare_words
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
@@ -112,7 +113,7 @@ class Capacity(CheckedAnswer):
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return asdict(self)
+        return finite(asdict(self))
 
 
 def capacity(

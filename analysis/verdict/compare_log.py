@@ -15,6 +15,7 @@ from logreplay.analysis.input import sources
 from logreplay.analysis.input.downcast import FIRST_ERROR
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
+from logreplay.analysis.json_text import finite
 from logreplay.analysis.statistics.intervals import share_of
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
@@ -119,7 +120,7 @@ class Fidelity(CheckedAnswer):
         value = {name: getattr(self, name) for name in _PLAIN}
         value["change"] = asdict(self.change) if self.change else None
         value |= {"by_route": self.routes.to_dicts(), "transitions": as_rows(self.statuses)}
-        return value | shares(self)
+        return finite(value | shares(self))
 
 
 _PLAIN: Final = ("sentence", "verdict", "rows_unmatched", "requests_unmatched", "gap_distance", "notes")

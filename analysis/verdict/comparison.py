@@ -21,6 +21,7 @@ from logreplay.analysis.format_time import WIDEST, interval
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.downcast import FIRST_ERROR
 from logreplay.analysis.input.sources import Source
+from logreplay.analysis.json_text import finite
 from logreplay.analysis.statistics.intervals import share_of
 from logreplay.analysis.untested import another_mix, not_tested
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
@@ -216,7 +217,7 @@ class Comparison(CheckedAnswer):
             for name, change in self.quantiles.items()
         }
         value |= {"by_pair": self.rows("pair"), "by_step": self.rows("rate"), "by_route": self.rows("route")}
-        return value | {"transitions": as_rows(self.statuses)} | shares(self)
+        return finite(value | {"transitions": as_rows(self.statuses)} | shares(self))
 
 
 def _headline(judged: Mapping[str, Change], tolerance: float) -> str | None:

@@ -1,6 +1,5 @@
 """Measures the rate that this machine can send, and keeps it for later runs."""
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -20,11 +19,12 @@ def calibrate_once(trial_s: float, show: "Callable[[CalibrationTrial], object]")
     """
     import uvloop
 
+    from logreplay.analysis.json_text import json_text
     from logreplay.replay.checks.calibrate import calibrate
 
     found = uvloop.run(calibrate(trial_s, show))
     figures = {"measured": datetime.now(UTC).isoformat(timespec="seconds"), **asdict(found)}
-    return found, json.dumps(figures, indent=2)
+    return found, json_text(figures)
 
 
 def remember(figures: str) -> Path:

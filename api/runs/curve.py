@@ -31,6 +31,8 @@ from logreplay.runs.result_files import inputs
 from logreplay.runs.sweep_steps import sweep_into
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from logreplay.calling.events import CallListener
     from logreplay.inputs.logs import Replayable, Tell
     from logreplay.replay.results.outcome import Outcome
@@ -108,6 +110,7 @@ def sweep_to(
     lost = any(outcome.lost for outcome in outcomes)
     half = not rule.hit and (bool(stopped) or lost)
     place, summary = folder.path if half or not folder.measured else folder.place, dict[str, Any]()
+    steps: pl.DataFrame | None = None
     with ExitStack() as telling:
         if half:
             telling.enter_context(unfinished())
@@ -128,10 +131,11 @@ def sweep_to(
                 call.closed_loop,
                 limited_steps(manifest, outcomes),
             )
-            summary, _ = write_folder(place / JUDGED, place, about, plots=call.plots)
+            summary, steps = write_folder(place / JUDGED, place, about, plots=call.plots)
     return SweepResult(
         summary=summary,
         files=(place / JUDGED,),
+        step_table=steps,
         checks=(
             *stop_checks(call.stop_at, call.stop_asked, rule),
             Check("valid sweep", "passed" if summary.get("verdict") == "VALID" else "unjudged"),

@@ -1,11 +1,11 @@
 """Compares the rows of a duet, and writes what shows it."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from logreplay.analysis.json_text import json_text
 from logreplay.analysis.output.folder import write_beside
 from logreplay.analysis.summary import About, protocol
 from logreplay.analysis.verdict.checks import Check
@@ -111,7 +111,7 @@ class EndedDuet:
         """Write the summary of the duet, and the files of each target's result log."""
         call, outcome = self.call, self.outcome
         targets = {
-            name: write_beside(folder / f"{name}.csv", self._about(name)) | {"target": url}
+            name: write_beside(folder / f"{name}.csv", self._about(name))[0] | {"target": url}
             for name, url in call.targets.items()
             if any(rows.height for rows in read_batches(folder / f"{name}.csv", ("seq",)))
         }
@@ -131,7 +131,7 @@ class EndedDuet:
             "stopped": outcome.stopped or None,
             "replay": log_report(self.stream.requests, self._of_one, outcome.scheduled // self.stream.together),
         }
-        write_atomically(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
+        write_atomically(folder / "summary.json", json_text(summary) + "\n")
         return summary
 
     def _about(self, name: str) -> About:

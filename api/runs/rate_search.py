@@ -43,6 +43,8 @@ from logreplay.runs.result_files import further_files, inputs
 from logreplay.runs.trials import by_chance, drive, evenly, users
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from logreplay.analysis.search.search import Judged, Trial
     from logreplay.calling.events import CallListener
     from logreplay.replay.requests.plan import RequestStream
@@ -143,7 +145,7 @@ class _RateSearch:
         if covers := report.not_covered(self.search):
             told.append({"code": "not_covered", "severity": "note", "text": covers})
         about = self._about(told, more, answered=answer.holds or answer.why == "not-met")
-        summary, _ = write_folder(folder / JUDGED, folder, about, plots=call.plots)
+        summary, steps = write_folder(folder / JUDGED, folder, about, plots=call.plots)
         if call.plots:
             from logreplay.analysis.output.plots.hockey_stick import figure, save  # loads matplotlib
             from logreplay.analysis.output.plots.search import trace
@@ -152,7 +154,7 @@ class _RateSearch:
                 save(figure(lambda ax: trace(ax, facts)), fresh)
         missed = answer.why == "not-met" and summary["verdict"] == "VALID"
         held = Check(_HELD, "passed" if answer.holds else "failed" if missed else "unjudged", text)
-        return self._made(folder / JUDGED, summary, held)
+        return self._made(folder / JUDGED, summary, held, steps)
 
     def _cut(self, trial: "Outcome", findings: "list[Finding]") -> FindResult:
         """The result of a search that ended in a trial."""
@@ -169,11 +171,20 @@ class _RateSearch:
         result.unfinished, result.stopped, result.lost = text, why, bool(trial.lost)
         return result
 
-    def _made(self, rows: Path, summary: dict[str, Any], held: Check) -> FindResult:
+    def _made(
+        self, rows: Path, summary: dict[str, Any], held: Check, steps: "pl.DataFrame | None" = None
+    ) -> FindResult:
         count_on(self.requests)
         checks = (held, *stop_checks(self.call.stop_at, self.call.stop_asked, self.rule))
         hit = bool(self.rule.hit)
-        return FindResult(summary=summary, files=(rows,), checks=checks, by_rule=hit, left_out=left_out(self.requests))
+        return FindResult(
+            summary=summary,
+            files=(rows,),
+            step_table=steps,
+            checks=checks,
+            by_rule=hit,
+            left_out=left_out(self.requests),
+        )
 
     def _about(self, findings: "list[dict[str, Any]]", more: dict[str, Any], *, answered: bool = True) -> About:
         log, said = self.call.of or str(self.call.log or BUNDLED), self.call.as_summary()

@@ -41,6 +41,8 @@ from logreplay.runs.evaluation import interrupted, report_sessions, stop_checks,
 from logreplay.runs.result_files import claim, further_files, inputs
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from logreplay.calling.events import CallListener
     from logreplay.inputs.logs import Replayable, Tell
     from logreplay.replay.requests.sources import RequestSource
@@ -194,7 +196,7 @@ class _OneRun:
         changed = self.steering is not None and self.steering.changed
         report = log_report(self.plan.requests, self.plan.schedule, outcome.scheduled, changed=changed)
         besides = {"replay": report, **counts}
-        summary = self._summary(outcome, findings, besides) if outcome.scheduled else {}
+        summary, steps = self._summary(outcome, findings, besides) if outcome.scheduled else ({}, None)
         logins = logins_beside(self.path)
         if self.call.load.follow:
             tell_lacking(
@@ -204,6 +206,7 @@ class _OneRun:
             outcome=outcome,
             findings=tuple(findings),
             summary=summary,
+            step_table=steps,
             files=(self.path, summary_beside(self.path), *((logins,) if logins.exists() else ())),
             course=tuple(course),
             culprit=self.watch.culprit,
@@ -236,8 +239,10 @@ class _OneRun:
         needless = SEE_FIRST if self.call.crash else ""
         return [replace(finding, text=finding.text.removesuffix(needless)) for finding in findings]
 
-    def _summary(self, outcome: "Outcome", findings: "list[Finding]", besides: dict[str, Any]) -> dict[str, Any]:
-        """Write the summary and the histograms of the result log beside it, and return the summary."""
+    def _summary(
+        self, outcome: "Outcome", findings: "list[Finding]", besides: dict[str, Any]
+    ) -> "tuple[dict[str, Any], pl.DataFrame]":
+        """Write the summary and the histograms of the result log beside it; return the summary and the step table."""
         more = {
             "verdict": str(outcome.health.verdict),
             "unexpected_status": dict(outcome.counters.unexpected.most_common()),

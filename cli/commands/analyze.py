@@ -36,7 +36,7 @@ def analyze(
     \b
     Example: logreplay analyze results.csv -o report
     """
-    from logreplay.cli.display.tables import print_summary, steps_of
+    from logreplay.cli.display.tables import print_summary
     from logreplay.cli.display.words import answer_lines
     from logreplay.readings import analyze_once, holds_duet
     from logreplay.result_folder import place_for
@@ -54,7 +54,7 @@ def analyze(
     if as_json:
         print_json(summary)
     else:
-        print_summary(summary, steps_of(summary))
+        print_summary(summary, found.step_table)
     for finding in found.findings:
         if finding.text != summary["answer"]:
             say_finding(finding.severity, finding.text, quiet=quiet)

@@ -1,13 +1,12 @@
 """``logreplay capacity``: the number of machines that carry a load."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from logreplay.cli.display.terminal import print_result, say, say_finding
+from logreplay.cli.display.terminal import print_json, print_result, say, say_finding
 from logreplay.cli.exit_codes import of_checks
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
@@ -42,7 +41,10 @@ def capacity(results: Sequence[Path], as_json: bool, **given: Any) -> int:
     found = capacity_once(results, given)
     for note in found.notes:
         say_finding("warning", note)
-    print_result(json.dumps(found.as_dict(), indent=2) if as_json else found.sentence)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        print_result(found.sentence)
     if found.not_covered:
         say(found.not_covered)
     return of_checks(found.checks)

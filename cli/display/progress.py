@@ -1,10 +1,10 @@
 """Shows on standard error how a run goes: notes, the live line, the curve, JSON lines."""
 
 import atexit
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from logreplay.analysis.json_text import json_text
 from logreplay.cli.display.async_output import Outlet
 from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.live_curve import GrowingCurve
@@ -75,4 +75,4 @@ class Terminal:
 
     def _as_json(self, now: "Snapshot") -> None:
         if self._progress == "json" and self._outlet:
-            self._outlet.write(json.dumps(now.as_dict()) + "\n")
+            self._outlet.write(json_text(now.as_dict(), indent=None) + "\n")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from logreplay.cli.display.tables import print_costs, print_summary, steps_of
+from logreplay.cli.display.tables import print_costs, print_summary
 from logreplay.cli.display.terminal import print_json, print_text, say, say_finding
 from logreplay.cli.display.words import answer_lines, answers, explained, print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
@@ -32,7 +32,7 @@ def show_sweep(
     elif not quiet:
         if not short:
             print_arrivals(summary["options"])
-        print_summary(summary, steps_of(summary), short=short)
+        print_summary(summary, result.step_table, short=short)
         print_costs(summary)
         if summary.get("scaling", {}).get("kind", "few") != "few":
             print_text(f"{summary['scaling']['sentence']}\n")

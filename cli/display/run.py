@@ -16,6 +16,8 @@ from logreplay.replay.senders.trace import describe
 from logreplay.runs.reports import remember
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from logreplay.results import RunResult
 
 _ADDRESSES: Final = 8
@@ -33,7 +35,7 @@ def show_run(
         print_json(summary)
     elif not quiet:
         print_arrivals(summary["options"])
-        _print_summary(summary, classic=classic)
+        _print_summary(summary, result.step_table, classic=classic)
     for line in result.course if debug else ():
         say(line)
     for sentence in (log_sentence(summary["replay"]), _punctuality(summary)):
@@ -113,15 +115,15 @@ def _punctuality(summary: dict[str, Any]) -> str:
     return Punctuality(**found).sentence() if found else ""
 
 
-def _print_summary(summary: dict[str, Any], *, classic: bool) -> None:
+def _print_summary(summary: dict[str, Any], steps: "pl.DataFrame | None", *, classic: bool) -> None:
     """The figures of a run on stdout, with the tables of siege and ab."""
     from logreplay.analysis.summary import protocol
     from logreplay.analysis.verdict.status_changes import explained
-    from logreplay.cli.display.tables import print_classic, print_summary, print_times, steps_of
+    from logreplay.cli.display.tables import print_classic, print_summary, print_times
 
     counts = summary["requests"]
     if "by_step" in summary:
-        print_summary(summary, steps_of(summary), classic=classic)
+        print_summary(summary, steps, classic=classic)
     else:
         print_times(summary)
     cancelled = summary["errors"].get("cancelled", 0)

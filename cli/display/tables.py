@@ -115,15 +115,8 @@ def print_costs(summary: Mapping[str, Any]) -> None:
     OpenTable(*heads, words=heads[-1:]).add_all(rows).print()
 
 
-def steps_of(summary: Mapping[str, Any]) -> "pl.DataFrame":
-    """The step table of a summary; no rows if the run had one step."""
-    import polars as pl
-
-    return pl.DataFrame(summary.get("steps", []), infer_schema_length=None)
-
-
 def print_summary(
-    summary: Mapping[str, Any], steps: "pl.DataFrame", *, classic: bool = False, short: bool = False
+    summary: Mapping[str, Any], steps: "pl.DataFrame | None", *, classic: bool = False, short: bool = False
 ) -> None:
     """Print the tables of one run on stdout: steps if there are several, times, ``classic`` figures of siege and ab.
 
@@ -135,7 +128,7 @@ def print_summary(
     from logreplay.analysis.summary import last_stable, saturation_rate, step_names, step_rows, verdict_word
 
     limit = saturation_rate(summary)
-    if steps.height > 1:
+    if steps is not None and steps.height > 1:
         level = "users" if "users" in steps.columns else "rate/s"
         heads = (level, "sent/s", "goodput", "errors", "mean", "p50", "p90", "p95", "p99", "p99 95% CI", "lag p95")
         names = watched_in(steps.columns)
@@ -150,7 +143,7 @@ def print_summary(
             print_text(f"{number_of(steps.height - _MOST_ROWS, 'more step is', 'more steps are')} in steps.csv")
     if short:
         return
-    if "by_step" in summary:
+    if steps is not None and "by_step" in summary:
         label = last_stable(steps)
         if label is None:
             return

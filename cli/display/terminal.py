@@ -1,12 +1,12 @@
 """Text on standard output, messages on standard error, and what the terminal behind the latter can do."""
 
-import json
 import os
 import sys
 from typing import Final
 
 import click
 
+from logreplay.analysis.json_text import json_text
 from logreplay.cli.display.async_output import UnreadOutput, lead_nowhere
 from logreplay.core.masking import terminal_safe_lines
 
@@ -33,7 +33,7 @@ def print_result(text: str) -> None:
 
 def print_json(value: object, *, indent: int | None = 2) -> None:
     """Print a result as JSON, as `print_result` does."""
-    print_result(json.dumps(value, indent=indent))
+    print_result(json_text(value, indent=indent))
 
 
 def say(text: str, *, quiet: bool = False) -> None:

@@ -22,7 +22,7 @@ def test_requests_cancelled_by_the_stop_are_counted_by_name_and_not_in_percentil
         latency=pl.when(cut).then(30.0).otherwise("latency"),
     ).drop("place")
     stopped.write_csv(tmp_path / "stopped.csv")
-    summary = write_beside(tmp_path / "stopped.csv")
+    summary, _ = write_beside(tmp_path / "stopped.csv")
     number = stopped.height // 10
     assert summary["errors"]["cancelled"] == number
     assert summary["answer"].endswith(f"; {number} cancelled")
@@ -41,7 +41,7 @@ def test_the_lag_is_that_of_all_requests_also_of_those_cancelled_by_the_stop(tmp
         lag=pl.when(cut).then(0.234).otherwise(0.001),
     ).drop("place")
     stopped.write_csv(tmp_path / "stopped.csv")
-    summary = write_beside(tmp_path / "stopped.csv")
+    summary, _ = write_beside(tmp_path / "stopped.csv")
     assert (summary["lag_s"]["p50"], summary["lag_s"]["p95"]) == (0.001, 0.234)
     assert summary["lag_s"]["count"] == stopped.height
     lags = {name: lag for name, _, _, lag in latency_rows(summary)}
@@ -55,7 +55,7 @@ def test_the_mean_and_the_maximum_are_those_of_the_requests_that_did_not_fail(tm
         rc=pl.when(failing).then(500).otherwise("rc"), latency=pl.when(failing).then(9.5).otherwise("latency")
     )
     slow.drop("place").write_csv(tmp_path / "slow.csv")
-    summary = write_beside(tmp_path / "slow.csv")
+    summary, _ = write_beside(tmp_path / "slow.csv")
     response, ok = summary["response_s"], summary["ok_response_s"]
     assert response["failed"] == slow.filter(failing).height
     assert [response[name] for name in ("min", "mean", "max")] == [ok[name] for name in ("min", "mean", "max")]
@@ -71,7 +71,7 @@ def test_requests_that_were_not_sent_are_no_failed_ones(tmp_path: Path) -> None:
         rc=pl.when(third).then(None).otherwise("rc"),
     ).drop("place")
     partial.write_csv(tmp_path / "partial.csv")
-    answer = write_beside(tmp_path / "partial.csv")["answer"]
+    answer = write_beside(tmp_path / "partial.csv")[0]["answer"]
     number = -(-step.height // 3)
     assert "failed" not in answer.partition("; ")[2]
     assert answer.endswith(f"; {number} of {step.height} requests were not sent (dropped)")

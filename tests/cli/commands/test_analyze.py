@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -45,6 +46,21 @@ def test_the_limit_is_in_the_summary_in_python_in_the_report_and_on_the_terminal
     assert found.limit.text[1:] in unescape((tmp_path / "out" / "report.html").read_text())
     shown = CliRunner().invoke(cli, ["analyze", str(results), "-o", str(tmp_path / "again"), "--no-plots"])
     assert f"limit: {found.limit.text}" in shown.stdout
+
+
+def test_a_percentile_on_a_failed_request_is_null_in_json_and_failed_in_the_table(tmp_path: Path) -> None:
+    rows = scan(write_results(tmp_path, (50, 100, 150), 4)).collect()
+    some = (pl.col("step") == 2) & (pl.int_range(pl.len()) % 15 == 0)
+    rows = rows.with_columns(rc=pl.when(some).then(500).otherwise("rc"))
+    (tmp_path / "results.csv").write_bytes(to_csv(rows, header=True))
+    command = ["analyze", str(tmp_path), "--no-plots", "-q"]
+    table, printed = (CliRunner().invoke(cli, [*command, *how]).stdout for how in ((), ("--json",)))
+    assert table.splitlines()[3].count("failed") == 2
+    for text in (printed, (tmp_path / "summary.json").read_text()):
+        step = json.loads(text, parse_constant=pytest.fail)["steps"][2]
+        assert (step["p95"], step["p99"]) == (None, None)
+        assert step["p50"] == round(step["p50"], 6)
+    assert readings.analyze(tmp_path).summary == json.loads(printed)
 
 
 def test_of_many_steps_a_hundred_are_printed_and_the_rest_counted(tmp_path: Path) -> None:
