@@ -49,7 +49,9 @@ def between(step: Mapping[str, Any]) -> str:
         return "–" if needed is None else "needs hours" if needed > HOUR_S else f"needs {rounded_up(needed)}"
     if math.isinf(high):
         return f"above {show(low)}"
-    figure, unit = show(high).split()
+    figure, _, unit = show(high).partition(" ")
+    if not unit:
+        return figure
     return f"{low / {'s': 1, 'ms': 1e-3, 'µs': 1e-6}[unit]:.3g}–{figure} {unit}"
 
 

@@ -31,6 +31,8 @@ _ERROR: Final = 0.85
 """Standard error over that by the design effect of a queue with one worker, which is larger than that of others."""
 _MOST: Final = 1.0
 """Standard error of a logarithm above which a figure is unknown."""
+_SHORT: Final = 0.01
+"""Share of the bound up to which times count alike: they are as far from it, and 0 where a log has whole seconds."""
 _BEYOND: Final = 1.1
 """A target that no rate overloaded is assumed to saturate at this many times the highest one, for the errors only."""
 
@@ -66,8 +68,9 @@ def carried_rate(steps: pl.DataFrame, figure: str, within: float, limit: float |
         limit: the saturation, requests/s; None if no rate overloaded the target.
         runs: number of runs whose median ``limit`` is.
     """
+    counted = pl.col("bounded").clip(_SHORT * within)
     bad = pl.col("verdict").is_in(["overloaded", "errors"]) | ~pl.col("bounded").is_finite()
-    steps = steps.with_columns(bad=bad, error=_errors(steps, figure, limit), log=pl.col("bounded").log())
+    steps = steps.with_columns(bad=bad, error=_errors(steps, figure, limit), log=counted.log())
     weight = (1 / pl.col("error") ** 2).filter(~pl.col("bad")).sum()
     table = (
         steps.group_by("rate")

@@ -71,6 +71,8 @@ def test_a_percentile_is_written_with_its_point() -> None:
     [
         ({"p99_low": 0.0351, "p99_high": 0.038, "p99_needs_s": None}, "35.1–38 ms"),
         ({"p99_low": 0.0351, "p99_high": math.inf}, "above 35.1 ms"),
+        ({"p99_low": 0.0, "p99_high": 0.002}, "0–2 ms"),
+        ({"p99_low": 0.0, "p99_high": 0.0}, "0"),
         ({"p99_low": None, "p99_high": None, "p99_needs_s": 151.2}, "needs 160 s"),
         ({"p99_low": None, "p99_high": None, "p99_needs_s": 23.1}, "needs 24 s"),
         ({"p99_low": None, "p99_high": None, "p99_needs_s": 3456.0}, "needs 3,500 s"),

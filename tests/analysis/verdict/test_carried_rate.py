@@ -8,11 +8,13 @@ from accuracy import capacity as measured
 from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate
 
 
-def carried(*rows: tuple[float, float, str], limit: float | None = None, judged: int = 5000) -> CarriedRate:
+def carried(
+    *rows: tuple[float, float, str], limit: float | None = None, judged: int = 5000, figure: str = "p90"
+) -> CarriedRate:
     """Of steps of (rate, p90, verdict) within 300 ms."""
     steps = pl.DataFrame(rows, schema={"rate": pl.Float64, "bounded": pl.Float64, "verdict": pl.String}, orient="row")
     kept = (pl.col("verdict") == "stable") & (pl.col("bounded") <= 0.3)
-    return carried_rate(steps.with_columns(kept=kept, judged=pl.lit(judged)), "p90", 0.3, limit)
+    return carried_rate(steps.with_columns(kept=kept, judged=pl.lit(judged)), figure, 0.3, limit)
 
 
 ROWS = ((50, 0.1, "stable"), (75, 0.2, "stable"), (90, 0.5, "stable"), (110, 3.0, "overloaded"))
@@ -43,6 +45,14 @@ def test_without_a_rate_that_failed_there_is_no_upper_end() -> None:
 def test_a_target_that_is_overloaded_or_late_at_the_lowest_rate_carries_none() -> None:
     assert carried((50, 0.1, "overloaded"), (75, 0.1, "overloaded")) == CarriedRate(50)
     assert carried((50, 0.9, "stable"), (75, 0.9, "stable")) == CarriedRate(50)
+
+
+@pytest.mark.parametrize("figure", ["p90", "mean"])
+def test_a_time_that_a_log_of_whole_seconds_has_as_0_is_far_from_the_bound(figure: str) -> None:
+    rows = [(50.0, 0.0, "stable"), (75.0, 0.0, "stable"), (75.0, 0.001, "stable"), (110.0, 3.0, "overloaded")]
+    found = carried(*rows, limit=100.0, figure=figure)
+    assert found == carried(*((rate, max(time, 0.001), word) for rate, time, word in rows), limit=100.0, figure=figure)
+    assert 75 < found.low < (found.likely or 0) < 100
 
 
 def test_the_table_has_a_row_for_each_length() -> None:
