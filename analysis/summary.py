@@ -190,11 +190,16 @@ def _of_one_step(figures: Mapping[str, Any], requests: RequestArrays, cut: Colle
         load = f"stopped in the first step, {show_rate(requests.rates[0], 4)}/s, which was not held to its end"
     sentence = f"{load}: {told}"
     cancelled, dropped = figures["errors"].get("cancelled", 0), counts["dropped"]
-    if failed := counts["failed"] - dropped:
+    if failed := failed_of(counts):
         sentence += f"; {100 * failed / counts['sent']:.3g} % of the requests failed"
     if dropped:
         sentence += f"; {dropped:,} of {number_of(counts['scheduled'], 'request')} were not sent (dropped)"
     return f"{sentence}; {cancelled} cancelled" if cancelled else sentence
+
+
+def failed_of(counts: Mapping[str, int]) -> int:
+    """Return how many of the requests that were sent failed, by the key ``requests``: dropped ones were not sent."""
+    return counts["failed"] - counts.get("dropped", 0)
 
 
 def _named_step(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -482,7 +487,7 @@ def step_rows(steps: pl.DataFrame, limit: float | None = None) -> list[tuple[str
         (
             f"{row['users']}" if "users" in row else show_rate(row["rate"], 4),
             *("–" if row[name] is None else f"{row[name]:.1f}" for name in ("sent", "goodput")),
-            str(row["errors"]),
+            str(row["errors"] - row["dropped"]),
             *(in_step(row, name) for name in ("mean", "p50", "p90", "p95", "p99")),
             between(row) if known else "–",
             show(row["lag_p95"]),

@@ -60,7 +60,8 @@ class SortedSteps:
         """
         words = table["verdict"].to_numpy()
         rate = table["rate"].to_numpy()
-        errors = (table["errors"] - table["dropped"]).to_numpy() / np.maximum(table["scheduled"].to_numpy(), 1)
+        errors, sent = ((table[name] - table["dropped"]).to_numpy() for name in ("errors", "scheduled"))
+        errors = errors / np.maximum(sent, 1)
         counts = ~np.isin(words, [CUT, VOID, "outage", "generator-limited"]) & (table["scheduled"].to_numpy() > 0)
         stable = counts & (words == "stable") & (rate <= saturation)
         carried = float(rate[stable].max(initial=0.0))

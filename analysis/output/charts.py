@@ -183,13 +183,13 @@ def _timeline(analysis: Analysis) -> Chart:
 
 
 def _achieved(analysis: Analysis) -> Chart:
-    rate, sent, good, errors, scheduled, offered = by_rate(
-        grouped(analysis.steps), "sent", "goodput", "errors", "scheduled", "offered"
+    rate, sent, good, errors, dropped, scheduled, offered = by_rate(
+        grouped(analysis.steps), "sent", "goodput", "errors", "dropped", "scheduled", "offered"
     )
     series = [
         _series("offered", rate, offered, colour="faint", dash=[2, 3]),
         _series("sent", rate, sent, colour="saturation", dots="hollow"),
         _series("answered as expected", rate, good, dots="solid"),
-        _series("failed", rate, offered * errors / scheduled, colour="bad", dash=[8, 4]),
+        _series("failed", rate, offered * (errors - dropped) / scheduled, colour="bad", dash=[8, 4]),
     ]
     return [{"height": 400, "x": "offered rate, requests/s", "y": "requests/s", "from": 0, "series": series}]

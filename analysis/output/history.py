@@ -17,6 +17,7 @@ from time import monotonic, sleep
 from typing import Any, BinaryIO, Final
 
 from logreplay.analysis.json_text import json_text
+from logreplay.analysis.summary import failed_of
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import lock, unwritable, write_atomically
 from logreplay.core.masking import masked
@@ -152,7 +153,7 @@ def of_run(summary: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{name: summary.get(name) for name in ("log", "target", "verdict")},
         "requests": counts.get("sent"),
-        "failed_share": _share(counts.get("unexpected"), counts.get("scheduled")),
+        "failed_share": failed_of(counts) / sent if (sent := counts.get("sent")) else None,
         "completed_per_s": rates.get("completed"),
         **{f"{name}_s": times.get(name) for name in ("p50", "p90", "p99", "mean")},
     }
@@ -172,10 +173,6 @@ def of_duet(summary: Mapping[str, Any]) -> dict[str, Any]:
         "failed_more": times.get("failed_more", [None])[0],
         "share_different": answers.get("share_different"),
     }
-
-
-def _share(part: int | None, whole: int | None) -> float | None:
-    return part / whole if part is not None and whole else None
 
 
 def _header(row: Mapping[str, Any]) -> bytes:

@@ -348,7 +348,8 @@ def _missed(steps: pl.DataFrame, rate: float, figure: str) -> str:
     if step["verdict"] == "overloaded":
         return "the backlog grows"
     if step["verdict"] == "errors":
-        return f"{show_share(step['errors'] / step['scheduled'])} of the requests failed (see run --crash)"
+        failed, sent = (step[name] - step["dropped"] for name in ("errors", "scheduled"))
+        return f"{show_share(failed / sent)} of the requests failed (see run --crash)"
     return f"{figure} {show(step['bounded'], failed=True)}"
 
 

@@ -95,8 +95,10 @@ def _spread(summary: dict[str, Any]) -> Iterator[str]:
 
 def _failed(summary: dict[str, Any]) -> str:
     """How many requests failed, and with which errors and statuses; empty if none did."""
+    from logreplay.analysis.summary import failed_of
+
     counts = summary["requests"]
-    failed = counts["failed"] - counts["dropped"]
+    failed = failed_of(counts)
     kinds = Counter({word: count for word, count in summary["errors"].items() if word not in ("cancelled", "dropped")})
     for change, count in summary["unexpected_status"].items():
         logged, _, status = change.partition(" → ")

@@ -1,5 +1,6 @@
 """What summary.json says of the requests of a run."""
 
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 import simulate
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.output.folder import write_beside
-from logreplay.analysis.summary import latency_rows, verdict_word
+from logreplay.analysis.output.html import html
+from logreplay.analysis.summary import latency_rows, step_rows, verdict_word
 from support.simulated_results import write_results
 
 
@@ -85,8 +87,11 @@ def test_a_sweep_of_which_most_requests_were_dropped_does_not_blame_the_target()
     rows = rows.with_columns(
         error=pl.when(~kept).then(pl.lit("dropped")), rc=pl.when(kept).then("rc").otherwise(pl.lit(0))
     )
-    summary = analyse(rows).summary
+    found = analyse(rows)
+    summary = found.summary
     assert summary["requests"]["dropped"] > 3000
+    assert [row[3] for row in step_rows(found.steps)] == ["0"] * 5
+    assert "0 failed, " in unescape(html(found))
     assert summary["verdict"] == "VALID"
     assert not {"target_failing", "outage"} & {finding["code"] for finding in summary["findings"]}
 

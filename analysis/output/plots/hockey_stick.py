@@ -44,7 +44,7 @@ PURPLE: Final = "#8c3f73"
 GREY: Final = "#6f6f6f"
 """Okabe and Ito's palette, purple darker: distinct to all kinds of colour vision."""
 
-_DRAWN: Final = ("p50", "mean", "p95", "p99", "max", "scheduled", "offered", "sent", "goodput", "errors")
+_DRAWN: Final = ("p50", "mean", "p95", "p99", "max", "scheduled", "offered", "sent", "goodput", "errors", "dropped")
 _WIDE_INCHES: Final = 8.0
 """Width of a picture, in inches, from which its legend has three columns."""
 _MOST_RATES: Final = 40

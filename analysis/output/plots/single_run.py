@@ -64,8 +64,10 @@ def achieved(ax: "Axes", steps: "Table") -> "Axes":
 
     Where the marks of the sent rate leave the diagonal, this machine was the limit.
     """
-    rate, offered, sent, good, errors, scheduled = by_rate(steps, "offered", "sent", "goodput", "errors", "scheduled")
-    failed = offered * errors / scheduled
+    rate, offered, sent, good, errors, dropped, scheduled = by_rate(
+        steps, "offered", "sent", "goodput", "errors", "dropped", "scheduled"
+    )
+    failed = offered * (errors - dropped) / scheduled
     top = float(np.nanmax(np.concatenate((rate, offered, sent)))) * 1.05
     ax.plot([0, top], [0, top], color=GREY, ls=":", lw=1, label="completed = offered")
     ax.fill_between(rate, 0, failed, color=RED, alpha=0.3, lw=0, label="failed")

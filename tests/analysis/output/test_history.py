@@ -48,7 +48,7 @@ def test_the_json_is_what_github_action_benchmark_reads(tmp_path: Path) -> None:
     for row, names in (
         (of_duet({"targets": urls, "times": times, "verdict": "VALID"}), ["ratio", "p50_ratio", "failed_more"]),
         (
-            of_run(run | {"requests": {"sent": 9, "scheduled": 10, "unexpected": 1}}),
+            of_run(run | {"requests": {"sent": 9, "scheduled": 10, "failed": 1}}),
             ["p50_s", "mean_s", "failed_share"],
         ),
         (of_run({}), []),
@@ -115,9 +115,13 @@ def test_a_row_is_checked_before_the_run(tmp_path: Path) -> None:
         check(tmp_path, of_run({}))
 
 
+def test_a_request_that_was_not_sent_is_no_failure_of_the_target() -> None:
+    counts = {"scheduled": 1000, "sent": 800, "dropped": 200, "failed": 208}
+    assert of_run({"requests": counts})["failed_share"] == 0.01
+
+
 def test_a_run_and_a_duet_have_the_same_columns_whatever_is_known() -> None:
-    run = {"log": "a", "target": "b", "verdict": "VALID", "requests": {"sent": 9, "scheduled": 10, "unexpected": 1}}
-    assert of_run(run)["failed_share"] == 0.1
+    run = {"log": "a", "target": "b", "verdict": "VALID", "requests": {"sent": 9, "scheduled": 10, "failed": 1}}
     assert list(of_run({})) == list(of_run(run)) == list(of_run({**run, "response_s": {"p50": 1.0}, "requests": {}}))
     targets = {"baseline": {"target": "a"}, "candidate": {"target": "b"}}
     times: dict[str, Any] = {"change": None, "quantiles": {}, "failed_more": [0.0, -1.0, 1.0]}

@@ -27,6 +27,7 @@ def table(
                 "scheduled": scheduled,
                 "settled_completed": min(rate, answered),
                 "errors": 0,
+                "dropped": 0,
                 "error_base": 0.0,
                 "failed_p50": None,
                 "valid_up_to": 1.0,
