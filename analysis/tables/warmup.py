@@ -16,6 +16,7 @@ from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.tables.aggregate import Windows
 
 MEANS_S: Final = 0.2
+"""Seconds of an interval; doubled until each holds a request that was answered as expected."""
 BATCH: Final = 5
 BIAS: Final = 0.1
 """Share by which the mean of a whole step must differ from that of its settled part to be named."""
@@ -54,23 +55,23 @@ def of_first_step(requests: RequestArrays, windows: Windows) -> WarmUp | None:
     step = int(np.argmin(windows.start))
     start, length = int(windows.start[step]), int(windows.length[step])
     chosen = np.flatnonzero((requests.step == step) & requests.good)
-    number = int(length / SECOND / MEANS_S) // BATCH * BATCH
-    width = int(MEANS_S * SECOND)
-    at = (requests.scheduled[chosen] - start) // width
-    inside = at < number
-    at, response = at[inside], requests.response[chosen[inside]]
-    counts = np.bincount(at, minlength=number)
-    if number < _FEWEST * BATCH or not counts.all():
-        return None
-    return judged(np.bincount(at, response, number) / counts)
+    scheduled, response, means_s = requests.scheduled[chosen] - start, requests.response[chosen], MEANS_S
+    while (number := int(length / SECOND / means_s) // BATCH * BATCH) >= _FEWEST * BATCH:
+        at = scheduled // int(means_s * SECOND)
+        inside = at < number
+        counts = np.bincount(at[inside], minlength=number)
+        if counts.all():
+            return judged(np.bincount(at[inside], response[inside], number) / counts, means_s)
+        means_s *= 2
+    return None
 
 
-def judged(means: Floats) -> WarmUp:
-    """Apply MSER-5 to the means (n,) of successive intervals of `MEANS_S`, n a multiple of `BATCH`."""
+def judged(means: Floats, means_s: float = MEANS_S) -> WarmUp:
+    """Apply MSER-5 to the means (n,) of successive intervals of ``means_s`` seconds, n a multiple of `BATCH`."""
     batches = means.reshape(-1, BATCH).mean(axis=1)
     number = len(batches)
     counts, last = np.arange(1, number + 1), batches[::-1] - batches[-1]  # equal ones are 0, without rounding
     uncertain = ((last**2).cumsum() - last.cumsum() ** 2 / counts) / counts**2
     cut = int(np.argmin(uncertain[::-1][: number // 2 + 1]))
     bias = float(batches.mean() / max(batches[cut:].mean(), 1e-9) - 1)
-    return WarmUp(cut * BATCH * MEANS_S, bias, cut < number // 2)
+    return WarmUp(cut * BATCH * means_s, bias, cut < number // 2)

@@ -13,11 +13,13 @@ from support.linear_time import is_linear
 SECONDS = 30
 
 
-def found(rate: float, slower: float, seed: int) -> warmup.WarmUp:
-    """Judge a step on a server that is ``slower`` times as slow at its start, and warms up in about 5 s."""
+def found(rate: float, slower: float, seed: int, seconds: float = SECONDS) -> warmup.WarmUp:
+    """Judge a step on a server that is ``slower`` times as slow at its start, and warms up in a sixth of the step."""
     rng = np.random.default_rng(seed)
-    arrivals = simulate.sweep([rate], SECONDS, rng)
-    service = rng.exponential(0.016, len(arrivals.scheduled)) * (1 + (slower - 1) * np.exp(-arrivals.scheduled / 5))
+    arrivals = simulate.sweep([rate, 1.5 * rate], seconds, rng)
+    service = rng.exponential(0.016, len(arrivals.scheduled)) * (
+        1 + (slower - 1) * np.exp(-6 * arrivals.scheduled / seconds)
+    )
     requests = arrays.read(simulate.results(arrivals, simulate.waits(arrivals.scheduled, service, 16) + service))
     judged = warmup.of_first_step(requests, aggregate.step_windows(requests))
     assert judged is not None
@@ -33,6 +35,13 @@ def test_a_server_three_times_as_slow_at_its_start_is_named() -> None:
 
 def test_steady_load_is_not_accused() -> None:
     assert [each.sentence() for each in (found(100, 1.0, seed) for seed in range(20))] == [""] * 20
+
+
+@pytest.mark.parametrize("rate", [10, 25])
+def test_at_a_low_rate_the_intervals_are_longer(rate: float) -> None:
+    slow, steady = ([found(rate, slower, seed, 1000 / rate).sentence() for seed in range(10)] for slower in (3.0, 1.0))
+    assert all(slow)
+    assert steady == [""] * 10
 
 
 def test_what_is_not_stationary_is_said_to_be_so() -> None:
