@@ -412,11 +412,12 @@ def _duet(folder: Path) -> "DuetResult":
 
     names = [name.removesuffix(".csv") for name in DUET]
     logs = {name: path for name in names if (path := sources.results_in(folder, name))}
-    found = compare_judged([logs["baseline"], logs["candidate"]])
-    assert isinstance(found, Comparison)
     told = checked_summary(folder / "results.csv")
     check_kinds(told)
-    summary = told.value
+    summary, limit = told.value, told["options"]["fail_above"]
+    fail_above = None if limit.value is None else limit.number()
+    found = compare_judged([logs["baseline"], logs["candidate"]], fail_above=fail_above)
+    assert isinstance(found, Comparison)
     return DuetResult(
         summary={"targets": dict.fromkeys(logs), **summary},
         files=(folder, *logs.values()),

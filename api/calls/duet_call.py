@@ -100,6 +100,7 @@ class DuetCall(SendingCall):
             **self.request_rules.as_summary(),
             **self.sender_rules.as_summary(),
             **self.answer_rules.as_summary(),
+            **({"fail_above": self.fail_above} if self.fail_above is not None else {}),
         }
 
     def checked(self) -> Self:

@@ -121,6 +121,18 @@ def test_a_duet_is_saved_and_read_again(log: Path, urls: Urls, tmp_path: Path) -
     assert len(logreplay.analyze(result.save(folder, force=True)).requests) == 80
 
 
+def test_the_limit_of_a_duet_is_that_of_its_analysis_too(log: Path, urls: Urls, tmp_path: Path) -> None:
+    """A change between the limit and 1 % counted in the duet, and not when it was read again."""
+    result = logreplay.duet(log, urls[0], urls[1], fail_above="0.5%", output=tmp_path / "duet", **GIVEN)
+    again = logreplay.analyze(tmp_path / "duet")
+    assert isinstance(again, DuetResult)
+    assert result.comparison
+    assert again.comparison
+    assert again.comparison.tolerance == result.comparison.tolerance == 0.005
+    judged = ({check.name: check.state for check in found.checks} for found in (again, result))
+    assert len({states["times: not slower by more than 0.5%"] for states in judged}) == 1
+
+
 def test_compressed_result_logs_of_a_duet_are_read_whatever_its_summary_calls_them(
     versions: DuetResult, tmp_path: Path
 ) -> None:
