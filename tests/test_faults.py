@@ -326,6 +326,7 @@ def test_a_step_with_too_few_descriptors_is_no_step_of_the_target(tmp_path: Path
     assert list(summary["limited_steps"]) == ["5"]
     again = logreplay("analyze", tmp_path / "out", "--no-plots", "-o", tmp_path / "again")
     assert "replay machine limited at 150/s" in again.out + again.err
+    assert again.code == 3
 
 
 def test_so_few_descriptors_that_nothing_can_begin_are_named(tmp_path: Path, log: Path, target: str) -> None:

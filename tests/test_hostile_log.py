@@ -239,7 +239,7 @@ def test_a_sweep_of_it_makes_a_page_in_which_nothing_lives(
     rows = rows.with_columns(url=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit(url)).otherwise("url"))
     rows.with_columns(op=pl.lit("<b>\x1b[31m")).write_csv(folder / "evil.csv")
     evil = str(folder / "evil.csv")
-    assert logreplay(["analyze", evil, "-o", str(folder / "analysis"), "--force"]) == 0
+    assert logreplay(["analyze", evil, "-o", str(folder / "analysis"), "--force"]) in (0, 3)
     other = folder / "other.csv"
     pl.read_csv(evil, infer_schema=False).with_columns(latency=pl.lit("0.004")).write_csv(other)
     assert logreplay(["compare", evil, str(other)]) == 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from logreplay.cli.display.terminal import print_json, print_text, say, say_finding
+from logreplay.cli.exit_codes import of_checks
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
 
@@ -27,7 +28,7 @@ def analyze(
     cluster: str | None,
     as_json: bool,
     quiet: bool,
-) -> None:
+) -> int:
     """Judge a result log: find the rate of saturation, say whether the run is valid, and make tables and a report.
 
     RESULTS is a result log, or the folder of a sweep, a search or a duet. Of a folder, the files that it lacks are
@@ -44,7 +45,7 @@ def analyze(
     if output is None and holds_duet(results):
         found = analyze_once(results, None, plots=plots, force=force, cluster=cluster, trace_url=trace_url)
         _show_duet(results, found, as_json=as_json, quiet=quiet)
-        return
+        return of_checks(found.checks)
     with ExitStack() as stack:
         inside = output is None and results.is_dir()
         folder = output or (results if inside else place_for(None, partial(_made, stack), "analyze"))
@@ -61,6 +62,7 @@ def analyze(
     say(str(folder), quiet=quiet)
     if not as_json:
         print_text("\n".join(answer_lines(summary)))
+    return of_checks(found.checks)
 
 
 def _show_duet(folder: Path, found: "Result", *, as_json: bool, quiet: bool) -> None:

@@ -113,7 +113,7 @@ def test_the_plain_installation_does_the_whole_mission_and_loads_what_a_command_
         assert done.returncode in (0, 3), done.stderr
         assert done.stderr.splitlines()[-1] == ""
     done = plainly(tmp_path, "analyze", "out.csv", "-o", "out")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 3), done.stderr
     assert done.stderr.splitlines()[-1] == "matplotlib"
     assert "Matplotlib" not in done.stderr
     assert {"report.html", "hockeystick.png"} <= {path.name for path in (tmp_path / "out").iterdir()}

@@ -42,7 +42,7 @@ logreplay run access.csv "$TARGET" --tps 50 --for 5s -o a.csv || [ $? = 3 ]
 logreplay run access.csv "$TARGET" --tps 50 --for 5s -o b.csv || [ $? = 3 ]
 logreplay compare a.csv b.csv || [ $? = 3 ]
 logreplay duet access.csv "$TARGET" "$TARGET" --tps 50 --for 5s -o duet || [ $? = 3 ]
-logreplay analyze a.csv
+logreplay analyze a.csv || [ $? = 3 ]
 logreplay find access.csv "$TARGET" --p99 300ms --start 50 --budget 30s -o limit || [ $? = 3 ]
 logreplay plan access.log --from limit --growth 30% || [ $? = 3 ]
 logreplay demo

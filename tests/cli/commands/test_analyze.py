@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from logreplay import analysis, readings
+from logreplay.cli.exit_codes import Exit
 from logreplay.cli.main import cli
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS, to_csv
@@ -61,6 +62,14 @@ def test_a_percentile_on_a_failed_request_is_null_in_json_and_failed_in_the_tabl
         assert (step["p95"], step["p99"]) == (None, None)
         assert step["p50"] == round(step["p50"], 6)
     assert readings.analyze(tmp_path).summary == json.loads(printed)
+
+
+def test_a_result_that_this_machine_limited_ends_with_3_as_its_sweep_did(tmp_path: Path) -> None:
+    write_results(tmp_path, range(50, 151, 20), 4)
+    (tmp_path / "summary.json").write_text('{"limited_steps": {"5": "too few file descriptors"}}')
+    done = CliRunner().invoke(cli, ["analyze", str(tmp_path), "--no-plots", "--json"], standalone_mode=False)
+    assert json.loads(done.stdout)["verdict"] == "GENERATOR_BOUND"
+    assert done.return_value == Exit.INVALID
 
 
 def test_of_many_steps_a_hundred_are_printed_and_the_rest_counted(tmp_path: Path) -> None:

@@ -165,8 +165,8 @@ def test_a_dead_second_baseline_makes_the_duet_invalid(tmp_path: Path) -> None:
 def test_analyze_repeats_the_verdict_on_a_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ended = duet(tmp_path, ("good", "dead"), "-q")
     capsys.readouterr()
-    for name, word in (("baseline", "VALID"), ("candidate", "TARGET_FAILING")):
-        assert run(["analyze", str(ended.folder / f"{name}.csv"), "-o", str(tmp_path / name), "--no-plots"]) == 0
+    for name, word, code in (("baseline", "VALID", 0), ("candidate", "TARGET_FAILING", 3)):
+        assert run(["analyze", str(ended.folder / f"{name}.csv"), "-o", str(tmp_path / name), "--no-plots"]) == code
         assert json.loads((tmp_path / name / "summary.json").read_text())["verdict"] == word
         out, err = capsys.readouterr()
         assert (ended.urls[1] in err) == ("; 100 % of the requests failed" in out) == (name == "candidate")

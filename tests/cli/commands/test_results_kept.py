@@ -423,7 +423,7 @@ def test_an_analysis_without_pictures_leaves_none_of_another_one(target: str) ->
     Path("shown").mkdir()
     for name in ("report.html", "hockeystick.png", "users.csv", "search.png"):
         Path("shown", name).touch()
-    assert logreplay("analyze", "r.csv", "-o", "shown", "--no-plots", "--force") == 0
+    assert logreplay("analyze", "r.csv", "-o", "shown", "--no-plots", "--force") in MEASURED
     assert left_in(Path("shown")) == [
         "results.hgrm", "results.hlog", "routes.csv", "seconds.csv", "steps.csv", "summary.json"
     ]  # fmt: skip
