@@ -187,4 +187,4 @@ def _kept_up_to(judging: Judging, index: int) -> float:
     number = np.array([each.findings[index].requests for each in trials], np.float64)
     share = np.maximum(isotonic(cost, number), 1e-12)
     rate = np.array([each.trial.rate for each in trials])
-    return float((rate * np.minimum(1.0, bound.allowance / share) ** (1 / _LEAST_STEEP)).max())
+    return float((rate * np.minimum(1.0, (bound.allowance + 1e-12) / share) ** (1 / _LEAST_STEEP)).max())

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from logreplay.analysis.format_time import show, show_length, show_rate, spoken
+from logreplay.analysis.format_time import show, show_length, show_rate, show_share, spoken
 from logreplay.analysis.machine_count import machines_for
 from logreplay.analysis.search.bounds import BoundFinding
 from logreplay.analysis.search.pooled import hard
@@ -238,7 +238,12 @@ def not_covered(search: Search) -> str:
     trial = answer.proof.trial
     were = "were" if goal.users and trial.rate != 1 else "was"
     held = f"{goal.text(trial.rate)} {were} held once, for"
-    return not_tested(held, [trial.judged_s], "answer", another_mix(), OTHER_LOAD)
+    text = not_tested(held, [trial.judged_s], "answer", another_mix(), OTHER_LOAD)
+    for finding in answer.findings:
+        if finding.bound.statistic == "max":
+            more = f"up to {show_share(finding.high)} of later ones may take longer"
+            text += f"; max is that of {number_of(finding.requests, 'request')}: {more}"
+    return text
 
 
 def _constant_errors(search: Search) -> str:

@@ -68,6 +68,17 @@ def test_an_answer_says_how_long_its_rate_was_held_and_what_it_does_not_cover() 
     assert not_covered(against(20, Goal((P99,), start=50, budget_s=300.0))) == ""
 
 
+def test_a_maximum_is_that_of_the_requests_that_were_judged() -> None:
+    """No number of requests proves that none takes longer: the answer was as certain as that for p99."""
+    search = against(225, Goal((Bound("max", 0.3),), start=50, budget_s=300.0))
+    (kept,) = answer(search).findings
+    assert kept.cost == 0
+    assert 0 < kept.high < 0.001
+    assert not_covered(search).endswith(
+        f"; max is that of {kept.requests:,} requests: up to {100 * kept.high:.2g} % of later ones may take longer"
+    )
+
+
 def test_it_calibrates_ramps_tries_the_likeliest_rate_and_confirms() -> None:
     search = against(225, Goal((P99,), start=50, budget_s=300.0))
     assert [judged.trial.rate for judged in search.judged[:5]] == [50, 80, 128, 204.8, 327.6]
