@@ -87,7 +87,7 @@ def _reduced() -> dict[str, pl.Expr]:
     bad = failed(word, status, pl.col("expected_rc").fill_null(0))
     service = pl.sum_horizontal(
         pl.col("connect").fill_null(0.0), pl.col("latency"), pl.col("xfertime").fill_null(0.0), ignore_nulls=False
-    )
+    ).clip(0)  # below 0, the unsigned microseconds without lag and queue would wrap around
     lag, queued = (pl.max_horizontal(pl.col(name).fill_nan(None).fill_null(0.0), 0.0) for name in ("lag", "queued"))
     return {
         "scheduled": pl.when(_in_time()).then(_micros(pl.col("scheduled"))),

@@ -104,7 +104,7 @@ def ab(requests: RequestArrays, service: Micros) -> dict[str, Any]:
 
     return {
         "connect": _spread(ordered(requests.connect)),
-        "processing": _spread(ordered(requests.service - requests.connect)),
+        "processing": _spread(ordered(requests.service - np.minimum(requests.connect, requests.service))),
         "waiting": _spread(ordered(requests.latency)),
         "total": _spread(service),
         "served_within": {percent: _served(service, percent) for percent in SERVED},

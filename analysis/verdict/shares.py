@@ -72,7 +72,7 @@ def share(pairs: pl.DataFrame, of: pl.Expr) -> Share:
 
 def other_size() -> pl.Expr:
     """Whether ``bytes`` and ``bytes_new`` differ by more than 1 % and by more than 64."""
-    difference = (pl.col("bytes") - pl.col("bytes_new")).abs()
+    difference = (pl.col("bytes").cast(pl.Int64) - pl.col("bytes_new")).abs()
     return (difference > 64) & (difference > 0.01 * pl.col("bytes"))
 
 

@@ -56,6 +56,12 @@ def test_the_wait_for_a_connection_is_part_of_the_response_and_not_of_the_servic
     assert found["response"] - found["lag"] - found["queued"] == 250_000
 
 
+def test_a_time_below_0_leaves_no_service_time() -> None:
+    """The times are unsigned: a request that waited, with a latency below 0, took 71 minutes."""
+    found = compacted(lag=2.0, latency=-1.0)
+    assert found["response"] - found["lag"] == 0
+
+
 def test_a_log_of_an_earlier_version_has_no_waits(tmp_path: Path) -> None:
     columns = [name for name in RESULT_COLUMNS if name != "queued"]
     values = {"date": "2026-01-01", "time": "00:00:00.000000", "url": "/", "op": "GET", "lag": "0.5", "latency": "0.25"}
@@ -131,7 +137,7 @@ def test_no_number_makes_it_fail(seconds: dict[str, float | None], number: int) 
     found = compacted(**seconds, rc=number, bytes=number, step=number)
     assert 0 <= found["bytes"] < 2**32
     assert found["scheduled"] is None or 0 <= found["scheduled"] <= LONGEST_RUN_S * 1_000_000
-    assert found["response"] is None or 0 <= found["response"] <= LONGEST
+    assert found["response"] is None or found["lag"] + found["queued"] <= found["response"] <= LONGEST
 
 
 def test_a_log_with_a_step_for_each_row_is_refused_as_its_verdict_would_not_end(tmp_path: Path) -> None:

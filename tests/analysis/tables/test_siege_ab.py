@@ -119,6 +119,12 @@ def test_the_figures_of_ab(server: str, tmp_path: Path, number: int) -> None:
     assert figures["complete_requests"] == number
 
 
+def test_a_time_to_connect_above_the_whole_leaves_nothing_for_processing() -> None:
+    """Rounded to microseconds it may be above by one: processing took 71 minutes."""
+    times = {"lag": 6e-7, "connect": 6e-7, "latency": 0.0, "xfertime": 0.0}
+    assert ab(arrays.read(pl.DataFrame([{"scheduled": 0.0, **times, "rc": 200}])))["processing"]["max"] == 0
+
+
 def test_without_an_answer_there_are_counts_and_no_times() -> None:
     nothing = rows([0], [0.1], [0], 0.1)
     assert siege(nothing)["availability"] == 0

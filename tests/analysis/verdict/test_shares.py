@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.analysis.verdict.shares import Hits, fails_more, hits, rise, share, verdict_of
+from logreplay.analysis.verdict.shares import Hits, fails_more, hits, other_size, rise, share, verdict_of
 
 
 def failures(rng: np.random.Generator, *, share: float = 0.0, blip_s: float = 0.0, seconds: int = 60) -> Hits:
@@ -61,3 +61,19 @@ def test_nothing_has_no_share_and_an_unknown_rise() -> None:
 )
 def test_failures_count_before_times_where_they_are_certain(more: tuple[float, float, float], verdict: str) -> None:
     assert verdict_of(more, "slower") == verdict
+
+
+def is_of_another_size(old: int, new: int) -> bool:
+    sizes = pl.DataFrame({"bytes": [old], "bytes_new": [new]}, schema=dict.fromkeys(("bytes", "bytes_new"), pl.UInt32))
+    return bool(sizes.select(other_size()).item())
+
+
+@pytest.mark.parametrize("sizes", [(1000, 1001), (1001, 1000), (1000, 1064), (10_000, 10_100), (0, 0)])
+def test_a_body_that_grew_or_shrank_by_little_is_of_the_same_size(sizes: tuple[int, int]) -> None:
+    """The sizes are unsigned: every body that grew by a byte was one of another size."""
+    assert not is_of_another_size(*sizes)
+
+
+@pytest.mark.parametrize("sizes", [(1000, 1065), (1065, 1000), (0, 2**32 - 1), (2**32 - 1, 0), (10_000, 10_101)])
+def test_a_body_that_grew_or_shrank_by_much_is_of_another_size(sizes: tuple[int, int]) -> None:
+    assert is_of_another_size(*sizes)
