@@ -35,7 +35,7 @@ from logreplay.analysis.input.routes import Routes
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics.quantiles import FAILED, Ints
 from logreplay.analysis.statistics.slices import slices
-from logreplay.analysis.statistics.step_finder import LONGEST_S, steps_of_seconds, usual_rate
+from logreplay.analysis.statistics.step_finder import LONGEST_S, rate_varies, steps_of_seconds, usual_rate
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import SAMPLED_FROM, TRACE_ID, least_sampled
 from logreplay.core.rows import left_out
@@ -389,11 +389,13 @@ def _in_steps(requests: RequestArrays) -> RequestArrays:
 
 
 def _in_windows(requests: RequestArrays) -> RequestArrays:
-    """Take stretches of time for steps, where the file names none and the rate is not the same throughout."""
+    """Take stretches of time for steps, where the file names none and the rate is not the same throughout.
+
+    A ramp names one rate, too: its mean.
+    """
     seconds = window_s(int(requests.scheduled.max()) / 1e6)
     window = requests.scheduled // (seconds * 1_000_000)
-    rates = np.bincount(window)[:-1] / seconds  # the last one may be cut off
-    if len(rates) < 5 or rates.max() < 1.5 * max(rates.min(), 1 / seconds):
+    if not rate_varies(np.bincount(window)[:-1]):  # the last one may be cut off
         return requests
     used, step = np.unique(window, return_inverse=True)
     return replace(

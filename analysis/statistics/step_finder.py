@@ -11,6 +11,7 @@ Source: minimum description length (Rissanen 1978); change points by dynamic pro
 for optimal partitioning of data on an interval, 2005).
 """
 
+import math
 from typing import Final
 
 import numpy as np
@@ -32,6 +33,13 @@ MOSTLY: Final = 0.6
 
 CURVED: Final = 0.2
 """Largest slope within steps, as a share of the slope between steps, at which the counts still form steps."""
+
+VARIES: Final = 1.5
+"""Largest count of equal times over the smallest, from which they are of different rates."""
+_FEWEST_COUNTS: Final = 5
+"""Counts that show whether a rate varies, and the least mean count whose squared errors are distributed as known."""
+_SURELY: Final = 5.0
+"""Standard deviations of what chance makes of one rate."""
 
 _FEWEST_S: Final = 12
 _MEDIAN_CHI_SQUARE: Final = 0.455
@@ -86,6 +94,22 @@ def steps_of_seconds(counts: Ints) -> Ints | None:
     label = np.where(whole, np.cumsum(whole) - 1, -1 - np.arange(len(edges)))
     found: Ints = label[np.searchsorted(edges, np.arange(len(counts)), side="right") - 1]
     return found
+
+
+def rate_varies(counts: Ints) -> bool:
+    """Return whether counts of equal times are of different rates, and not just of random arrivals at one rate.
+
+    The squared errors of random arrivals, over their mean, add up to chi-squared (Wilson and Hilferty, The distribution
+    of chi-square, 1931). Rare arrivals are counted over longer times.
+    """
+    if len(counts) < _FEWEST_COUNTS or counts.max() < VARIES * max(counts.min(), 1):
+        return False
+    together = math.ceil(_FEWEST_COUNTS / counts.mean())
+    longer = counts[: len(counts) // together * together].reshape(-1, together).sum(axis=1)
+    if len(longer) < _FEWEST_COUNTS:
+        return False
+    dispersion, spread = longer.var(ddof=1) / longer.mean(), 2 / (9 * (len(longer) - 1))
+    return bool(np.cbrt(dispersion) > 1 - spread + _SURELY * math.sqrt(spread))
 
 
 def usual_rate(counts: Ints) -> float:

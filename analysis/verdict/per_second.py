@@ -11,7 +11,7 @@ import polars as pl
 from logreplay.analysis.input.arrays import window_s
 from logreplay.analysis.statistics.failures import Flags, least_error_share, more_errors
 from logreplay.analysis.statistics.quantiles import Floats, Ints
-from logreplay.analysis.statistics.step_finder import steps_of_seconds, usual_rate
+from logreplay.analysis.statistics.step_finder import rate_varies, sending_ends, steps_of_seconds, usual_rate
 from logreplay.analysis.statistics.trends import DRIFT, TREND_Z, mann_kendall, relative_rise, theil_sen
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict.saturation_sentences import RISE
@@ -95,10 +95,16 @@ def timed(seconds: pl.DataFrame) -> pl.Expr:
 
 
 def _steps_of(offered: Ints) -> pl.Series:
-    """The step of each second that a table does not name: as found, or windows; none for stragglers and remnants."""
+    """The step of each second that a table does not name: as found, or windows; none for stragglers and remnants.
+
+    Without other rates than chance makes of one, the table is one step.
+    """
     step = steps_of_seconds(offered)
     if step is None:
-        return pl.Series(np.arange(len(offered)) // window_s(len(offered)))
+        second, window, ends = np.arange(len(offered)), window_s(len(offered)), sending_ends(offered)
+        half = window // 2  # of short tables there are few windows
+        varies = rate_varies(offered[: ends // half * half].reshape(-1, half).sum(axis=1))
+        step = second // window if varies else np.where(second < ends, 0, -1)
     return pl.Series(step).set(pl.Series(step < 0), None)
 
 

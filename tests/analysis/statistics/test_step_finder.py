@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from logreplay.analysis.statistics.quantiles import Ints
-from logreplay.analysis.statistics.step_finder import find_steps, sending_ends, usual_rate
+from logreplay.analysis.statistics.step_finder import find_steps, rate_varies, sending_ends, usual_rate
 
 
 def counts(rates: list[float], lengths: list[float], start: float = 0.0, seed: int | None = None) -> Ints:
@@ -94,3 +94,26 @@ TRAFFIC = {
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_traffic_that_rises_and_falls_little_by_little_has_no_steps(shape: str, seed: int) -> None:
     assert find_steps(np.random.default_rng(seed).poisson(TRAFFIC[shape])) is None
+
+
+@pytest.mark.parametrize("mean", [0.1, 1, 5, 10, 50, 150])
+@pytest.mark.parametrize("number", [5, 29, 1000])
+def test_chance_is_no_other_rate(mean: float, number: int) -> None:
+    rng = np.random.default_rng(7)
+    assert not any(rate_varies(rng.poisson(mean, number)) for _ in range(300))
+
+
+@pytest.mark.parametrize("mean", [30, 100])
+def test_a_rate_that_doubles_is_another_one(mean: float) -> None:
+    rng = np.random.default_rng(8)
+    assert all(rate_varies(rng.poisson(mean * np.linspace(0.5, 1.5, 60))) for _ in range(100))
+
+
+def test_a_burst_among_rare_requests_is_another_rate() -> None:
+    rare = np.random.default_rng(9).poisson(0.1, 500)
+    rare[300] = 40
+    assert rate_varies(rare)
+
+
+def test_a_rate_that_is_surely_another_but_nearly_the_same_is_one_rate() -> None:
+    assert not rate_varies(np.linspace(10_000, 12_000, 60).astype(np.int64))

@@ -87,3 +87,22 @@ def test_instants_that_cannot_come_of_the_rate_count_themselves() -> None:
     one = np.array([1])
     span = scheduled_span(300 * one, 0 * one, 14_950_000 * one, np.array([10.0]))
     assert span.tolist() == pytest.approx([15_000_000])
+
+
+@pytest.mark.parametrize(("rate", "seconds"), [(1, 60), (5, 600), (15, 1800)])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_run_at_one_rate_is_no_sweep_by_the_chance_of_its_arrivals(rate: float, seconds: float, named: bool) -> None:
+    """Nine of ten runs of a minute at 1/s became six steps, and their rates were not the one that was asked for."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        due = np.sort(rng.uniform(0, seconds, rng.poisson(rate * seconds)))
+        read_rows = read(rows(rate if named else None, due.tolist()))
+        assert (len(read_rows.labels), read_rows.window_s) == (1, None), seed
+        if named:
+            assert steps(read_rows)["rate"].to_list() == [rate]
+
+
+@pytest.mark.parametrize("named", [55.0, None])
+def test_a_ramp_is_judged_by_windows_though_its_mean_rate_is_named(named: float | None) -> None:
+    due = np.sort(100 * np.sqrt(np.random.default_rng(3).uniform(0.01, 1, 5500)))
+    assert read(rows(named, due.tolist())).window_s == 10

@@ -16,11 +16,26 @@ def seconds(mean: list[float | None], *, offered: int = 100, errors: int = 0) ->
 
 
 def test_a_table_of_seconds_shows_an_overload_by_times_that_climb() -> None:
-    table = judged_seconds(seconds([*[0.01] * 10, *(0.01 + 0.3 * second for second in range(10))]))
+    steps = pl.Series(np.repeat([0, 1], 10))
+    climbing = (0.01 + 0.3 * second for second in range(10))
+    table = judged_seconds(seconds([*[0.01] * 10, *climbing]).with_columns(step=steps))
     assert table["verdict"].to_list() == ["stable", "overloaded"]
     assert table["slope"].to_list() == pytest.approx([0, 0.3])
     assert table["growth"].to_list() == pytest.approx([0, 0.3 / 1.3])
     assert table["rate"].to_list() == [100, 100]
+
+
+def test_a_table_of_one_rate_is_no_sweep_by_the_chance_of_its_arrivals() -> None:
+    """300 s at 100/s were 30 steps, with "no saturation up to 109/s"."""
+    offered = pl.Series(np.random.default_rng(4).poisson(100, 300))
+    table = judged_seconds(seconds([0.02] * 300).with_columns(offered=offered))
+    assert table["rate"].to_list() == pytest.approx([100], rel=0.01)
+    assert table["scheduled"].to_list() == [offered.sum()]
+
+
+def test_a_table_of_one_rate_whose_times_climb_is_an_overload() -> None:
+    table = judged_seconds(seconds([0.01 + 0.3 * second for second in range(20)]))
+    assert table.select("rate", "verdict").rows() == [(100, "overloaded")]
 
 
 def test_a_table_of_seconds_tells_the_number_of_machines_by_the_mean() -> None:
@@ -61,8 +76,7 @@ def test_seconds_of_steps_that_the_table_names_are_kept_together() -> None:
 
 def test_a_table_of_seconds_in_which_nothing_was_answered_has_no_times_and_no_overload() -> None:
     table = judged_seconds(seconds([None] * 20, errors=100))
-    assert table["mean"].to_list() == [None, None]
-    assert table["verdict"].to_list() == ["errors", "errors"]
+    assert table.select("mean", "verdict").rows() == [(None, "errors")]
 
 
 @pytest.mark.parametrize("lowest", [0.01, None])
