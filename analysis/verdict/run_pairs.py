@@ -122,7 +122,11 @@ class PairOfRuns:
 def pair_of_runs(
     baseline: Source, candidate: Source, *, at_once: bool = False, noise: "Source | None" = None
 ) -> PairOfRuns:
-    """Read both runs, and pair their requests; ``at_once``: as those of a duet, with its second baseline."""
+    """Read both runs, and pair their requests; ``at_once``: as those of a duet, with its second baseline.
+
+    Raises:
+        LogreplayError: one of them cannot be read, or has steps without rates.
+    """
     notes: list[str] = []
     key = ["seq"] if at_once else ["rate", "row", "turn"]
     whole = rows(baseline, notes, at_once=at_once), rows(candidate, notes, at_once=at_once)
@@ -349,6 +353,12 @@ def _comparable(
     notes += _void(zip(runs, void, strict=True))
     if all(run["step"].n_unique() <= 1 for run in whole):
         return old, new
+    for source, run in zip(runs, whole, strict=True):
+        if run["step"].n_unique() > 1 and not (run["rate"] > 0).any():
+            raise LogreplayError(
+                f"{sources.name_of(source)}: its steps have no rates, as those of a sweep over users, so it is unknown "
+                "which of them to compare; compare runs with one number of users: logreplay run --vusers N"
+            )
     tables = [
         stability.judged_steps(arrays.read(source), limited_steps(summary)).filter(~pl.col("step").is_in(list(each)))
         for source, summary, each in zip(runs, told, void, strict=True)

@@ -9,6 +9,7 @@ import pytest
 
 import simulate
 from logreplay.analysis.verdict.run_pairs import of_a_duet, pair_of_runs
+from logreplay.core.errors import LogreplayError
 from logreplay.core.record import to_csv
 
 
@@ -40,3 +41,15 @@ def test_a_pair_of_runs_says_why_it_cannot_be_judged(seconds: float, why: str) -
     found = pair_of_runs(run(seconds=seconds), run(seconds=seconds))
     assert why in found.too_few
     assert found.paired
+
+
+def test_sweeps_over_users_are_refused_by_name(tmp_path: Path) -> None:
+    """All of their requests were left out, and the answer was to run longer."""
+    rng, server = np.random.default_rng(1), simulate.SimulatedQueue(4, 0.01)
+    swept = simulate.closed_loop([2, 4], server, 5, rng, think_s=0.01).with_columns(offered=pl.lit(None, pl.Float64))
+    users = written(tmp_path / "users.csv", swept)
+    for runs in ((users, run()), (run(), users)):
+        with pytest.raises(LogreplayError, match=r"users\.csv: its steps have no rates, .* over users"):
+            pair_of_runs(*runs)
+    one_number = swept.filter(pl.col("step") == 0)
+    assert pair_of_runs(one_number, one_number).timed.height == one_number.height
