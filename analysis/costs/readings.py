@@ -1,5 +1,6 @@
 """The readings of a watched resource beside the requests of each route, second by second, of each step of a sweep."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +15,7 @@ from logreplay.analysis.statistics.quantiles import Floats
 
 REST: Final = "(other routes)"
 """The routes that are left out together."""
+_IN_PERCENT: Final = re.compile("percent|pct", re.IGNORECASE)
 _EDGE_S: Final = 1
 """Seconds at each end of a step that do not count: a reading is the mean of the second before it."""
 
@@ -36,8 +38,8 @@ class StepReadings:
 
 
 def watched_resource(names: Collection[str]) -> str | None:
-    """The watched series that is the processor's: ``cpu``, or the only one with this in its name, or the only one."""
-    among = [name for name in names if "cpu" in name.lower()] or list(names)
+    """The watched series of busy cores: ``cpu``, or the only one with this in its name that is not in percent."""
+    among = [name for name in names if "cpu" in name.lower() and not _IN_PERCENT.search(name)]
     return "cpu" if "cpu" in names else among[0] if len(among) == 1 else None
 
 

@@ -109,8 +109,8 @@ def route_costs(
     names = watched_in(seconds.columns)
     resource = watched_resource(names)
     if resource is None:
-        several = f"none of {', '.join(names)} is named cpu" if names else "nothing was watched"
-        return RouteCosts(f"route costs are not known: {several}")
+        why = f"no single one of {', '.join(names)} has cpu in its name, in cores" if names else "nothing was watched"
+        return RouteCosts(f"route costs are not known: {why}")
     unsound = pl.col("over") | pl.col("failing") | pl.col("generator") | pl.col("outage").is_not_null()
     sound = steps.filter(~unsound)
     usable = set(sound["step"].to_list()) - set(cut)

@@ -75,8 +75,9 @@ class SweepCall(CallOfOneTarget):
         names = [name for probe in self.telling.watch for name in probe.names]
         if self.routes and watched_resource(names) is None:
             raise UsageError(
-                f"--routes needs one watched series with cpu in its name, and there are {', '.join(names)}: name one "
-                "of them cpu, or watch the target with --watch pid:PID or --watch cgroup:NAME"
+                "--routes needs one watched series with cpu in its name, in cores and not in percent, and there are "
+                f"{', '.join(names)}: name one of them cpu, or watch the target with --watch pid:PID or --watch "
+                "cgroup:NAME"
             )
         return replace(self, sender_rules=sender_rules, arrivals=None if self.vusers else self.arrivals or INDEPENDENT)
 

@@ -14,7 +14,10 @@ from logreplay.analysis.costs.readings import REST, step_readings, watched_resou
     [
         (["cpu", "db_cpu"], "cpu"),
         (["load", "web_cpu_per_s"], "web_cpu_per_s"),
-        (["load"], "load"),
+        (["load"], None),
+        (["redis_connections"], None),
+        (["cpu_percent"], None),
+        (["app_CPU_Pct", "app_cpu"], "app_cpu"),
         (["a_cpu", "b_cpu"], None),
         (["load", "queue"], None),
         ([], None),

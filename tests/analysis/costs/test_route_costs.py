@@ -3,7 +3,8 @@
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.costs.route_costs import cost_rows, described, remedy_for, too_short
+from logreplay.analysis.costs.route_costs import cost_rows, described, remedy_for, route_costs, too_short
+from logreplay.analysis.input.arrays import read
 from support.simulated_costs import designed
 
 NAMES = ("/search", "/item/{}", "/checkout")
@@ -83,3 +84,16 @@ def test_the_remedy_is_that_of_what_the_steps_show() -> None:
 def test_steps_that_are_too_short_for_costs_are_foreseen() -> None:
     assert too_short(6).endswith("need steps of 8 s or more, and these last 6 s: use --for 8s")
     assert not too_short(8)
+
+
+def test_no_other_series_than_that_of_the_processor_is_taken_for_its_time() -> None:
+    """The connections to a cache were told as processor seconds of each request."""
+    seconds = pl.DataFrame({"second": [0], "watch_redis_connections": [5.0], "watch_cpu_percent": [80.0]})
+    found = route_costs(read(pl.DataFrame([ROW])), seconds, pl.DataFrame(), {}, {})
+    assert not found.routes
+    assert found.sentence == (
+        "route costs are not known: no single one of redis_connections, cpu_percent has cpu in its name, in cores"
+    )
+
+
+ROW = {"scheduled": 0.0, "latency": 0.01, "xfertime": 0.0, "rc": 200}
