@@ -2,15 +2,18 @@
 
 Times are not compared in milliseconds: a server's log says how long the server was busy, with the network to the
 clients of that day, in whole milliseconds and often not at all. What can be compared is the shape: which routes are
-slow relative to the others, which answers have another status or size.
+slow relative to the others, which answers have another status or size. A server that counts in milliseconds, or in
+seconds, may have cut off or added nearly one of them: what this can make of a time counts as no difference.
 """
 
-from dataclasses import asdict, dataclass, field
+import math
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
 
+from logreplay.analysis.format_time import show
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.downcast import FIRST_ERROR
 from logreplay.analysis.input.routes import route
@@ -19,7 +22,7 @@ from logreplay.analysis.json_text import finite
 from logreplay.analysis.statistics.intervals import share_of
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
-from logreplay.analysis.verdict.ratio_interval import ALL, TOLERANCE, Change, typical_change
+from logreplay.analysis.verdict.ratio_interval import ALL, TOLERANCE, WANTED, Change, typical_change
 from logreplay.analysis.verdict.run_pairs import readable
 from logreplay.analysis.verdict.shares import (
     Share,
@@ -44,6 +47,8 @@ FEWEST: Final = 20
 FACTOR: Final = 1.5
 """A route this much slower or faster than the others, compared with the log, is named."""
 
+_RESOLUTIONS: Final = (1.0, 0.001)
+"""Seconds: what servers count times in."""
 _ROUTES: Final = 30
 _SERVER_ERROR: Final = 500
 
@@ -55,12 +60,14 @@ class Fidelity(CheckedAnswer):
     Attributes:
         sentence: the answer in words.
         routes: ``route``, ``requests``, ``p50_log``, ``p50`` (service time, seconds), ``relative``: how much slower
-            than the other routes it got; null where the log has no times or there are too few requests.
+            than the other routes it got; 1 where the resolution of the log's times may be the difference; null where
+            the log has no times or there are too few requests.
         statuses: status in the log and in the replay, and requests, the most frequent first.
         status_changed: share of the requests whose status class differs, of those that have a status in the log, with
             its 95 % interval; None without any.
         bytes_changed: share of those with the same status whose bodies differ by more than 1 % and 64 bytes, likewise.
-        change: change of the service time, request by request; None where the log has no times for most requests.
+        change: change of the service time, request by request, with an interval that allows for the resolution of the
+            log's times; None where this may be the difference, or the log has no times for most requests.
         failed: share of requests with a status of 500 and above in the log; that failed in the replay, or have a status
             of 500 and above in both.
         failed_more: difference of these shares, replay minus log, with its 95 % interval.
@@ -153,9 +160,10 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     same_status = with_status.filter(pl.col("kind") == pl.col("kind_new"))
     status = share(with_status, pl.col("kind") // 100 != pl.col("kind_new") // 100)
     size = share(same_status, other_size())
-    routes = _by_route(pairs)
+    resolution = _resolution(logged)
+    routes = _by_route(pairs, resolution)
     table = routes.head(_ROUTES)
-    change = _change(pairs)
+    change, uncertain = _change(pairs, resolution)
     failed = pl.col("kind").is_between(_SERVER_ERROR, FIRST_ERROR - 1)
     both_bad = pl.col("failed_new") | (failed & (pl.col("kind_new") >= _SERVER_ERROR))
     bad = [hits(pairs, failed)], [hits(pairs, both_bad)]
@@ -183,6 +191,12 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     if rest := routes.tail(-_ROUTES)["requests"].to_list():
         has = number_of(len(rest), "route has", "routes have")
         notes.append(f"{has} no row in the table: the {_ROUTES} most frequent have; {number_of(sum(rest), 'request')}")
+    if resolution:
+        notes.append(
+            f"the resolution of the log's times is {show(resolution)}: what that may change counts as no difference"
+        )
+    if uncertain and change is None:
+        notes.append(f"service time against the log: unknown, since this alone may change it by {uncertain:.0%}")
     if change:
         notes.append(
             f"service time against the log: {change.sentence(tolerance)}; a server's log leaves out the network"
@@ -204,18 +218,39 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     )
 
 
-def _change(pairs: pl.DataFrame) -> Change | None:
-    """The typical ratio of service times; None where most requests have none in the log, such as 0 of whole seconds."""
-    answered = pairs.filter("good_new", pl.col("service_new") > 0)
-    timed = answered.filter(pl.col("service") > 0).sort("scheduled_new")
-    if timed.height < answered.height / 2:
-        return None
+def _resolution(logged: pl.DataFrame) -> float:
+    """The resolution of the log's times, seconds; 0: finer than all of `_RESOLUTIONS`."""
+    micros = (logged.filter(pl.col("service") > 0)["service"] * 1e6).round().cast(pl.Int64)
+    return next((each for each in _RESOLUTIONS if len(micros) and (micros % round(each * 1e6) == 0).all()), 0.0)
+
+
+def _change(pairs: pl.DataFrame, resolution: float) -> tuple[Change | None, float]:
+    """The typical ratio of service times, and by what share the resolution of the log's times may change it.
+
+    It is None where the resolution alone leaves it undecided, or most requests have no time in the log, such as 0 of
+    whole seconds. A 0 among coarse times is a short time, or none: the interval allows for both.
+    """
+    answered = pairs.filter("good_new", pl.col("service_new") > 0).sort("scheduled_new")
+    timed = answered.filter(pl.col("service") > 0)
+    change = _typical(timed) if timed.height >= answered.height / 2 else None
+    if change is None or not resolution:
+        return change, 0.0
+    with_zeros = answered.with_columns(pl.col("service").replace(0.0, resolution / 2))
+    both = [(rows, found) for rows in (timed, with_zeros) if (found := _typical(rows))]
+    moved = [rows.select((resolution / pl.col("service")).log1p().mean()).item() for rows, _ in both]
+    low = min(found.low * math.exp(-by) for (_, found), by in zip(both, moved, strict=True))
+    high = max(found.high * math.exp(by) for (_, found), by in zip(both, moved, strict=True))
+    undecided = low <= 1 <= high and 2 * max(moved) > math.log1p(WANTED)
+    return None if undecided else replace(change, low=low, high=high), math.expm1(max(moved))
+
+
+def _typical(timed: pl.DataFrame) -> Change | None:
     ratio = pl.col("service_new") / pl.col("service")
     found = typical_change(timed.select(scheduled="scheduled_new", log=ratio.log()))
     return found.change() if found else None
 
 
-def _by_route(pairs: pl.DataFrame) -> pl.DataFrame:
+def _by_route(pairs: pl.DataFrame, resolution: float) -> pl.DataFrame:
     """Median service times by route in the log and in the replay, and how they moved relative to each other."""
     timed = pairs.filter("good_new").with_columns(route=route(pl.col("url")))
     middle = {name: pl.col(name).sort().get((pl.len() - 1) // 2) for name in ("service", "service_new")}
@@ -225,8 +260,10 @@ def _by_route(pairs: pl.DataFrame) -> pl.DataFrame:
         .sort("requests", descending=True, maintain_order=True)
     )
     known = (pl.col("requests") >= FEWEST) & (pl.col("p50_log") > 0) & (pl.col("p50") > 0)
-    ratio = pl.when(known).then((pl.col("p50") / pl.col("p50_log")).log())
-    return table.with_columns(relative=(ratio - ratio.median()).exp())
+    longest, shortest = pl.col("p50_log") + resolution, (pl.col("p50_log") - resolution).clip(0)
+    low, high = (pl.when(known).then((pl.col("p50") / logged).log()) for logged in (longest, shortest))
+    slower, faster = low - high.median(), high - low.median()
+    return table.with_columns(relative=pl.when(slower > 0).then(slower).when(known).then(faster.clip(None, 0)).exp())
 
 
 def _sentence(pairs: pl.DataFrame, status: Share, size: Share, table: pl.DataFrame) -> str:

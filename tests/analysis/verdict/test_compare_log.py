@@ -108,6 +108,64 @@ def test_service_times_are_compared_with_those_of_the_log_where_it_has_them() ->
     assert compare_log.against_log(whole, once).change is None
 
 
+def in_milliseconds(rows: pl.DataFrame) -> pl.DataFrame:
+    """The log of a server that cuts its times off."""
+    return log_of(rows, latency=(pl.col("latency") * 1000).floor() / 1000)
+
+
+@pytest.mark.parametrize("service", [0.0019, 0.003, 0.012])
+def test_times_that_the_log_cut_off_are_no_change(service: float) -> None:
+    """A replay with exactly the times of the log was called slower by 21.8 %."""
+    times = service * pl.Series(np.random.default_rng(4).lognormal(0, 0.5, 6000))
+    once = run(1).head(6000).with_columns(latency=times)
+    found = compare_log.against_log(in_milliseconds(once), once)
+    assert found.verdict is None
+    assert "the resolution of the log's times is 1 ms: what that may change counts as no difference" in found.notes
+    assert any(note.startswith("service time against the log: unknown, since this alone") for note in found.notes)
+
+
+@pytest.mark.parametrize(("service", "slower"), [(0.004, 3.0), (0.02, 1.3), (0.02, 0.5)])
+def test_a_change_beyond_the_resolution_of_the_log_is_found_with_a_wider_interval(
+    service: float, slower: float
+) -> None:
+    times = service * pl.Series(np.random.default_rng(4).lognormal(0, 0.5, 6000))
+    once = run(1).head(6000).with_columns(latency=times)
+    found = compare_log.against_log(in_milliseconds(once), once.with_columns(latency=slower * times)).change
+    assert found is not None
+    assert found.verdict() == ("slower" if slower > 1 else "faster")
+    assert found.low < slower < found.high
+    assert found.high / found.low > 1 + 0.001 / service
+
+
+def test_times_far_above_the_resolution_of_the_log_are_compared_as_before() -> None:
+    once = run(1).with_columns(latency=0.5 + pl.col("latency"))
+    found = compare_log.against_log(in_milliseconds(once), once).change
+    assert found is not None
+    assert found.verdict() == "no difference detected"
+    assert found.high - found.low < 0.01
+
+
+def test_requests_without_a_time_among_those_of_a_log_in_milliseconds_are_no_change() -> None:
+    once = run(1).with_columns(latency=0.05 + pl.col("latency"))
+    third = pl.int_range(pl.len()) % 3 == 0
+    log = in_milliseconds(once).with_columns(latency=pl.when(third).then(0.0).otherwise("latency"))
+    found = compare_log.against_log(log, once)
+    assert found.verdict is None
+    assert compare_log.against_log(log, once.with_columns(latency=20 * pl.col("latency"))).verdict == "slower"
+
+
+def test_no_route_is_called_slower_for_the_resolution_of_the_log() -> None:
+    """A route of 1.9 ms, 1 ms in the log, was 1.9x slower."""
+    rows = run(1).head(6000)
+    times = rows["url"].replace_strict({"/": 0.0019, "/products/1": 0.0205, "/search?q=a": 0.0505, "/cart": 0.0305})
+    once = rows.with_columns(latency=times)
+    found = compare_log.against_log(in_milliseconds(once), once)
+    assert found.sentence.endswith("4 of 4 routes as slow, relative to the others, as in the log")
+    assert found.routes["relative"].to_list() == pytest.approx([1.0] * 4)
+    slow = once.with_columns(latency=times * pl.when(pl.col("url") == "/").then(10).otherwise(1))
+    assert "; / is 8.9x slower" in compare_log.against_log(in_milliseconds(once), slow).sentence
+
+
 def test_a_log_is_told_from_a_run() -> None:
     once = run(1, seconds=1)
     assert compare_log.is_log(log_of(once))
