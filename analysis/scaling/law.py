@@ -18,17 +18,25 @@ import numpy as np
 from logreplay.analysis.statistics.nonnegative import nonnegative
 from logreplay.analysis.statistics.quantiles import Floats
 
-Kind = Literal["bent", "straight", "wall", "unlike", "few"]
+Kind = Literal["bent", "straight", "wall", "uncertain", "unlike", "few"]
 DRAWS: Final = 2000
 FEWEST: Final = 3
 """Different numbers that the three values of the law need."""
 _STRAIGHT: Final = 0.97
-"""A curve is straight if the range of its efficiency reaches above this."""
+"""A curve may be straight if the range of its efficiency reaches above this."""
+_BENT: Final = 0.8
+"""It is too uncertain to be called straight if that range reaches below this."""
 _MISFIT: Final = 9.0
 """Squared misfit, in standard errors, from which the law does not describe the points."""
 _WALL: Final = 6.0
 """A curve may be a wall if the squared misfit of the wall is at most this much above that of the law; with 4,
 up to 4 % of walls get a law, with 9 none, but a third of the laws of three numbers are refused."""
+_CLEARLY: Final = 4.0
+"""It is a wall if the squared misfit of the law is at least this much above that of the wall."""
+_LEVEL: Final = 1.1
+"""Points are level if the range of the last rate over the first one stays below this."""
+_NOTHING: Final = 1e-9
+"""Values a and b up to this come from rounding."""
 ENDS_PERCENT: Final = (1.5, 98.5)
 """Percentiles of the draws that are taken for the ends of a 95 % range."""
 _FLOOR: Final = 0.005
@@ -40,7 +48,8 @@ class ScalingLaw:
     """The law fitted to points. Ranges are 95 % at least: those of the draws are a little too narrow at 0.
 
     Attributes:
-        kind: ``bent``; ``straight``; ``wall``, if a wall fits as well; ``unlike``, if neither fits; ``few`` points.
+        kind: ``bent``; ``straight``; ``wall``, if it fits clearly better, or all points are level; ``uncertain``, if
+            these cannot be told apart; ``unlike``, if none fits; ``few`` points.
         values: the values g, a and b.
         draws: (draws, 3) the values for points that were drawn again.
         knee: number and rate at which a wall begins; None: no wall.
@@ -110,14 +119,17 @@ def fitted_law(numbers: Sequence[float], rates: Sequence[float], errors: Sequenc
 def _kind(count: Floats, draws: Floats, misfit: float, wall: float) -> Kind:
     if len(np.unique(count)) < FEWEST:
         return "few"
-    last = count[-1:]
-    efficiency = throughput(draws, last)[:, 0] / (draws[:, 0] * last)
+    first, last = throughput(draws, count[[0, -1]]).T
+    low, high = np.percentile(last / (draws[:, 0] * count[-1]), (2.5, 97.5))
     level = _MISFIT + 2 * max(len(count) - FEWEST, 0)
-    if np.percentile(efficiency, 97.5) > _STRAIGHT:
-        return "straight" if misfit < level else "unlike"
-    if wall <= misfit + _WALL and wall < level:
-        return "wall"
-    return "bent" if misfit < level else "unlike"
+    if high <= _STRAIGHT and wall <= misfit + _WALL and wall < level:
+        flat = np.percentile(last / first, 97.5) < _LEVEL
+        return "wall" if flat or wall + _CLEARLY <= misfit else "uncertain"
+    if misfit >= level:
+        return "unlike"
+    if high <= _STRAIGHT:
+        return "bent"
+    return "straight" if low >= _BENT else "uncertain"
 
 
 def _fit(count: Floats, rates: Floats, error: Floats) -> tuple[Floats, Floats]:
@@ -129,6 +141,7 @@ def _fit(count: Floats, rates: Floats, error: Floats) -> tuple[Floats, Floats]:
     coefficients = nonnegative(design * usual[:, None], count / rates * usual)
     found[:, 0] = 1 / np.maximum(coefficients[:, 0], 1e-12)
     found[:, 1:] = coefficients[:, 1:] * found[:, :1]
+    found[:, 1:][found[:, 1:] < _NOTHING] = 0
     misfit = (((np.log(throughput(found, count)) - np.log(rates)) / error) ** 2).sum(1)
     return found, misfit
 

@@ -52,7 +52,8 @@ class ScaleOut(CheckedAnswer):
     Attributes:
         sentence: the answer in words.
         points: measured throughput, by number.
-        kind: ``bent``: the universal scalability law holds; ``straight``, ``wall``, ``unlike`` or ``few``: no law.
+        kind: ``bent``: the universal scalability law holds; ``straight``, ``wall``, ``uncertain``, ``unlike`` or
+            ``few``: no law.
         single: rate of one by the law, and ``single_low`` to ``single_high``; null without a law, as all that follow.
         contention: share of the work that waits for what all share, ``contention_low`` to ``contention_high``.
         coherency: growth of the work with each pair, ``coherency_low`` to ``coherency_high``.
@@ -168,9 +169,8 @@ def _described(law: ScalingLaw, points: Sequence[ScalingPoint], unit: str) -> st
         f"{number_of(first.number, unit)} {'carries' if first.number == 1 else 'carry'}"
     )
     more = ",".join(str(each) for each in sorted({first.number, last.number, 2 * last.number, 4 * last.number}))
+    linear = f"n times one {'may hold' if times * math.exp(apart) >= 0.97 * of else 'does not hold'}"
     if law.kind == "few":
-        holds = times * math.exp(apart) >= 0.97 * of
-        linear = f"n times one {'may hold' if holds else 'does not hold'}"
         return f"{measured}: {linear}; a law needs {FEWEST} numbers of {unit}s at least, such as {more}"
     if law.kind == "straight":
         return (
@@ -179,9 +179,15 @@ def _described(law: ScalingLaw, points: Sequence[ScalingPoint], unit: str) -> st
         )
     if law.kind == "wall" and law.knee:
         number, rate = law.knee
+        units = unit if round(number, 2) == 1 else f"{unit}s"
         return (
-            f"{measured}: a wall, straight up to about {number:.3g} {unit}s and level at {show_rate(rate)}/s, fits as "
-            f"well as a curve: something that all share ends there, such as a database; no number is given"
+            f"{measured}: a wall, straight up to about {number:.3g} {units} and level at {show_rate(rate)}/s: "
+            "something that all share ends there, such as a database; no number is given"
+        )
+    if law.kind == "uncertain":
+        return (
+            f"{measured}: {linear}; the points are too uncertain to tell a curve from a wall, so no number is given: "
+            f"measure {more}, or longer"
         )
     if law.kind != "bent":
         return f"{measured}: neither the universal scalability law nor a wall fits; repeat the measurements"
@@ -197,8 +203,8 @@ def _described(law: ScalingLaw, points: Sequence[ScalingPoint], unit: str) -> st
 def _peak(law: ScalingLaw) -> tuple[int | None, float]:
     """The number from which more carry less, if there is one, and the most that any number carries."""
     g, a, b = (float(value) for value in law.values)
-    if b <= 1e-9:
-        return None, g / a if a > 1e-9 else math.inf
+    if not b:
+        return None, g / a if a else math.inf
     place = math.sqrt(max(1 - a, 0.0) / b)
     near = np.array([max(1, math.floor(place)), max(1, math.ceil(place))], np.float64)
     rates = law.rates(near)

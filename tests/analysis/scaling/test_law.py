@@ -40,6 +40,21 @@ def test_a_wall_is_no_curve() -> None:
     assert rate == pytest.approx(300, rel=0.05)
 
 
+@pytest.mark.parametrize("error", [0.03, 0.1, 0.2])
+def test_no_curve_nor_line_is_called_a_wall_by_chance(error: float) -> None:
+    for values in ((0.1, 0.0), (0.3, 0.01), (0.0, 0.0)):
+        assert "wall" not in {measured(*values, error=error, seed=seed).kind for seed in range(40)}
+
+
+def test_a_curve_whose_points_scatter_widely_is_not_called_straight() -> None:
+    assert "straight" not in {measured(0.2, 0.0, error=0.2, seed=seed).kind for seed in range(40)}
+
+
+def test_values_that_come_from_rounding_are_0() -> None:
+    exact = throughput(np.array([[100.0, 0.3, 0.0]]), np.array(NUMBERS, np.float64))[0]
+    assert fitted_law(NUMBERS, exact.tolist(), [0.02] * 4).values[2] == 0
+
+
 def test_two_numbers_are_too_few_for_a_law() -> None:
     assert fitted_law([1, 2], [100, 150], [0.01, 0.01]).kind == "few"
 

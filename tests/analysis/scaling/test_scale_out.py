@@ -68,7 +68,16 @@ def test_a_number_far_beyond_those_measured_is_refused() -> None:
     ("rates", "kind", "told"),
     [
         ([100, 200, 400], "straight", "4 machines carry 4 times (3.87–4.14) what 1 machine carries: straight up to 4"),
-        ([100, 200, 250], "wall", "a wall, straight up to about 2.5 machines and level at 250/s, fits as well"),
+        (
+            [100, 200, 250],
+            "wall",
+            "a wall, straight up to about 2.5 machines and level at 250/s: something that all share",
+        ),
+        (
+            [100, 101, 100],
+            "wall",
+            "4 machines carry 1 times (0.967–1.03) what 1 machine carries: a wall, straight up to about 1 machine and",
+        ),
         ([100, 160], "few", "n times one does not hold; a law needs 3 numbers of machines at least, such as 1,2,4,8"),
         ([100, 199], "few", "n times one may hold"),
         ([100, 400, 500], "unlike", "neither the universal scalability law nor a wall fits"),
@@ -79,3 +88,14 @@ def test_a_curve_that_has_not_bent_gives_no_number(rates: list[float], kind: str
     assert (found.kind, found.machines) == (kind, None)
     assert told in found.sentence
     assert found.as_dict()["points"][0] == {"number": 1, "rate": 100, "low": 98, "high": 102, "level": 1.645}
+
+
+def test_points_that_scatter_widely_name_no_cause() -> None:
+    """A wall at 173/s was found, and something that all share, though 200/s was measured."""
+    points = [ScalingPoint(number, rate, 0.7 * rate, 1.3 * rate) for number, rate in ((1, 100), (2, 150), (4, 200))]
+    found = scale_out(points, tps=50)
+    assert (found.kind, found.machines) == ("uncertain", None)
+    assert found.sentence.endswith(
+        ": n times one does not hold; the points are too uncertain to tell a curve from a wall, so no number is given: "
+        "measure 1,4,8,16, or longer"
+    )
