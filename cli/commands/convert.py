@@ -32,11 +32,11 @@ def convert(logs: tuple[str, ...], output: str | None, as_json: bool, quiet: boo
     way. A .rejects file beside the CSV keeps the lines that cannot be replayed or understood: number, reason, tab, the
     line.
 
-    logreplay detects the format from the content. Names for -f: combined, common, vhost_combined, combinedio,
-    nginx-main, nginx-combined-timed (with $request_time), nginx-ingress, npm, npmplus, apache-combined-us (with %D),
-    apache-combined-s-us (with %T/%D), json, ltsv, w3c, cloudfront, caddy, traefik, traefik-clf, envoy, envoy-json,
-    haproxy, aws-alb, aws-elb, aws-s3, atlassian, bitbucket, pias, urls; docs/formats.md has all. Captured requests:
-    har, gor, mitmproxy, envoy-tap, warc, vegeta; their bodies go to NAME.bodies.zst beside the CSV.
+    logreplay detects the format of each log from its content. Names for -f: combined, common, vhost_combined,
+    combinedio, nginx-main, nginx-combined-timed (with $request_time), nginx-ingress, npm, npmplus, apache-combined-us
+    (with %D), apache-combined-s-us (with %T/%D), json, ltsv, w3c, cloudfront, caddy, traefik, traefik-clf, envoy,
+    envoy-json, haproxy, aws-alb, aws-elb, aws-s3, atlassian, bitbucket, pias, urls; docs/formats.md has all. Captured
+    requests: har, gor, mitmproxy, envoy-tap, warc, vegeta; their bodies go to NAME.bodies.zst beside the CSV.
 
     \b
     Examples:
@@ -85,10 +85,11 @@ def _tell(report: "ConvertReport") -> None:
         say(f"format: {report.format} ({share} of the sampled lines fit)")
     else:
         say(f"format: {report.format}")
-    several = len({name for name, _, _ in report.first_bad}) > 1
     for reason, count in report.reasons.most_common():
         places = [
-            f"{name}:{number}" if several else f"{number}" for name, number, why in report.first_bad if why == reason
+            f"{name}:{number}" if report.files > 1 else f"{number}"
+            for name, number, why in report.first_bad
+            if why == reason
         ]
         more = ", …" if count > len(places) else ""
         say(terminal_safe(f"{count:>10,} {reason} ({report.unit.removesuffix('s')} {', '.join(places)}{more})"))

@@ -30,19 +30,21 @@ def notes(
         zoned: the time zone is that of a filter, too.
     """
     found: list[str] = []
-    formats = intake.reading.formats
+    formats = [format for reading in intake.readings for format in reading.formats]
     fields = intake.fields.union(*(format.layout.fields for format in formats))
     if not time_unit:
-        found += filter(None, dict.fromkeys((*(format.note for format in formats), intake.reading.note)))
+        told = (*(format.note for format in formats), *(reading.note for reading in intake.readings))
+        found += filter(None, dict.fromkeys(told))
     if intake.report.converted and formats and "time" not in fields:
         found.append("the log has no times: requests keep their order, all at the same instant; replay it with --tps")
     elif intake.fine == 1.0 and intake.report.converted and not intake.spread:
         found.append("the fraction of each start time is 0: all requests of a second start together")
     elif intake.fine == 1.0 and intake.report.converted:
-        better = _BETTER_STAMPS.get(intake.reading.server, "")
+        better = _BETTER_STAMPS.get(intake.server, "")
         found.append(f"start times are known to the second, and spread within it by file order{better}")
     if intake.report.converted and fields and "total" not in fields:
-        ends = not formats or any(format.stamp.at == "end" for format in formats)  # times in W3C logs are ends
+        w3c = not all(reading.formats for reading in intake.readings)  # whose times are ends
+        ends = w3c or any(format.stamp.at == "end" for format in formats)
         found.append(
             "the log has no response times" + (": the end of a request is taken for its start" if ends else "")
         )

@@ -11,7 +11,15 @@ from logreplay.core.errors import LogreplayError
 from logreplay.parsers.captures.capture import COLUMNS, PAYLOAD, CaptureFormat, row
 from logreplay.parsers.captures.formats import capture_format
 from logreplay.parsers.conversion.advice import growth
-from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit, check_unlike
+from logreplay.parsers.conversion.ingest import (
+    OTHER_FORMAT,
+    Keep,
+    Limit,
+    Progress,
+    check_fit,
+    check_limit,
+    check_unlike,
+)
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.fields.values import Rejected, Unreplayable
@@ -22,6 +30,7 @@ _TOGETHER: Final = 16 << 20
 """Bytes of bodies in a frame of rows, at most one body more."""
 _KEPT: Final = 1 << 20
 """Bytes of a record that go to the reject file."""
+_DAMAGED: Final = "the file may be damaged; capture the requests again"
 _LINE_ENDS: Final = re.compile(rb"[\\\r\n]")
 _SPELLED: Final = {b"\\": b"\\\\", b"\r": b"\\r", b"\n": b"\\n"}
 
@@ -100,11 +109,14 @@ class Captures:
                 )
             if self.report.converted > had:
                 filled.append(source)
+                self.report.fitting.add(source.name)
             if source.truncated:
                 self.report.note_damage(source.name, source.compression)
         check_unlike({source.name: source.sum for source in filled})
         repeated.check()
         check_limit(self.report, self.limit, final=True)
+        files = zip(self.sources, self.formats, self.fit, strict=True)
+        check_fit(self.report, ((one.name, each.name, _DAMAGED if fits else OTHER_FORMAT) for one, each, fits in files))
         if self.idle_zone and self.report.converted:
             why = "times of captured requests are in UTC where they have no offset"
             self.report.notes.append(self.report.zone_had_no_effect(self.idle_zone, why))

@@ -118,7 +118,7 @@ def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.Dat
     with ExitStack() as stack:
         sources = open_logs([paths] if isinstance(paths, str | Path) else paths, options, stack)
         intake = stack.enter_context(log_reader(sources, options, report, _ignore))
-        columns = ["body" if name == REF else name for name in output_columns(intake.reading.formats)]
+        columns = ["body" if name == REF else name for name in output_columns(intake.readings)]
         for kept in wanted(intake.rows(), options.filter, options.timezone, report):
             rows = kept.with_columns(_as_text(kept["body"]))
             if redactor:

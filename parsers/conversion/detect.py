@@ -24,6 +24,8 @@ from logreplay.parsers.formats.w3c import FieldsDirective, stretches
 _FIELDS: Final = re.compile(rb"^#Fields:", re.MULTILINE)
 _SAYS: Final = re.compile(rb"^(?:#Fields:|[\0 \t]*[^#\s\0])", re.MULTILINE)
 
+_COMMENT: Final = r"^\s*(?:#|$)"
+
 ENOUGH: Final = 0.5
 """Share of the sample's lines that must fit; below it, and without a single certain request, the file is rejected."""
 
@@ -119,6 +121,49 @@ def says_format(data: bytes) -> bool:
     return bool(_SAYS.search(data))
 
 
+def detect_each(samples: Sequence[bytes], names: Sequence[str], wanted: str = "auto") -> list[Detection]:
+    """Choose the formats of each of several logs: those of all together, for a log that they do not fit its own.
+
+    Args:
+        samples: whole lines of each log.
+        names: names of the logs, for errors.
+        wanted: the user's format (``-f``), of all of them.
+
+    Raises:
+        LogreplayError: as for `detect`; it names the log that fits no format.
+    """
+    telling = [at for at, sample in enumerate(samples) if says_format(sample)] or [0]
+    if wanted != "auto" or len(telling) == 1:
+        return [detect([samples[at] for at in telling], names[telling[0]], wanted)] * len(samples)
+    directed = [at for at in telling if _FIELDS.search(samples[at])]
+    found = {at: detect([samples[at]], names[at]) for at in directed}
+    if told := next((each for each in found.values() if each.note), None):  # a log of an idle hour tells no unit
+        found |= {at: replace(each, w3c_unit=told.w3c_unit) for at, each in found.items() if not each.note}
+    rest = [at for at in telling if at not in found]
+    while rest:
+        try:
+            reading = detect([samples[at] for at in rest], names[rest[0]])
+            fitting = [at for at in rest if _fits(reading, samples[at])]
+        except LogreplayError:
+            if len(rest) == 1:
+                raise
+            fitting = []
+        group = fitting or rest[:1]
+        if group != rest:
+            reading = detect([samples[at] for at in group], names[group[0]])
+        found |= dict.fromkeys(group, reading)
+        rest = [at for at in rest if at not in found]
+    return [found.get(at, found[telling[0]]) for at in range(len(samples))]
+
+
+def _fits(reading: Detection, sample: bytes) -> bool:
+    """Whether a reading fits enough lines of a sample."""
+    lines = text_lines(sample)
+    lines = lines.filter(~lines.str.contains(_COMMENT))
+    bare = reading.prefix.strip(lines) if reading.prefix else lines
+    return len(_misfits(bare, reading.formats)) <= (1 - ENOUGH) * len(lines)
+
+
 def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detection:
     """Choose the formats of a log by samples of it.
 
@@ -139,7 +184,7 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detecti
     if (given is None and wanted == "auto" and _FIELDS.search(data)) or wanted in ("w3c", "iis"):
         unit, note = _w3c_unit(samples)
         return replace(_by_directives(data, name), w3c_unit=unit, note=note)
-    lines = lines.filter(~lines.str.contains(r"^\s*(?:#|$)"))
+    lines = lines.filter(~lines.str.contains(_COMMENT))
     reading, shown = _best(lines, given, wanted), lines
     for prefix in PREFIXES:
         if prefix.fits(lines) > ENOUGH:

@@ -11,7 +11,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.record import REASON
 from logreplay.parsers.captures.bodies_file import as_bytes
 from logreplay.parsers.conversion.detect import Detection, detect, says_format
-from logreplay.parsers.conversion.job import ConvertOptions, find_reading, with_date_and_time
+from logreplay.parsers.conversion.job import ConvertOptions, find_readings, with_date_and_time
 from logreplay.parsers.conversion.parse import ROW_SCHEMA
 from logreplay.parsers.conversion.source import Block, BlockSource
 from logreplay.parsers.conversion.subsecond import Spreader, start_times
@@ -98,7 +98,7 @@ class LineParser:
                 )
             if not says_format(source.sample()):
                 return None
-            reading = find_reading([source], ConvertOptions())
+            reading = find_readings([source], ConvertOptions())[0]
             for block in source.blocks() if not reading.formats else ():
                 for _ in stretches(block.data, self._header):
                     pass  # takes in the directives, which say how the next line is laid out

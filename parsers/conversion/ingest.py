@@ -7,7 +7,7 @@ opened when its time is reached, so any number of rotated files needs the memory
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -119,13 +119,34 @@ def check_unlike(sums: Mapping[str, tuple[int, int]]) -> None:
             )
 
 
+OTHER_FORMAT: Final = "leave out --format to detect the format, or give another"
+"""Remedy for a file that does not fit its format."""
+
+
+def check_fit(report: ConvertReport, files: Iterable[tuple[str, str, str]]) -> None:
+    """Check that no file was rejected whole.
+
+    Args:
+        report: of all files, read to their ends.
+        files: name, format and remedy of each file.
+
+    Raises:
+        LogreplayError: one was.
+    """
+    for name, format, remedy in files:
+        if name in report.misfits and name not in report.fitting:
+            number, reason = report.misfits[name]
+            line = report.unit.removesuffix("s")
+            raise LogreplayError(f"{name}: no {line} fits the format {format}; {line} {number}: {reason}; {remedy}")
+
+
 @dataclass(slots=True)
 class LogReader:
     """Reads logs.
 
     Attributes:
         sources: the logs.
-        reading: their formats and units.
+        readings: formats and units of each log.
         zone: time zone of stamps without one.
         report: where lines are counted.
         keep: told about lines that became no row.
@@ -147,7 +168,7 @@ class LogReader:
     """
 
     sources: Sequence[BlockSource]
-    reading: Detection
+    readings: Sequence[Detection]
     zone: str
     report: ConvertReport
     keep: Keep
@@ -170,10 +191,17 @@ class LogReader:
     def __post_init__(self) -> None:
         self.repeated = RepeatedLines(len(self.sources))
 
+    @property
+    def server(self) -> str:
+        """The server that wrote the logs; ``unknown`` if several did."""
+        servers = {reading.server for reading in self.readings}
+        return servers.pop() if len(servers) == 1 else "unknown"
+
     def rows(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of all logs with the column ``start``.
 
         Raises:
+            LogreplayError: a log holds no request in its format, or is given under two names.
             TooManyRejects: more lines were rejected than `limit` allows.
         """
         for rows, _ in self._read():
@@ -183,7 +211,8 @@ class LogReader:
         """Yield the rows of all logs as lines of a CSV with these columns behind date and time; and their starts.
 
         Raises:
-            TooManyRejects: more lines were rejected than `limit` allows.
+            LogreplayError: as for `rows`.
+            TooManyRejects: likewise.
         """
         self.columns = columns
         for rows, lines in self._read():
@@ -196,7 +225,10 @@ class LogReader:
             pool = self.executor or threads
             try:
                 waiting = deque(
-                    sorted((_Stream(source, self, pool) for source in self.sources), key=lambda s: s.behind)
+                    sorted(
+                        (_Stream(*each, self, pool) for each in zip(self.sources, self.readings, strict=True)),
+                        key=lambda s: s.behind,
+                    )
                 )
                 active: list[_Stream] = []
                 while waiting or active:
@@ -222,6 +254,8 @@ class LogReader:
                 until = self.whole_until.get(source.name, 0) if not self.backwards else 0
                 self.report.note_damage(source.name, source.compression, until)
         check_limit(self.report, self.limit, final=True)
+        pairs = zip(self.sources, self.readings, strict=True)
+        check_fit(self.report, ((source.name, reading.name, OTHER_FORMAT) for source, reading in pairs))
 
     def account(self, source: BlockSource, block: Block, parsed: ParsedBlock) -> None:
         """Count the lines of a block, and hand on those that became no row."""
@@ -232,6 +266,8 @@ class LogReader:
         if self.repeated.needed and parsed.rows.height:
             hashes = block.lines().hash().gather(parsed.rows["line"])
             self.repeated.add(source.name, parsed.rows["us"].to_numpy(), hashes.to_numpy())
+        if parsed.rows.height:
+            self.report.fitting.add(source.name)
         self.naive += parsed.naive
         self.http3 += block.data.count(b"HTTP/3")
         # a search for one byte takes far less time than one for two, and most blocks hold none
@@ -341,9 +377,9 @@ _TIMES: Final = ("line", "us", "whole", "fold", "back", "latency")
 class _Stream:
     """One log being read: blocks are parsed ahead, and come back in order."""
 
-    def __init__(self, source: BlockSource, intake: LogReader, pool: Executor) -> None:
-        self.source, self._intake, self._pool = source, intake, pool
-        self._pieces = intake.reading.pieces(source.blocks())
+    def __init__(self, source: BlockSource, reading: Detection, intake: LogReader, pool: Executor) -> None:
+        self.source, self._reading, self._intake, self._pool = source, reading, intake, pool
+        self._pieces = reading.pieces(source.blocks())
         self._ahead: deque[tuple[Block, Future[tuple[ParsedBlock, Lines | None]]]] = deque()
         self._lines = _Unsettled()
         self._spreader = Spreader()
@@ -353,7 +389,7 @@ class _Stream:
         self.behind = self._first_stamp() if len(intake.sources) > 1 else 0
 
     def _first_stamp(self) -> int:
-        reading = self._intake.reading
+        reading = self._reading
         head = self.source.head()
         lines = Block(head, 1, 0)
         first: int | None = None
@@ -371,7 +407,7 @@ class _Stream:
                 block, formats = piece
                 intake = self._intake
                 intake.fields.update(*(format.layout.fields for format in formats))
-                task = self._pool.submit(_parse, intake.reading, block, formats, intake.zone, intake.columns)
+                task = self._pool.submit(_parse, self._reading, block, formats, intake.zone, intake.columns)
                 self._ahead.append((block, task))
             if not self._ahead:
                 break
@@ -404,7 +440,7 @@ class _Stream:
         return self._hour.settle(rows) if self._hour else rows
 
     def _begins_in_second_pass(self) -> bool | None:
-        reading, zone = self._intake.reading, self._intake.zone
+        reading, zone = self._reading, self._intake.zone
         if (source := self.source.again()) is None:
             return None
         try:

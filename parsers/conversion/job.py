@@ -13,7 +13,7 @@ from typing import BinaryIO, Final, Literal, get_args
 import polars as pl
 
 from logreplay.core.bodies import REF, beside
-from logreplay.core.errors import LogreplayError, TooManyRejects
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import FULL, NewFile, check_distinct, check_named_once, is_part, is_stream, scratch_folder
 from logreplay.core.headers import HEADERS
 from logreplay.core.quantities import iso
@@ -25,7 +25,7 @@ from logreplay.parsers.captures.capture import CaptureFormat
 from logreplay.parsers.conversion import writers
 from logreplay.parsers.conversion.advice import notes
 from logreplay.parsers.conversion.captured_input import Captures, captures_among
-from logreplay.parsers.conversion.detect import Detection, detect
+from logreplay.parsers.conversion.detect import Detection, detect_each
 from logreplay.parsers.conversion.external_sort import Sorter
 from logreplay.parsers.conversion.filters import Filter, time_zone, wanted
 from logreplay.parsers.conversion.ingest import Keep, Limit, LogReader, Progress
@@ -35,7 +35,6 @@ from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.fields import timestamps
 from logreplay.parsers.fields.timestamps import Times
 from logreplay.parsers.formats.field_names import HEADER_SLOT
-from logreplay.parsers.formats.format import Format
 from logreplay.parsers.lines.csv_lines import Lines, rendered
 from logreplay.parsers.redaction.redact import Redactor
 
@@ -107,8 +106,8 @@ def convert(
 
     Raises:
         LogreplayError: no such file, empty or not an access log or not of the given format, an option that cannot be
-            read, output exists or cannot be written, disk full.
-        TooManyRejects: more lines were rejected than the options allow; the reject file is kept.
+            read, output exists or cannot be written, disk full. Only a reject file that the options name is kept.
+        TooManyRejects: more lines were rejected than the options allow.
     """
     options = options or ConvertOptions()
     target = None if str(output) == "-" else Path(output)
@@ -137,8 +136,8 @@ def convert(
                 raise
             name = str(target) if is_part(where) else where
             raise LogreplayError(f"{name}: cannot be written: {error.strerror}; choose another place with -o") from None
-        except TooManyRejects:
-            job.keep_rejects()
+        except LogreplayError:
+            job.keep_asked_rejects()
             raise
 
 
@@ -204,8 +203,8 @@ def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitS
     return sources
 
 
-def find_reading(sources: Sequence[BlockSource], options: ConvertOptions) -> Detection:
-    """Detect the formats of the logs.
+def find_readings(sources: Sequence[BlockSource], options: ConvertOptions) -> list[Detection]:
+    """Detect the formats of each log.
 
     Raises:
         LogreplayError: empty or not an access log.
@@ -221,8 +220,8 @@ def find_reading(sources: Sequence[BlockSource], options: ConvertOptions) -> Det
     for source, data in zip(sources, samples, strict=True):
         if unpack := _archive(data):
             raise LogreplayError(f"{source.name}: is an archive of files; unpack it first: {source.command(unpack)}")
-    found = detect(samples, sources[0].name, options.format)
-    return replace(found, time_unit=options.time_unit, stamped=options.stamped)
+    found = detect_each(samples, [source.name for source in sources], options.format)
+    return [replace(each, time_unit=options.time_unit, stamped=options.stamped) for each in found]
 
 
 @contextmanager
@@ -238,9 +237,13 @@ def log_reader(
     Raises:
         LogreplayError: empty or not an access log.
     """
-    reading = find_reading(sources, options)
-    report.format, report.share, report.server = reading.name, reading.share, reading.server
-    reader = LogReader(sources, reading, options.timezone, report, keep, options.limit, progress)
+    readings = find_readings(sources, options)
+    reader = LogReader(sources, readings, options.timezone, report, keep, options.limit, progress)
+    distinct = list(dict.fromkeys(readings))
+    report.format = "+".join(dict.fromkeys(each.name for each in distinct))
+    lines = [max(each.sample, 1) for each in distinct]
+    report.share = sum(each.share * count for each, count in zip(distinct, lines, strict=True)) / sum(lines)
+    report.server = reader.server
     yield reader
     report.resolution_s = reader.fine if "time" in reader.fields else None
     report.notes += notes(reader, sources, options.time_unit, options.timezone, zoned=not options.idle_zone)
@@ -287,13 +290,12 @@ class _Job:
         self._sorted = folder / f"{self._new.part.name if self._new else 'stdout'}.sorted"
         self._bounds: tuple[int, int] | None = None
         self._side: SideFile | None = None
-        self.report = ConvertReport(output=str(target or "-"))
+        self.report = ConvertReport(output=str(target or "-"), files=len(sources) + len(tables))
 
     def run(self, progress: Progress | None, executor: Executor | None) -> ConvertReport:
         if self._tables:
             tables = Tables(self._tables, self.report, self._keep_line, self._options.limit, progress)
             self._sort(tables.rows(), self._writable(tables.columns))
-            self._expect_rows("mend the table, or convert its log again")
         elif self.captures:
             options = self._options
             read = Captures(
@@ -301,8 +303,6 @@ class _Job:
             )
             names = (*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name != "body"))
             self._sort(read.rows(), self._writable(names))
-            damaged = "the file may be damaged; capture the requests again"
-            self._expect_rows(damaged if all(read.fit) else "leave out --format to detect the format, or give another")
         else:
             self._run_logs(progress, executor)
         if self._bounds:
@@ -314,7 +314,7 @@ class _Job:
         options = self._options
         with log_reader(self._sources, options, self.report, self._keep_line, progress) as intake:
             intake.executor = executor
-            columns = self._writable(output_columns(intake.reading.formats))
+            columns = self._writable(output_columns(intake.readings))
             if options.redact or self._side or options.filter.condition(options.timezone) is not None:
                 self._sort(intake.rows(), columns)
             else:
@@ -322,7 +322,6 @@ class _Job:
                 for start, lines in intake.lines(columns[2:]):
                     self._emit(start, lines)
                 self._close_sorter()
-            self._expect_rows("leave out --format to detect the format, or give another")
 
     def _writable(self, columns: Sequence[str]) -> tuple[str, ...]:
         """The columns of the CSV: without that of bodies where there is no file for them."""
@@ -342,21 +341,6 @@ class _Job:
             path = Path(beside(str(target)))
             self._side = SideFile(path, self._names.enter_context(_new(path, "-o", self._options)))
         return tuple(columns)
-
-    def _expect_rows(self, remedy: str) -> None:
-        """Check that not every line was rejected.
-
-        Raises:
-            LogreplayError: it was.
-        """
-        report = self.report
-        if report.rejected and report.rejected + report.blank == report.lines:
-            self.keep_rejects()
-            name, number, reason = report.first_bad[0]
-            raise LogreplayError(
-                f"{name}: no line fits the format {report.format}; line {number}: {reason}; all lines are in "
-                f"{report.rejects}; {remedy}"
-            )
 
     def _sort(self, batches: Iterator[pl.DataFrame], columns: Sequence[str]) -> None:
         """Filter and redact rows, and sort them by start."""
@@ -397,6 +381,11 @@ class _Job:
                 self._rejects.close()
         self._names.close()
 
+    def keep_asked_rejects(self) -> None:
+        """Give the reject file its name where the user gave that: a conversion that fails leaves no other file."""
+        if self._options.rejects and self._rejects is not None:
+            self.keep_rejects()
+
     def keep_rejects(self) -> None:
         """Give the reject file its name."""
         if self._rejects is not None:
@@ -410,7 +399,7 @@ class _Job:
         if self._rejects is None:
             self._rejects = open(self._new_rejects.part, "wb")  # noqa: SIM115  # closed by tidy_up()
         if reason:
-            place = f"{name}:{number}" if len(self._sources) + len(self._tables) > 1 else str(number)
+            place = f"{name}:{number}" if self.report.files > 1 else str(number)
             redacted = b"(redacted)" if self._options.redact else b""
             self._rejects.write(f"{place} {reason}\t".encode("utf-8", "surrogateescape") + redacted)
         if not self._options.redact:
@@ -420,7 +409,7 @@ class _Job:
 
     def _deliver(self) -> None:
         if not self.report.converted:  # an empty result would only bar the next try
-            self.keep_rejects()
+            self.keep_asked_rejects()
             self.report.output = ""
             return
         kind = self._kind
@@ -468,11 +457,11 @@ _CAPTURED: Final = ("scheme", "headers", "body", REF)
 """Columns that no log with directives has."""
 
 
-def output_columns(formats: Sequence[Format]) -> tuple[str, ...]:
-    """The columns of the CSV: the core, then what these formats log."""
-    if not formats:  # known only when the directives are read
-        return (*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name not in _CAPTURED), "user")
-    have = {name for format in formats for name in format.layout.fields} | {"host"}
+def output_columns(readings: Sequence[Detection]) -> tuple[str, ...]:
+    """The columns of the CSV: the core, then what logs that are read so have."""
+    have = {name for each in readings for format in each.formats for name in format.layout.fields} | {"host"}
+    if any(not each.formats for each in readings):  # known only when the directives are read
+        have |= {"user", *LOGGED_COLUMNS} - {*_CAPTURED}
     if "request" in have:
         have.add("protocol")
     if "body" in have:

@@ -15,7 +15,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS, SCHEMA, start_time, to_csv
 from logreplay.core.rows import BadColumns, column_names, converted, is_parquet, names_in, read_texts
 from logreplay.core.zstd import zstd
-from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_limit, check_unlike
+from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_fit, check_limit, check_unlike
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.fields import values
 from logreplay.parsers.lines.repeated_lines import RepeatedLines
@@ -124,6 +124,8 @@ class Tables:
         check_unlike({str(path): (size, _sum(path)) for path, size in sizes.items() if alike[size] > 1})
         self._repeated.check()
         check_limit(self.report, self.limit, final=True)
+        remedy = "mend the table, or convert its log again"
+        check_fit(self.report, ((str(path), NORMALIZED, remedy) for path in self.paths))
 
     def _good(
         self,
@@ -151,6 +153,8 @@ class Tables:
         check_limit(report, self.limit, final=False)
         good = typed.filter(~bad & ~blank)
         report.converted += good.height
+        if good.height:
+            report.fitting.add(name)
         absent = [column for column in columns if column not in texts.columns]
         good = good.with_columns(start_time().to_physical())
         report.count_minutes(name, good["start"].to_numpy())

@@ -35,6 +35,9 @@ class ConvertReport:
         bodies: path of the file with the bodies; empty if there are none.
         unit: word for the things counted: ``lines``, or ``records`` of a capture.
         per_file: rows in each minute since 1970, UTC, by name of the file.
+        files: number of files that are converted.
+        misfits: number and reason of the first rejected line, by name of the file.
+        fitting: names of the files of which a line is a row or unreplayable.
     """
 
     lines: int = 0
@@ -59,6 +62,9 @@ class ConvertReport:
     bodies: str = ""
     unit: str = "lines"
     per_file: dict[str, Counter[int]] = field(default_factory=dict)
+    files: int = 1
+    misfits: dict[str, tuple[int, str]] = field(default_factory=dict)
+    fitting: set[str] = field(default_factory=set)
 
     def refuse(self, name: str, number: int, kind: str, reason: str) -> None:
         """Count a line that became no row."""
@@ -66,8 +72,10 @@ class ConvertReport:
         self.reasons[text] += 1
         if kind == "rejected":
             self.rejected += 1
+            self.misfits.setdefault(name, (number, text))
         else:
             self.unreplayable += 1
+            self.fitting.add(name)
         if self.reasons[text] <= FIRST_SHOWN:
             self.first_bad.append((name, number, text))
 

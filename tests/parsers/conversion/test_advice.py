@@ -21,7 +21,7 @@ def said(
 ) -> str:  # fmt: skip
     reading = Detection(() if formats == (None,) else formats or (COMBINED,), server=server)
     seen = {"fine": 1e-6, "spread": True, **seen}
-    intake = LogReader([], reading, "", ConvertReport(100, converted), lambda *_: None, **seen)
+    intake = LogReader([], [reading], "", ConvertReport(100, converted), lambda *_: None, **seen)
     return "\n".join(notes(intake, [], time_unit, timezone, zoned=zoned))
 
 
@@ -90,7 +90,7 @@ def test_a_log_that_grew_while_it_was_read_is_named(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     log.write_text("one\n")
     source = BlockSource(log)
-    intake = LogReader([source], Detection((COMBINED,)), "", ConvertReport(), lambda *_: None)
+    intake = LogReader([source], [Detection((COMBINED,))], "", ConvertReport(), lambda *_: None)
     assert notes(intake, [source], "", "") == []
     with log.open("a") as more:
         more.write("two\n")

@@ -344,5 +344,5 @@ def test_a_file_without_a_record_of_the_named_format_is_said_to_have_another(tmp
 
 def test_a_file_of_other_records_than_the_named_format_has_is_told_to_leave_it_out(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text('1.2.3.4 - - [20/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1\n')
-    with pytest.raises(LogreplayError, match=r"no line fits the format gor; .*; leave out --format"):
+    with pytest.raises(LogreplayError, match=r"no record fits the format gor; .*; leave out --format"):
         convert([tmp_path / "a.log"], tmp_path / "out.csv", ConvertOptions(format="gor"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from logreplay.core.errors import LogreplayError
-from logreplay.parsers.conversion.detect import detect, says_format
+from logreplay.parsers.conversion.detect import detect, detect_each, says_format
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.source import Block, text_lines
 
@@ -56,6 +56,44 @@ def test_samples_of_several_files_count_as_one_even_without_their_last_line_end(
 def test_the_share_is_of_the_lines_that_fit() -> None:
     found = detect([COMBINED * 3 + b"garbage\n"], "log")
     assert (found.share, found.sample) == (0.75, 4)
+
+
+@pytest.mark.parametrize(
+    ("samples", "names"),
+    [
+        ([COMBINED * 99, W3C], ["combined", "w3c"]),
+        ([W3C, JSON, COMBINED * 99], ["w3c", "combined+json", "combined+json"]),
+        ([COMBINED * 500, JSON], ["combined", "json"]),
+        ([COMBINED * 9, b"", b"# a comment\n"], ["combined"] * 3),
+        ([b"", W3C], ["w3c", "w3c"]),
+        ([COMBINED * 9, COMBINED + b"garbage\n"], ["combined", "combined"]),
+    ],
+)
+def test_each_of_several_logs_is_read_by_formats_that_fit_it(samples: list[bytes], names: list[str]) -> None:
+    found = detect_each(samples, [f"{at}.log" for at in range(len(samples))])
+    assert [each.name for each in found] == names
+
+
+@pytest.mark.parametrize(
+    ("samples", "problem"),
+    [
+        ([COMBINED * 99, b"garbage\n" * 3], "1.log: not an access log, or in an unknown format: 0% of the sample's"),
+        ([b"garbage\n" * 3, W3C], "0.log: not an access log, or in an unknown format: 0% of the sample's"),
+        ([b"/a\n", b"x y z\n" * 9], "1.log: not an access log, or in an unknown format: 0% of the sample's"),
+        ([COMBINED, W3C, W3C + b"x\n" * 3], "2.log: has #Fields, but only 25% of the sample's lines fit"),
+    ],
+)
+def test_of_several_logs_the_one_that_fits_no_format_is_named(samples: list[bytes], problem: str) -> None:
+    with pytest.raises(LogreplayError, match="^" + re.escape(problem)):
+        detect_each(samples, [f"{at}.log" for at in range(len(samples))])
+
+
+def test_a_w3c_log_of_an_idle_hour_has_the_unit_of_the_others() -> None:
+    fields = b"#Fields: date time cs-uri-stem time-taken\n"
+    idle, busy = (fields + b"2026-11-20 18:58:56 /c %d\n" % took for took in (0, 250))
+    assert [each.w3c_unit for each in detect_each([idle, busy], ["idle", "busy"])] == [0.001, 0.001]
+    decimals = fields + b"2026-11-20 18:58:56 /c 0.25\n"
+    assert [each.w3c_unit for each in detect_each([decimals, busy], ["one", "other"])] == [1, 0.001]
 
 
 @pytest.mark.parametrize(

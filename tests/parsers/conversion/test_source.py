@@ -25,7 +25,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion import job
-from logreplay.parsers.conversion.detect import Detection, detect
+from logreplay.parsers.conversion.detect import Detection, detect_each
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.source import BlockSource, text_lines
 
@@ -251,12 +251,12 @@ def test_any_number_of_logs_is_read_with_few_of_them_open(tmp_path: Path, compre
 def test_the_format_of_many_logs_is_told_by_few_lines_of_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = 0
 
-    def counted(samples: list[bytes], name: str, wanted: str) -> Detection:
+    def counted(samples: list[bytes], names: list[str], wanted: str) -> list[Detection]:
         nonlocal looked_at
         looked_at = sum(map(len, samples))
-        return detect(samples, name, wanted)
+        return detect_each(samples, names, wanted)
 
-    monkeypatch.setattr(job, "detect", counted)
+    monkeypatch.setattr(job, "detect_each", counted)
     monkeypatch.setattr(job, "_SAMPLED", 10_000)
     monkeypatch.setattr(job, "_OF_EACH", 500)
     convert(logs_of(tmp_path, 30, compress=True, apart_s=50), tmp_path / "out.csv")

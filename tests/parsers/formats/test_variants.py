@@ -3,6 +3,7 @@
 import bz2
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -64,6 +65,24 @@ def test_reject_files_of_several_logs_name_the_log(tmp_path: Path) -> None:
     assert (tmp_path / "out.rejects").read_text() == f"{two}:6 rejected: layout\tgarbage\n"
 
 
+def test_logs_of_several_formats_become_one_csv_with_the_columns_of_all(tmp_path: Path) -> None:
+    w3c = "#Fields: date time cs-method cs-uri-stem sc-status cs-host time-taken"
+    one = log(tmp_path, *lines(5), name="one.log")
+    two = log(tmp_path, w3c, "2026-11-20 17:58:00.5 GET /w3c 200 shop.example 0.25", name="two.log")
+    report = convert([one, two], tmp_path / "out.csv")
+    assert (report.format, report.converted, report.rejected, report.share) == ("combined+w3c", 6, 0, 1)
+    rows = scan(tmp_path / "out.csv").select("url", "latency", "host", "agent").collect().rows()
+    assert {("/0", 0, None, "curl/8.5.0"), ("/w3c", 0.25, "shop.example", None)} <= {*rows}
+
+
+def test_a_log_that_the_given_format_does_not_fit_is_named(tmp_path: Path) -> None:
+    one = log(tmp_path, *lines(), name="one.log")
+    two = log(tmp_path, '{"request":"GET /b HTTP/1.1","status":200}', name="two.log")
+    with pytest.raises(LogreplayError, match=rf"^{two}: no line fits the format combined; line 1: rejected: layout;"):
+        convert([one, two], tmp_path / "out.csv", ConvertOptions(format="combined"))
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["one.log", "two.log"]
+
+
 def test_stamps_without_zone_are_said_to_be_read_as_utc(tmp_path: Path) -> None:
     path = log(tmp_path, '::1 2026-11-20T18:58:56 "GET /a HTTP/1.1" 200')
     form = '$remote_addr $time_iso8601 "$request" $status'
@@ -106,8 +125,10 @@ def test_too_many_rejects_end_the_conversion(tmp_path: Path, limit: str, fails: 
     ):
         convert([path], tmp_path / "out.csv", options)
     assert not (tmp_path / "out.csv").exists()
-    assert (tmp_path / "out.rejects").read_text().count("\n") == 2
-    assert sorted(item.name for item in tmp_path.iterdir()) == ["access.log", "out.rejects"]
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["access.log"]
+    with pytest.raises(TooManyRejects):
+        convert([path], tmp_path / "out.csv", replace(options, rejects=tmp_path / "asked"))
+    assert (tmp_path / "asked").read_text().count("\n") == 2
 
 
 @pytest.mark.parametrize("ending", ["csv.gz", "csv.zst", "parquet"])
