@@ -18,6 +18,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SHORTEST_S: Final = 1e-6
 _LONGEST_S: Final = 87_600 * 3600.0
 _LOWEST_RATE: Final = 1e-6
+_HIGHEST_RATE: Final = 10_000_000
+_HIGHEST_PRICE: Final = 1_000_000_000
 
 
 Seconds = float | str | timedelta
@@ -53,8 +55,10 @@ def as_seconds(value: Seconds) -> float:
     if isinstance(value, str):
         return seconds_of(value)
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if not 0 < seconds <= _LONGEST_S:
+    if not seconds > 0:
         raise ValueError(f"{value!r}: expected a duration above 0, such as 0.3 or '300ms' ({TIME_UNITS})")
+    if seconds > _LONGEST_S:
+        raise ValueError(f"{value!r}: too long; expected at most 87600h (ten years)")
     return seconds
 
 
@@ -145,10 +149,11 @@ def positive_rate(text: str) -> float:
         rate = float(text)
     except ValueError:
         rate = 0.0
-    if not 0 < rate <= 10_000_000:
+    if not rate > 0:
         raise ValueError(f"{text!r}: expected a rate above 0 requests/s, such as 100 or 0.5")
-    if rate < _LOWEST_RATE:
-        raise ValueError(f"{text!r}: the lowest rate is {_LOWEST_RATE:g} requests/s")
+    if not _LOWEST_RATE <= rate <= _HIGHEST_RATE:
+        limit = f"lowest rate is {_LOWEST_RATE:g}" if rate < 1 else f"highest rate is {_HIGHEST_RATE:,}"
+        raise ValueError(f"{text!r}: the {limit} requests/s")
     return rate
 
 
@@ -162,8 +167,10 @@ def price_of(text: str) -> float:
         price = float(text)
     except ValueError:
         price = 0.0
-    if not 0 < price <= 1_000_000_000:
+    if not price > 0:
         raise ValueError(f"{text!r}: expected a price above 0, such as 0.12")
+    if price > _HIGHEST_PRICE:
+        raise ValueError(f"{text!r}: the highest price is {_HIGHEST_PRICE:,}")
     return price
 
 
@@ -173,16 +180,15 @@ def parse_rates(text: str) -> tuple[float, ...]:
     Raises:
         ValueError: not of one of these forms, or the range is empty.
     """
-    ends, _, step_text = text.partition(":")
-    try:
-        if ".." not in text:
-            return tuple(positive_rate(part) for part in text.split(","))
-        low, high = (positive_rate(part) for part in ends.split("..", 1))
-        step = positive_rate(step_text) if step_text else _round_step((high - low) / 7)
-    except ValueError:
-        raise ValueError(
-            f"{text!r}: expected rates above 0 requests/s, such as 100, 50..400, 50..400:25 or 10,20,50"
-        ) from None
+    ends, colon, step_text = text.partition(":")
+    parts = [*ends.split("..", 1), *([step_text] if colon else [])] if ".." in text else text.split(",")
+    if not all(map(_is_number, parts)):
+        raise ValueError(f"{text!r}: expected rates above 0 requests/s, such as 100, 50..400, 50..400:25 or 10,20,50")
+    rates = [positive_rate(part) for part in parts]
+    if ".." not in text:
+        return tuple(rates)
+    low, high, step = (*rates, 0.0)[:3]
+    step = step or _round_step((high - low) / 7)
     if high <= low:
         raise ValueError(f"{text!r}: {high:g} is not above {low:g}; expected a range such as 50..400")
     count = int((high - low) / step + 1e-9)
@@ -192,6 +198,13 @@ def parse_rates(text: str) -> tuple[float, ...]:
     if high - rates[-1] > 1e-9 * high:
         rates.append(high)
     return tuple(rates)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return not math.isnan(float(text))
+    except ValueError:
+        return False
 
 
 def _round_step(step: float) -> float:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _DELAY_S: Final = 5.0
 _LOWEST_SUM = 1e-6
+_HIGHEST_SUM = 20_000_000
+_MOST_USERS = 1_000_000
 _SLOWEST = 1e-9
 
 
@@ -29,8 +31,11 @@ def ramp_of(text: str) -> tuple[float, float]:
         rates = float(first), float(last)
     except ValueError:
         rates = (0.0, 0.0)
-    if not dots or not min(rates) >= 0 or not _LOWEST_SUM <= sum(rates) <= 20_000_000:
+    if not dots or not min(rates) >= 0:
         raise ValueError(f"{text!r}: expected the first and the last rate in requests/s, such as 50..400")
+    if not _LOWEST_SUM <= sum(rates) <= _HIGHEST_SUM:
+        limits = f"{_LOWEST_SUM / 2:g} to {_HIGHEST_SUM // 2:,} requests/s"
+        raise ValueError(f"{text!r}: expected rates whose mean is {limits}")
     return rates
 
 
@@ -51,8 +56,10 @@ def speed_of(text: str) -> float:
         speed = float(text.lower().removesuffix("x"))
     except ValueError:
         speed = 0.0
-    if not _SLOWEST <= speed <= 1 / _SLOWEST:
+    if not speed > 0:
         raise ValueError(f"{text!r}: expected a speed above 0; 1 replays at the log's own times, 3 three times as fast")
+    if not _SLOWEST <= speed <= 1 / _SLOWEST:
+        raise ValueError(f"{text!r}: expected a speed from {_SLOWEST:g} to {1 / _SLOWEST:,.0f}")
     return speed
 
 
@@ -65,7 +72,9 @@ def machines_of(text: str) -> Sequence[int]:
     try:
         return users_of(text)
     except ValueError:
-        raise ValueError(f"{text!r}: expected increasing numbers of machines such as 1,2,4") from None
+        raise ValueError(
+            f"{text!r}: expected increasing numbers of machines up to {_MOST_USERS:,}, such as 1,2,4"
+        ) from None
 
 
 def users_of(text: str) -> Sequence[int]:
@@ -79,8 +88,8 @@ def users_of(text: str) -> Sequence[int]:
         doubled = takewhile(lambda count: count < int(last), (int(first) << place for place in range(64)))
         text = ",".join(map(str, (*doubled, int(last))))
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() and 0 < int(part) <= 1_000_000 for part in parts):
-        raise ValueError(f"{text!r}: expected increasing user counts such as 1,10,50 or 1..64")
+    if not all(part.isdigit() and 0 < int(part) <= _MOST_USERS for part in parts):
+        raise ValueError(f"{text!r}: expected increasing user counts up to {_MOST_USERS:,}, such as 1,10,50 or 1..64")
     users = [int(part) for part in parts]
     if users != sorted(set(users)):
         raise ValueError(f"{text!r}: each user count must be above the one before it, as in 1,10,50")

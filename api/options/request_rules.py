@@ -71,7 +71,9 @@ def mix_change(text: str) -> tuple[str, float]:
     except ValueError:
         change = -2.0
     if not (name and share.strip().endswith("%") and -1 <= change <= 100):
-        raise ValueError(f"{text!r}: expected a route and its change, such as checkout=+50% or search=-20%")
+        raise ValueError(
+            f"{text!r}: expected a route and its change from -100% to +10000%, such as checkout=+50% or search=-20%"
+        )
     return name.strip(), change
 
 

@@ -24,7 +24,7 @@ def parse_pauses(text: str) -> Pauses:
         low, high = pause_of(first), pause_of(last)
     except ValueError:
         raise ValueError(
-            f"{text!r}: expected the shortest and the longest pause, such as 1s..3s ({TIME_UNITS})"
+            f"{text!r}: expected the shortest and the longest pause, up to 87600h, such as 1s..3s ({TIME_UNITS})"
         ) from None
     if low > high:
         raise ValueError(f"{text!r}: {low:g} s is above {high:g} s; write the shorter pause first, such as 1s..3s")

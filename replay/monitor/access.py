@@ -26,7 +26,7 @@ def parse_address(text: str) -> Address:
     """
     match = re.fullmatch(r"(?:(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):)?(?P<port>\d{1,5})", text)
     if not match or int(match["port"]) > 65535:
-        raise ValueError(f"{text!r}: expected a port, such as 8089, or HOST:PORT")
+        raise ValueError(f"{text!r}: expected a port up to 65535, such as 8089, or HOST:PORT")
     return Address((match["host"] or LOOPBACK).strip("[]"), int(match["port"]))
 
 

@@ -62,7 +62,7 @@ def test_two_numbers_of_machines_say_only_whether_n_times_one_holds(
 def test_each_result_needs_its_number_and_a_picture_its_machines(sweeps: list[str]) -> None:
     with pytest.raises(UsageError, match="3 numbers for 1 result: give the number of machines behind each result"):
         api.capacity(sweeps[0], demand=300, p90="1s", machines="1,2,4")
-    with pytest.raises(UsageError, match="expected increasing numbers of machines such as 1,2,4"):
+    with pytest.raises(UsageError, match="expected increasing numbers of machines up to 1,000,000, such as 1,2,4"):
         api.capacity(sweeps, demand=300, p90="1s", machines="4,2,1")
     with pytest.raises(UsageError, match="needs"):
         api.capacity(sweeps, demand=300, p90="1s", output="x.png")

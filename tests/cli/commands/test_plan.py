@@ -318,7 +318,7 @@ def test_the_page_on_files_names_each_key_of_its_json(logreplay: Logreplay, log:
         (["LOG"], "TARGET is missing: name the server to search, or a search made before with --from DIR"),
         (["LOG", "http://127.0.0.1:1", "--from", "SEARCH"], "exclude each other"),
         (["LOG", "127.0.0.1:80"], "if 127.0.0.1:80 is the server, write http://127.0.0.1:80"),
-        (["LOG", "--from", "SEARCH", "--price", "inf"], "'inf': expected a price above 0, such as 0.12"),
+        (["LOG", "--from", "SEARCH", "--price", "inf"], "'inf': the highest price is 1,000,000,000"),
         (["LOG", "--from", "SEARCH", "--prove"], "--prove needs TARGET"),
         (
             ["LOG", "http://127.0.0.1:1", "--from", "SEARCH", "--prove", "--scaling", "law.json"],

@@ -1,6 +1,9 @@
 """Durations, rates and ranges of rates, as a user types them."""
 
+import re
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import click
 import pytest
@@ -8,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.cli.options.types import DURATION, RATE
-from logreplay.core.quantities import parse_rates
+from logreplay.core.quantities import as_seconds, parse_rates, positive_rate, price_of
+from logreplay.options.load import ramp_of, speed_of, steps_of, users_of
+from logreplay.options.think import parse_pauses
 
 
 @pytest.mark.parametrize(
@@ -40,10 +45,36 @@ def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
         DURATION.convert(text, None, None)
 
 
-@pytest.mark.parametrize("text", ["0", "-5", "nan", "inf", "fast", "", "1e9"])
+@pytest.mark.parametrize("text", ["0", "-5", "nan", "fast", ""])
 def test_what_is_no_rate_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(click.BadParameter, match=r"expected a rate above 0 requests/s"):
         RATE.convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "rule"),
+    [
+        (positive_rate, "1e9", "the highest rate is 10,000,000 requests/s"),
+        (positive_rate, "inf", "the highest rate is 10,000,000 requests/s"),
+        (positive_rate, "1e-9", "the lowest rate is 1e-06 requests/s"),
+        (parse_rates, "10..20000000", "'20000000': the highest rate is 10,000,000 requests/s"),
+        (parse_rates, "10,1e9", "'1e9': the highest rate is 10,000,000 requests/s"),
+        (steps_of, "1e9:10s", "'1e9': the highest rate is 10,000,000 requests/s"),
+        (ramp_of, "1..30000000", "expected rates whose mean is 5e-07 to 10,000,000 requests/s"),
+        (ramp_of, "0..0", "expected rates whose mean is 5e-07 to 10,000,000 requests/s"),
+        (speed_of, "1e12", "expected a speed from 1e-09 to 1,000,000,000"),
+        (speed_of, "1e-12", "expected a speed from 1e-09 to 1,000,000,000"),
+        (price_of, "1e12", "the highest price is 1,000,000,000"),
+        (users_of, "2000000", "expected increasing user counts up to 1,000,000, such as"),
+        (parse_pauses, "1s..90000h", "expected the shortest and the longest pause, up to 87600h, such as"),
+        (as_seconds, 1e12, "too long; expected at most 87600h"),
+    ],
+)
+def test_what_is_beyond_a_limit_is_refused_with_the_limit(
+    read: Callable[[Any], object], text: object, rule: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(rule)):
+        read(text)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +97,7 @@ def test_a_range_runs_from_its_first_rate_to_its_last(text: str, rates: tuple[fl
         ("400..50", "50 is not above 400"),
         ("5..5", "5 is not above 5"),
         ("1..", "'1..': expected rates above 0 requests/s, such as 100, 50..400, 50..400:25 or 10,20,50"),
-        ("1..2:0", "'1..2:0': expected rates"),
+        ("1..2:0", "'0': expected a rate above 0"),
         ("../access.csv", "'../access.csv': expected rates"),
         ("1..100000:0.01", "9999901 steps are too many; choose a larger step"),
         ("10,,20", "'10,,20': expected rates"),

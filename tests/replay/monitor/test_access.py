@@ -23,7 +23,7 @@ def test_an_address_is_read(text: str, address: Address) -> None:
 
 @pytest.mark.parametrize("text", ["", "http://x:1", "99999", ":80", "::1:80", "a b:1", "80 "])
 def test_what_is_none_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(ValueError, match="expected a port, such as 8089, or HOST:PORT"):
+    with pytest.raises(ValueError, match="expected a port up to 65535, such as 8089, or HOST:PORT"):
         parse_address(text)
 
 
