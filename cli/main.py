@@ -137,6 +137,10 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as request:
         return request.exit_code
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption) and error.ctx:
+            from logreplay.cli.options.unknown_options import refusal  # loads all tables: only for an error
+
+            error = click.UsageError(refusal(error.option_name, error.ctx), error.ctx)
         if isinstance(error, click.BadParameter) and (source := where_from(error)):
             error = click.BadParameter(error.message + source, error.ctx, error.param, error.param_hint)
         said = StringIO()

@@ -1,7 +1,6 @@
 """The keywords of the functions: read by the table of options; and frozen values made of options by name."""
 
 from collections.abc import Callable, Collection, Mapping
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, TypeVar
 
@@ -10,6 +9,7 @@ from logreplay.core.masking import masked
 from logreplay.options.clashes import check
 from logreplay.options.kinds import Kind
 from logreplay.options.option import FORMER, Option
+from logreplay.options.spelling import near_names
 from logreplay.options.table import options_of
 
 T = TypeVar("T")
@@ -85,5 +85,5 @@ def _nearest(function: str, name: str, options: Mapping[str, Option]) -> str:
     """The parameters that may be meant, as the end of a sentence."""
     known = {flag.lstrip("-").replace("-", "_"): option.name for option in options.values() for flag in option.names}
     known |= {name: name for name in options}
-    near = dict.fromkeys(known[word] for word in ([name] if name in known else get_close_matches(name, known)))
+    near = dict.fromkeys(known[word] for word in ([name] if name in known else near_names(name, known)))
     return f"; did you mean {' or '.join(near)}?" if near else f"; see help(logreplay.{function})"

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from difflib import SequenceMatcher
+from operator import ne
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from logreplay.core.errors import LogreplayError, UsageError
@@ -20,10 +22,30 @@ T = TypeVar("T", "Check", "Finding", "Proof")
 _OPTION: Final = re.compile(
     r"(?<![\w-])(?P<flag>--?[a-z][a-z0-9-]*)(?:(?P<gap> )(?P<value>'[^']*'|[^\s,;)]+(?:,[^\s,;)]+)*))?"
 )
+_NO: Final = "no-"
+_ALIKE: Final = 0.8
+"""Smallest likeness of a word and the name of which it is a slip; that of ``growth`` and ``within`` is 0.67."""
+_SHORTEST: Final = 3
 _COMMAND: Final = re.compile(r"\blogreplay [a-z]+ [^;]*$")
 """The beginning of a command line, whose options stay."""
 _PLACEHOLDER: Final = re.compile(r"[A-Z.…,:|]+")
 _PROSE: Final = re.compile(r"[a-z]+|-.*")
+
+
+def near_names(typed: str, names: Iterable[str]) -> list[str]:
+    """The names of which a word is a slip, a part, or one with a further word; with dashes or underscores."""
+    typed, shown = typed.replace("_", "-"), {name: name.replace("_", "-") for name in names}
+    if typed.startswith(_NO):
+        typed, shown = typed[len(_NO) :], {name: text[len(_NO) :] for name, text in shown.items() if _NO in text[:3]}
+    return [name for name, text in shown.items() if _is_near(typed, text)]
+
+
+def _is_near(typed: str, name: str) -> bool:
+    if min(len(typed), len(name)) < _SHORTEST:
+        return False
+    one_other = len(typed) == len(name) and sum(map(ne, typed, name)) == 1
+    slip = one_other or sorted(typed) == sorted(name) or SequenceMatcher(None, typed, name).ratio() >= _ALIKE
+    return slip or name.startswith(typed) or typed.startswith(f"{name}-")
 
 
 def spelled(text: str, function: str) -> str:

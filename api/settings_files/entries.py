@@ -3,11 +3,11 @@
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 from logreplay.core.errors import LogreplayError
+from logreplay.options.spelling import near_names
 from logreplay.settings_files.rules import check_allowed, line_of
 
 _SENDING: Final = ("run", "sweep", "find")
@@ -90,7 +90,7 @@ def shared(meanings: Meanings) -> dict[str, object]:
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the names that are near to it, or all there are."""
     names = sorted(set(known))
-    near = get_close_matches(name.replace("_", "-"), names, n=3, cutoff=0.6)
+    near = near_names(name, names)
     return f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(names)}"
 
 

@@ -74,6 +74,7 @@ FOREIGN: Final[Mapping[str, Mapping[str, str]]] = {
     "--users": {"users": "Locust"},
     "--run-time": {"the duration": "Locust"},
     "--concurrent": {"users": "siege"},
+    "--concurrency": {"users": "plow"},
     "--reps": {"the number of requests": "siege"},
     "--time": {"the duration": "siege"},
     "--threads": {"threads": "wrk"},

@@ -1,7 +1,6 @@
 """Options from variables: ``LOGREPLAY_RUN_TPS`` for one command, ``LOGREPLAY_TIMEOUT`` for all that share it."""
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any, Final
 
 import click
@@ -11,6 +10,7 @@ from logreplay.cli.settings.file import configurable, kind_of, shared
 from logreplay.cli.settings.option_names import is_switch, switched, takes_several
 from logreplay.cli.settings.precedence import Rank, Setting
 from logreplay.core.masking import terminal_safe
+from logreplay.options.spelling import near_names
 
 PREFIX: Final = "LOGREPLAY_"
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -73,7 +73,7 @@ def _unknown(
             for option in options
         }
         by_option |= {option: variable_of(option) for option in everywhere}
-    near = " or ".join(by_option[option] for option in get_close_matches(key, by_option))
+    near = " or ".join(by_option[option] for option in near_names(key, by_option))
     where = f"{command} has" if command else "there is"
     return f"{where} no option {key!r}" + (f"; did you mean {near}?" if near else "")
 

@@ -127,7 +127,7 @@ def check_fit(report: ConvertReport, files: Iterable[tuple[str, str, str]]) -> N
     """Check that no file was rejected whole.
 
     Args:
-        report: of all files, read to their ends.
+        report: account of all files, read to their ends.
         files: name, format and remedy of each file.
 
     Raises:

@@ -24,5 +24,5 @@ def test_an_entry_at_the_top_is_for_all_commands_in_which_it_means_the_same_and_
 
 def test_names_that_are_near_are_suggested_and_otherwise_all_are_listed() -> None:
     assert nearest("tsp", ["tps", "for", "tps"]) == "; did you mean tps?"
-    assert nearest("tms", ["tps", "tmp"]) == "; did you mean tps or tmp?"
+    assert nearest("tms", ["tps", "tmp"]) == "; did you mean tmp or tps?"
     assert nearest("xyzzy", ["for", "tps", "for"]) == "; there are for, tps"

@@ -28,6 +28,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ("run -rate=100/s -duration=1m", "No such option '-rate'", "--tps R for the rate (vegeta)"),
         ("run -duration 1m", "No such option '-duration'", "--for D for the duration (vegeta)"),
         ("run -timeout 5s", "No such option '-timeout'", "use --timeout"),
+        ("run --concurrency 10", "No such option '--concurrency'", "--vusers N for users (plow)"),
         ("run --vus 10", "No such option '--vus'", "--vusers N for users (k6)"),
         ("find -d 10", "No such option '-d'", "--budget D (of all trials) for the duration"),
         ("find --for 10s", "No such option '--for'", "--budget D (of all trials) for the duration"),
