@@ -191,6 +191,16 @@ class LogProfile:
         """Seconds from the first request to the last, both included."""
         return self.last - self.first + 1
 
+    @cached_property
+    def idle(self) -> tuple[Ints, Ints]:
+        """See `rates.idle`."""
+        return rates.idle(self.per_second[0])
+
+    @property
+    def mean(self) -> float:
+        """Requests/s, without the times of `idle`."""
+        return self.requests / (self.span - int(self.idle[1].sum()))
+
     @property
     def timed(self) -> bool:
         """Whether the requests have times of their own: not all in one second of several requests."""

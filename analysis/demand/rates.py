@@ -18,6 +18,8 @@ WINDOWS: Final = {"second": 1, "minute": MINUTE, "hour": HOUR}
 """The windows whose busiest one is looked for, by name: seconds."""
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _GAPS: Final = 5
+_LONG: Final = 0.1
+"""Share of a log's span from which on an empty time of an hour or more may lie between two logs."""
 _LEAST_GAP_S: Final = 60
 _EXPECTED: Final = 20.0
 """A gap is named if so many requests are expected in it. Independent requests leave one with a probability of e⁻²⁰."""
@@ -150,6 +152,19 @@ def gaps(seconds: Ints, counts: Ints) -> tuple[Gap, ...]:
     named = np.flatnonzero((empty >= _LEAST_GAP_S) & (expected >= _EXPECTED))
     longest = named[np.argsort(-empty[named], kind="stable")][:_GAPS]
     return tuple(Gap(int(begins[at]), int(empty[at]), float(expected[at])) for at in longest)
+
+
+def idle(seconds: Ints) -> tuple[Ints, Ints]:
+    """The empty times that make up most of a log, as between logs of different years.
+
+    Returns:
+        First second and length of each; none unless they are longer than the rest of the log.
+    """
+    empty = np.diff(seconds) - 1
+    long = np.flatnonzero(empty >= max(HOUR, _LONG * (seconds[-1] - seconds[0] + 1)))
+    if 2 * empty[long].sum() <= seconds[-1] - seconds[0] + 1:
+        long = long[:0]
+    return seconds[long] + 1, empty[long]
 
 
 def hours(seconds: Ints, counts: Ints, zone: str) -> pl.DataFrame:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.core.plural import number_of
 
+_PAUSE = "1m"
+"""Length of an empty time in a replay."""
 _BURSTY = 1.5
 """Index of dispersion per second from which on a sustained rate says too little about the log's own seconds."""
 
@@ -44,7 +46,10 @@ def replays(logs: Sequence[str], profile: LogProfile, reading: Sequence[str] = (
         named = shlex.quote(output)
     if profile.timed:
         gives = "the target under the log's own traffic: its order, rate and bursts"
-        found.append(Replay(f"logreplay run {named} TARGET --speed 1{options}", gives))
+        idle = len(profile.idle[0]) > 0
+        shorter = (f"the empty times: each is shortened to {_PAUSE}",) if idle else ()
+        options += f" --skip-idle {_PAUSE}" if idle else ""
+        found.append(Replay(f"logreplay run {named} TARGET --speed 1{options}", gives, shorter))
     low, high = _range(profile)
     flat = ("the course of the log's rate: each rate is held for some time",) if profile.timed else ()
     if profile.timed and (burstiness := profile.dispersion["second"]) > _BURSTY:
@@ -84,7 +89,7 @@ def _options(profile: LogProfile) -> str:
 
 def _range(profile: LogProfile) -> tuple[int, int]:
     """Rates to sweep: from below the mean to four times the busiest minute."""
-    mean = profile.requests / profile.span if profile.timed else 10.0
+    mean = profile.mean if profile.timed else 10.0
     top = profile.peaks.get("minute") or profile.peaks.get("second")
     low = _round_down(mean)
     return low, max(_round_down(4 * (top.rate if top else mean)), 8 * low)

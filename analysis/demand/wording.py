@@ -38,7 +38,10 @@ def sentences(profile: LogProfile) -> Iterator[tuple[str, str]]:
     else:
         yield "requests", f"{profile.requests:,} in {span(profile.span)}, {first} to {last} {zone}"
         busy = [f"busiest {name} {rate(each.rate)} at {when(each.at, zone)}" for name, each in profile.peaks.items()]
-        yield "rate", "; ".join([f"mean {rate(profile.requests / profile.span)}", *busy])
+        without = f", {rate(profile.mean)} without the empty times" if len(profile.idle[0]) else ""
+        yield "rate", "; ".join([f"mean {rate(profile.requests / profile.span)}{without}", *busy])
+        for begin, length in zip(*profile.idle, strict=True):
+            yield "empty", f"{span(length)} without a request from {when(begin, zone)} on"
         yield from _bursts(profile)
     yield "methods", _shares(profile.methods, "method", profile.requests)
     yield "statuses", _shares(_classes(profile.statuses), "status", profile.requests)
@@ -97,6 +100,8 @@ def _bursts(profile: LogProfile) -> Iterator[tuple[str, str]]:
         at = when(rise.at, profile.zone)
         yield "steepest rise", f"from {rate(rise.before)} to {rate(rise.after)} within a minute, at {at}"
     for gap in profile.gaps:
+        if gap.at in profile.idle[0]:
+            continue
         expected = f"{gap.expected:,.0f} or more are expected, by the hours before and after it"
         yield "gap", f"{span(gap.seconds)} without a request from {when(gap.at, profile.zone)} on; {expected}"
 
@@ -130,7 +135,7 @@ def span(seconds: int) -> str:
     """A length of time: ``60 s``, ``92 minutes``, ``3.5 days``."""
     for length, name in ((_DAY_S, "days"), (HOUR, "hours"), (MINUTE, "minutes")):
         if seconds >= 2 * length:
-            return f"{seconds / length:.3g} {name}"
+            return f"{show_rate(seconds / length)} {name}"
     return f"{seconds} s"
 
 

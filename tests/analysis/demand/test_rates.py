@@ -93,6 +93,16 @@ def test_a_gap_is_named_where_the_hours_around_it_expect_many() -> None:
     assert not rates.gaps(*counted(busy[::20]))
 
 
+def test_empty_times_are_told_where_they_make_up_most_of_a_log() -> None:
+    decade = 3652 * 24 * HOUR
+    logs = [*range(60), *range(decade, decade + 60), *range(2 * decade, 2 * decade + 60)]
+    begins, lengths = rates.idle(np.array(logs))
+    assert (begins.tolist(), lengths.tolist()) == ([60, decade + 60], [decade - 60] * 2)
+    nights = [day * 24 * HOUR + hour * HOUR for day in range(9) for hour in range(14)]
+    assert len(rates.idle(np.array(nights))[0]) == 0
+    assert len(rates.idle(np.array([5]))[0]) == 0
+
+
 def test_each_hour_has_its_row_also_without_a_request() -> None:
     table = rates.hours(*counted([MONDAY + 1800, MONDAY + 1800, MONDAY + 2 * HOUR]), "UTC")
     assert table["requests"].to_list() == [2, 0, 1]

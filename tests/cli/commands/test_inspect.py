@@ -84,6 +84,17 @@ def test_the_commands_that_it_names_can_be_typed(logreplay: Logreplay, log: Path
         assert "127.0.0.1:9: nothing answers" in done.output or "refused" in done.output, done.output
 
 
+def test_rates_of_logs_years_apart_are_those_of_the_times_with_requests(logreplay: Logreplay, log: Path) -> None:
+    log.with_name("old.log").write_text(log.read_text().replace("/2026:", "/2016:"))
+    done = logreplay("inspect", log, log.with_name("old.log"))
+    assert "6,000 in 3655 days, 2016-01-04 23:00:00 to 2026-01-06 22:59:00 UTC" in done.stdout
+    assert re.search(r"rate +mean 1.64/day, 1.04/min without the empty times; busiest second", done.stdout)
+    assert re.search(r"empty +3651 days without a request from 2016-01-06 22:59:01 on\n", done.stdout)
+    assert not re.search(r"^  gap ", done.stdout, re.MULTILINE)
+    assert "TARGET --speed 1 --by-client --skip-idle 1m\n" in done.stdout
+    assert "leaves out the empty times: each is shortened to 1m\n" in done.stdout
+
+
 def test_several_logs_and_logs_read_with_options_are_converted_first(logreplay: Logreplay, log: Path) -> None:
     other = log.rename(log.with_name("access.log.1"))
     log.write_text(2 * other.read_text())
