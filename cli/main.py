@@ -100,9 +100,8 @@ def main() -> None:
 
 
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning of a library as the others are."""
-    context = click.get_current_context(silent=True)
-    say(f"warning: {message}", quiet=bool(context and context.params.get("quiet")))
+    """Print a warning of a library as the others are; also if quiet, as rows may be lost."""
+    say(f"warning: {message}")
 
 
 def _open_standard_streams() -> None:

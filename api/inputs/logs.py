@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from importlib.resources import as_file, files
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     Log = Path | Stored | UrlRow | TableLog | RequestsFrom
     Replayable = Path | Stored | UrlList | TableLog | RequestsFrom
 
-Tell = Callable[[str], object]
-"""Takes a sentence besides the result."""
+
+class Tell(Protocol):
+    """Takes a sentence besides the result; ``always`` also for a caller who wants to hear of errors only."""
+
+    def __call__(self, text: str, /, *, always: bool = False) -> object: ...
+
+
 BUNDLED = "nginx_request_time.log"
 _ELSEWHERE: Final = "TMPDIR=FOLDER"
 """Advice on moving the temporary files."""
@@ -126,7 +131,7 @@ def replayable(
 
                 report = convert([held], path, ConvertOptions())
                 rest = "; the compressed data end too soon or are damaged: the requests behind are missing"
-                tell(f"{name}: {report.sentence()}{rest if report.damaged else ''}")
+                tell(f"{name}: {report.sentence()}{rest if report.damaged else ''}", always=bool(report.losses))
                 if not report.converted:
                     raise LogreplayError(f"{name}: no line is a request that can be replayed; name another log")
                 yield path

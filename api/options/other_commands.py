@@ -10,7 +10,7 @@ from logreplay.options.option import Option
 _KINDS: Final = ("hockeystick", "achieved", "throughput", "percentiles", "heatmap", "timeline")
 _ALL: Final = "convert inspect compare capacity analyze plot seconds serve demo urls calibrate"
 _SHARE: Final = Option(_ALL, "share", k.SWITCH, "Let other users read the results.", only="terminal")
-_QUIET: Final = Option(_ALL, "quiet", k.SWITCH, "Print errors only.", "", "-q --quiet", only="terminal")
+_QUIET: Final = Option(_ALL, "quiet", k.SWITCH, "Print only errors and lost rows.", "", "-q --quiet", only="terminal")
 BOUNDED: Final = {name: k.BOUNDS[name] for name in ("p50", "p90", "p95", "p99", "p999", "mean")}
 """Response times that `capacity` bounds, as people write them."""
 _FORCE: Final = Option(_ALL, "force", k.SWITCH, "Replace an existing FILE.")
@@ -131,7 +131,7 @@ OTHERS: Final[Mapping[str, Sequence[Option]]] = {
         _SHARE,
         _CLUSTER,
         _json("Print summary.json on stdout instead of tables."),
-        Option("analyze", "quiet", k.SWITCH, "Do not print findings and the folder on stderr.", "", "-q --quiet",
+        Option("analyze", "quiet", k.SWITCH, "On stderr, print only lost rows.", "", "-q --quiet",
                only="terminal"),
     ),
     "plot": (

@@ -223,7 +223,7 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option("run", "dry_run", k.SWITCH, "Print what would be sent, and when; send nothing.", only="terminal"),
         Option("run", "verbose", k.SWITCH, "Print each request and response.", "", "-v --verbose", only="terminal"),
         Option("run", "debug", k.SWITCH, "Print what the generator did.", "", "-d --debug", only="terminal"),
-        Option(_SENDING, "quiet", k.SWITCH, "Print errors only.", "", "-q --quiet", only="terminal"),
+        Option(_SENDING, "quiet", k.SWITCH, "Print only errors and lost rows.", "", "-q --quiet", only="terminal"),
         Option("run", "as_json", k.SWITCH, "Print the summary as JSON instead of tables.", "", "--json",
                only="terminal"),
         Option("sweep find duet", "as_json", k.SWITCH, "Print summary.json instead of tables.", "", "--json",

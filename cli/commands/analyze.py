@@ -58,7 +58,7 @@ def analyze(
         print_summary(summary, found.step_table)
     for finding in found.findings:
         if finding.text != summary["answer"]:
-            say_finding(finding.severity, finding.text, quiet=quiet)
+            say_finding(finding.severity, finding.text, quiet=quiet and finding.code != "unreadable_rows")
     say(str(folder), quiet=quiet)
     if not as_json:
         print_text("\n".join(answer_lines(summary)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from logreplay.cli.display.progress_bar import Bar
-from logreplay.cli.display.terminal import on_terminal, print_json, say
+from logreplay.cli.display.terminal import on_terminal, print_json, say, say_losses
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
@@ -66,6 +66,8 @@ def convert(logs: tuple[str, ...], output: str | None, as_json: bool, quiet: boo
         print_json(result.summary, indent=None)
     if not quiet:
         _tell(result.report)
+    else:
+        say_losses(result.report)
     if result.nothing:
         raise LogreplayError(result.nothing)
     return Exit.OK

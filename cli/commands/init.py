@@ -3,13 +3,13 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import click
 
 from logreplay.calling.loop_thread import run_until_stopped
 from logreplay.cli.display.bug_report import tell_of_loop
+from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.file import shared
@@ -33,7 +33,7 @@ _ALWAYS_TYPED = ("help", "force", "output", "resume", "quiet", "json", "dry-run"
 )
 @click.option("--allow-target", multiple=True, metavar="HOST", help="Permit load on HOST. Repeatable.")
 @click.option("--force", is_flag=True, help=f"Replace an existing {FILE}.")
-@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors and lost rows.")
 def init(
     log: str | None, target: str | None, check: bool, allow_target: tuple[str, ...], force: bool, quiet: bool
 ) -> None:
@@ -56,7 +56,7 @@ def init(
     if target is None and asking:
         target = click.prompt("target (empty: a built-in one)", default="", show_default=False, err=True)
     if check and log:
-        with normalized(Path(log), partial(say, quiet=quiet)):
+        with normalized(Path(log), Terminal(quiet=quiet).note):
             pass
     if check and target:
         _ask(target, allow_target, quiet=quiet)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from logreplay.cli.display.progress_bar import Bar
-from logreplay.cli.display.terminal import on_terminal, print_json, print_result, print_text, say
+from logreplay.cli.display.terminal import on_terminal, print_json, print_result, print_text, say, say_losses
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
@@ -49,7 +49,9 @@ def inspect(logs: tuple[str, ...], output: Path | None, force: bool, as_json: bo
             found.save(output, force=force)
         if as_json:
             print_json(found.summary)
-        elif not quiet:
+        elif quiet:
+            say_losses(found.report)
+        else:
             (print_text if output else print_result)("\n".join(map(terminal_safe, _lines(found))))
         if output:
             say(f"{output / 'report.html'}", quiet=quiet)

@@ -7,7 +7,7 @@ import click
 from click.core import ParameterSource
 
 from logreplay.cli.display.progress_bar import Bar
-from logreplay.cli.display.terminal import on_terminal, print_json, print_result, print_text, say
+from logreplay.cli.display.terminal import on_terminal, print_json, print_result, print_text, say, say_losses
 from logreplay.cli.exit_codes import Exit, of_checks
 from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
@@ -76,7 +76,9 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
 
 
 def _tell(result: "PlanResult", *, quiet: bool) -> None:
-    if not quiet:
+    if quiet:
+        say_losses(result.log.report)
+    else:
         print_text(terminal_safe(masked(f"{result.log.sentence}")))
         for name, text in result.facts:
             print_text(terminal_safe(masked(f"  {name:<17} {text}")))

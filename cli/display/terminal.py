@@ -2,13 +2,16 @@
 
 import os
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from logreplay.analysis.json_text import json_text
 from logreplay.cli.display.async_output import UnreadOutput, lead_nowhere
 from logreplay.core.masking import terminal_safe_lines
+
+if TYPE_CHECKING:
+    from logreplay.parsers.conversion.report import ConvertReport
 
 CLOSED: Final = "standard output: is closed (>&-); send the result to a file or a pipe"
 
@@ -51,6 +54,12 @@ def say(text: str, *, quiet: bool = False) -> None:
 def say_finding(severity: str, text: str, *, quiet: bool = False) -> None:
     """Tell the user a finding; one that makes the run invalid begins with that word."""
     say(f"{severity_word(severity)}: {text}", quiet=quiet)
+
+
+def say_losses(report: "ConvertReport") -> None:
+    """Tell the user what of the logs is lost, also if quiet."""
+    for text in report.losses:
+        say(text)
 
 
 def severity_word(severity: str) -> str:

@@ -1,5 +1,6 @@
 """``logreplay convert`` as a user types it."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -154,6 +155,19 @@ def test_a_format_that_fits_no_line_is_an_error(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["access.log"]
     assert run(tmp_path, "access.log", "-f", "caddy", "--rejects", "asked").returncode == 1
     assert (tmp_path / "asked").read_text().startswith("1 rejected: ")
+
+
+@pytest.mark.parametrize("command", ["convert", "inspect"])
+def test_a_quiet_command_still_says_which_rows_of_a_log_are_lost(tmp_path: Path, command: str) -> None:
+    whole = gzip.compress(SAMPLE.read_bytes())
+    (tmp_path / "cut.log.gz").write_bytes(whole[: len(whole) // 2])
+    done = typed(tmp_path, command, "cut.log.gz", "-q")
+    assert (done.returncode, done.stdout) == (0, "")
+    first, *more = done.stderr.splitlines()
+    assert first == "cut.log.gz: the gzip data end too soon or are damaged; the lines before are kept"
+    assert all(" 1 rejected + " in line for line in more)
+    (tmp_path / "whole.log").write_text('192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-"\n')
+    assert typed(tmp_path, command, "whole.log", "-q").stderr == ""
 
 
 def test_rejected_lines_name_their_log_where_there_are_several(tmp_path: Path) -> None:

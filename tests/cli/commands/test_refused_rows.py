@@ -41,7 +41,7 @@ def test_a_run_sends_every_row_that_it_can_read_and_counts_the_others(
     log: Path, target: str, capfd: pytest.CaptureFixture[str], more: tuple[str, ...]
 ) -> None:
     results = log.parent / "r.csv"
-    logreplay(["run", str(log), target, "--tps", "1000", "--no-loop", "-o", str(results), *more])
+    logreplay(["run", str(log), target, "--tps", "1000", "--no-loop", "-o", str(results), "-q", *more])
     summary = json.loads((log.parent / "r.summary.json").read_text())
     assert summary["requests"]["scheduled"] == 1997
     assert summary["left_out"] == REFUSED
@@ -53,18 +53,20 @@ def test_a_run_sends_every_row_that_it_can_read_and_counts_the_others(
     assert sent == {*range(2000)} - {1500, 1600, 1700}
 
 
-def test_an_analysis_counts_the_rows_that_it_leaves_out(log: Path) -> None:
-    assert logreplay(["analyze", str(log), "-o", str(log.parent / "folder"), "--no-plots"]) == 0
+def test_an_analysis_counts_the_rows_that_it_leaves_out(log: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert logreplay(["analyze", str(log), "-o", str(log.parent / "folder"), "--no-plots", "-q"]) == 0
     summary = json.loads((log.parent / "folder" / "summary.json").read_text())
     assert summary["requests"]["scheduled"] == 1997
     (text,) = [each["text"] for each in summary["findings"] if each["code"] == "unreadable_rows"]
     assert text == f"the result log is not read whole: 3 rows are left out: {TEXT}"
+    assert capfd.readouterr().err == f"warning: {text}\n"
 
 
 @pytest.mark.parametrize(
     "words",
     [
         ("seconds", "{log}"),
+        ("seconds", "{log}", "-q"),
         ("capacity", "{log}", "--demand", "200", "--p90", "300ms"),
         ("plot", "{log}", "-o", "{log}.png"),
         ("compare", "{log}", "{log}.other.csv"),

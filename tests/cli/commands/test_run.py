@@ -567,11 +567,12 @@ def test_a_target_must_speak_both_versions_that_a_log_may_name(
     assert "no HTTP/2: PROTOCOL_ERROR: the target answers with HTTP/1" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("quiet", [(), ("-q",)])
 def test_of_an_access_log_whose_compressed_data_end_too_soon_it_says_that_requests_are_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], quiet: tuple[str, ...]
 ) -> None:
     log = tmp_path / "log.gz"
     lines = (f'192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] "GET /{at} HTTP/1.1" 200 5 "-" "-"\n' for at in range(2000))
     log.write_bytes(gzip.compress("".join(lines).encode())[:-500])
-    assert run(["run", str(log), "http://127.0.0.1:1", "--tps", "5", "--dry-run"]) == 0
+    assert run(["run", str(log), "http://127.0.0.1:1", "--tps", "5", "--dry-run", *quiet]) == 0
     assert "data end too soon or are damaged: the requests behind are missing" in capsys.readouterr().err
