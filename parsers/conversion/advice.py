@@ -52,6 +52,9 @@ def notes(
         found.append("latency holds the whole response time: the log has no time to the first byte")
     if intake.report.converted and fields and time_unit and not {"total", "first"} & fields:
         found.append(f"--time-unit {time_unit} had no effect: the log has no response times")
+    durations = [(format, {"total", "first"} & format.layout.fields) for format in formats]
+    if time_unit and any(have for _, have in durations) and all(have <= format.named for format, have in durations):
+        found.append(f"--time-unit {time_unit} had no effect: the names of the durations tell their units")
     if intake.report.converted and timezone and not (intake.naive or zoned):
         why = "the zone of each time stamp is known" if "time" in fields else "the log has no times"
         if not formats:  # the log's own directives name its fields

@@ -56,7 +56,7 @@ class Detection:
         server: who wrote the log; ``unknown`` where nothing in the sample tells.
         w3c_unit: seconds in one unit of the durations of W3C logs, but those of IIS and CloudFront.
         note: note on that unit, for the user.
-        time_unit: overrides the unit of all durations; empty: as the formats say.
+        time_unit: unit of all durations whose own names tell none; empty: as the formats say.
         stamped: overrides what stamps mean; empty: as the formats say.
     """
 
@@ -86,7 +86,12 @@ class Detection:
         if format.server == "w3c":
             format = replace(format, total_unit=self.w3c_unit, first_unit=self.w3c_unit)
         if self.time_unit:
-            format = replace(format, total_unit=UNITS[self.time_unit], first_unit=UNITS[self.time_unit])
+            unit = UNITS[self.time_unit]
+            total, first = (
+                known if name in format.named else unit
+                for name, known in (("total", format.total_unit), ("first", format.first_unit))
+            )
+            format = replace(format, total_unit=total, first_unit=first)
         if self.stamped:
             format = replace(format, stamp=replace(format.stamp, at=self.stamped))
         return format

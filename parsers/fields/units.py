@@ -32,6 +32,20 @@ def unit_by_name(name: str) -> float | None:
     )
 
 
+def named_units(total: str, first: str) -> frozenset[str]:
+    """Which of ``total`` and ``first`` have names that tell their units, whatever unit the user gives for the others.
+
+    nginx's names count only for the first byte beside a total of another origin: others write them in other units, too.
+
+    Args:
+        total, first: names of the two fields in the log; empty: not there.
+    """
+    named = {slot for slot, name in (("total", total), ("first", first)) if unit_by_name(name) not in (None, 1.0)}
+    if first and unit_by_name(first) and not unit_by_name(total):
+        named.add("first")
+    return frozenset(named)
+
+
 def unit_of(name: str, values: Sequence[str]) -> tuple[float, str]:
     """Find the unit of a field by its name, or by the look of its values.
 

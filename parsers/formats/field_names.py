@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from logreplay.core.headers import OF_CONNECTION
 from logreplay.parsers.fields.timestamps import Stamp
-from logreplay.parsers.fields.units import unit_by_name, unit_of
+from logreplay.parsers.fields.units import named_units, unit_by_name, unit_of
 
 _ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "time": (
@@ -121,6 +121,7 @@ def meaning(slots: Mapping[str, str], durations: Mapping[str, Sequence[str]]) ->
         "stamp": Stamp("any", "end" if by_nginx else "start") if time else Stamp("none"),
         "total_unit": unit,
         "first_unit": first_unit,
+        "named": named_units(total, slots.get("first", "")),
         "server": "nginx" if by_nginx else "unknown",
         "note": "; ".join(filter(None, (note, doubt))),
     }

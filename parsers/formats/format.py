@@ -105,6 +105,7 @@ class Format:
         stamp: notation and moment of the server's time stamps.
         total_unit: seconds in one unit of the raw field ``total``; None where each value says it (``25ms``).
         first_unit: likewise of ``first``.
+        named: those of ``total`` and ``first`` whose own names tell their units, which ``--time-unit`` leaves.
         server: that writes it.
         escaped: texts carry the log escapes of nginx or Apache.
         rooted: targets are written without their leading slash.
@@ -120,6 +121,7 @@ class Format:
     stamp: Stamp
     total_unit: float | None = 1.0
     first_unit: float | None = 1.0
+    named: frozenset[str] = frozenset()
     server: str = "unknown"
     escaped: bool = True
     rooted: bool = False

@@ -367,7 +367,13 @@ def choose_fields(fields: Iterable[tuple[str | Field, Place]], what: str) -> dic
 def times_of(owners: Mapping[str, tuple[Field, object]]) -> dict[str, Any]:
     """Return those attributes of a `Format` that the chosen fields for times and durations determine."""
     total, first, time = (owners[slot][0] if slot in owners else Field() for slot in ("total", "first", "time"))
-    return {"stamp": time.stamp or Stamp("none"), "total_unit": total.unit, "first_unit": first.unit}
+    named = frozenset({"first"} if first.slot and first.unit != total.unit else ())
+    return {
+        "stamp": time.stamp or Stamp("none"),
+        "total_unit": total.unit,
+        "first_unit": first.unit,
+        "named": named,
+    }
 
 
 def _line_patterns(

@@ -42,6 +42,43 @@ def test_the_user_has_the_last_word_on_units_and_stamps(tmp_path: Path) -> None:
     assert (row["latency"], row["time"]) == (0.25, "17:58:00.250000")
 
 
+@pytest.mark.parametrize(
+    ("line", "unit", "times"),
+    [
+        (
+            '{"time":"2026-11-20T18:58:56Z","url":"/a","status":200,"duration":500000,"uht":0.2}',
+            "us",
+            (0.2, 0.3),
+        ),
+        (
+            '{"time":"2026-11-20T18:58:56Z","url":"/a","status":200,"duration_ms":500,"ttfb":200000}',
+            "us",
+            (0.2, 0.3),
+        ),
+        (
+            '{"time":"2026-11-20T18:58:56Z","url":"/a","status":200,"request_time":500,"uht":200}',
+            "ms",
+            (0.2, 0.3),
+        ),
+        ("time:2026-11-20T18:58:56Z\turl:/a\tstatus:200\tduration_us:500000", "ms", (0.5, 0)),
+    ],
+)
+def test_a_duration_whose_name_tells_its_unit_keeps_it(
+    tmp_path: Path, line: str, unit: str, times: tuple[float, float]
+) -> None:
+    report = convert([log(tmp_path, line)], tmp_path / "out.csv", ConvertOptions(time_unit=unit))
+    assert scan(tmp_path / "out.csv").select("latency", "xfertime").collect().rows() == [times]
+    told = f"--time-unit {unit} had no effect: the names of the durations tell their units"
+    assert (told in report.notes) == ("duration_us" in line)
+
+
+def test_a_first_byte_of_another_unit_than_the_whole_time_keeps_it(tmp_path: Path) -> None:
+    path = log(tmp_path, '::1 [20/Nov/2026:18:58:56 +0100] "GET /a HTTP/1.1" 200 3 200000')
+    options = ConvertOptions(format='%h %t "%r" %>s %T %^FB', time_unit="s")
+    convert([path], tmp_path / "out.csv", options)
+    assert scan(tmp_path / "out.csv").select("latency", "xfertime").collect().rows() == [(0.2, 2.8)]
+
+
 def test_latency_ends_at_the_first_byte_where_the_log_has_it(tmp_path: Path) -> None:
     form = '$remote_addr [$time_local] "$request" $status $request_time $upstream_header_time'
     path = log(tmp_path, '::1 [20/Nov/2026:18:58:56 +0100] "GET /a HTTP/1.1" 200 0.500 0.200')
