@@ -5,7 +5,6 @@ opened when its time is reached, so any number of rotated files needs the memory
 """
 
 import os
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -28,28 +27,12 @@ from logreplay.parsers.lines import clean_lines
 from logreplay.parsers.lines.csv_lines import Lines, rendered
 from logreplay.parsers.lines.repeated_lines import RepeatedLines
 
-_OFFSET: Final = re.compile(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})? ?([+-]\d\d:?\d\d)(?!\d)")
 Progress = Callable[[int, int, int], None]
 """Called with bytes read, bytes in all (0: not known) and lines read."""
 
 Keep = Callable[[str, int, str, bytes, bool], None]
 """Called with file, line number, reason and the bytes of a line that became no row, and whether these are all bytes. If
 not, it is called again with the next ones, without a reason."""
-
-
-def offsets_in(data: bytes, stamps: int) -> list[str]:
-    """The offsets from UTC in a block of lines, as they are written: ``+0100``, ``+02:00``; few lines have others.
-
-    Args:
-        data: the lines.
-        stamps: time stamps in the lines; if all of them have the first offset, the result is that one.
-    """
-    first = _OFFSET.search(data)
-    if not first:
-        return []
-    if data.count(first[1]) >= stamps:
-        return [first[1].decode()]
-    return [text.decode() for text in dict.fromkeys(_OFFSET.findall(data))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +139,7 @@ class LogReader:
         fine: finest resolution of the stamps seen, seconds.
         spread: some stamps have no fraction, and are spread within their second.
         naive: stamps that carried no zone.
-        http3: times that HTTP/3 was named.
+        http3: requests by HTTP/3.
         hashed: rows whose line begins with ``#``.
         offsets: offsets of the stamps from UTC, as the log writes them.
         backwards: rows that stand more than the longest duration before an earlier one of their file.
@@ -269,12 +252,12 @@ class LogReader:
         if parsed.rows.height:
             self.report.fitting.add(source.name)
         self.naive += parsed.naive
-        self.http3 += block.data.count(b"HTTP/3")
+        self.http3 += parsed.http3
         # a search for one byte takes far less time than one for two, and most blocks hold none
         if b"#" in block.data and (block.data.startswith(b"#") or b"\n#" in block.data):
             hashed = [number for number, line in enumerate(block.raw_lines()) if line.startswith(b"#")]
             self.hashed += int(parsed.rows["line"].is_in(hashed).sum())
-        self.offsets |= dict.fromkeys(offsets_in(block.data, parsed.rows.height))
+        self.offsets |= dict.fromkeys(parsed.offsets)
         if block.part:
             self._account_part(source, block)
         elif parsed.refusals:
@@ -358,9 +341,10 @@ def _parse(
     times = {"line": taken.line.astype(np.uint32), "us": taken.us, "back": back, "latency": taken.ms / 1000}
     rows = pl.DataFrame(times).with_columns(whole=True, fold=pl.lit(0, pl.Int64)).select(_TIMES)
     if not len(taken.left):
-        return ParsedBlock(rows, [], 0, 0), taken.lines
+        return ParsedBlock(rows, [], 0, 0, taken.offsets, taken.http3), taken.lines
     parsed = reading.parse(block.lines().gather(taken.left), formats, zone)
     refusals = [replace(refusal, line=int(taken.left[refusal.line])) for refusal in parsed.refusals]
+    parsed = replace(parsed, offsets=taken.offsets + parsed.offsets, http3=taken.http3 + parsed.http3)
     if not parsed.rows.height:
         return replace(parsed, rows=rows, refusals=refusals), taken.lines
     place = pl.Series("line", taken.left[parsed.rows["line"].to_numpy()], pl.UInt32)

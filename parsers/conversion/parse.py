@@ -65,12 +65,20 @@ class SkippedLine:
 
 @dataclass(frozen=True, slots=True)
 class ParsedBlock:
-    """What became of the lines of a block: ``len(lines) = rows.height + len(refusals) + blank``."""
+    """What became of the lines of a block: ``len(lines) = rows.height + len(refusals) + blank``.
+
+    Attributes:
+        naive: stamps without a zone.
+        offsets: different offsets of the others from UTC, as they are written.
+        http3: rows whose protocol is HTTP/3.
+    """
 
     rows: pl.DataFrame
     refusals: Sequence[SkippedLine]
     blank: int
     naive: int
+    offsets: tuple[str, ...] = ()
+    http3: int = 0
 
 
 def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: int = 9) -> ParsedBlock:
@@ -93,7 +101,14 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
     first, second = (parse(part, formats, zone, tiers) for part in (lines.head(half), lines.slice(half)))
     rows = pl.concat([first.rows, second.rows.with_columns(pl.col("line") + pl.lit(half, pl.UInt32))])
     refusals = [replace(refusal, line=refusal.line + half) for refusal in second.refusals]
-    return ParsedBlock(rows, [*first.refusals, *refusals], first.blank + second.blank, first.naive + second.naive)
+    return ParsedBlock(
+        rows,
+        [*first.refusals, *refusals],
+        first.blank + second.blank,
+        first.naive + second.naive,
+        first.offsets + second.offsets,
+        first.http3 + second.http3,
+    )
 
 
 def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -> ParsedBlock:
@@ -101,6 +116,7 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
     found: list[pl.DataFrame] = []
     refusals: list[SkippedLine] = []
     naive = 0
+    offsets: tuple[str, ...] = ()
     for format in formats:
         raw = format.layout.split(frame["text"])
         fits = _fits(raw)
@@ -114,10 +130,10 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
             numbers = _numbers(raw, format)
             fits &= _are_readable(raw, numbers)
             tidy = _where(_typed(raw, numbers).hstack([frame["line"]]), fits)
-            rows, bad, without_zone = _with_time(tidy, format, zone)
+            rows, bad, instants = _with_time(tidy, format, zone)
             found.append(rows)
             refusals += bad
-            naive += without_zone
+            naive, offsets = naive + instants.naive, offsets + instants.offsets
             frame = _where(frame, ~fits)
         if not frame.height:
             break
@@ -133,10 +149,10 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
         fits = _fits(raw)
         if fits.any():
             tidy, bad = _careful(_where(raw.with_columns(frame["line"]), fits), format)
-            rows, late, without_zone = _with_time(tidy, format, zone)
+            rows, late, instants = _with_time(tidy, format, zone)
             found.append(rows)
             refusals += bad + late
-            naive += without_zone
+            naive, offsets = naive + instants.naive, offsets + instants.offsets
             frame = _where(frame, ~fits)
     for pattern, reason in (item for format in formats for item in format.skipped):
         hit = frame["text"].str.contains(pattern)
@@ -152,7 +168,8 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
         rows = rows.filter(~pl.col("line").is_in(others["line"].implode()))
     if len(lines) != rows.height + len(refusals) + blank:
         raise AssertionError(f"{len(lines)} lines, but {rows.height} rows, {len(refusals)} refused, {blank} blank")
-    return ParsedBlock(rows.sort("line") if len(found) > 1 else rows, refusals, blank, naive)
+    http3 = int(rows["protocol"].str.starts_with("HTTP/3").sum())
+    return ParsedBlock(rows.sort("line") if len(found) > 1 else rows, refusals, blank, naive, offsets, http3)
 
 
 def _where(frame: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
@@ -356,7 +373,9 @@ def _decoded(agents: pl.Series, coding: str) -> pl.Series:
     return agents.replace_strict(distinct, pl.Series(plain, dtype=pl.String), default=None)
 
 
-def _with_time(rows: pl.DataFrame, format: Format, zone: str) -> tuple[pl.DataFrame, list[SkippedLine], int]:
+def _with_time(
+    rows: pl.DataFrame, format: Format, zone: str
+) -> tuple[pl.DataFrame, list[SkippedLine], timestamps.Instants]:
     instants = timestamps.read(rows["time"], format.stamp, zone)
     if format.agent_coding:
         rows = rows.with_columns(_decoded(rows["agent"], format.agent_coding))
@@ -369,7 +388,7 @@ def _with_time(rows: pl.DataFrame, format: Format, zone: str) -> tuple[pl.DataFr
     }
     timed = rows.select(**{name: read.get(name, pl.col(name)) for name in ROW_SCHEMA})
     if not timed["us"].null_count():
-        return timed, [], instants.naive
+        return timed, [], instants
     bad = timed["us"].is_null()
     refusals = [SkippedLine(line, "rejected", "time stamp") for line in timed.filter(bad)["line"]]
-    return timed.filter(~bad), refusals, instants.naive
+    return timed.filter(~bad), refusals, instants

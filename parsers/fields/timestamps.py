@@ -24,6 +24,7 @@ _ISO: Final = (
     r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt \t]([0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?:[.,]([0-9]{1,9}))? ?(Z|z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})?\s*$"
 )
+_OFFSET: Final = r"([+-][0-9]{2}:?[0-9]{2})\s*$"
 _CLF_DIGITS: Final = [0, 1, 7, 8, 9, 10, 12, 13, 15, 16, 18, 19, 22, 23, 24, 25]
 _CLF_SIGNS: Final = [2, 6, 11, 14, 17, 20]
 _BASE_256: Final = np.array([65536, 256, 1])
@@ -78,12 +79,14 @@ class Instants:
         naive: number of stamps without a zone.
         fold: for a stamp without zone in an hour that its clock ran through twice, how much later the second pass is,
             microseconds (``us`` is the first pass); otherwise 0. None: 0 for all.
+        offsets: their different offsets from UTC, as they are written: ``+0100``, ``+02:00``.
     """
 
     us: pl.Series
     whole: pl.Series
     naive: int
     fold: pl.Series | None = None
+    offsets: tuple[str, ...] = ()
 
 
 def read_clf(letters: Letters) -> tuple[Times, np.ndarray[Any, np.dtype[np.bool_]]]:
@@ -147,7 +150,7 @@ def _read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
     known = _read_distinct(runs, stamp.kind, zone)
     folds = {} if known.fold is None else {"fold": known.fold}
     each = pl.DataFrame({"us": known.us, "whole": known.whole, **folds})[run]
-    return Instants(each["us"], each["whole"], known.naive, each["fold"] if folds else None)
+    return Instants(each["us"], each["whole"], known.naive, each["fold"] if folds else None, known.offsets)
 
 
 def _read_distinct(text: pl.Series, kind: Kind, zone: str) -> Instants:
@@ -168,11 +171,13 @@ def _read_distinct(text: pl.Series, kind: Kind, zone: str) -> Instants:
         naive=offset.is_null() & local.is_not_null(),
     )
     us, naive = read["us"], read["naive"]
+    written = parts.select(offset.unique(maintain_order=True)).to_series().drop_nulls()
+    offsets = tuple(text for text in written if text.startswith(("+", "-")))
     if not naive.any():
-        return Instants(us, read["whole"], 0)
+        return Instants(us, read["whole"], 0, offsets=offsets)
     here, twice = _in_zone(read["local"], zone)
     fold = twice * naive.cast(pl.Int64) if (twice != 0).any() else None
-    return Instants(us.zip_with(~naive, here + read["micros"]), read["whole"], int(naive.sum()), fold)
+    return Instants(us.zip_with(~naive, here + read["micros"]), read["whole"], int(naive.sum()), fold, offsets)
 
 
 def _offset(text: pl.Expr) -> pl.Expr:
@@ -219,7 +224,7 @@ def _any(text: pl.Series, zone: str) -> Instants:
     whole = pl.select(pl.any_horizontal(part.us.is_not_null() & part.whole for part in found)).to_series()
     folds = [part.fold for part in found if part.fold is not None]
     fold = pl.select(pl.max_horizontal(folds)).to_series() if folds else None
-    return Instants(us, whole, sum(part.naive for part in found), fold)
+    return Instants(us, whole, sum(part.naive for part in found), fold, found[1].offsets + found[2].offsets)
 
 
 def _sized_epoch(text: pl.Series) -> Instants:
@@ -249,7 +254,8 @@ def _by_pattern(text: pl.Series, pattern: str, zone: str) -> Instants:
     ]
     moment = pl.select(pl.coalesce(found)).to_series()
     if zoned:
-        return Instants(moment.to_physical(), whole, 0)
+        offsets = text.str.extract(_OFFSET).unique(maintain_order=True).drop_nulls()
+        return Instants(moment.to_physical(), whole, 0, offsets=tuple(offsets))
     us, fold = _in_zone(moment, zone)
     return Instants(us, whole, int(moment.is_not_null().sum()), fold if (fold != 0).any() else None)
 

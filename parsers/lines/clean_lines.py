@@ -91,6 +91,8 @@ class Taken:
         ms: (n,) how long the requests took, milliseconds.
         lines: the columns of the CSV behind date and time.
         left: (m,) indices of the other lines.
+        offsets: different offsets of the stamps from UTC, as they are written.
+        http3: lines whose protocol is HTTP/3.
     """
 
     line: Ints
@@ -98,6 +100,8 @@ class Taken:
     ms: Ints
     lines: Lines
     left: Ints
+    offsets: tuple[str, ...]
+    http3: int
 
 
 @lru_cache(8)
@@ -147,6 +151,8 @@ def take(data: bytes, format: Format, columns: Sequence[str]) -> Taken | None:
         return None
     left = np.ones(len(block.ends), np.bool_)
     found = []
+    offsets: dict[str, None] = {}
+    http3 = 0
     for begin in range(0, len(block.ends), _AT_ONCE):
         reader = _Reader(block, slice(begin, begin + _AT_ONCE))
         for piece in pieces:
@@ -156,10 +162,12 @@ def take(data: bytes, format: Format, columns: Sequence[str]) -> Taken | None:
             ms = reader.milliseconds()
             found.append((reader.line, us, ms, reader.lines(columns)))
             left[reader.line] = False
+            offsets |= dict.fromkeys(reader.offsets)
+            http3 += reader.http3()
     if not found:
         return None
     line, us, ms = (np.concatenate([part[column] for part in found]) for column in range(3))
-    return Taken(line, us, ms, Lines.concat([part[3] for part in found]), np.flatnonzero(left))
+    return Taken(line, us, ms, Lines.concat([part[3] for part in found]), np.flatnonzero(left), tuple(offsets), http3)
 
 
 class _Bytes:
@@ -199,6 +207,7 @@ class _Reader:
         line: (n,) indices of those that are taken to be clean.
         begin, end: (n,) places of the values, by slot.
         quoted: (n,) which of them need quotes in the CSV.
+        offsets: offsets of the stamps from UTC, as they are written; known when these are read.
     """
 
     def __init__(self, block: _Bytes, some: slice) -> None:
@@ -212,6 +221,7 @@ class _Reader:
         self.begin: dict[str, Ints] = {}
         self.end: dict[str, Ints] = {}
         self.quoted: dict[str, Flags] = {}
+        self.offsets: list[str] = []
 
     def read(self, piece: Piece) -> None:
         """Read a literal and a value of all lines."""
@@ -376,6 +386,12 @@ class _Reader:
         good &= (width >= 5) & (width <= 8) & ((width == 5) | (self._text[begin] != ord("0")))
         return digits, good
 
+    def http3(self) -> int:
+        """Lines whose protocol is HTTP/3."""
+        if "protocol" not in self.begin:
+            return 0
+        return int((self._octets[self.begin["protocol"]] == _PROTOCOLS[-1]).sum())
+
     def milliseconds(self) -> Ints:
         """How long the requests took; 0 where the log does not say it."""
         return np.zeros(len(self.line), np.int64) if self._seconds is None else _number(self._seconds)
@@ -390,7 +406,10 @@ class _Reader:
         new = np.ones(len(found), np.bool_)
         new[1:] = np.logical_or.reduce([found[1:, column] != found[:-1, column] for column in range(4)])
         runs = np.flatnonzero(new)
-        us, good = timestamps.read_clf(found[runs].view(np.uint8)[:, :_CLF])
+        letters = found[runs].view(np.uint8)[:, :_CLF]
+        us, good = timestamps.read_clf(letters)
+        written = np.ascontiguousarray(letters[good, _CLF - len("+0530") :]).view("S5")
+        self.offsets = [text.decode() for text in np.unique(written).tolist()]
         counts = np.diff(runs, append=len(found))
         if not good.all():
             self._narrow(np.repeat(good, counts))

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from logreplay.parsers.conversion.detect import Detection
 from logreplay.parsers.conversion.job import output_columns
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.conversion.source import text_lines
@@ -27,7 +28,7 @@ def one_input(data: bytes) -> None:
     if len(data) < 2:
         return
     format, log = _FORMATS[data[0] % len(_FORMATS)], data[1:]
-    columns = output_columns([format])[2:]
+    columns = output_columns([Detection((format,))])[2:]
     taken = take(log, format, columns)
     if taken is None:
         return

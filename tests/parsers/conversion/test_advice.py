@@ -4,9 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from logreplay.parsers.conversion.advice import notes
 from logreplay.parsers.conversion.detect import Detection
-from logreplay.parsers.conversion.ingest import LogReader, offsets_in
+from logreplay.parsers.conversion.ingest import LogReader
+from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.formats.builtin import FORMATS
@@ -57,14 +60,28 @@ def test_several_offsets_of_the_stamps_are_named() -> None:
     assert "offsets" not in said(offsets={"+0100": None})
 
 
-def test_offsets_are_found_in_any_notation_and_in_every_line_of_a_block() -> None:
-    clf = b'a - - [05/Jan/2026:12:00:0%d %s] "GET /?t=12:00:00+0900 HTTP/1.1" 200 1\n'
-    same = b"".join(clf % (at, b"+0100") for at in range(9))
-    assert offsets_in(same, 9) == ["+0100"]
-    assert offsets_in(same + clf % (9, b"-0530"), 10)[:1] == ["+0100"]
-    assert "-0530" in offsets_in(same + clf % (9, b"-0530"), 10)
-    assert offsets_in(b'{"time":"2026-01-05T12:00:00.123456+02:00"}\n', 1) == ["+02:00"]
-    assert offsets_in(b"2026-01-05 12:00:00 GET /\n", 1) == []
+CLF = '192.0.2.1 - - [05/Jan/2026:12:00:00 {zone}] "GET {url} {protocol}" 200 1 "-" "{agent}"'
+JSON = '{{"status":200,"request":"GET {url} {protocol}","ua":"{agent}","time":"2026-01-05T12:00:00{zone}"}}'
+EPOCH = '{{"status":200,"request":"GET {url} {protocol}","ua":"{agent}","time":"1767610800"}}'
+PATTERN = '192.0.2.1 - - [2026-01-05 12:00:00 {zone}] "GET {url} {protocol}" 200 1 "-" "{agent}"'
+FORMAT = '%h %l %u [%{%Y-%m-%d %H:%M:%S %z}t] "%r" %>s %b "%{Referer}i" "%{User-Agent}i"'
+PLAIN = {"zone": "+0000", "url": "/a", "protocol": "HTTP/1.1", "agent": "curl"}
+
+
+@pytest.mark.parametrize("line", [CLF, JSON, EPOCH, PATTERN])
+def test_only_protocols_and_stamps_tell_of_http3_and_of_offsets(tmp_path: Path, line: str) -> None:
+    said = {"url": "/?12:00:00+0900&HTTP/3.0", "agent": "12:00:00 +0900 HTTP/3.0"}
+    stranger = [line.format_map(PLAIN | said), line.format_map(PLAIN | {"agent": 'x 12:00:00 -0700 HTTP/3 "'[:-2]})]
+    own = [line.format_map(PLAIN | {"zone": zone, "protocol": "HTTP/3.0"}) for zone in ("+0100", "+0200")]
+    form = ConvertOptions(format=FORMAT if line == PATTERN else "auto", force=True)
+    for more, told in (([], False), (own, True)):
+        (tmp_path / "log").write_text("\n".join([line.format_map(PLAIN)] * 9 + stranger + more) + "\n")
+        report = convert([tmp_path / "log"], tmp_path / "out.csv", form)
+        assert report.converted == 11 + len(more)
+        notes = "\n".join(report.notes)
+        assert ("2 lines name HTTP/3" in notes, "HTTP/3" in notes) == (told, told)
+        offsets = "several offsets from UTC, +0000, +0100, +0200: the clock"
+        assert (offsets in notes, "offsets" in notes) == (told and line != EPOCH,) * 2
 
 
 def test_stamps_without_a_zone_are_counted_unless_the_user_said_the_zone() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from logreplay.parsers.conversion.detect import Detection
 from logreplay.parsers.conversion.job import output_columns
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.conversion.source import text_lines
@@ -92,14 +93,17 @@ def texts_of(text: str) -> st.SearchStrategy[bytes]:
 
 def check(data: bytes, format: Format, columns: Sequence[str] | None = None) -> int:
     """Compare both ways; return how many lines were taken."""
-    names = tuple(columns or output_columns([format])[2:])
+    names = tuple(columns or output_columns([Detection((format,))])[2:])
     assert pieces_of(format) is not None
     taken = take(data, format, names)
     if taken is None:
         return 0
     lines = text_lines(data)
     assert sorted([*taken.line, *taken.left]) == list(range(len(lines)))
-    strict = parse(lines, [format]).rows.filter(pl.col("line").is_in(taken.line.tolist()))
+    parsed = parse(lines, [format])
+    strict = parsed.rows.filter(pl.col("line").is_in(taken.line.tolist()))
+    assert {*taken.offsets} <= {*parsed.offsets}
+    assert taken.http3 == sum(protocol == "HTTP/3.0" for protocol in strict["protocol"])
     at_end = format.stamp.at == "end"
     assert strict["line"].to_list() == taken.line.tolist()
     assert strict["us"].to_list() == taken.us.tolist()
