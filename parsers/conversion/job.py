@@ -417,8 +417,9 @@ class _Job:
         if self._new is None or self._target is None:
             self.keep_rejects()
             try:
-                writers.write(self._sorted, sys.stdout.buffer, kind, str(bodies))
+                hosts = writers.write(self._sorted, sys.stdout.buffer, kind, str(bodies))
                 sys.stdout.buffer.flush()
+                self._note_hosts(hosts)
             except OSError as error:
                 error.filename = error.filename or "standard output"
                 raise
@@ -427,9 +428,18 @@ class _Job:
             self._new.keep(self._sorted)
         else:  # all files take their names when all are whole
             with open(self._new.part, "wb") as out:
-                writers.write(self._sorted, out, kind, str(bodies))
+                self._note_hosts(writers.write(self._sorted, out, kind, str(bodies)))
             self._keep_beside(bodies)
             self._new.keep()
+
+    def _note_hosts(self, hosts: Sequence[str]) -> None:
+        if hosts:
+            more = ", …" if len(hosts) > writers.SHOWN else ""
+            names = ", ".join(host[:_LONGEST_NAME] for host in hosts[: writers.SHOWN])
+            self.report.notes.append(
+                f"other tools send the requests of a {self._kind} file to the hosts that the log names: {names}{more}; "
+                "clients can choose these: check them first"
+            )
 
     def _keep_beside(self, bodies: Path) -> None:
         """Give the files beside the result their names; a file with bodies of an earlier result goes."""
@@ -452,6 +462,9 @@ def _new(path: Path, option: str, options: ConvertOptions) -> NewFile:
 _SAMPLED: Final = 1 << 20
 _OF_EACH: Final = 1 << 12
 """Bytes that show the format: of all logs together, and at least of each."""
+
+_LONGEST_NAME: Final = 80
+"""Characters of a host that are shown."""
 
 _CAPTURED: Final = ("scheme", "headers", "body", REF)
 """Columns that no log with directives has."""

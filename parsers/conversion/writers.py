@@ -2,6 +2,7 @@
 
 import gzip
 import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
@@ -11,13 +12,19 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS
 from logreplay.core.rows import read_batches, scan, whole
 from logreplay.core.zstd import zstd
-from logreplay.parsers.captures.export import exported
+from logreplay.parsers.captures.export import NO_HOST, Exported, exported
 from logreplay.parsers.captures.formats import WRITERS
 
 Kind = Literal["csv", "csv.gz", "csv.zst", "parquet", "pias", "vegeta", "k6", "gor", "har"]
 
 EXPORTS: Final = frozenset(WRITERS)
 """Kinds that hold headers and bodies themselves."""
+
+_WHOLE_URLS: Final = frozenset({"vegeta", "har"})
+"""Kinds whose requests name their hosts, where the replaying tools send them."""
+
+SHOWN: Final = 5
+"""Hosts that are named."""
 
 ENDINGS: Final = {"vegeta": "targets.jsonl", "k6": "js"}
 """Endings of names without ``-o``, of kinds whose files do not end in their names."""
@@ -48,15 +55,19 @@ def kind_of(output: str | Path, wanted: str = "") -> Kind:
     return kind or wanted or "csv"  # type: ignore[return-value]  # the words of --to are kinds
 
 
-def write(sorted_csv: Path, out: BinaryIO, kind: Kind, bodies: str = "") -> None:
+def write(sorted_csv: Path, out: BinaryIO, kind: Kind, bodies: str = "") -> list[str]:
     """Write a normalized CSV in another form, in flat memory.
 
     Args:
         bodies: the file with the bodies, for the kinds of `EXPORTS`.
+
+    Returns:
+        The first hosts of the log to which other tools send the requests of this kind, one more than `SHOWN` at most.
     """
+    hosts: dict[str, None] = {}
     if kind in EXPORTS:
-        WRITERS[kind](exported(sorted_csv, bodies), out)
-        return
+        WRITERS[kind](_noted(exported(sorted_csv, bodies), hosts if kind in _WHOLE_URLS else None), out)
+        return [*hosts]
     match kind:
         case "csv":
             with open(sorted_csv, "rb") as done:
@@ -73,6 +84,15 @@ def write(sorted_csv: Path, out: BinaryIO, kind: Kind, bodies: str = "") -> None
             out.write(_PIAS_HEADER)
             for rows in whole(read_batches(sorted_csv, CORE_COLUMNS), sorted_csv):
                 out.write(_pias_lines(rows))
+    return []
+
+
+def _noted(requests: Iterable[Exported], hosts: dict[str, None] | None) -> Iterator[Exported]:
+    """Pass requests on, and note the first hosts that the log names."""
+    for one in requests:
+        if hosts is not None and len(hosts) <= SHOWN and one.host != NO_HOST:
+            hosts[one.host] = None
+        yield one
 
 
 def _pias_lines(rows: pl.DataFrame) -> bytes:

@@ -21,7 +21,8 @@ def test_no_value_of_a_log_can_leave_its_string() -> None:
     one = Exported(0, "GET", f"/{hostile}", "http://h/" + hostile, "h", [("X", hostile)], b"\xff", "", 200, 0, 0.0, 0.0)
     script, (line,) = requests_of(one)
     assert line == ["GET", f"/{hostile}", {"X": hostile}, "/w=="]
-    assert '__ENV.TARGET || "http://h"' in script
+    assert '"http://h"' not in script
+    assert '__ENV.TARGET || "http://localhost";' in script
 
 
 def test_repeated_headers_are_joined_as_http_allows() -> None:

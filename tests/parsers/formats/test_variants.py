@@ -177,6 +177,17 @@ def test_other_forms_of_output_hold_the_same(tmp_path: Path, ending: str) -> Non
     assert (tmp_path / "other.rejects").exists()
 
 
+@pytest.mark.parametrize(("to", "told"), [("vegeta", True), ("har", True), ("k6", False), ("gor", False)])
+def test_an_export_that_other_tools_send_to_the_hosts_of_the_log_says_so(tmp_path: Path, to: str, told: bool) -> None:
+    named = [LINE.format(second=n, n=n).replace(" /", f" http://host-{n}.example/") for n in range(7)]
+    report = convert([log(tmp_path, *named)], tmp_path / "out", ConvertOptions(to=to))
+    hosts = ", ".join(f"host-{n}.example" for n in range(5))
+    text = f"requests of a {to} file to the hosts that the log names: {hosts}, …; clients can choose these"
+    assert any(text in note for note in report.notes) == told
+    unnamed = convert([log(tmp_path, *lines())], tmp_path / "other", ConvertOptions(to=to))
+    assert not any("hosts" in note for note in unnamed.notes)
+
+
 def test_play_it_again_sam_there_and_back(tmp_path: Path) -> None:
     path = SAMPLES / "nginx_request_time.log"
     convert([path], tmp_path / "out.csv")
