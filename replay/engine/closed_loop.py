@@ -11,6 +11,7 @@ from math import inf
 import polars as pl
 
 from logreplay.replay.engine.open_loop import Limits, OpenLoopSender, _Block
+from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.users import UniformThink, Users
 from logreplay.replay.senders.contract import Sender
 
@@ -32,6 +33,9 @@ class PacedUsers(OpenLoopSender):
         self._come = False
         self._thinking: dict[int, float] = {}
         self._buffer.tell = self._end if users.think == 0 else self._end_thinking
+
+    def give_up(self, due: Instants) -> bool:
+        return False  # nothing is due before its user is free
 
     def _end(self, seq: int) -> None:
         """An exchange ended: its user is free.

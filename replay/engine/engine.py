@@ -63,6 +63,8 @@ _CANCEL_NS: Final = 5_000_000_000
 """Longest time a sender may take to end the requests in flight."""
 _COUNTED_S: Final = 0.3
 """Longest wait for queued records to be counted before progress is reported."""
+_MOST_GIVEN_UP: Final = 50_000
+"""Records that may wait while those of requests that were held back follow."""
 _READING_S: Final = 30.0
 _READING_STOPPED_S: Final = 1.0
 """Longest time for the reading of a plan to end, when the plan was cut, and when the run is stopped."""
@@ -279,7 +281,8 @@ class Engine:
             steering=steering,
         )
         self._steering = steering
-        feed.stopped = bool(self._stopped)
+        if self._stopped:
+            feed.stop()
         self._sent_share = SentShare()
         before = self._sender.counts.copy()
         watch = asyncio.create_task(self._watch(on_progress))
@@ -289,6 +292,7 @@ class Engine:
                 await feed.run()
                 backlog = self.in_flight
                 await self._drain(feed, self._duration(plan))
+                await feed.give_up(self._room)
         finally:
             vitals = pulse.stop()
             watch.cancel()
@@ -374,18 +378,21 @@ class Engine:
         return self._steering.length if self._steering else plan.schedule.duration
 
     def _length(self, plan: ScheduledRequests, feed: Feed) -> float | None:
-        """Seconds within which a plan sends, if its rate is reached; None: it was stopped, or its users set the rate.
+        """Seconds within which a plan sends, if its rate is reached; None: it never began, or its users set the rate.
 
         A number of requests or the end of the log may end a schedule early; then its last request counts. A load that
-        may be changed has its own length.
+        may be changed has its own length. A plan that is stopped ends then.
         """
-        duration = self._duration(plan)
-        if feed.stopped or feed.base is None or isinstance(plan.schedule, Users):
+        if feed.base is None or isinstance(plan.schedule, Users):
             return None
-        if self._steering or not feed.last_due:
-            return duration
-        last = (feed.last_due - feed.base) / 1e9 + LATE_S
-        return last if duration is None else min(duration, last)
+        lengths = [self._duration(plan)]
+        if not self._steering and feed.last_due:
+            lengths.append((feed.last_due - feed.base) / 1e9 + LATE_S)
+        if feed.stopped_at is not None:
+            if feed.stopped_at <= feed.base:
+                return None
+            lengths.append((feed.stopped_at - feed.base) / 1e9)
+        return min((length for length in lengths if length is not None), default=None)
 
     async def _drain(self, feed: Feed, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule is over, if not cut; if stopped, cancel them."""
@@ -393,6 +400,12 @@ class Engine:
         while self.in_flight or (self._clock() < end and not feed.stopped):
             if self._stopped:
                 return await self._cancel()
+            await asyncio.sleep(_REST_S)
+
+    async def _room(self) -> None:
+        """Wait until most records are written."""
+        self._collect()
+        while self._recorder.waiting > _MOST_GIVEN_UP and not self._recorder.failure:  # noqa: ASYNC110  another thread's
             await asyncio.sleep(_REST_S)
 
     async def _cancel(self) -> None:
@@ -480,13 +493,15 @@ class Engine:
         base = now if feed.base is None else feed.base
         taken_up = feed.taken_up_at - base
         length = self._length(plan, feed)
+        share = self._sent_share.until if feed.stopped else self._sent_share.of
         evidence = RunEvidence(
             offered=0.0 if steering and steering.changed else plan.schedule.rate,
             scheduled=next_seq - first,
             counters=counters,
             duration=length,
             seconds=taken_up / 1e9,
-            sent_on=1.0 if length is None else self._sent_share.of(max(taken_up, length * 1e9)),
+            sent_on=1.0 if length is None else share(max(taken_up, length * 1e9)),
+            unwritten=feed.unwritten,
             limited=counts.limited - before.limited,
             queued=counts.queued - before.queued,
             queued_for=counts.queued_for,

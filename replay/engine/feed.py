@@ -1,7 +1,7 @@
 """Hands the chunks of one plan to the recorder, and to the sender as soon as that has room."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from math import inf
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from logreplay.replay.clock import Clock
 from logreplay.replay.engine.prefetch import EndOfPlan, Opening, Prefetcher, ReadyChunk
 from logreplay.replay.engine.recorder import InFlightChunk
 from logreplay.replay.engine.run_clock import RunClock
-from logreplay.replay.requests.plan import ScheduledRequests
+from logreplay.replay.requests.plan import Chunk, ScheduledRequests
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.steering import AHEAD_NS, Steering
 from logreplay.replay.schedules.users import Users
@@ -22,6 +22,11 @@ _LATE_NS: Final = 5_000_000
 """Requests that were read so late after they were due count as read late."""
 _NOT_READY_S: Final = 0.001
 """Seconds until a chunk that is not ready is looked for again."""
+
+_GIVING_UP_NS: Final = 5_000_000_000
+"""Longest time for the requests that a limit held back when a plan was stopped."""
+_BLOCKED_NS: Final = 500_000_000
+"""Longest wait for one chunk of these."""
 
 _NOTHING: Final = np.zeros(0, np.int64)
 _STEERED_S: Final = AHEAD_NS / 2e9
@@ -35,10 +40,11 @@ class Feed:
 
     Attributes:
         base: begin of the plan's time, nanoseconds of the clock; None before.
-        stopped: no more is taken.
+        stopped_at: the instant at which the plan was stopped; None: it was not.
         last_due: due time of the last request that was pushed, nanoseconds of the clock.
         taken_up_at: the instant at which all pushed requests were taken up, or the rest given up; infinite: not yet.
         read_late, read_late_ns: requests that came from the log after they were due, and how late at most.
+        unwritten: not all requests that were due when the plan was stopped have a record.
 
     Args:
         plan: plan that makes the chunks.
@@ -66,10 +72,14 @@ class Feed:
         steering: Steering | None = None,
     ) -> None:
         self.base: int | None = None
-        self.stopped = False
+        self.stopped_at: int | None = None
         self.last_due = 0
         self.taken_up_at: float = inf
         self.read_late, self.read_late_ns = 0, 0
+        self.unwritten = False
+        self._first = sender.taken_up
+        self._item, self._at = ReadyChunk(Chunk(pl.DataFrame(), _NOTHING), ()), 0
+        self._starved = False
         self._plan, self._reader, self._sender, self._announce = plan, reader, sender, announce
         self._run_clock, self._clock, self._begin, self._think = run_clock, clock, begin, think
         self._steering = steering
@@ -80,15 +90,14 @@ class Feed:
         Raises:
             LogreplayError: the plan cannot go on.
         """
-        first, starved = self._sender.taken_up, False
         try:
             while not self.stopped:
                 if self._over():
                     return await self._sender.finish()
                 item = self._reader.poll()
                 if item is None:
-                    starved = True
-                    if self.taken_up_at == inf and self._sender.taken_up == first:
+                    self._starved = True
+                    if self.taken_up_at == inf and self._sender.taken_up == self._first:
                         self.taken_up_at = self._clock()
                     await asyncio.sleep(_NOT_READY_S)
                     continue
@@ -102,25 +111,72 @@ class Feed:
                 base = self._begun(item.lead if isinstance(item, Opening) else 0)
                 if isinstance(item, Opening):
                     continue
-                late, starved = starved, False
-                async for chunk, requests in self._placed(item, first, base):
+                late, self._starved = self._starved, False
+                self._item, self._at = item, 0
+                async for chunk, requests in self._placed(base):
                     if late:
                         late = False
                         self._note_late(chunk.due)
                     chunk.frame, think = self._think(chunk.frame) if self._think else (chunk.frame, ())
-                    self._announce(chunk)
-                    self.last_due, self.taken_up_at = int(chunk.due[-1]), inf
-                    if not await self._sender.push(first, chunk.due, requests, think):
+                    self._register(chunk)
+                    self.taken_up_at = inf
+                    if not await self._sender.push(chunk.first, chunk.due, requests, think):
                         return
-                    first += len(chunk.due)
         finally:
             self.taken_up_at = min(self.taken_up_at, self._clock())
             self._sender.cut()
 
+    def _register(self, chunk: InFlightChunk) -> None:
+        self._announce(chunk)
+        self._first, self.last_due = chunk.first + len(chunk.due), int(chunk.due[-1])
+
+    @property
+    def stopped(self) -> bool:
+        """Whether no more is taken."""
+        return self.stopped_at is not None
+
     def stop(self) -> None:
         """Take and send nothing more."""
-        self.stopped = True
+        if self.stopped_at is None:
+            self.stopped_at = self._clock()
+            self.taken_up_at = min(self.taken_up_at, self.stopped_at)
         self._sender.cut()
+
+    async def give_up(self, room: Callable[[], Awaitable[None]]) -> None:
+        """End the requests that were due when the plan was stopped, and that a limit held back, as ``cancelled``.
+
+        They may be any number: those that were not read yet are read in chunks, as long as that takes few seconds.
+
+        Args:
+            room: awaited after each chunk.
+        """
+        if self.stopped_at is None or self.base is None:
+            return
+        self._reader.unsent = True
+        taken_up, due = self._sender.taken_up, self._sender.give_up(_NOTHING)
+        if not due or self._starved or self._sender.taken_up == taken_up:
+            return
+        latest = self._clock() + _GIVING_UP_NS
+        while due:
+            async for chunk, _ in self._placed(self.base):
+                self._register(chunk)
+                due = self._sender.give_up(chunk.due)
+            await room()
+            if not due or self._at < len(self._item.chunk.due):
+                return
+            item = await self._next(min(latest, self._clock() + _BLOCKED_NS))
+            if isinstance(item, EndOfPlan):
+                return
+            if not isinstance(item, ReadyChunk) or self._clock() > latest:
+                self.unwritten = True
+                return
+            self._item, self._at = item, 0
+
+    async def _next(self, until: int) -> ReadyChunk | Opening | EndOfPlan | None:
+        """The next chunk of the reader; None if it has none until an instant of the clock."""
+        while (item := self._reader.poll()) is None and self._clock() < until:  # noqa: ASYNC110  another thread's
+            await asyncio.sleep(_NOT_READY_S)
+        return item
 
     def _begun(self, lead: int) -> int:
         """Begin the plan's time, if it has not begun; return when it did."""
@@ -139,23 +195,23 @@ class Feed:
                 pass
         return self._steering is not None and self._steering.over
 
-    async def _placed(self, item: ReadyChunk, first: int, base: int) -> AsyncIterator[tuple[InFlightChunk, Any]]:
-        """Yield the requests of a chunk with their instants; where these may change, shortly before they are due."""
+    async def _placed(self, base: int) -> AsyncIterator[tuple[InFlightChunk, Any]]:
+        """Yield the next requests with their instants; where these may change, shortly before they are due."""
+        frame, due, requests = self._item.chunk.frame, self._item.chunk.due, self._item.requests
         if self._steering is None:
-            schedule = self._plan.schedule
-            chunk = InFlightChunk(first, item.chunk.frame, item.chunk.due + base, self._plan.step, schedule.rate)
-            yield chunk, item.requests
-            return
-        at, due = 0, item.chunk.due
-        while at < len(due) and not (self.stopped or self._steering.over):
-            for placed in self._steering.place(due[at:], self._clock() - base + AHEAD_NS):
-                end = at + len(placed.due)
-                yield (
-                    InFlightChunk(first + at, item.chunk.frame[at:end], placed.due + base, placed.step, placed.offered),
-                    item.requests[at:end],
-                )
-                at = end
+            schedule, at, self._at = self._plan.schedule, self._at, len(due)
             if at < len(due):
+                yield InFlightChunk(self._first, frame, due + base, self._plan.step, schedule.rate), requests
+            return
+        while self._at < len(due):
+            until = self._clock() + AHEAD_NS if self.stopped_at is None else self.stopped_at
+            for placed in self._steering.place(due[self._at :], until - base):
+                at, self._at = self._at, self._at + len(placed.due)
+                part = InFlightChunk(self._first, frame[at : self._at], placed.due + base, placed.step, placed.offered)
+                yield part, requests[at : self._at]
+            if self.stopped or self._steering.over:
+                return
+            if self._at < len(due):
                 await asyncio.sleep(_STEERED_S)
 
     def _note_late(self, due: Instants) -> None:

@@ -17,7 +17,7 @@ from logreplay.replay.engine.time_at_limit import TimeAtLimit
 from logreplay.replay.engine.timer import make_timer
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.senders.contract import ERROR_CODES, Batching, Sender, Trace
+from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, Batching, Sender, Trace
 from logreplay.replay.senders.record_buffer import RecordBuffer
 
 _NEVER: Final = 10**15
@@ -29,6 +29,7 @@ _BURST: Final = 64
 _ROOM: Final = 2048
 """Requests that wait behind those of the block that is sent; with more, `OpenLoopSender.push` waits."""
 _DROPPED: Final = ERROR_CODES["dropped"]
+_CANCELLED: Final = ERROR_CODES["cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +156,25 @@ class OpenLoopSender:
             self._change.set_result(None)
 
     def cut(self) -> None:
-        self._is_cut = True
+        if not self._is_cut:
+            self._is_cut, self._cut_at = True, self._clock()
         self._tell_change()
+
+    def give_up(self, due: Instants) -> bool:
+        self._blocks.append(_Block(due, (), ()))
+        now, at_limit = self._cut_at, self._at_limit
+        while True:
+            end = bisect_right(self._due, now, self._at)
+            for when in self._due[self._at : end]:
+                waited = at_limit.since(when, now)
+                self.counts.limited += waited > 0
+                self._buffer.add(self.taken_up, now - waited, waited, 0, 0, 0, 0, 0, _CANCELLED, NO_CONNECTION)
+                self.taken_up += 1
+            self._at = end
+            if end < len(self._due):
+                return False
+            if not self._next_block():
+                return True
 
     def cancel(self) -> None:
         self._sender.cancel()

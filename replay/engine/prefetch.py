@@ -66,6 +66,9 @@ class EndOfPlan:
 class Prefetcher:
     """Chunks of a plan, prepared ahead of time.
 
+    Attributes:
+        unsent: no more requests are sent: those that are read are not prepared.
+
     Args:
         plan: the chunks.
         sender: prepares them.
@@ -89,7 +92,7 @@ class Prefetcher:
         self._base: int | None = None
         chunks = with_bodies(iter(plan))
         self._chunks: Iterator[Chunk | Opening | None] = self._signed(chunks) if self._signer else chunks
-        self._sender = sender
+        self._sender, self.unsent = sender, False
         self._number, self._trace_headers = first, trace_headers
         self._closed = False
         self._room = threading.Semaphore(_AHEAD)
@@ -174,7 +177,7 @@ class Prefetcher:
         self._number += len(chunk.due)
         if self._trace_headers:
             frame = traced(frame, first, self._trace_headers)
-        return ReadyChunk(_recorded(chunk), self._sender.prepare(frame))
+        return ReadyChunk(_recorded(chunk), () if self.unsent else self._sender.prepare(frame))
 
     def _signed(self, chunks: Iterator[Chunk]) -> Iterator[Chunk | Opening | None]:
         """Yield the requests of a plan in small pieces, each signed shortly before it is due; None until then."""

@@ -1,9 +1,14 @@
 """The share of a load that reached the target in the time of its schedule; the other requests waited ever longer."""
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
-from logreplay.replay.senders.contract import ERROR_CODES
+from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION
+
+_NEVER: Final = np.iinfo(np.int64).max
+_SECOND: Final = 1_000_000_000
 
 
 class SentShare:
@@ -12,6 +17,7 @@ class SentShare:
     def __init__(self) -> None:
         self._sums = np.zeros(5)
         self._late: list[NDArray[np.int64]] = []
+        self._by_second = np.zeros((2, 0), np.int64)
 
     def add(self, records: NDArray[np.void], base: int, all_taken_up: float) -> None:
         """Add requests; those that were dropped do not count.
@@ -26,6 +32,9 @@ class SentShare:
         x, y = taken_up / 1e9, waits / 1e9
         self._sums += np.array([len(x), x.sum(), y.sum(), x @ x, x @ y])
         written = taken_up + waits
+        never = (records["error"] == ERROR_CODES["cancelled"]) & (records["connection"] == NO_CONNECTION)
+        written[never[sent]] = _NEVER
+        self._count(taken_up, written[written < _NEVER])
         if len(late := written[written > all_taken_up - base]):
             self._late.append(late)
 
@@ -41,6 +50,29 @@ class SentShare:
         written = written[written > end]
         shares = 1 - np.arange(len(written), -1, -1) / max(self._sums[0], 1)
         return max(float((shares * end / np.concatenate(([end], written))).max()), self._relative_rate())
+
+    def until(self, stop: float) -> float:
+        """Return the share of the requests, for a load that was stopped ``stop`` nanoseconds after its beginning.
+
+        The greater of two shares. One is the share that was written by then. The other is the rate of writing over the
+        rate of taking up in the second half: waiting requests whose number does not grow by more than chance do not
+        decide. Of a request that was not written the wait is unknown, so that the waits tell no rate.
+        """
+        total, half = self._sums[0], int(stop / _SECOND) // 2
+        waiting = sum(int((late > stop).sum()) for late in self._late)
+        due, written = self._by_second[:, :half].sum(axis=1)
+        before = int(due - written)
+        growth = waiting - before
+        if growth <= 2 * (waiting + before) ** 0.5:
+            return 1.0
+        return 1 - float(min(waiting / total, growth / max(total - due, 1)))
+
+    def _count(self, *instants: NDArray[np.int64]) -> None:
+        """Count requests by the second in which they were taken up, and in which they were written."""
+        seconds = [each // _SECOND for each in instants]
+        more = max(int(each.max(initial=-1)) + 1 for each in seconds) - self._by_second.shape[1]
+        self._by_second = np.pad(self._by_second, ((0, 0), (0, max(more, 0))))
+        self._by_second += [np.bincount(each, minlength=self._by_second.shape[1]) for each in seconds]
 
     def _relative_rate(self) -> float:
         number, x, y, xx, xy = self._sums

@@ -30,7 +30,7 @@ MANY_RETRIED: Final = 0.01
 """Share of requests that were sent twice above which that is told."""
 HELD_BACK: Final = ("in_flight_limit", "streams_limit", "by_client", "retries", "enhance_your_calm", "dropped")
 """The codes of `held_back`."""
-OF_THE_RUN: Final = ("target_failing", "rate_missed", "server_timing", *HELD_BACK)
+OF_THE_RUN: Final = ("target_failing", "rate_missed", "rows_missing", "server_timing", *HELD_BACK)
 """The codes of findings on the requests of all processes together."""
 _NO_LIMIT: Final = ("lag", "target_failing", "rate_missed")
 FAILING: Final = 0.5
@@ -149,7 +149,7 @@ class RunEvidence:
         offered: offered rate, requests/s; 0 where it was not one rate.
         scheduled: requests that were taken up.
         counters: counts of these requests.
-        duration: length of the schedule, at most to its last request; None: it was stopped, or users set the rate.
+        duration: length of the schedule, at most to its last request, and to its stop; None: users set the rate.
         seconds: until the last request was taken up.
         limited: requests that had to wait for the in-flight limit.
         queued: requests that had to wait for a connection.
@@ -167,6 +167,7 @@ class RunEvidence:
         sent_on: share of the requests taken up that reached the target in the time of the schedule; the others waited
             ever longer for a stream, or for the response to the request of their client before them. See
             `SentShare.of`.
+        unwritten: not all requests that were due when it was stopped have a row.
         timings: by metric of --server-timing: responses that had it, and those of them that cannot be read.
     """
 
@@ -190,6 +191,7 @@ class RunEvidence:
     unsent: int = 0
     timings: Counts = field(default_factory=dict)
     sent_on: float = 1.0
+    unwritten: bool = False
 
     @property
     def waits(self) -> Waits:
@@ -474,6 +476,12 @@ def _queued_for(parts: Sequence[Waits]) -> str:
 def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
     """Findings on the rate."""
     findings = held_back(seen.waits)
+    if seen.unwritten:
+        text = (
+            "when the run was stopped, more requests had been held back than could be read and written within some "
+            "seconds: the last of them have no row and are in no count"
+        )
+        findings.append(Finding("rows_missing", Severity.WARNING, text))
     cancelled = seen.counters.errors["cancelled"]
     if by_generator:
         return findings

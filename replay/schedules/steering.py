@@ -97,6 +97,7 @@ class Steering:
     def __init__(self, unit: str, typed: float, duration: float | None = None, *, counted: bool = False) -> None:
         self.changes: list[LoadChange] = []
         self.over, self.ended = False, ""
+        self._ended_at: float = inf
         self._typed, self._counted = typed, counted
         self._piece = _Piece(0, Level(unit, typed), 0)
         self._turns: deque[_Piece] = deque()
@@ -157,7 +158,7 @@ class Steering:
 
     def _end_now(self, order: Order, by: str, now: int) -> str:
         level, at = self.level(now), round(now / SECOND, 3)
-        self.over = True
+        self.over, self._ended_at = True, now
         self.ended = (
             f"ended by hand at {at:.10g} s"
             if self.length is None
@@ -182,14 +183,15 @@ class Steering:
         if self._turns:
             self._take_back(self._turns[0].begin / SECOND)
 
-    def place(self, due: Instants, until: int) -> Iterator[Placed]:
+    def place(self, due: Instants, until: float) -> Iterator[Placed]:
         """Yield the requests, of those to come, that are due before an instant.
 
         Args:
             due: ``(n,)`` when they are due by the schedule, nanoseconds, increasing.
             until: the instant, not before that of the last call.
         """
-        while not self.over:
+        until = min(until, self._ended_at)
+        while True:
             turns = self._turns and self._turns[0].begin <= min(until, self._end)
             end = self._turns[0].begin if turns else min(until, self._end)
             begin, level = self._piece.begin, self._piece.level
@@ -199,7 +201,7 @@ class Steering:
                 yield Placed(instants, self._piece.step, level.value if level.unit == "rate" else 0.0)
                 due = due[count:]
             if not turns:
-                self.over = until >= self._end
+                self.over = self.over or until >= self._end
                 return
             self._schedule += (end - begin) * self._factor
             self._left -= 0 if level.paused else end - begin

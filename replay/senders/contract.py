@@ -269,7 +269,19 @@ class BlockSender(Protocol):
         """Return when all requests of the plan were started or given up."""
 
     def cut(self) -> None:
-        """Start no more requests of this plan; those not taken up are forgotten."""
+        """Start no more requests of this plan."""
+
+    def give_up(self, due: Instants) -> bool:
+        """End the requests of a plan that was cut which were not taken up, but due by then, as ``cancelled``.
+
+        The wait for a limit is their ``queued`` time. Later requests are forgotten.
+
+        Args:
+            due: ``(n,)`` when the requests after those pushed are due, nanoseconds of the clock.
+
+        Returns:
+            True if all were due by then: those after them may have been, too.
+        """
 
     def records(self) -> NDArray[np.void]:
         """The records since the last call, ``(n,)`` of `RECORD`, in order of completion."""

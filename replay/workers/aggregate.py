@@ -107,7 +107,7 @@ class SharedPlan:
             offered=self.plan.schedule.rate,
             scheduled=self.scheduled,
             counters=self.counters,
-            duration=None if self.early else max(lengths, default=None),
+            duration=max(lengths, default=None),
             seconds=max((part.seconds for part in seen), default=0.0),
             limited=sum(part.limited for part in seen),
             queued=sum(part.queued for part in seen),
@@ -121,7 +121,8 @@ class SharedPlan:
             stale=next((part.stale for part in seen if part.stale), ""),
             lost=self._told_lost() if self.lost else "",
             unsent=self.filled.dropped,
-            sent_on=1.0 if self.early or not sent else sum(part.sent_on * part.scheduled for part in seen) / sent,
+            sent_on=sum(part.sent_on * part.scheduled for part in seen) / sent if sent else 1.0,
+            unwritten=any(part.unwritten for part in seen),
             timings=counts_of_all(part.timings for part in seen),
         )
 

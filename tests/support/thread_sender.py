@@ -54,6 +54,9 @@ class ThreadSender:
     def cut(self) -> None:
         self._is_cut, self._pushed = True, 0
 
+    def give_up(self, due: NDArray[np.int64]) -> bool:
+        return False
+
     def records(self) -> NDArray[np.void]:
         taken, self._records = self._records, []
         return np.array(taken, RECORD)

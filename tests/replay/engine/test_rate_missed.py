@@ -3,9 +3,11 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from functools import partial
 from math import inf
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from logreplay.replay.engine import feed
@@ -15,8 +17,10 @@ from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.results.verdict import RunVerdict
 from logreplay.replay.schedules.arrivals import LogTimes, Poisson
+from logreplay.replay.schedules.orders import parse_order
 from logreplay.replay.schedules.rates import Constant, Limited, Schedule
 from logreplay.replay.schedules.repeated import Repeated
+from logreplay.replay.schedules.steering import Steering
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import Sender
 from support.virtual_time import OneServerQueue, OneStream, VirtualTimeLoop, run
@@ -93,10 +97,10 @@ def test_an_eighth_of_the_rate_is_missed_whatever_ends_the_run(
     assert outcome.evidence.achieved < 0.2
 
 
-@pytest.mark.parametrize("sender", [OneServerQueue(0.001, (inf, inf)), OneStream(0.001, (inf, inf))])
+@pytest.mark.parametrize("kind", [OneServerQueue, OneStream])
 @pytest.mark.parametrize("requests", [1, 5, 200])
-def test_a_few_requests_that_were_sent_are_valid(log: Path, requests: int, sender: Sender) -> None:
-    outcome = outcome_of(log, Limited(Constant(400), requests=requests), sender, AT_ONCE)
+def test_a_few_requests_that_were_sent_are_valid(log: Path, requests: int, kind: type[OneServerQueue]) -> None:
+    outcome = outcome_of(log, Limited(Constant(400), requests=requests), kind(0.001, (inf, inf)), AT_ONCE)
     assert (outcome.health.verdict, outcome.evidence.achieved) == (RunVerdict.VALID, 1)
 
 
@@ -128,6 +132,81 @@ def test_the_seconds_of_a_load_that_was_cut_end_with_its_last_request(log: Path)
             return await engine.run(Plan(Requests(log, loop=True), Constant(100, 4)))
 
     assert run(main(), virtual).seconds == pytest.approx(1, abs=0.1)
+
+
+def stopped(
+    log: Path,
+    sender: Sender,
+    limits: Limits | None = None,
+    *,
+    at: float = 3.2,
+    rate: float = 100,
+    steering: Steering | None = None,
+) -> tuple[Outcome, pl.DataFrame]:
+    """A run of 20 s that is stopped; where it is steered, by an order."""
+    virtual, results = VirtualTimeLoop(), MemoryResults()
+
+    async def main() -> Outcome:
+        async with Engine(sender, results, clock=virtual.now_ns, threaded=False, limits=limits) as engine:
+            end = partial(engine.steer, parse_order("end"), "test") if steering else engine.stop
+            asyncio.get_running_loop().call_at(at, end)
+            return await engine.run(Plan(Requests(log, loop=True), Constant(rate, 20)), steering=steering)
+
+    return run(main(), virtual), results.frame.sort("seq")
+
+
+@pytest.mark.parametrize("steered", [False, True])
+def test_requests_that_a_limit_held_back_when_the_run_was_stopped_have_rows_and_the_rate_was_missed(
+    log: Path, steered: bool
+) -> None:
+    steering = Steering("rate", 100, 20) if steered else None
+    outcome, rows = stopped(log, OneServerQueue(0.1, (inf, inf)), AT_ONCE, steering=steering)
+    assert outcome.health.verdict is RunVerdict.RATE_MISSED
+    assert outcome.scheduled == pytest.approx(320, abs=1)
+    assert outcome.evidence.achieved == pytest.approx(0.1, abs=0.02)
+    assert rows["seq"].to_list() == list(range(outcome.scheduled))
+    unsent = rows.filter(pl.col("error") == "cancelled")
+    assert len(unsent) == pytest.approx(288, abs=2)
+    assert (unsent["scheduled"] + unsent["queued"]).to_numpy() == pytest.approx(3.2, abs=0.05)
+    assert unsent["lag"].max() == pytest.approx(0, abs=0.01)
+
+
+def test_requests_that_were_not_read_when_the_run_was_stopped_are_read_up_to_the_stop(log: Path) -> None:
+    outcome, rows = stopped(log, OneServerQueue(0.5, (inf, inf)), AT_ONCE, rate=20_000)
+    assert outcome.scheduled == len(rows) == pytest.approx(64_000, abs=10)
+    assert rows["scheduled"].is_sorted()
+    assert rows["row"].to_list() == [seq % 100 for seq in range(len(rows))]
+
+
+def test_where_the_held_back_requests_take_too_long_to_write_a_finding_says_so(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "_GIVING_UP_NS", -1)
+    outcome, rows = stopped(log, OneServerQueue(0.5, (inf, inf)), AT_ONCE, rate=20_000)
+    assert outcome.scheduled == len(rows) < 64_000
+    assert "rows_missing" in [finding.code for finding in outcome.health.findings]
+    assert outcome.health.verdict is RunVerdict.RATE_MISSED
+
+
+@pytest.mark.parametrize(("sender", "limits"), [(OneServerQueue(0.001, (inf, inf)), AT_ONCE), (Delaying(0.5), None)])
+def test_a_stopped_run_whose_waits_did_not_grow_is_valid(log: Path, sender: Sender, limits: Limits | None) -> None:
+    outcome, _ = stopped(log, sender, limits)
+    assert outcome.health.verdict is RunVerdict.VALID
+    assert outcome.evidence.achieved == pytest.approx(1, abs=1e-3)
+    assert outcome.scheduled == pytest.approx(320, abs=1)
+
+
+def test_users_that_are_stopped_have_nothing_that_was_due(log: Path) -> None:
+    virtual = VirtualTimeLoop()
+
+    async def main() -> Outcome:
+        sender = OneServerQueue(0.1, (inf, inf))
+        async with Engine(sender, MemoryResults(), clock=virtual.now_ns, threaded=False, closed=True) as engine:
+            asyncio.get_running_loop().call_at(1, engine.stop)
+            return await engine.run(Plan(Requests(log, loop=True), Users(2, duration=20)))
+
+    outcome = run(main(), virtual)
+    assert (outcome.health.verdict, outcome.scheduled) == (RunVerdict.VALID, outcome.counters.ok)
 
 
 def test_a_log_that_is_read_on_after_its_last_request_was_sent_is_no_delay(log: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from logreplay.replay.results.sent_share import SentShare
-from logreplay.replay.senders.contract import RECORD
+from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, RECORD
 
 BASE = 7
 S = 1_000_000_000
@@ -53,3 +53,38 @@ def test_requests_written_before_the_last_was_taken_up_are_in_time() -> None:
 
 def test_nothing_sent_is_nothing_late() -> None:
     assert SentShare().of(1.0) == 1
+
+
+def stopped_share(waits: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> float:
+    """The share of a load that was stopped after ten seconds, when requests that had waited until then were unsent."""
+    found, sent = SentShare(), records(np.minimum(waits, 10 - DUE / S))
+    unsent = waits > 10 - DUE / S
+    sent["error"][unsent], sent["connection"][unsent] = ERROR_CODES["cancelled"], NO_CONNECTION
+    found.add(sent, BASE, BASE + 10 * S)
+    return found.until(10.0 * S)
+
+
+def test_a_load_that_was_stopped_while_waits_grew_was_sent_as_far_as_it_was_written() -> None:
+    assert stopped_share(9 * DUE / S) == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.parametrize("begin", [0, 2, 8])
+def test_a_load_that_was_stopped_in_a_stall_was_sent_up_to_its_begin(begin: int) -> None:
+    assert stopped_share(np.where(begin * S <= DUE, 60.0, 0.0)) == pytest.approx(begin / 10, abs=0.01)
+
+
+def test_a_load_that_was_stopped_with_waits_of_one_length_was_sent() -> None:
+    assert stopped_share(np.full(1000, 1.5)) == 1
+
+
+def test_a_few_requests_that_wait_when_a_short_load_is_stopped_do_not_decide() -> None:
+    waits = np.zeros(1000)
+    waits[[-1, -3, -8]] = 1.0
+    found, sent = SentShare(), records(waits)[-50:]
+    sent["error"][[-1, -3, -8]], sent["connection"][[-1, -3, -8]] = ERROR_CODES["cancelled"], NO_CONNECTION
+    found.add(sent, BASE, BASE + 10 * S)
+    assert found.until(10.0 * S) == 1
+
+
+def test_nothing_sent_before_a_stop_is_nothing_late() -> None:
+    assert SentShare().until(1.0) == 1

@@ -105,9 +105,12 @@ def test_what_users_of_a_lost_worker_sent_is_said_to_be_unknown() -> None:
     assert "What users of a lost worker sent after its last report is not in the result." in text
 
 
-def test_a_plan_that_was_cut_is_not_judged_by_its_duration() -> None:
-    assert shared(worker(5)).evidence.duration == 1
-    assert shared(worker(5), early=True).evidence.duration is None
+def test_a_plan_that_was_cut_is_judged_up_to_then_as_its_workers_are() -> None:
+    part = worker(5)
+    cut = replace(part.outcome.evidence, duration=0.5, sent_on=0.4, unwritten=True)
+    whole = shared(replace(part, outcome=replace(part.outcome, evidence=cut)), early=True)
+    assert (whole.evidence.duration, whole.evidence.sent_on) == (0.5, 0.4)
+    assert "rows_missing" in [each.code for each in whole.health.findings]
 
 
 def test_a_plan_that_the_number_of_its_requests_ended_is_judged_by_the_length_that_its_workers_saw() -> None:
