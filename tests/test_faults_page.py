@@ -40,8 +40,9 @@ TESTS: Final = {
         "test_a_name_that_changes_its_address_is_looked_up_once",
         "test_each_look_is_followed_by_a_check",
     ),
-    "an open connection that closes just when it is used again": (
+    "an open connection that closes when it is used again": (
         "test_a_reused_connection_that_was_closed_is_replaced_once",
+        "test_a_reused_connection_that_is_lost_while_the_target_works_is_a_failure",
         "test_a_post_is_never_sent_twice",
     ),
     "a malformed response; a body shorter than announced; RST_STREAM": (

@@ -30,7 +30,7 @@ from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exch
 from logreplay.replay.senders.digests import BodyReader, Digests, Read
 from logreplay.replay.senders.encode import default_headers, header_rows
 from logreplay.replay.senders.endpoint import Endpoint
-from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
+from logreplay.replay.senders.errors import connect_fault, is_race, local_fault, loss_fault
 from logreplay.replay.senders.http1.sender import IDEMPOTENT, MAX_HEAD, TLS_UNSEEN, persists
 
 _SKIP: Final = ("Accept-Encoding", "Content-Type", "User-Agent", "Accept")
@@ -42,9 +42,10 @@ _Request = tuple[str, str, list[tuple[str, str]], bytes | None]
 class _Points:
     """Clock points of one exchange."""
 
-    __slots__ = ("connect", "connected", "first", "handler", "last", "lost", "sends")
+    __slots__ = ("begun", "connect", "connected", "first", "handler", "last", "lost", "sends")
 
-    def __init__(self) -> None:
+    def __init__(self, begun: int) -> None:
+        self.begun = begun
         self.connect = self.connected = self.first = self.last = self.sends = 0
         self.lost: BaseException | Literal[True] | None = None
         """Error by which the connection ended; None while it is open."""
@@ -100,7 +101,7 @@ class AiohttpSender:
         else:
             resolver = _Resolved(self._endpoint.addresses)
             connector = _TcpConnector(limit=0, use_dns_cache=False, resolver=resolver, ssl=self._tls or True, **reuse)
-        connector.clock = clock
+        self._connector, connector.clock = connector, clock
         connector._factory = partial(_TimedHandler, self._clock, self.counts, loop=self._loop)  # type: ignore[assignment]
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -131,7 +132,7 @@ class AiohttpSender:
 
     async def _exchange(self, seq: int, request: _Request, start: int) -> None:
         op, target, sent, body = request
-        points = _Points()
+        points = _Points(start)
         _points.set(points)
         _target.set(target)
         status = size = 0
@@ -173,9 +174,10 @@ class AiohttpSender:
             read.drop()
         elif self._digests and not error:
             digest = self._digests.of(seq, status, tuple(headers), read)
-        connect, latency, xfertime = _split(points, start, end)
+        begun = min(points.begun, end)
+        connect, latency, xfertime = _split(points, begun, end)
         report = self._failed if error else self._done
-        report(seq, start, 0, connect, latency, xfertime, size, status, ERROR_CODES[error], 0, digest)
+        report(seq, start, begun - start, connect, latency, xfertime, size, status, ERROR_CODES[error], 0, digest)
         if self._trace:
             head = "\r\n".join((f"{op} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in sent), "", ""))
             sent_bytes, times = head.encode() + (body or b""), (connect / 1e9, latency / 1e9, xfertime / 1e9)
@@ -188,9 +190,12 @@ class AiohttpSender:
         try:
             return await self._session.request(op, self._url, headers=sent, data=data, allow_redirects=False)
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
-            if not points.sends or points.connect or points.first or op.encode() not in IDEMPOTENT:
+            lost = self._clock()
+            again = points.sends and not points.connect and not points.first
+            if not again or not is_race(lost - points.begun, self._connector.quickest) or op.encode() not in IDEMPOTENT:
                 raise
         self.counts.retried += 1
+        points.begun = lost
         return await self._session.request(op, self._url, headers=sent, data=data, allow_redirects=False)
 
 
@@ -383,6 +388,7 @@ class _Dialing(aiohttp.BaseConnector):
     """Notes how long opening a connection took."""
 
     clock: Callable[[], int]
+    quickest: float = inf
 
     async def _get(self, *asked: Any) -> Connection | None:
         """Take an idle connection, but not for a second attempt: the target may have closed all of them."""
@@ -394,6 +400,7 @@ class _Dialing(aiohttp.BaseConnector):
         protocol = await super()._create_connection(*request)
         points.connected = self.clock()
         points.connect = points.connected - begin
+        self.quickest = min(self.quickest, points.connect)
         return protocol
 
 

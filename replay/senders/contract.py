@@ -117,7 +117,7 @@ class SenderCounts:
     connections: int = 0
     reused: int = 0
     retried: int = 0
-    """Requests that were sent again: the target had not processed them, or had closed their idle connection."""
+    """Requests that were sent again: the target had not processed them, or their open connection was lost at once."""
     calm: int = 0
     """Streams and connections that the target ended with ENHANCE_YOUR_CALM."""
     queued: int = 0

@@ -13,6 +13,22 @@ _LOCAL: Final = frozenset(
 )
 """Errors by which this machine, not the target, says that it cannot open one more connection."""
 
+RACE_NS: Final = 10_000_000
+"""Time for the loop of the generator to see that a connection was lost."""
+
+
+def is_race(waited: int, quickest: float) -> bool:
+    """Whether a target may have closed an open connection before a request reached it: then it is sent again.
+
+    The news of that comes within one round trip of the sending; connecting takes at least as long. A request that is
+    lost later may have been worked on, and its loss is the target's failure.
+
+    Args:
+        waited: nanoseconds from the sending to the loss of the connection.
+        quickest: the shortest time that a connection to this target took to open, nanoseconds.
+    """
+    return waited <= quickest + RACE_NS
+
 
 def connect_fault(error: BaseException) -> str:
     """The word for a connection that could not be opened."""

@@ -159,6 +159,14 @@ async def _closed_when_reused(asked: Asked) -> None:
         await ok(asked)
 
 
+async def _lost_in_work(asked: Asked) -> None:
+    if asked.number > 1:
+        await asyncio.sleep(0.1)
+        asked.close()
+    else:
+        await ok(asked)
+
+
 async def _reset(asked: Asked) -> None:
     asked.reset()
 
@@ -172,6 +180,7 @@ ANSWERS: Final[dict[str, StreamAnswer]] = {
     "/cookie": gives(lambda n: good(n, fields=[("set-cookie", "a=b")])),
     "/escape": gives(lambda n: good(n, fields=[("x-evil", "\x9b31mred")])),
     "/reused": _closed_when_reused,
+    "/crash": _lost_in_work,
     "/reset": _reset,
     "/stall": stall,
     "/stall-in-body": _stall_in_body,

@@ -96,6 +96,14 @@ async def _closed_when_reused(exchange: Exchange) -> bool:
     return await ok(exchange)
 
 
+async def _lost_in_work(exchange: Exchange) -> bool:
+    """As a server that crashes while it works: the second request on a connection is never answered."""
+    if exchange.number > 1:
+        await asyncio.sleep(0.1)
+        return False
+    return await ok(exchange)
+
+
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 ANSWERS: dict[str, Answer] = {
@@ -106,6 +114,7 @@ ANSWERS: dict[str, Answer] = {
     "/cookie": sends(response(b"hello", "200 OK", "Set-Cookie: a=b"), keep=True),
     "/escape": sends(response(b"hello", "200 OK", "X-Evil: \x9b31mred"), keep=True),
     "/reused": _closed_when_reused,
+    "/crash": _lost_in_work,
     "/reset": reset,
     "/stall": stall,
     "/stall-in-body": _stall_in_body,

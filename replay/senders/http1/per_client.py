@@ -110,7 +110,7 @@ class ByClientSender(WireSender):
         client, waited_from = self._begun.pop(seq)
         # in the loop's next turn: the connection is not idle yet
         self._turn.call_soon(self._next, client)
-        self._report(seq, waited_from, start - waited_from, *rest)
+        self._report(seq, waited_from, start - waited_from + queued, *rest)
 
     def _next(self, client: str) -> None:
         self._drop_expired()

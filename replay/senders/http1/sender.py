@@ -32,7 +32,7 @@ from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exch
 from logreplay.replay.senders.digests import BodyReader, Digests, Read, head_of
 from logreplay.replay.senders.encode import default_headers, render
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
-from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
+from logreplay.replay.senders.errors import connect_fault, is_race, local_fault, loss_fault
 from logreplay.replay.senders.request_budget import BudgetedIdle, RequestBudget
 
 IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"})
@@ -87,6 +87,7 @@ class WireSender:
         self.timeout_ns = int(timeout * 1e9)
         self.idle: dict[Connection, int] = BudgetedIdle(budget) if budget else {}
         self.busy: dict[int, Connection] = {}
+        self.quickest = inf
         self.heads: dict[bytes, tuple[int, int, int]] = {}
         self._dialer = Dialer(endpoint, tls)
         self._spreads = budget is not None or len(endpoint.addresses) > 1
@@ -184,12 +185,13 @@ class Connection(asyncio.Protocol):
         seq: number of the exchange; -1 if there is none.
         start: start of the exchange, nanoseconds of the clock.
         connect: nanoseconds it took to connect, for the exchange that had to wait for it.
+        queued: nanoseconds until the exchange was sent again; 0: it was not.
         reused: True if the exchange began on an open connection.
     """
 
     __slots__ = (
         "_answered", "_body", "_clock", "_fd", "_feed", "_first", "_head", "_heads", "_in_body", "_lasting", "_parser",
-        "_request", "_retried", "_sender", "_transport", "_unsent", "_useless", "connect", "reused", "seq", "start",
+        "_request", "_sender", "_transport", "_unsent", "_useless", "connect", "queued", "reused", "seq", "start",
     )  # fmt: skip
 
     reads_all: ClassVar[bool] = False
@@ -210,7 +212,7 @@ class Connection(asyncio.Protocol):
         self._answered = _NOT_YET
         self._in_body = self._lasting = False
         self._head = b""
-        self._retried = False
+        self.queued = 0
 
     def _new_parser(self) -> None:
         self._parser: Any = httptools.HttpResponseParser(self)
@@ -271,7 +273,8 @@ class Connection(asyncio.Protocol):
             return
         if transport.get_extra_info("sslcontext") is None:
             self._fd = transport.get_extra_info("socket").fileno()
-        self.connect = self._clock() - self.start
+        self.connect = self._clock() - self.start - self.queued
+        self._sender.quickest = min(self._sender.quickest, self.connect)
         self.begin(self.seq, self._request, self.start)
 
     def data_received(self, data: bytes) -> None:
@@ -335,13 +338,14 @@ class Connection(asyncio.Protocol):
 
     def _skim(self, now: int, known: tuple[int, int, int], head: bytes, data: bytes) -> None:
         """End the exchange by a response with a remembered head, of the same length."""
-        sender, seq, start, connect = self._sender, self.seq, self.start, self.connect
+        sender, seq, start, queued, connect = self._sender, self.seq, self.start, self.queued, self.connect
         digests, (_, size, status) = sender.digests, known
         digest = digests.of(seq, status, head, data[len(head) :]) if digests else 0
         self.seq = -1
         del sender.busy[seq]
-        sender.done(seq, start, 0, connect, now - start - connect, 0, size, status, _OK, _NUMBER, digest)
-        self.reused, self.connect, self._retried = True, 0, False
+        latency = now - start - queued - connect
+        sender.done(seq, start, queued, connect, latency, 0, size, status, _OK, _NUMBER, digest)
+        self.reused, self.connect, self.queued = True, 0, 0
         sender.idle[self] = now
 
     def _collect_head(self, data: bytes) -> None:
@@ -368,12 +372,13 @@ class Connection(asyncio.Protocol):
         self._parser = self._feed = None
 
     def _lost(self, exc: BaseException | None) -> None:
-        sender = self._sender
-        if self.reused and not self._first and not self._retried and self._request.split(b" ", 1)[0] in IDEMPOTENT:
+        sender, waited = self._sender, self._clock() - self.start
+        again = self.reused and not self._first and is_race(waited, sender.quickest)
+        if again and self._request.split(b" ", 1)[0] in IDEMPOTENT:
             sender.counts.retried += 1
             seq, self.seq = self.seq, -1
             sender.dial(seq, self._request, self.start)
-            sender.busy[seq]._retried = True
+            sender.busy[seq].queued = waited
         elif exc is None and self._in_body and _ends_with_connection(self._head):
             self._answered = self._parser.get_status_code()
             self._finish(self._clock(), b"")
@@ -416,12 +421,12 @@ class Connection(asyncio.Protocol):
         if self._unsent:
             lasting = lasting and self._sent_all()
         seq, start, connect, first = self.seq, self.start, self.connect, self._first or now
+        queued = self.queued
         digest = self._digest(status, data) if sender.digests else 0
         self.seq = -1
         del sender.busy[seq]
-        sender.done(
-            seq, start, 0, connect, first - start - connect, now - first, self._body, status, _OK, _NUMBER, digest
-        )
+        latency, xfertime = first - start - queued - connect, now - first
+        sender.done(seq, start, queued, connect, latency, xfertime, self._body, status, _OK, _NUMBER, digest)
         if sender.trace:
             self._traced(seq, now, status, "", "")
         if not lasting:
@@ -454,16 +459,17 @@ class Connection(asyncio.Protocol):
             word = "timeout"
         if word == "timeout":
             end = start + sender.timeout_ns
+        dialled = min(start + self.queued, end)
         if self._transport is None and not self.connect:
             word = "connect_timeout" if word == "timeout" else word
-            connect, latency, xfertime = end - start, 0, 0
+            connect, latency, xfertime = end - dialled, 0, 0
         else:
-            connected = min(start + self.connect, end)
+            connected = min(dialled + self.connect, end)
             first = min(self._first or end, end)
-            connect, latency, xfertime = connected - start, first - connected, end - first
+            connect, latency, xfertime = connected - dialled, first - connected, end - first
         status = self._status()
         sender.note(word, detail)
-        sender.failed(seq, start, 0, connect, latency, xfertime, self._body, status, ERROR_CODES[word])
+        sender.failed(seq, start, dialled - start, connect, latency, xfertime, self._body, status, ERROR_CODES[word])
         self._traced(seq, end, status, word, detail)
         self.drop()
 
@@ -554,7 +560,7 @@ class TracedConnection(Connection):
     def _traced(self, seq: int, end: int, status: int, word: str, detail: str) -> None:
         headers, self._headers = self._headers, []
         body, self._kept = self._kept, b""
-        connected = min(self.start + self.connect, end)
+        connected = min(self.start + self.queued + self.connect, end)
         first = min(self._first or end, end)
         times = (self.connect / 1e9, (first - connected) / 1e9, (end - first) / 1e9)
         trace = self._sender.trace

@@ -19,6 +19,7 @@ class Owner(Protocol):
 
     clock: Clock
     counts: SenderCounts
+    quickest: float
 
     def defer_write(self, connection: "Http2Connection", /) -> bool:
         """Whether the sender flushes later, with more requests."""
@@ -126,6 +127,7 @@ class Http2Connection(asyncio.Protocol):
             self.fail("protocol", NOT_SPOKEN)
             return
         now = self._clock()
+        self._sender.quickest = min(self._sender.quickest, now - self.dialled)
         waiting, self.waiting = self.waiting, []
         self._counted = max(1, len(waiting))
         for stream in waiting:

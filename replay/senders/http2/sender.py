@@ -6,7 +6,8 @@ time: the target's limit made it necessary, or the user's. All requests in fligh
 the order of their start, so those that timed out are at its front: one sweep, no timer per request.
 
 A request that the target says it has not processed (GOAWAY, REFUSED_STREAM) is sent again on another stream, and
-counted as retried. A connection that the target ends is replaced at once, before its successor is needed.
+counted as retried; so is one whose connection is lost as it is sent. A connection that the target ends is replaced at
+once, before its successor is needed.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, NO_CONNECT
 from logreplay.replay.senders.digests import BodyReader, Digests
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
-from logreplay.replay.senders.errors import connect_fault, local_fault
+from logreplay.replay.senders.errors import connect_fault, is_race, local_fault
 from logreplay.replay.senders.http1.sender import IDEMPOTENT, UNNEEDED_NS
 from logreplay.replay.senders.http2.client_state import UNKNOWN_LIMIT, ClientState
 from logreplay.replay.senders.http2.connection import NOT_SPOKEN, Http2Connection, SpreadConnection
@@ -77,6 +78,7 @@ class Http2Sender:
         self.timeout_ns = int(timeout * 1e9)
         self.busy: dict[int, Stream] = {}
         self.kept_body = 0
+        self.quickest = inf
         self._most, self._each = connections or inf, (streams or inf) if keep_alive else 1
         least = min(LEAST_CONNECTIONS, self._most) if self._each > 1 else 0
         self.pool = Pool(self._dial, least=least, most=self._most, most_open=self._most, streams=self._each)
@@ -229,7 +231,7 @@ class Http2Sender:
         """Send a request again that the target has not processed, or that was lost with an open connection."""
         if stream.error in ("timeout", "cancelled") or stream.attempts >= MOST_ATTEMPTS:
             return False
-        if not stream.unprocessed and not self._may_be_repeated(stream, connection):
+        if not stream.unprocessed and not self._may_be_repeated(stream, connection, now):
             return False
         self.counts.retried += 1
         pool, new = connection.pool, not stream.unprocessed  # others may be lost in the same way
@@ -244,13 +246,14 @@ class Http2Sender:
             self._waiting[pool] = None
         return True
 
-    def _may_be_repeated(self, stream: Stream, connection: Http2Connection) -> bool:
+    def _may_be_repeated(self, stream: Stream, connection: Http2Connection, now: int) -> bool:
         """Whether a request got lost with a connection that had answered others, and is sent once more as by HTTP/1.1.
 
         A target closes idle connections, and a request may meet that.
         """
         return (
-            connection.state.dead
+            is_race(now - stream.began, self.quickest)
+            and connection.state.dead
             and stream.error in ("closed", "reset")
             and connection.answered > 0
             and not stream.first

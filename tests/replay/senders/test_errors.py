@@ -5,7 +5,7 @@ import ssl
 
 import pytest
 
-from logreplay.replay.senders.errors import connect_fault, local_fault, loss_fault
+from logreplay.replay.senders.errors import connect_fault, is_race, local_fault, loss_fault
 
 
 @pytest.mark.parametrize("name", ["EMFILE", "ENFILE", "EADDRNOTAVAIL", "ENOBUFS", "ENOMEM", "EADDRINUSE"])
@@ -27,3 +27,8 @@ def test_a_lost_connection_is_told_by_how_it_was_lost() -> None:
     assert loss_fault(None, in_body=True) == "short_body"
     assert loss_fault(ConnectionResetError(errno.ECONNRESET, "reset"), in_body=True) == "reset"
     assert loss_fault(ssl.SSLError("bad"), in_body=True) == "tls"
+
+
+@pytest.mark.parametrize(("waited_ms", "race"), [(0, True), (40, True), (51, False), (500, False)])
+def test_a_loss_that_comes_within_a_round_trip_is_a_race(waited_ms: int, race: bool) -> None:
+    assert is_race(waited_ms * 1_000_000, 40e6) is race

@@ -16,8 +16,10 @@ from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.schedules.users import Users
+from logreplay.replay.senders import errors
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve
+from logreplay.replay.senders.http1.per_client import ByClientSender
 from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.senders.tls import tls_context
 from support.certificates import Authority
@@ -160,6 +162,13 @@ def test_heads_have_no_body_and_keep_their_connection(tmp_path: Path, sender: ty
     assert server.connections == 1
 
 
+@pytest.fixture
+def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may see late that a connection was lost."""
+    monkeypatch.setattr(errors, "RACE_NS", 500_000_000)
+
+
+@pytest.mark.usefixtures("_unhurried")
 @SENDERS
 def test_a_reused_connection_that_was_closed_is_replaced_once(tmp_path: Path, sender: type[WireSender]) -> None:
     outcome, _, server, made = send(sender, write_log(tmp_path, ["/reused"] * 6), rate=20, at_once=1)
@@ -168,6 +177,27 @@ def test_a_reused_connection_that_was_closed_is_replaced_once(tmp_path: Path, se
     assert server.counts["/reused"] == 6 + made.counts.retried
 
 
+@SENDERS
+def test_a_reused_connection_that_is_lost_while_the_target_works_is_a_failure(
+    tmp_path: Path, sender: type[WireSender]
+) -> None:
+    _, rows, server, made = send(sender, write_log(tmp_path, ["/crash"] * 2), rate=20, at_once=1)
+    assert rows["error"].to_list() == [None, "closed"]
+    assert rows["latency"][1] >= 0.1
+    assert (server.counts["/crash"], made.counts.retried) == (2, 0)
+
+
+@pytest.mark.usefixtures("_unhurried")
+@pytest.mark.parametrize("sender", [*SENDERS.args[1], ByClientSender])
+def test_the_time_before_a_second_attempt_is_queued(tmp_path: Path, sender: type[WireSender]) -> None:
+    _, rows, server, made = send(sender, write_log(tmp_path, ["/crash"] * 2), rate=20, at_once=1)
+    assert rows["error"].to_list() == [None, None]
+    assert rows["queued"][1] >= 0.1
+    assert 0 < rows["connect"][1] < 0.1
+    assert (server.counts["/crash"], made.counts.retried) == (3, 1)
+
+
+@pytest.mark.usefixtures("_unhurried")
 @SENDERS
 def test_a_second_attempt_gets_a_new_connection(tmp_path: Path, sender: type[WireSender]) -> None:
     """The target has closed every idle connection, not only the one that was tried first."""
