@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -21,6 +21,9 @@ class Http2ByClientSender(Http2Sender):
     queued. Requests without a client share one connection, as those of a client named "".
     """
 
+    _most_open: ClassVar[float] = inf
+    """Connections of a client that carry requests, those that take no more of them included."""
+
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._pools: dict[str, Pool] = {}
@@ -35,7 +38,9 @@ class Http2ByClientSender(Http2Sender):
         client, rendered = request
         pool = self._pools.get(client)
         if pool is None:
-            pool = self._pools[client] = Pool(self._dial, least=0, most=1, streams=self._each, client=client)
+            pool = self._pools[client] = Pool(
+                self._dial, least=0, most=1, most_open=self._most_open, streams=self._each, client=client
+            )
         self.begin(pool, seq, rendered, start, latest)
 
     def assign(self, stream: Stream, pool: Pool, now: int, *, new: bool = False) -> bool:
@@ -66,4 +71,4 @@ class Http2ByClientSender(Http2Sender):
             idle = sorted(one.idle_since for one in self._connections if one.unused)
             since = max(since, idle[-most]) if len(idle) > most else since
         super().close_idle(since)
-        self._pools = {client: pool for client, pool in self._pools.items() if pool.live or pool.queue}
+        self._pools = {client: pool for client, pool in self._pools.items() if pool.used}

@@ -76,6 +76,11 @@ class Pool:
         return self.open(now) if len(live) < self._most and self._may_open else None
 
     @property
+    def used(self) -> bool:
+        """Whether it has a connection or a request."""
+        return bool(self.live or self._draining or self.queue)
+
+    @property
     def _may_open(self) -> bool:
         return len(self.live) + len(self._draining) < self._most_open
 

@@ -35,6 +35,8 @@ class Http2SessionSender(Http2ByClientSender):
         plan: cookies, values and logins that clients keep.
     """
 
+    _most_open = 1  # or the next request would not wait for a response on a connection that the target ends
+
     def __init__(self, *arguments: Any, plan: SessionPlan, **options: Any) -> None:
         super().__init__(*arguments, **(options | {"streams": 1}))
         self._plan = plan

@@ -21,7 +21,7 @@ from logreplay.replay.sessions.client_sessions import SessionCounts, SessionPlan
 from logreplay.replay.sessions.extraction import Extraction
 from logreplay.replay.sessions.insertion import Insertion
 from logreplay.replay.sessions.logins import LoginRequest, Logins
-from support.http2_frames import data, head
+from support.http2_frames import answer, data, goaway, head
 from support.http2_server import Asked, http2_server
 from support.raw_server import ANSWERS, raw_server, response, sends
 from support.sender_driver import Client
@@ -289,6 +289,33 @@ def test_nobody_logs_in_after_a_cancel(kind: Callable[..., Any]) -> None:
             await sender.close()
             assert not sender.busy
             assert (sender.counts.connections, sender.counts.reused) == (1, 0)
+
+    asyncio.run(main())
+
+
+def test_over_http2_a_client_has_one_request_under_way_though_the_target_ends_its_connections() -> None:
+    under_way = [0]
+
+    async def ending(asked: Asked) -> None:
+        under_way.append(under_way[-1] + 1)
+        await asked.send(goaway(asked.stream))
+        await asyncio.sleep(0.05)
+        under_way.append(under_way[-1] - 1)
+        await asked.send(answer(asked.stream))
+
+    async def main() -> None:
+        rows = Rows()
+        async with http2_server(answers={"/a": ending}) as server:
+            sender = Http2SessionSender(await resolve(parse_target(server.url)), timeout=PATIENCE, plan=PLAIN)
+            await sender.open(rows.done, monotonic)
+            frame = pl.DataFrame({"client": ["a"] * 4, "op": ["GET"] * 4, "url": ["/a"] * 4})
+            for seq, request in enumerate(sender.prepare(frame)):
+                sender.send(seq, request, monotonic())
+            await rows.wait(4)
+            await sender.close()
+            assert server.connections == 4
+        assert max(under_way) == 1
+        assert set(rows.of(6)) == {200}
 
     asyncio.run(main())
 

@@ -73,6 +73,17 @@ def test_a_retired_connection_takes_none_and_is_replaced_if_it_answered() -> Non
     assert not {one, other} & taken(made, 4).keys()
 
 
+def test_a_pool_of_one_connection_opens_the_next_when_the_last_response_has_come() -> None:
+    made = pool(least=0, most=1, most_open=1, streams=1)
+    ((one, _),) = taken(made, 1).items()
+    assert not made.retire(one)
+    assert (made.take(0), made.used) == (None, True)
+    one.taken = 0
+    assert not made.retire(one)
+    assert not made.used
+    assert made.take(0) not in (None, one)
+
+
 def test_a_new_connection_is_taken_where_the_others_may_be_lost() -> None:
     made = pool(most=3)
     lines = taken(made, 4)
