@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from logreplay.replay.clock import Clock
-from logreplay.replay.senders.contract import FIRST_LOGIN, WORDS, Done, Trace
+from logreplay.replay.senders.contract import FIRST_LOGIN, NO_CONNECTION, WORDS, Done, Trace
 from logreplay.replay.senders.digests import decoded_beginning
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.encode import render as render_http1
@@ -115,8 +115,10 @@ class Http2SessionSender(Http2ByClientSender):
         if seq < FIRST_LOGIN:
             self._done(seq, start, *record)
             return
-        _, connect, latency, xfertime, _, status, error, *_ = record
+        _, connect, latency, xfertime, _, status, error, connection, *_ = record
         assert self._plan.logins
         client, login = self._login_of.pop(seq)
+        if WORDS[error] == "cancelled" and connection == NO_CONNECTION:
+            return  # it was never sent
         seconds = (connect + latency + xfertime) / 1e9
         self.sessions.logged_in(client, self._plan.logins.requests[login], status, WORDS[error], seconds)

@@ -293,6 +293,28 @@ def test_nobody_logs_in_after_a_cancel(kind: Callable[..., Any]) -> None:
     asyncio.run(main())
 
 
+@KINDS
+def test_logins_that_were_never_sent_are_not_counted(kind: Callable[..., Any]) -> None:
+    async def main() -> None:
+        shop, rows = Shop(), Rows()
+        async with (http1 if kind is over_http1 else http2)(shop) as url:
+            three = Logins.of([LoginRequest("*", "GET", path, {}, None) for path in ("/stuck", "/a", "/b")])
+            sender = kind(await resolve(parse_target(url)), timeout=PATIENCE, plan=SessionPlan(logins=three))
+            await sender.open(rows.done, monotonic)
+            (request,) = sender.prepare(pl.DataFrame({"client": ["a"], "op": ["GET"], "url": ["/a"]}))
+            sender.send(0, request, monotonic())
+            async with asyncio.timeout(PATIENCE):
+                await shop.asked.wait()
+            sender.cancel()
+            await rows.wait(1)
+            await sender.close()
+            counts = sessions(sender.counts)
+            assert [(row.url, row.error) for row in counts.rows] == [("/stuck", "cancelled")]
+            assert counts.logins == 1
+
+    asyncio.run(main())
+
+
 def test_over_http2_a_client_has_one_request_under_way_though_the_target_ends_its_connections() -> None:
     under_way = [0]
 
