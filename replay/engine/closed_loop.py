@@ -5,8 +5,9 @@ response times of so many sessions, workers or crawlers, but not of visitors who
 Requests are due when their user is free, so there is no lag.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
+from typing import Final
 
 import polars as pl
 
@@ -14,6 +15,9 @@ from logreplay.replay.engine.open_loop import Limits, OpenLoopSender, _Block
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.users import UniformThink, Users
 from logreplay.replay.senders.contract import Sender
+
+_LONGEST_S: Final = 86_400.0
+"""Longest think time of a log: one damaged row could hold a run for years."""
 
 
 class PacedUsers(OpenLoopSender):
@@ -117,23 +121,27 @@ class PacedUsers(OpenLoopSender):
             self._free = users.count
 
 
-def thinking(users: Users) -> Callable[[pl.DataFrame], tuple[pl.DataFrame, Sequence[float]]]:
-    """A function that gives the think times to a frame, as they go into the result log, and returns them.
+class ThinkTimes:
+    """Gives the think times to a frame, as they go into the result log, and returns them; none where all are equal.
 
-    It returns none where all are equal.
+    Attributes:
+        cut: think times of the log that were longer than a day; a day is taken instead.
     """
-    think = users.think
-    draws = think.generator() if isinstance(think, UniformThink) else None
 
-    def with_think(frame: pl.DataFrame) -> tuple[pl.DataFrame, Sequence[float]]:
+    def __init__(self, users: Users) -> None:
+        self._think = users.think
+        self._draws = users.think.generator() if isinstance(users.think, UniformThink) else None
+        self.cut = 0
+
+    def __call__(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, Sequence[float]]:
+        think = self._think
         if isinstance(think, UniformThink):
-            assert draws
-            drawn = draws.uniform(think.low, think.high, frame.height).round(6)
+            assert self._draws
+            drawn = self._draws.uniform(think.low, think.high, frame.height).round(6)
             frame = frame.with_columns(pl.Series("thinktime", drawn))
         elif think is not None:
             return frame.with_columns(pl.lit(think).alias("thinktime")), ()
         else:
-            frame = frame.with_columns(pl.col("thinktime").fill_null(0.0).clip(0.0))
+            self.cut += int((frame["thinktime"] > _LONGEST_S).sum())
+            frame = frame.with_columns(pl.col("thinktime").fill_null(0.0).clip(0.0, _LONGEST_S))
         return frame, frame["thinktime"].to_list()
-
-    return with_think

@@ -27,7 +27,7 @@ from typing import Final, Protocol, Self
 from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
 from logreplay.replay.clock import Clock, monotonic
-from logreplay.replay.engine.closed_loop import PacedUsers, thinking
+from logreplay.replay.engine.closed_loop import PacedUsers, ThinkTimes
 from logreplay.replay.engine.feed import Feed
 from logreplay.replay.engine.garbage_collection import collect_young, no_collection
 from logreplay.replay.engine.open_loop import Limits, OpenLoopSender
@@ -277,7 +277,7 @@ class Engine:
             self._run_clock,
             self._clock,
             begin=await self._agreed(reader, agree) if agree else None,
-            think=thinking(users) if users else None,
+            think=ThinkTimes(users) if users else None,
             steering=steering,
         )
         self._steering = steering
@@ -502,6 +502,7 @@ class Engine:
             seconds=taken_up / 1e9,
             sent_on=1.0 if length is None else share(max(taken_up, length * 1e9)),
             unwritten=feed.unwritten,
+            thinks_cut=feed.think.cut if feed.think else 0,
             limited=counts.limited - before.limited,
             queued=counts.queued - before.queued,
             queued_for=counts.queued_for,

@@ -1,7 +1,7 @@
 """Hands the chunks of one plan to the recorder, and to the sender as soon as that has room."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from math import inf
 from typing import Any, Final
 
@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.replay.clock import Clock
+from logreplay.replay.engine.closed_loop import ThinkTimes
 from logreplay.replay.engine.prefetch import EndOfPlan, Opening, Prefetcher, ReadyChunk
 from logreplay.replay.engine.recorder import InFlightChunk
 from logreplay.replay.engine.run_clock import RunClock
@@ -32,8 +33,6 @@ _NOTHING: Final = np.zeros(0, np.int64)
 _STEERED_S: Final = AHEAD_NS / 2e9
 """Seconds between two blocks of requests, of a load that may be changed."""
 
-ThinkTimes = Callable[[pl.DataFrame], tuple[pl.DataFrame, Sequence[float]]]
-
 
 class Feed:
     """Takes the chunks of a plan, in order, and pushes them.
@@ -54,7 +53,7 @@ class Feed:
         run_clock: says when the plan begins, once its first requests are ready.
         clock: nanoseconds.
         begin: the instant at which the plan begins instead, as agreed with other processes.
-        think: gives users their think times.
+        think: gives users their think times; kept as an attribute.
         steering: changes the load while it is sent; None: nobody does.
     """
 
@@ -81,7 +80,7 @@ class Feed:
         self._item, self._at = ReadyChunk(Chunk(pl.DataFrame(), _NOTHING), ()), 0
         self._starved = False
         self._plan, self._reader, self._sender, self._announce = plan, reader, sender, announce
-        self._run_clock, self._clock, self._begin, self._think = run_clock, clock, begin, think
+        self._run_clock, self._clock, self._begin, self.think = run_clock, clock, begin, think
         self._steering = steering
 
     async def run(self) -> None:
@@ -117,7 +116,7 @@ class Feed:
                     if late:
                         late = False
                         self._note_late(chunk.due)
-                    chunk.frame, think = self._think(chunk.frame) if self._think else (chunk.frame, ())
+                    chunk.frame, think = self.think(chunk.frame) if self.think else (chunk.frame, ())
                     self._register(chunk)
                     self.taken_up_at = inf
                     if not await self._sender.push(chunk.first, chunk.due, requests, think):

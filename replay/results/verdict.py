@@ -30,7 +30,7 @@ MANY_RETRIED: Final = 0.01
 """Share of requests that were sent twice above which that is told."""
 HELD_BACK: Final = ("in_flight_limit", "streams_limit", "by_client", "retries", "enhance_your_calm", "dropped")
 """The codes of `held_back`."""
-OF_THE_RUN: Final = ("target_failing", "rate_missed", "rows_missing", "server_timing", *HELD_BACK)
+OF_THE_RUN: Final = ("target_failing", "rate_missed", "rows_missing", "thinktime", "server_timing", *HELD_BACK)
 """The codes of findings on the requests of all processes together."""
 _NO_LIMIT: Final = ("lag", "target_failing", "rate_missed")
 FAILING: Final = 0.5
@@ -168,6 +168,7 @@ class RunEvidence:
             ever longer for a stream, or for the response to the request of their client before them. See
             `SentShare.of`.
         unwritten: not all requests that were due when it was stopped have a row.
+        thinks_cut: think times of the log that were longer than a day, and were cut.
         timings: by metric of --server-timing: responses that had it, and those of them that cannot be read.
     """
 
@@ -192,6 +193,7 @@ class RunEvidence:
     timings: Counts = field(default_factory=dict)
     sent_on: float = 1.0
     unwritten: bool = False
+    thinks_cut: int = 0
 
     @property
     def waits(self) -> Waits:
@@ -476,6 +478,12 @@ def _queued_for(parts: Sequence[Waits]) -> str:
 def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
     """Findings on the rate."""
     findings = held_back(seen.waits)
+    if seen.thinks_cut:
+        text = (
+            f"--think log: {number_of(seen.thinks_cut, 'think time')} above a day (column thinktime) counted as a day; "
+            "correct the log, or give think times with --think"
+        )
+        findings.append(Finding("thinktime", Severity.WARNING, text))
     if seen.unwritten:
         text = (
             "when the run was stopped, more requests had been held back than could be read and written within some "

@@ -122,6 +122,7 @@ class SharedPlan:
             lost=self._told_lost() if self.lost else "",
             unsent=self.filled.dropped,
             sent_on=sum(part.sent_on * part.scheduled for part in seen) / sent if sent else 1.0,
+            thinks_cut=sum(part.thinks_cut for part in seen),
             unwritten=any(part.unwritten for part in seen),
             timings=counts_of_all(part.timings for part in seen),
         )

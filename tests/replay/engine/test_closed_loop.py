@@ -129,6 +129,17 @@ def test_think_times_may_come_from_the_log(tmp_path: Path) -> None:
     assert rows_sent["thinktime"].to_list() == [2, 0, 3, 2, 0, 3]
 
 
+def test_a_think_time_of_the_log_above_a_day_is_a_day_and_a_finding_counts_it(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = [f"2026-01-01,00:00:00,0,0,{think},0,/{n},200,GET" for n, think in enumerate((1e15, 86_400, -5, 2))]
+    path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
+    users = Users(4, think=None)
+    (outcome,), rows_sent = closed(path, users, capacity=ServerCapacity(1, 0.5), keep=("thinktime",), loop=False)
+    assert rows_sent["thinktime"].to_list() == [86_400, 86_400, 0, 2]
+    (finding,) = (finding for finding in outcome.health.findings if finding.code == "thinktime")
+    assert finding.text.startswith("--think log: 1 think time above a day")
+
+
 def test_users_end_with_their_plan(log: Path) -> None:
     (outcome,), rows = closed(log, Users(7), capacity=ServerCapacity(7, 0.1), loop=False)
     assert outcome.scheduled == outcome.counters.ok == 100
