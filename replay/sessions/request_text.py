@@ -6,11 +6,14 @@ Whatever is added is checked or encoded here, so that no value ends a line, a he
 
 import json
 import re
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, quote_plus, unquote_to_bytes
 
 _FORM: Final = b"application/x-www-form-urlencoded"
 _LENGTH: Final = re.compile(rb"\r\ncontent-length:[^\r]*", re.IGNORECASE)
+_BLANKS: Final = re.compile(r"[ \t\n\r]*")
+_TEXTS: Final = json.JSONDecoder(parse_float=str, parse_int=str)
+"""Leaves numbers unchanged: some are larger than Python converts."""
 BODY_METHODS: Final = frozenset({b"POST", b"PUT", b"PATCH"})
 
 
@@ -110,11 +113,53 @@ def _with_form_field(body: bytes, name: str, value: str) -> bytes:
 
 
 def _with_key(body: bytes, name: str, value: str) -> bytes | None:
+    """A JSON object with another value of a key, all other bytes unchanged; None if it is not a JSON object."""
     try:
-        data: Any = json.loads(body or b"{}")
-    except (ValueError, RecursionError):
+        text = (body or b"{}").decode()
+        spans, end = _spans(text, name)
+    except (ValueError, IndexError, RecursionError):
         return None
-    if not isinstance(data, dict):
-        return None
-    data[name] = value
-    return json.dumps(data, separators=(",", ":")).encode()
+    coded = json.dumps(value)
+    if not spans:
+        comma = "" if text[end - 1] == "{" else ","
+        spans, coded = [(end, end)], f"{comma}{json.dumps(name)}:{coded}"
+    for start, stop in reversed(spans):
+        text = f"{text[:start]}{coded}{text[stop:]}"
+    return text.encode()
+
+
+def _spans(text: str, name: str) -> tuple[list[tuple[int, int]], int]:
+    """Where the values of a key are in a JSON object, and where its last value ends, or its brace if it has none.
+
+    Raises:
+        ValueError, IndexError, RecursionError: it is not a JSON object.
+    """
+    at = end = _past(text, _past(text, 0, "\ufeff"), "{", needed=True)
+    spans, more = [], text[_past(text, at)] != "}"
+    while more:
+        key, at = _TEXTS.raw_decode(text, _past(text, at, '"', needed=True) - 1)
+        start = _past(text, _past(text, at, ":", needed=True))
+        _, end = _TEXTS.raw_decode(text, start)
+        if key == name:
+            spans.append((start, end))
+        at = _past(text, end, ",")
+        more = text[at - 1] == ","
+    if _past(text, _past(text, at, "}", needed=True)) < len(text):
+        raise ValueError("something follows the object")
+    return spans, end
+
+
+def _past(text: str, at: int, mark: str = "", *, needed: bool = False) -> int:
+    """The place behind blanks and a mark; behind the blanks only, if the mark is not there.
+
+    Raises:
+        ValueError: it is not there, but needed.
+    """
+    found = _BLANKS.match(text, at)
+    assert found, "it matches everywhere"
+    at = found.end()
+    if text.startswith(mark, at):
+        return at + len(mark)
+    if needed:
+        raise ValueError(f"expected {mark} at {at}")
+    return at

@@ -70,6 +70,21 @@ def test_a_field_of_the_body_gets_the_value(request_: bytes, body: bytes) -> Non
     assert body_of(with_body_field(request_, "t", "a &b")) == body
 
 
+@pytest.mark.parametrize(
+    ("body", "changed"),
+    [
+        (b'{"a":1e999,"b":1.10}', b'{"a":1e999,"b":1.10,"t":"v"}'),
+        (b'{ "t" : 1.0, "a" : [1.50, {"t": -0}] }\n', b'{ "t" : "v", "a" : [1.50, {"t": -0}] }\n'),
+        (b'{"a":"\xc3\xa4\\u00e4\\/,}","\\u0074":null}', b'{"a":"\xc3\xa4\\u00e4\\/,}","\\u0074":"v"}'),
+        (b'{"t":1,"t":2}', b'{"t":"v","t":"v"}'),
+        (b"\xef\xbb\xbf { } ", b'\xef\xbb\xbf {"t":"v" } '),
+        (b'{"a":' + b"9" * 5000 + b"}", b'{"a":' + b"9" * 5000 + b',"t":"v"}'),
+    ],
+)
+def test_a_json_body_keeps_its_other_bytes(body: bytes, changed: bytes) -> None:
+    assert body_of(with_body_field(JSON.replace(b'{"a":1}', body), "t", "v")) == changed
+
+
 def test_an_empty_body_becomes_a_form() -> None:
     assert header_of(with_body_field(POST, "t", "v"), b"content-type") == b"application/x-www-form-urlencoded"
     bare = POST.replace(b"Content-Length: 0\r\n", b"")
@@ -86,7 +101,10 @@ def test_a_body_whose_coding_is_identity_takes_a_value() -> None:
     [
         GET,
         JSON.replace(b'{"a":1}', b"[1,2,3]"),
-        JSON.replace(b'{"a":1}', b'{"a":1'),
+        *(
+            JSON.replace(b'{"a":1}', body)
+            for body in (b'{"a":1', b"{", b'{"a":1,}', b'{"a" 1}', b'{"a":1}x', b"{1:1}", b'{"a":"\xff"}', b"{" * 9**5)
+        ),
         FORM.replace(b"Host: h", b"Content-Type: multipart/form-data; boundary=x\r\nHost: h"),
         FORM.replace(b"Host: h", b"Content-Encoding: gzip\r\nHost: h"),
         POST.replace(b"Host: s", b"Content-Encoding: gzip\r\nHost: s"),
