@@ -52,6 +52,13 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
             "does, or leave the column client empty for a pool"
         )
         yield Finding("login_unused", Severity.INFO if used else Severity.WARNING, text)
+    if counts.row_shared:
+        text = (
+            f"--login: {number_of(counts.row_shared, 'session')} began with a row of the pool that another one had: "
+            "the pool has fewer rows than clients, or, with several workers, the part of one worker has; add rows, or "
+            "lower --workers, if each client needs a row of its own"
+        )
+        yield Finding("login_shared", Severity.INFO, text)
     if counts.unkept and counts.logins:
         text = (
             f"--login without --cookies: {number_of(counts.unkept, 'response')} set cookies, which were not sent "

@@ -86,6 +86,7 @@ class SessionCounts:
         refused: cookies refused, by reason.
         unkept: responses whose cookies were not taken, because clients keep none.
         without_login: sessions begun without a login, because no row of the file is theirs.
+        row_shared: sessions begun with a row of the pool that another one had begun with.
         logins: requests of logins that ended.
         login_failures: those that failed, by status or error word, without those that the end of the run cancelled.
         extracted: values taken, by name.
@@ -102,6 +103,7 @@ class SessionCounts:
     refused: Counter[str] = field(default_factory=Counter)
     unkept: int = 0
     without_login: int = 0
+    row_shared: int = 0
     logins: int = 0
     login_failures: Counter[str] = field(default_factory=Counter)
     extracted: Counter[str] = field(default_factory=Counter)
@@ -210,7 +212,9 @@ class ClientSessions:
         steps: Sequence[int] = ()
         if self._logins:
             steps = self._logins.steps(client, self._drawn)
-            self._drawn += bool(steps) and client not in self._logins.own
+            draws = bool(steps and self._logins.pool) and client not in self._logins.own
+            self.counts.row_shared += draws and (self._logins.others_draw or self._drawn >= len(self._logins.pool))
+            self._drawn += draws
             self.counts.without_login += not steps
         session = self.kept[client] = ClientSession(steps)
         session.touched = self._clock()

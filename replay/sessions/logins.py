@@ -63,12 +63,14 @@ class Logins:
         own: numbers of the requests of each client that is named.
         pool: numbers of those that are drawn.
         first: numbers of those that every client sends first.
+        others_draw: other workers draw from the same pool.
     """
 
     requests: Sequence[LoginRequest]
     own: Mapping[str, Sequence[int]]
     pool: Sequence[int]
     first: Sequence[int]
+    others_draw: bool = False
 
     @classmethod
     def of(cls, requests: Sequence[LoginRequest]) -> "Logins":
@@ -102,8 +104,12 @@ class Logins:
         return sent
 
     def part(self, index: int, count: int) -> "Logins":
-        """The logins for one of several workers: each draws from a part of the pool of its own, if that is enough."""
-        return replace(self, pool=self.pool[index::count] or self.pool)
+        """The logins for one of several workers: each draws from a part of the pool of its own, if that is enough.
+
+        No worker knows how many clients the others have: one may need more rows than its part holds.
+        """
+        part = self.pool[index::count]
+        return replace(self, pool=part or self.pool, others_draw=not part)
 
     def frame(self) -> pl.DataFrame:
         """The requests with the columns that senders render."""

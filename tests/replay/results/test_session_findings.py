@@ -18,6 +18,12 @@ def test_sessions_are_said_to_be_closed_loops() -> None:
     )
 
 
+def test_rows_of_the_pool_that_several_sessions_had_are_counted() -> None:
+    (_, finding) = session_findings(SessionCounts(clients=9, logins=9, row_shared=4))
+    assert (finding.code, finding.severity) == ("login_shared", Severity.INFO)
+    assert "4 sessions began with a row of the pool that another one had" in finding.text
+
+
 def test_waits_that_are_told_elsewhere_are_not_told_again() -> None:
     (finding,) = session_findings(SessionCounts(clients=2), waits_told=True)
     assert finding.text == "2 sessions: 0 login requests, 0 cookies, 0 values"

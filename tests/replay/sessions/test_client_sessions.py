@@ -227,3 +227,13 @@ def test_a_client_that_no_login_names_is_counted() -> None:
     assert kept.next_login("a") is None
     assert kept.next_login("b") == 0
     assert (kept.counts.clients, kept.counts.without_login) == (2, 1)
+
+
+@pytest.mark.parametrize(("workers", "shared"), [(1, 1), (2, 2), (4, 4)])
+def test_clients_that_share_a_row_of_the_pool_are_counted_in_each_worker(workers: int, shared: int) -> None:
+    """Four clients of one worker, three rows: the pool holds three, its half two, and a fourth part none of its own."""
+    plan = SessionPlan(logins=Logins.of([login(""), login(""), login(""), login("own")]))
+    kept = sessions(plan.part(workers - 1 if workers == 4 else 0, workers))
+    for client in ("a", "own", "b", "c", "d"):
+        kept.next_login(client)
+    assert kept.counts.row_shared == shared
