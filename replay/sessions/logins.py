@@ -275,7 +275,7 @@ def _request(row: object) -> LoginRequest:
         check_header(name, value)
     kinds = {name.lower() for name in headers}
     if isinstance(body, dict | list):
-        body = json.dumps(body)
+        body = json.dumps(body, allow_nan=False)
     if body is not None and "content-type" not in kinds:
         kind = "application/json" if str(body).lstrip()[:1] in ("{", "[") else "application/x-www-form-urlencoded"
         headers["Content-Type"] = kind

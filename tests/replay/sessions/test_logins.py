@@ -127,6 +127,7 @@ def test_the_headers_of_all_requests_are_those_of_logins_too(tmp_path: Path) -> 
         ('url\n"/a"b\n', "l.csv", "line 2: .* expected after .*; close each quote"),
         ("[1]\n", "l.jsonl", "expected an object"),
         ("{\n", "l.jsonl", "line 1: expected an object"),
+        ('{"url": "/a", "body": {"a": 1e999}}\n', "l.jsonl", "line 1: .*not JSON compliant"),
         ('{"url": "/a", "X": "\\ud800"}\n', "l.jsonl", "line 1: half of a surrogate pair"),
         ('{"url": "/a", "body": "", "client": "\\udfff"}\n', "l.jsonl", "line 1: half of a surrogate pair"),
     ],
