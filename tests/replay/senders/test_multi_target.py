@@ -35,16 +35,16 @@ def test_each_request_is_sent_in_the_version_of_its_line(tmp_path: Path) -> None
     ]
     log.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op,protocol", *rows * 20]) + "\n")
 
-    async def main() -> tuple[Any, Any, Any]:
+    async def main() -> tuple[Any, Any, Any, Any]:
         async with raw_server() as old, http2_server() as new:
             made = await senders(old.url, new.url)
             requests = Requests(log, shapes=(LoggedProtocol(),), loop=False)
             outcome = await replay(Plan(requests, Constant(400)), made, results)
-            return outcome, old, new
+            return outcome, requests, old, new
 
-    outcome, old, new = uvloop.run(main())
+    outcome, requests, old, new = uvloop.run(main())
     assert outcome.counters.ok == 40
-    assert outcome.left_out == {"protocol other than HTTP/1 and HTTP/2": 20}
+    assert requests.left_out == {"protocol other than HTTP/1 and HTTP/2": 20}
     assert ({*old.counts}, {*new.counts}) == ({"/1"}, {"/0"})
     found = results.frame.sort("seq")
     assert found["protocol"].to_list() == ["HTTP/2.0", "HTTP/1.1"] * 20
