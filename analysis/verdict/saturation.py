@@ -17,7 +17,6 @@ from logreplay.analysis.statistics import queueing
 from logreplay.analysis.statistics.failures import ERROR_SHARE, FAILING
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats
-from logreplay.analysis.statistics.trends import TREND_Z
 from logreplay.analysis.tables.slow_routes import SlowRoute, slow_routes
 from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.outages import FEWEST
@@ -39,10 +38,6 @@ PLATEAU: Final = 1.04
 PAUSE: Final = 0.5
 CARRIED: Final = 0.97
 """Share of a rate that is answered, as expected, where the target carries the rate."""
-USUAL: Final = 2
-"""Rates at which a backlog must be seen below one that the target carries, so that it is usual for the target."""
-LITTLE_MORE: Final = 1.1
-"""A backlog is usual up to this many times the largest of these."""
 FALLS: Final = 1.12
 """Capacity falls at once if the target carried this many times as much while the backlog formed as in overload."""
 LASTING: Final = 2
@@ -102,7 +97,7 @@ def judge(table: pl.DataFrame, asked: Collection[float] = (), routes: pl.DataFra
 def _judge(table: pl.DataFrame, asked: Collection[float], routes: pl.DataFrame | None) -> SaturationVerdict:
     measured = table.filter((pl.col("scheduled") >= sentences.FEWEST_REQUESTS) & pl.col("rate").is_not_nan())
     tested = by_rate(measured.filter(pl.col("outage").is_null()))
-    usable = _with_plateau(_without_usual_backlogs(_sent(measured, tested)))
+    usable = _with_plateau(_sent(measured, tested))
     bad = (usable["over"] | usable["failing"]).to_numpy()
     if _failed(counting := by_rate(table.filter(pl.col("outage").is_null()))):
         return no_verdict(sentences.all_failed(counting), table, target_failing=True)
@@ -168,7 +163,7 @@ def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
     """
     bad = pl.col("over") | pl.col("failing")
     mostly_over = pl.col("over").sum() >= (~pl.col("over") & pl.col("failing")).sum()
-    medians = ("mean", "p50", "p90", "p95", "p99", "sent", "settled_goodput", "slope", "trend_z", "lag_p95", "growth")
+    medians = ("mean", "p50", "p90", "p95", "p99", "sent", "settled_goodput", "slope", "lag_p95", "growth")
     return (
         steps.group_by("rate")
         .agg(
@@ -182,21 +177,6 @@ def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
         )
         .sort("rate")
     )
-
-
-def _without_usual_backlogs(usable: pl.DataFrame) -> pl.DataFrame:
-    """The same rates, without overload where the backlog is as small as at lower rates that the target carries.
-
-    A target that commits its work in groups, say, has seconds of requests in flight at any rate: two rates below one
-    that it carries show such a backlog, and the response times of none of these steps rise.
-    """
-    over, flat = usable["over"].to_numpy(), usable["trend_z"].fill_null(np.inf).to_numpy() <= TREND_Z
-    carried = np.flatnonzero(~over & ~usable["failing"].to_numpy())
-    backlog_s = (usable["growth"].fill_null(0.0) * usable["duration"]).to_numpy()
-    usual = backlog_s[: carried.max(initial=0)][(over & flat)[: carried.max(initial=0)]]
-    if len(usual) < USUAL:
-        return usable
-    return usable.with_columns(over=pl.Series(over & ~(flat & (backlog_s <= LITTLE_MORE * usual.max()))))
 
 
 def _with_plateau(usable: pl.DataFrame) -> pl.DataFrame:
@@ -358,8 +338,8 @@ def _capacities(usable: pl.DataFrame, first: int) -> list[float]:
     off. What a server answers in overload may fall from step to step: then the first step says most.
     """
     answered = _good(usable[first : first + 3].filter(pl.col("settled_goodput").is_not_null()))
-    growing = usable[first : first + 5].filter(pl.col("over") & (pl.col("slope") > 0))
-    fluid = growing["rate"].to_numpy() / (1 + growing["slope"].to_numpy())
+    growing = usable[first : first + 5].filter(pl.col("slope").is_not_null())
+    fluid = growing["rate"].to_numpy() / (1 + np.maximum(growing["slope"].to_numpy(), 0.0))
     guesses = [float(max(answered[0], np.median(answered)))] if len(answered) else []
     return [*guesses, float(np.median(fluid))] if len(fluid) else guesses
 

@@ -15,7 +15,7 @@ from support.simulated_systems import SWEEPS, SYSTEMS, Known, Random, Scored, Se
 from support.unlike_systems import UNLIKE, bursting, failing_above, own_pool
 
 RUNS: Final = 5
-_LATER: Final = 6_000_000
+_LATER: Final = 9_000_000
 """The page's first seeds were looked at when rules were written."""
 _SHARES: Final = (0.1, 0.15, 0.3)
 _PER_SHARE: Final = 4
