@@ -394,9 +394,10 @@ def _in_windows(requests: RequestArrays) -> RequestArrays:
     A ramp names one rate, too: its mean.
     """
     seconds = window_s(int(requests.scheduled.max()) / 1e6)
-    window = requests.scheduled // (seconds * 1_000_000)
-    if not rate_varies(np.bincount(window)[:-1]):  # the last one may be cut off
+    tenth = requests.scheduled // (seconds * _MICROS // 10)
+    if not rate_varies(np.bincount(tenth)[:-1]):  # the last one may be cut off
         return requests
+    window = tenth // 10
     used, step = np.unique(window, return_inverse=True)
     return replace(
         requests,

@@ -36,10 +36,14 @@ CURVED: Final = 0.2
 
 VARIES: Final = 1.5
 """Largest count of equal times over the smallest, from which they are of different rates."""
+_HALF: Final = 5
+"""Tenths of a window that are counted together: short runs have few windows."""
 _FEWEST_COUNTS: Final = 5
 """Counts that show whether a rate varies, and the least mean count whose squared errors are distributed as known."""
 _SURELY: Final = 5.0
 """Standard deviations of what chance makes of one rate."""
+_TREND: Final = 3.5
+"""Standard deviations of the slope of random arrivals at one rate: chance exceeds them in 1 of 2,000 runs."""
 
 _FEWEST_S: Final = 12
 _MEDIAN_CHI_SQUARE: Final = 0.455
@@ -100,16 +104,25 @@ def rate_varies(counts: Ints) -> bool:
     """Return whether counts of equal times are of different rates, and not just of random arrivals at one rate.
 
     The squared errors of random arrivals, over their mean, add up to chi-squared (Wilson and Hilferty, The distribution
-    of chi-square, 1931). Rare arrivals are counted over longer times.
+    of chi-square, 1931). Rare arrivals are counted over longer times. A ramp is found by the mean time of its arrivals
+    (Cox and Lewis, The statistical analysis of series of events, 1966): at low rates its squared errors are too few.
+
+    Args:
+        counts: (n,) requests of each tenth of a window.
     """
-    if len(counts) < _FEWEST_COUNTS or counts.max() < VARIES * max(counts.min(), 1):
+    if not counts.any():
         return False
-    together = math.ceil(_FEWEST_COUNTS / counts.mean())
+    together = max(_HALF, math.ceil(_FEWEST_COUNTS / counts.mean()))
     longer = counts[: len(counts) // together * together].reshape(-1, together).sum(axis=1)
     if len(longer) < _FEWEST_COUNTS:
         return False
+    middles = (2 * np.arange(len(counts)) + 1) / len(counts) - 1
+    rise = 3 * abs(counts @ middles) / counts.sum()  # of the line from 1 - rise to 1 + rise times the mean
+    if rise > max((VARIES - 1) / (VARIES + 1), _TREND * math.sqrt(3 / counts.sum())):
+        return True
     dispersion, spread = longer.var(ddof=1) / longer.mean(), 2 / (9 * (len(longer) - 1))
-    return bool(np.cbrt(dispersion) > 1 - spread + _SURELY * math.sqrt(spread))
+    surely = np.cbrt(dispersion) > 1 - spread + _SURELY * math.sqrt(spread)
+    return bool(surely and longer.max() >= VARIES * max(longer.min(), 1))
 
 
 def usual_rate(counts: Ints) -> float:

@@ -102,8 +102,8 @@ def _steps_of(offered: Ints) -> pl.Series:
     step = steps_of_seconds(offered)
     if step is None:
         second, window, ends = np.arange(len(offered)), window_s(len(offered)), sending_ends(offered)
-        half = window // 2  # of short tables there are few windows
-        varies = rate_varies(offered[: ends // half * half].reshape(-1, half).sum(axis=1))
+        tenth = window // 10
+        varies = rate_varies(offered[: ends // tenth * tenth].reshape(-1, tenth).sum(axis=1))
         step = second // window if varies else np.where(second < ends, 0, -1)
     return pl.Series(step).set(pl.Series(step < 0), None)
 

@@ -106,3 +106,15 @@ def test_a_run_at_one_rate_is_no_sweep_by_the_chance_of_its_arrivals(rate: float
 def test_a_ramp_is_judged_by_windows_though_its_mean_rate_is_named(named: float | None) -> None:
     due = np.sort(100 * np.sqrt(np.random.default_rng(3).uniform(0.01, 1, 5500)))
     assert read(rows(named, due.tolist())).window_s == 10
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "seconds"),
+    [(2, 8, 60), (10, 20, 60), (1, 4, 60), (1, 8, 60), (20, 10, 60), (5, 10, 120), (1, 3, 300)],
+)
+def test_a_ramp_at_low_rates_is_judged_by_windows(first: float, last: float, seconds: int) -> None:
+    """A ramp from 10/s to 20/s in a minute became one step at 15/s."""
+    mean, slope = (first + last) / 2, (last - first) / seconds
+    sent = np.arange(mean * seconds) + 0.5  # requests up to each due time: first t + slope t² / 2
+    due = (np.sqrt(first**2 + 2 * slope * sent) - first) / slope
+    assert len(read(rows(mean, due.tolist())).labels) == seconds // 10

@@ -33,6 +33,11 @@ def test_a_table_of_one_rate_is_no_sweep_by_the_chance_of_its_arrivals() -> None
     assert table["scheduled"].to_list() == [offered.sum()]
 
 
+def test_a_table_of_a_ramp_at_low_rates_is_divided() -> None:
+    offered = pl.Series(np.diff(np.floor(np.arange(61) + np.arange(61) ** 2 / 40), prepend=0)[1:].astype(int))
+    assert judged_seconds(seconds([0.02] * 60).with_columns(offered=offered)).height == 6
+
+
 def test_a_table_of_one_rate_whose_times_climb_is_an_overload() -> None:
     table = judged_seconds(seconds([0.01 + 0.3 * second for second in range(20)]))
     assert table.select("rate", "verdict").rows() == [(100, "overloaded")]
