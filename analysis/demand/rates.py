@@ -18,8 +18,10 @@ WINDOWS: Final = {"second": 1, "minute": MINUTE, "hour": HOUR}
 """The windows whose busiest one is looked for, by name: seconds."""
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _GAPS: Final = 5
-_LONG: Final = 0.1
-"""Share of a log's span from which on an empty time of an hour or more may lie between two logs."""
+_LONG_S: Final = 26 * HOUR
+"""Empty times from this length on may lie between two logs. Those of a log with an hour a day are shorter."""
+_FEWEST: Final = 10
+"""Seconds with requests that each of these logs has on average. Rare independent requests have fewer between them."""
 _LEAST_GAP_S: Final = 60
 _EXPECTED: Final = 20.0
 """A gap is named if so many requests are expected in it. Independent requests leave one with a probability of e⁻²⁰."""
@@ -158,13 +160,19 @@ def idle(seconds: Ints) -> tuple[Ints, Ints]:
     """The empty times that make up most of a log, as between logs of different years.
 
     Returns:
-        First second and length of each; none unless they are longer than the rest of the log.
+        First second and length of each; none unless all together are longer than the rest of the log.
     """
     empty = np.diff(seconds) - 1
-    long = np.flatnonzero(empty >= max(HOUR, _LONG * (seconds[-1] - seconds[0] + 1)))
-    if 2 * empty[long].sum() <= seconds[-1] - seconds[0] + 1:
+    long = np.flatnonzero(empty >= _LONG_S)
+    if 2 * empty[long].sum() <= seconds[-1] - seconds[0] + 1 or len(seconds) < _FEWEST * (len(long) + 1):
         long = long[:0]
     return seconds[long] + 1, empty[long]
+
+
+def longest_pause(seconds: Ints) -> int:
+    """Longest time from one request to the next, of those too short for `idle`, seconds; a minute at least."""
+    apart = np.diff(seconds)
+    return int(apart[apart <= _LONG_S].max(initial=MINUTE))
 
 
 def hours(seconds: Ints, counts: Ints, zone: str) -> pl.DataFrame:

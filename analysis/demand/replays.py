@@ -5,11 +5,10 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from logreplay.analysis.demand import rates
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.core.plural import number_of
 
-_PAUSE = "1m"
-"""Length of an empty time in a replay."""
 _BURSTY = 1.5
 """Index of dispersion per second from which on a sustained rate says too little about the log's own seconds."""
 
@@ -47,8 +46,9 @@ def replays(logs: Sequence[str], profile: LogProfile, reading: Sequence[str] = (
     if profile.timed:
         gives = "the target under the log's own traffic: its order, rate and bursts"
         idle = len(profile.idle[0]) > 0
-        shorter = (f"the empty times: each is shortened to {_PAUSE}",) if idle else ()
-        options += f" --skip-idle {_PAUSE}" if idle else ""
+        pause = f"{math.ceil(rates.longest_pause(profile.per_second[0]) / rates.MINUTE)}m"
+        shorter = (f"the empty times: each is shortened to {pause}",) if idle else ()
+        options += f" --skip-idle {pause}" if idle else ""
         found.append(Replay(f"logreplay run {named} TARGET --speed 1{options}", gives, shorter))
     low, high = _range(profile)
     flat = ("the course of the log's rate: each rate is held for some time",) if profile.timed else ()

@@ -14,6 +14,8 @@ from logreplay.analysis.format_time import show_rate
 from logreplay.core.plural import number_of
 
 _DAY_S: Final = 86_400
+_EMPTY: Final = 5
+"""Empty times with a line of their own."""
 
 
 def when(second: int, zone: str) -> str:
@@ -40,8 +42,11 @@ def sentences(profile: LogProfile) -> Iterator[tuple[str, str]]:
         busy = [f"busiest {name} {rate(each.rate)} at {when(each.at, zone)}" for name, each in profile.peaks.items()]
         without = f", {rate(profile.mean)} without the empty times" if len(profile.idle[0]) else ""
         yield "rate", "; ".join([f"mean {rate(profile.requests / profile.span)}{without}", *busy])
-        for begin, length in zip(*profile.idle, strict=True):
+        longest = sorted(zip(*(each.tolist() for each in profile.idle), strict=True), key=lambda each: -each[1])
+        for begin, length in longest[:_EMPTY]:
             yield "empty", f"{span(length)} without a request from {when(begin, zone)} on"
+        if others := [length for _, length in longest[_EMPTY:]]:
+            yield "empty", f"{number_of(len(others), 'other time')} without a request, {span(sum(others))} in all"
         yield from _bursts(profile)
     yield "methods", _shares(profile.methods, "method", profile.requests)
     yield "statuses", _shares(_classes(profile.statuses), "status", profile.requests)

@@ -1,6 +1,7 @@
 """Peaks, bursts, rises and gaps are those that one finds by looking at every second."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.analysis.statistics.quantiles import Ints
 
 SECONDS = st.lists(st.integers(0, 400), min_size=1, max_size=60).map(sorted)
+DAY = 24 * HOUR
 MONDAY = 1_767_571_200
 """2026-01-05, 00:00 UTC."""
 
@@ -20,6 +22,11 @@ MONDAY = 1_767_571_200
 def counted(starts: list[int]) -> tuple[Ints, Ints]:
     seconds, counts = np.unique(np.array(starts, np.int64), return_counts=True)
     return seconds, counts
+
+
+def hours_of(days: Iterable[int], hours: int) -> Ints:
+    """The seconds of the first hours of some days, each with a request."""
+    return np.concatenate([np.arange(day * DAY, day * DAY + hours * HOUR) for day in days])
 
 
 @given(SECONDS, st.integers(1, 120))
@@ -98,9 +105,37 @@ def test_empty_times_are_told_where_they_make_up_most_of_a_log() -> None:
     logs = [*range(60), *range(decade, decade + 60), *range(2 * decade, 2 * decade + 60)]
     begins, lengths = rates.idle(np.array(logs))
     assert (begins.tolist(), lengths.tolist()) == ([60, decade + 60], [decade - 60] * 2)
-    nights = [day * 24 * HOUR + hour * HOUR for day in range(9) for hour in range(14)]
-    assert len(rates.idle(np.array(nights))[0]) == 0
     assert len(rates.idle(np.array([5]))[0]) == 0
+
+
+@pytest.mark.parametrize("logs", [2, 10, 12, 60])
+def test_empty_times_between_monthly_logs_are_told_however_many_there_are(logs: int) -> None:
+    lengths = rates.idle(hours_of([30 * log for log in range(logs)], 1))[1]
+    assert lengths.tolist() == [30 * DAY - HOUR] * (logs - 1)
+
+
+@pytest.mark.parametrize(
+    ("days", "hours"),
+    [
+        pytest.param(range(5), 8, id="business days"),
+        pytest.param(range(9), 1, id="an hour a day"),
+        pytest.param([*range(5), *range(7, 12)], 8, id="a weekend"),
+        pytest.param([day for day in range(90) if day % 7 < 5], 8, id="weekends"),
+    ],
+)
+def test_nights_and_weekends_are_no_empty_times_between_logs(days: Iterable[int], hours: int) -> None:
+    assert len(rates.idle(hours_of(days, hours))[0]) == 0
+
+
+def test_rare_requests_are_no_logs_with_empty_times_between_them() -> None:
+    rare = np.random.default_rng(1).exponential(2 * DAY, 200).cumsum().astype(np.int64)
+    assert len(rates.idle(rare)[0]) == 0
+
+
+def test_the_longest_pause_is_that_within_a_log() -> None:
+    assert rates.longest_pause(hours_of([0, 1, 400, 401], 8)) == 16 * HOUR + 1
+    assert rates.longest_pause(hours_of([0, 400], 8)) == MINUTE
+    assert rates.longest_pause(np.array([5])) == MINUTE
 
 
 def test_each_hour_has_its_row_also_without_a_request() -> None:

@@ -95,6 +95,20 @@ def test_rates_of_logs_years_apart_are_those_of_the_times_with_requests(logrepla
     assert "leaves out the empty times: each is shortened to 1m\n" in done.stdout
 
 
+def test_monthly_logs_keep_their_nights_in_a_replay_and_lose_the_times_between_them(
+    logreplay: Logreplay, log: Path
+) -> None:
+    days = [line for line in log.read_text().splitlines(keepends=True) if re.search(r"2026:(0[89]|1\d):", line)]
+    months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    log.write_text("".join("".join(days).replace("/Jan/", f"/{month}/") for month in months))
+    done = logreplay("inspect", log)
+    empty = re.findall(r"^ +(?:empty +)?(.* without a request.*)\n", done.stdout, re.MULTILINE)
+    assert len(empty) == 6, done.stdout
+    assert empty[-1] == "6 other times without a request, 170 days in all"
+    assert "0.723/min without the empty times" in done.stdout
+    assert "TARGET --speed 1 --by-client --skip-idle 721m\n" in done.stdout
+
+
 def test_several_logs_and_logs_read_with_options_are_converted_first(logreplay: Logreplay, log: Path) -> None:
     other = log.rename(log.with_name("access.log.1"))
     log.write_text(2 * other.read_text())
