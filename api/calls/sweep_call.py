@@ -38,7 +38,7 @@ class SweepCall(CallOfOneTarget):
         warmup, settle, repeat, order, keep_going, restart: see `logreplay.replay.sweeps.steps.SweepPlan`.
         routes: make each rate without some routes, too, and find what a request of each route costs.
         mixes: mixes of the steps without routes, made of the log.
-        refine: make smaller steps around saturation afterwards.
+        refine: make smaller steps around saturation afterwards, up to the highest rate.
         resume: the folder of an interrupted sweep, whose missing steps are made.
         plots: draw the pictures and write the report.
     """

@@ -61,7 +61,7 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option("sweep", "routes", k.SWITCH,
                "Find what a request of each route costs: 3 to 6 more steps at each rate, --for D long, with all routes "
                "again and without some. With --watch pid:PID."),
-        Option("sweep", "refine", k.SWITCH, "Add smaller steps around saturation afterwards."),
+        Option("sweep", "refine", k.SWITCH, "Add smaller steps around saturation afterwards, up to the highest rate."),
         Option("find", "max_errors", percent(), "Share of requests that may fail.", "P%", default="1%"),
         Option("find", "start", k.RATE, "First and lowest rate.", "R", default="10"),
         Option("find", "max_tps", k.RATE, "Never try a higher rate.  [default: no limit]", "R"),

@@ -25,7 +25,7 @@ from logreplay.replay.results.login_log import LoginLog
 from logreplay.replay.results.outcome import addresses_of
 from logreplay.replay.results.session_findings import session_findings
 from logreplay.replay.sessions.client_sessions import SessionCounts
-from logreplay.replay.sweeps.manifest import REFINED_STEPS
+from logreplay.replay.sweeps.manifest import smaller_rates
 from logreplay.replay.sweeps.step_log import JUDGED, StepLog
 from logreplay.replay.sweeps.steps import Step, sweep
 from logreplay.runs.engines import replayer
@@ -140,16 +140,17 @@ class _Steps:
 
     def finer(self) -> list[Step]:
         """Smaller steps within the range in which the target saturates."""
+        planned = self.call.course.steps()
         if not self.manifest.refined:
             bend = analyse(self.manifest.folder / JUDGED).verdict.saturation
             if not bend.found or bend.low is None or bend.high is None:
                 self.mailbox.note(f"nothing to refine: {bend.why}")
                 return []
-            width = (bend.high - bend.low) / (REFINED_STEPS + 1)
-            self.manifest.refined = [round(bend.low + width * (index + 1), 2) for index in range(REFINED_STEPS)]
+            rates = smaller_rates(bend.low, bend.high, [step.rate for step in planned])
+            self.manifest.refined = rates
             within = f"saturation between {bend.low:g} and {bend.high:g}/s"
-            self.mailbox.note(f"{within}: {REFINED_STEPS} more steps in there")
-        return self.manifest.smaller_steps(self.call.course.steps())
+            self.mailbox.note(f"{within}: {len(rates)} more steps from {rates[0]:g} to {rates[-1]:g}/s")
+        return self.manifest.smaller_steps(planned)
 
     def _begin(self, step: Step, count: int) -> None:
         users, name = bool(self.call.vusers), f"step {step.index + 1} of {count}"

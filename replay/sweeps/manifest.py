@@ -181,7 +181,7 @@ class Manifest:
         """
         rates = [step.rate for step in planned]
         known = (*planned, *self.smaller_steps(planned))
-        within = all(min(rates) <= rate <= max(rates) for rate in self.refined)
+        within = all(min(rates) / (REFINED_STEPS + 1) <= rate <= max(rates) for rate in self.refined)
         made = {each.step for each in self.done}
         if not within or len(self.refined) > REFINED_STEPS or len(made) < len(self.done) or not made <= {*known}:
             raise _damaged(self.folder)
@@ -210,6 +210,17 @@ class Manifest:
                 f"{self.folder}: was another sweep: {', '.join(changed)}; "
                 "give the same log, target and options, or start again with -o"
             )
+
+
+def smaller_rates(low: float, high: float, rates: Iterable[float]) -> list[float]:
+    """The rates that refine a sweep, in requests/s: within a range, none above the highest rate of the sweep.
+
+    Args:
+        low, high: the range of saturation; it may reach beyond the rates on both sides.
+        rates: the rates of the sweep.
+    """
+    width = (min(high, max(rates)) - low) / (REFINED_STEPS + 1)
+    return [round(low + width * (index + 1), 2) for index in range(REFINED_STEPS)]
 
 
 def _damaged(folder: Path) -> LogreplayError:

@@ -6,15 +6,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logreplay.analysis.verdict.saturation import widened
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.results.outcome import Addresses
 from logreplay.replay.results.verdict import Waits
 from logreplay.replay.sessions.client_sessions import SessionCounts
-from logreplay.replay.sweeps.manifest import NAME, SCHEMA, Manifest, fingerprint
+from logreplay.replay.sweeps.manifest import NAME, SCHEMA, Manifest, fingerprint, smaller_rates
 from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step
 
@@ -178,7 +180,8 @@ def test_steps_that_the_sweep_does_not_have_are_not_made(tmp_path: Path) -> None
     Manifest(tmp_path, {}, done, refined=[24.0, 30.0]).check_steps(planned)
     for others, refined in (
         ([], [500.0]),
-        ([], [19.0]),
+        ([], [3.0]),
+        ([], [30.5]),
         ([], [21.0, 22.0, 23.0, 24.0, 25.0]),
         (done, [23.0]),
         (done[:1] * 2, []),
@@ -187,6 +190,24 @@ def test_steps_that_the_sweep_does_not_have_are_not_made(tmp_path: Path) -> None
     ):
         with pytest.raises(LogreplayError, match=r"manifest\.json: is not a manifest of a sweep, or is damaged; start"):
             Manifest(tmp_path, {}, others, refined=refined).check_steps(planned)
+
+
+@pytest.mark.parametrize(
+    "rates", [(50, 60, 70), (40, 80), (200, 220), (100, 105, 110), (50, 400), (400, 50, 100, 200), (0.5, 5000)]
+)
+def test_smaller_steps_of_each_saturation_are_those_of_the_sweep_and_send_at_most_its_highest_rate(
+    tmp_path: Path, rates: tuple[float, ...]
+) -> None:
+    """The range of saturation reaches beyond the rates: a refined sweep could not be resumed, or sent more."""
+    planned = [Step(index, rate, 5.0) for index, rate in enumerate(rates)]
+    for first_bad in range(1, len(rates)):
+        low, high = widened(np.array(sorted(rates), dtype=np.float64), first_bad)
+        refined = smaller_rates(low, high, rates)
+        assert refined == sorted(set(refined))
+        assert low < refined[0] < refined[-1] < min(high, max(rates))
+        manifest = Manifest(tmp_path, {}, refined=refined)
+        manifest.done = [FinishedStep(step, True) for step in (*planned, *manifest.smaller_steps(planned))]
+        manifest.check_steps(planned)
 
 
 @pytest.mark.parametrize("what", [{"files": 5}, {"rates": json.loads("[" * 900 + "]" * 900)}])
