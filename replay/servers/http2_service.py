@@ -116,14 +116,15 @@ class Http2Service(asyncio.Protocol):
         self._flush()
 
     def _flush(self) -> None:
-        """Write the frames; of bodies only as much as the client takes."""
+        """Write the frames; of bodies only as much as the client takes. Forget the streams whose body is sent."""
         while not self._paused and not self._transport.is_closing():
             self._windows.room = _AT_ONCE
             self._windows.go_on()
             if not self._out:
-                return
+                break
             self._transport.write(b"".join(self._out))
             self._out.clear()
+        self._streams = {number: stream for number, stream in self._streams.items() if stream.unsent}
 
     def _take(self, kind: int, flags: int, number: int, payload: bytes) -> None:
         """Heed one frame."""
@@ -156,13 +157,8 @@ class Http2Service(asyncio.Protocol):
     def _open_window(self, number: int, increment: int) -> None:
         if not number:
             self._windows.open(increment)
-        elif stream := self._streams.get(number):
-            if fault := self._windows.open_stream(stream, increment):
-                raise fault
-            self._forget_sent()
-
-    def _forget_sent(self) -> None:
-        self._streams = {number: stream for number, stream in self._streams.items() if stream.unsent}
+        elif (stream := self._streams.get(number)) and (fault := self._windows.open_stream(stream, increment)):
+            raise fault
 
     def _headers(self, kind: int, flags: int, number: int, payload: bytes) -> None:
         if kind == frames.HEADERS:

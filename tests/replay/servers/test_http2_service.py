@@ -137,6 +137,34 @@ def test_a_large_body_waits_for_a_client_that_does_not_read_it(size: int) -> Non
     asyncio.run(main())
 
 
+def test_a_body_that_is_sent_is_forgotten_before_the_client_speaks_again() -> None:
+    """Its stream was kept, and a larger window for the next ones was taken for a fault of the client."""
+
+    async def respond(method: str, path: str) -> tuple[int, int]:
+        return 200, 1_000_000
+
+    async def main() -> None:
+        client, link, service = h2.connection.H2Connection(), SlowLink(), Http2Service(respond, MOST_STREAMS)
+        link.connect(service)
+        client.initiate_connection()
+        client.increment_flow_control_window(2**31 - 1 - 65_535)
+        client.send_headers(1, [(":method", "GET"), (":path", "/a"), *HEADERS], end_stream=True)
+        service.data_received(client.data_to_send().removeprefix(PREFACE))
+        await asyncio.sleep(0)
+        client.increment_flow_control_window(2**31 - 1 - 65_535, 1)
+        service.data_received(client.data_to_send())
+        for _ in range(10):
+            service.resume_writing()
+        assert any(isinstance(event, h2.events.StreamEnded) for event in client.receive_data(link.written))
+        link.written = b""
+        client.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 2**30})
+        service.data_received(client.data_to_send())
+        service.resume_writing()
+        assert link.written == b"\0\0\0\4\1\0\0\0\0", "only the settings are acknowledged"
+
+    asyncio.run(main())
+
+
 def test_one_port_speaks_both_versions() -> None:
     async def main() -> None:
         async with (
