@@ -22,7 +22,7 @@ from logreplay.replay.monitor.probes import keep_reading
 from logreplay.replay.monitor.sidecar import Opened, OrderAnswered, OrderAsked, SidecarConfig, StopAsked, take
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.schedules.orders import Order
-from logreplay.replay.servers.server_process import SILENT, listening
+from logreplay.replay.servers.server_process import SERVER_LOG, listening
 
 _LESS_URGENT = 10
 _COUNTS_S = 3.0
@@ -86,7 +86,7 @@ async def _serve(config: SidecarConfig, replay: "Connection[Any, Any]") -> None:
             if not at:
                 urls.append("")
                 continue
-            runner = web.AppRunner(app(), access_log=None, logger=SILENT, shutdown_timeout=1.0)
+            runner = web.AppRunner(app(), access_log=None, logger=SERVER_LOG, shutdown_timeout=1.0)
             try:
                 urls.append(await stack.enter_async_context(listening(runner, at.host, at.port)))
             except OSError as error:

@@ -24,7 +24,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.record import REASON
 from logreplay.core.rows import read_batches
 from logreplay.replay.servers.http2_service import EitherService
-from logreplay.replay.servers.server_process import SILENT, listening
+from logreplay.replay.servers.server_process import SERVER_LOG, listening
 
 NO_BODY: Final = frozenset({204, 304})
 FILLER: Final = bytes(65536)
@@ -164,7 +164,7 @@ class _Server(web.Server):
         super().__init__(
             handler,
             access_log=None,
-            logger=SILENT,
+            logger=SERVER_LOG,
             max_line_size=1 << 20,
             max_field_size=1 << 20,
             auto_decompress=False,

@@ -15,8 +15,20 @@ from logreplay.replay.child_process import start_python
 if TYPE_CHECKING:
     from aiohttp.web_runner import BaseRunner
 
-SILENT: Final = logging.Logger("logreplay", logging.CRITICAL + 1)
-"""The logger of the servers: what strangers send prints nothing on the terminal of the user."""
+SERVER_LOG: Final = logging.Logger("logreplay")
+"""The logger of the servers: prints their own errors on stderr, and nothing of what strangers send."""
+
+
+def _is_own(record: logging.LogRecord) -> bool:
+    """Whether a server itself failed: neither did the peer break HTTP, nor was the connection lost."""
+    from aiohttp.http_exceptions import HttpProcessingError
+    from aiohttp.web import RequestPayloadError
+
+    fault = record.exc_info[1] if record.exc_info else None
+    return not isinstance(fault, HttpProcessingError | RequestPayloadError | ConnectionError)
+
+
+SERVER_LOG.addFilter(_is_own)
 
 
 @asynccontextmanager

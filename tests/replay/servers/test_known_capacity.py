@@ -146,6 +146,21 @@ def test_what_a_stranger_sends_prints_nothing(log: Path, capfd: pytest.CaptureFi
     assert capfd.readouterr() == ("", "")
 
 
+def test_an_error_of_the_target_itself_is_printed_with_its_trace(capfd: pytest.CaptureFixture[str]) -> None:
+    """The client got a 500, and nobody learned why."""
+
+    class Broken(LoggedAnswers):
+        def take(self, op: str, url: str) -> tuple[int, int]:
+            raise ZeroDivisionError(op)
+
+    async def main() -> int:
+        async with serving(Broken(iter(())), FAST) as url, ClientSession() as session:
+            return (await ask(session, url))[0]
+
+    assert asyncio.run(main()) == 500
+    assert "ZeroDivisionError: GET" in capfd.readouterr().err
+
+
 def test_a_status_that_is_no_final_answer_ends_the_connection(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text(LOG.replace("/silent,0", "/socket,101"))
