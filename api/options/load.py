@@ -31,7 +31,7 @@ def ramp_of(text: str) -> tuple[float, float]:
         rates = float(first), float(last)
     except ValueError:
         rates = (0.0, 0.0)
-    if not dots or not min(rates) >= 0:
+    if not dots or not all(rate >= 0 for rate in rates):
         raise ValueError(f"{text!r}: expected the first and the last rate in requests/s, such as 50..400")
     if not _LOWEST_SUM <= sum(rates) <= _HIGHEST_SUM:
         limits = f"{_LOWEST_SUM / 2:g} to {_HIGHEST_SUM // 2:,} requests/s"

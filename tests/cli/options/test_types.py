@@ -61,6 +61,7 @@ def test_what_is_no_rate_is_refused_with_an_example(text: str) -> None:
         (parse_rates, "10,1e9", "'1e9': the highest rate is 10,000,000 requests/s"),
         (steps_of, "1e9:10s", "'1e9': the highest rate is 10,000,000 requests/s"),
         (ramp_of, "1..30000000", "expected rates whose mean is 5e-07 to 10,000,000 requests/s"),
+        (ramp_of, "5..nan", "'5..nan': expected the first and the last rate in requests/s, such as 50..400"),
         (ramp_of, "0..0", "expected rates whose mean is 5e-07 to 10,000,000 requests/s"),
         (speed_of, "1e12", "expected a speed from 1e-09 to 1,000,000,000"),
         (speed_of, "1e-12", "expected a speed from 1e-09 to 1,000,000,000"),
