@@ -203,7 +203,10 @@ class ResultLog(Closing):
             if keep and self.growing.suffix == ".csv":
                 self._file.seek(keep - 1)
                 if self._file.read(1) != b"\n":
-                    raise LogreplayError(f"{path}: no row ends where the run was interrupted; start again")
+                    raise LogreplayError(
+                        f"{path}: a file of the interrupted run was changed: no row ends at byte {keep:,}, "
+                        "where the run stopped; start again with -o"
+                    )
             try:
                 self._file.truncate(keep)
             except OSError as error:

@@ -237,7 +237,7 @@ def test_a_sweep_that_goes_on_tells_the_sessions_connections_and_readings_of_all
     ("changed", "why"),
     [
         ("refined", "manifest.json: is not a manifest of a sweep, or is damaged; start the sweep again"),
-        ("mark", "results.csv: no row ends where the run was interrupted; start again"),
+        ("mark", "results.csv: a file of the interrupted run was changed: no row ends at byte "),
     ],
 )
 def test_a_sweep_folder_of_somebody_else_neither_decides_the_rate_nor_cuts_a_row(
