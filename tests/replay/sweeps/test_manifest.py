@@ -42,7 +42,7 @@ def test_a_folder_without_a_sweep_cannot_go_on(tmp_path: Path) -> None:
 NUMBERS = st.floats(0.001, 1e6)
 COUNTS = st.integers(0, 10**9)
 NAMED = st.dictionaries(st.text(), COUNTS.filter(bool), max_size=2).map(Counter)
-SESSIONS = st.builds(SessionCounts, *[COUNTS] * 3, NAMED, *[COUNTS] * 3, *[NAMED] * 6)
+SESSIONS = st.builds(SessionCounts, *[COUNTS] * 3, NAMED, *[COUNTS] * 4, *[NAMED] * 6)
 ADDRESSES = st.dictionaries(st.text(), st.fixed_dictionaries({"connections": COUNTS, "requests": COUNTS}), max_size=2)
 WAITS = st.builds(Waits, NUMBERS, *[COUNTS] * 5, st.text(), COUNTS, COUNTS)
 STEPS = st.builds(
