@@ -98,7 +98,7 @@ class Captures:
             for rows in self._batches(source, format):
                 timed = timed and not (rows["start"] == 0).any()
                 if repeated.needed:
-                    repeated.add(source.name, rows["start"].to_numpy(), rows.hash_rows().to_numpy())
+                    repeated.add_rows(source.name, rows)
                 yield rows
                 if self.progress:
                     self.progress(sum(each.read for each in self.sources), total, self.report.lines)

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 from typing import Final
 
@@ -19,12 +20,12 @@ from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.parsers.conversion.detect import Detection
 from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, SkippedLine
 from logreplay.parsers.conversion.report import ConvertReport
-from logreplay.parsers.conversion.source import BLOCK, LONGEST, Block, BlockSource, text_lines
+from logreplay.parsers.conversion.source import BLOCK, LONGEST, Block, BlockSource, split_lines, text_lines
 from logreplay.parsers.conversion.subsecond import RepeatedHour, Spreader, begins_in_second_pass
 from logreplay.parsers.fields.timestamps import SECOND, Times
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.lines import clean_lines
-from logreplay.parsers.lines.csv_lines import Lines, rendered
+from logreplay.parsers.lines.csv_lines import CHUNK, Lines, rendered
 from logreplay.parsers.lines.repeated_lines import RepeatedLines
 
 Progress = Callable[[int, int, int], None]
@@ -240,7 +241,7 @@ class LogReader:
         pairs = zip(self.sources, self.readings, strict=True)
         check_fit(self.report, ((source.name, reading.name, OTHER_FORMAT) for source, reading in pairs))
 
-    def account(self, source: BlockSource, block: Block, parsed: ParsedBlock) -> None:
+    def account(self, source: BlockSource, block: Block, parsed: ParsedBlock, lines: Lines | None) -> None:
         """Count the lines of a block, and hand on those that became no row."""
         report = self.report
         report.lines += parsed.rows.height + len(parsed.refusals) + parsed.blank
@@ -248,7 +249,8 @@ class LogReader:
         report.converted += parsed.rows.height
         if self.repeated.needed and parsed.rows.height:
             hashes = block.lines().hash().gather(parsed.rows["line"])
-            self.repeated.add(source.name, parsed.rows["us"].to_numpy(), hashes.to_numpy())
+            texts = partial(_without_time, parsed.rows, lines)
+            self.repeated.add(source.name, parsed.rows["us"].to_numpy(), hashes.to_numpy(), texts)
         if parsed.rows.height:
             self.report.fitting.add(source.name)
         self.naive += parsed.naive
@@ -354,6 +356,13 @@ def _parse(
     return replace(parsed, rows=both[order], refusals=refusals), lines
 
 
+def _without_time(rows: pl.DataFrame, lines: Lines | None, chosen: np.ndarray) -> np.ndarray:
+    """The hashes of some rows, or of their lines of a CSV, which hold no date and time."""
+    if lines is None:
+        return rows[chosen].drop("line", "us", "whole", "fold", "back").hash_rows().to_numpy()
+    return split_lines(lines.take(chosen).joined()[0][:-CHUNK].tobytes()).hash().to_numpy()
+
+
 _TIMES: Final = ("line", "us", "whole", "fold", "back", "latency")
 """Columns of rows whose lines are made."""
 
@@ -398,7 +407,7 @@ class _Stream:
             block, future = self._ahead.popleft()
             parsed, lines = future.result()
             self.source.read = block.read
-            self._intake.account(self.source, block, parsed)
+            self._intake.account(self.source, block, parsed, lines)
             if block.part in ("first", "more"):  # lines of other logs must not come between its parts
                 continue
             rows = self._placed(parsed.rows)

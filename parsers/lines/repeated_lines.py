@@ -1,35 +1,40 @@
-"""Finds logs that hold the same lines at the same times, such as a part of a log beside the whole.
+"""Finds logs that hold the same lines, such as a part of a log beside the whole.
 
-Theory of operation. For each second of a log the hashes of its lines are added up. Two logs whose sums are equal in
-nearly all seconds that both span hold the same lines there. Logs of two machines behind a balancer have other lines in
-the same seconds; few seconds are equal by chance, such as those with nothing but a health check. If a log has too many
-seconds for the memory, only those that a power of two divides count.
+Theory of operation. Of each log a sample is kept: its different lines with the smallest hashes. A line is in the sample
+of each log that holds it, if its hash is below the largest that is kept; so a part of a log shares its sample with the
+whole, whichever way it was cut. Lines that are the same but for their time, such as those of a health check, can be
+equal on several machines by chance; a line counts only if no other in the sample of either log is the same but for its
+time. Logs are refused if 9 of 10 of the lines that count are in both, in the time that both span, and at least 100.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.quantities import iso
 
-_SECOND: Final = 1_000_000
-_MOST: Final = 1 << 19
-"""Seconds of all logs that are kept; each takes 16 bytes."""
-_LEAST_MOST: Final = 1 << 10
-_LEAST: Final = 10
-"""Seconds that must be equal: fewer tell nothing."""
+_MOST: Final = 1 << 12
+"""Lines of a log that are kept; each takes 24 bytes."""
+_LEAST_MOST: Final = 1 << 9
+_TOGETHER: Final = 1 << 18
+"""Lines of all logs that are kept, if they are no more than 512 logs."""
+_LEAST: Final = 100
+"""Lines that must be in both logs: fewer tell nothing."""
 _SHARE: Final = 0.9
-"""Share of the seconds with a request in either log that must be equal."""
+"""Share of the lines that count in the log with fewer of them that must be in both."""
 
 Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
+Texts = Callable[[npt.NDArray[np.intp]], Hashes]
 
 
 class RepeatedLines:
-    """The sums of several logs.
+    """The samples of several logs.
 
     Args:
         logs: number of them; one alone is not looked at.
@@ -37,18 +42,29 @@ class RepeatedLines:
 
     def __init__(self, logs: int) -> None:
         self.needed = logs > 1
-        self._most = max(_MOST // max(logs, 1), _LEAST_MOST)
-        self._of: dict[str, _SecondSums] = {}
+        self._most = min(max(_TOGETHER // max(logs, 1), _LEAST_MOST), _MOST)
+        self._of: dict[str, _Sample] = {}
 
-    def add(self, name: str, stamps: Ints, hashes: Hashes) -> None:
+    def add(self, name: str, stamps: Ints, hashes: Hashes, texts: Texts) -> None:
         """Add some lines of a log, in any order.
 
         Args:
             name: name of the log.
-            stamps: their times, microseconds since 1970, (n,).
+            stamps: their times, microseconds since 1970, (n,); lines at 0 or before have none, and are not looked at.
             hashes: their hashes, (n,).
+            texts: gives the hashes of some of them without their time, by index; called for few.
         """
-        self._of.setdefault(name, _SecondSums(self._most)).add(stamps // _SECOND, hashes)
+        found = self._of.setdefault(name, _Sample(self._most))
+        new = np.flatnonzero((hashes < found.limit) & (stamps > 0))
+        if len(new):
+            new = new[np.unique(hashes[new], return_index=True)[1][: self._most + 1]]
+            found.add(hashes[new], texts(new), stamps[new])
+
+    def add_rows(self, name: str, rows: pl.DataFrame) -> None:
+        """Add some rows of a log, likewise; ``start`` is their time, perhaps once more in ``date`` and ``time``."""
+        rest = rows.drop("start", "date", "time", strict=False)
+        hashes = rows.hash_rows().to_numpy()
+        self.add(name, rows["start"].to_numpy(), hashes, lambda some: rest[some].hash_rows().to_numpy())
 
     def check(self) -> None:
         """Check that no log holds the lines of another in the time that both span.
@@ -56,66 +72,80 @@ class RepeatedLines:
         Raises:
             LogreplayError: two do; names them and that time.
         """
-        tables = {name: sums.table() for name, sums in self._of.items()}
-        in_time = sorted(
-            (name for name in tables if len(tables[name].seconds)), key=lambda name: tables[name].seconds[0]
-        )
-        for at, one in enumerate(in_time):
-            for other in in_time[at + 1 :]:
-                if tables[other].seconds[0] > tables[one].seconds[-1]:
-                    break
-                if common := _same(tables[one], tables[other]):
-                    first, last = (iso(second * _SECOND) for second in common)
-                    raise LogreplayError(
-                        f"{one} and {other} hold the same lines from {first} to {last}: they would be counted twice; "
-                        "name one of them, or delete these lines from it"
-                    )
+        samples = {name: each.varied() for name, each in self._of.items()}
+        names = sorted(samples, key=lambda name: int(samples[name].stamps.min(initial=1 << 62)))
+        for one, other in _alike([samples[name].hashes for name in names]):
+            if common := _same(samples[names[one]], samples[names[other]]):
+                first, last = map(iso, common)
+                raise LogreplayError(
+                    f"{names[one]} and {names[other]} hold the same lines from {first} to {last}: they would be "
+                    "counted twice; name one of them, or delete these lines from it"
+                )
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
-    """The sum of the hashes of each second of a log with a line, or of those that ``step`` divides; ascending."""
+class _Varied:
+    """The lines of a sample that no other one is the same as but for its time, ascending by hash.
 
-    seconds: Ints
-    sums: Hashes
-    step: int
+    Attributes:
+        often: hashes without time of the other lines.
+        limit: the sample holds all lines with smaller hashes.
+    """
+
+    hashes: Hashes
+    texts: Hashes
+    stamps: Ints
+    often: Hashes
+    limit: np.uint64
 
 
-class _SecondSums:
-    """The sum of the hashes of each second of a log, in bounded memory."""
+class _Sample:
+    """The different lines of a log with the smallest hashes, ascending."""
 
     def __init__(self, most: int) -> None:
-        self._most, self._step = most, 1
-        self._parts: list[tuple[Ints, Hashes]] = []
-        self._waiting = 0
+        self.limit = np.uint64(2**64 - 1)
+        self._most = most
+        self._hashes, self._texts = np.zeros(0, np.uint64), np.zeros(0, np.uint64)
+        self._stamps = np.zeros(0, np.int64)
 
-    def add(self, seconds: Ints, hashes: Hashes) -> None:
-        kept = seconds % self._step == 0
-        self._parts.append((seconds[kept], hashes[kept]))
-        self._waiting += len(self._parts[-1][0])
-        if self._waiting > 2 * self._most:
-            self.table()
+    def add(self, hashes: Hashes, texts: Hashes, stamps: Ints) -> None:
+        hashes, chosen = np.unique(np.concatenate((self._hashes, hashes)), return_index=True)
+        if len(hashes) > self._most:
+            self.limit = hashes[self._most]
+        hashes, chosen = hashes[: self._most], chosen[: self._most]
+        self._hashes = hashes
+        self._texts = np.concatenate((self._texts, texts))[chosen]
+        self._stamps = np.concatenate((self._stamps, stamps))[chosen]
 
-    def table(self) -> _Table:
-        """The sums so far."""
-        seconds, hashes = (np.concatenate(part) for part in zip(*self._parts, strict=True))
-        order = np.argsort(seconds, kind="stable")
-        seconds, hashes = seconds[order], hashes[order]
-        firsts = np.flatnonzero(np.diff(seconds, prepend=seconds[:1] - 1))
-        seconds, sums = seconds[firsts], np.add.reduceat(hashes, firsts)
-        while len(seconds) > self._most:
-            self._step *= 2
-            kept = seconds % self._step == 0
-            seconds, sums = seconds[kept], sums[kept]
-        self._parts, self._waiting = [(seconds, sums)], len(seconds)
-        return _Table(seconds, sums, self._step)
+    def varied(self) -> _Varied:
+        texts, first, counts = np.unique(self._texts, return_index=True, return_counts=True)
+        once = np.sort(first[counts == 1])
+        return _Varied(self._hashes[once], self._texts[once], self._stamps[once], texts[counts > 1], self.limit)
 
 
-def _same(one: _Table, other: _Table) -> tuple[int, int] | None:
-    """The first and last second of the time that both span, if they hold the same lines in it."""
-    low, high = max(one.seconds[0], other.seconds[0]), min(one.seconds[-1], other.seconds[-1])
-    step = max(one.step, other.step)
-    both, here, there = np.intersect1d(one.seconds, other.seconds, assume_unique=True, return_indices=True)
-    spanned = sum(int(((at >= low) & (at <= high) & (at % step == 0)).sum()) for at in (one.seconds, other.seconds))
-    equal = int((one.sums[here] == other.sums[there]).sum())
-    return (int(low), int(high)) if equal >= max(_LEAST, _SHARE * (spanned - len(both))) else None
+def _alike(logs: list[Hashes]) -> list[tuple[int, int]]:
+    """The pairs of logs that are neighbours in the order of logs with a hash in common."""
+    hashes = np.concatenate([*logs, np.zeros(0, np.uint64)])
+    of = np.repeat(np.arange(len(logs)), [len(each) for each in logs])
+    order = np.argsort(hashes, kind="stable")
+    hashes, of = hashes[order], of[order]
+    equal = np.flatnonzero(hashes[1:] == hashes[:-1])
+    pairs = np.unique(np.stack((of[equal], of[equal + 1]), axis=1), axis=0)
+    return [(one, other) for one, other in pairs.tolist()]
+
+
+def _same(one: _Varied, other: _Varied) -> tuple[int, int] | None:
+    """The begin and the end of the time that both span, microseconds, if they hold the same lines in it."""
+    low, high = max(one.stamps.min(), other.stamps.min()), min(one.stamps.max(), other.stamps.max())
+    if low >= high:  # one time for all lines tells none of them apart
+        return None
+    limit = min(one.limit, other.limit)
+
+    def counting(log: _Varied, often: Hashes) -> Hashes:
+        here = (log.stamps >= low) & (log.stamps <= high) & (log.hashes < limit) & ~np.isin(log.texts, often)
+        counted: Hashes = log.hashes[here]
+        return counted
+
+    these, those = counting(one, other.often), counting(other, one.often)
+    equal = len(np.intersect1d(these, those, assume_unique=True))
+    return (int(low), int(high)) if equal >= max(_LEAST, _SHARE * min(len(these), len(those))) else None

@@ -88,12 +88,24 @@ def test_the_same_lines_under_two_names_are_refused(tmp_path: Path) -> None:
         logreplay.convert(one, tmp_path / "b.log")
 
 
-@pytest.mark.parametrize("begin", [0, 5, 12])
-def test_a_part_of_a_log_beside_the_whole_is_refused(tmp_path: Path, begin: int) -> None:
-    one = Path(log(tmp_path / "a.log", range(20)))
-    lines = one.read_text().splitlines(keepends=True)
+def varied(path: Path, machine: str, seconds: range, *, probes: bool = False) -> Path:
+    """Different requests in some seconds of an hour; and a balancer's probe in each second of it."""
+    line = '{} - - [20/Nov/2026:18:{:02}:{:02} +0100] "GET {} HTTP/1.1" 200 17 "-" "x"\n'
+    with path.open("w") as file:
+        for second in range(3600):
+            at = divmod(second, 60)
+            if probes:
+                file.write(line.format("10.0.0.1", *at, "/health"))
+            if second in seconds:
+                file.write(line.format("10.0.0.2", *at, f"/{machine}{second}"))
+    return path
+
+
+@pytest.mark.parametrize("cut", [slice(1200), slice(900, 2100), slice(None, None, 5)])
+def test_a_part_of_a_log_beside_the_whole_is_refused(tmp_path: Path, cut: slice) -> None:
+    one = varied(tmp_path / "a.log", "a", range(3600))
     part = tmp_path / "part.log.gz"
-    part.write_bytes(gzip.compress("".join(lines[len(lines) * begin // 20 :][: len(lines) // 3]).encode()))
+    part.write_bytes(gzip.compress("".join(one.read_text().splitlines(keepends=True)[cut]).encode()))
     with pytest.raises(logreplay.LogreplayError, match=r"a\.log and .*part\.log\.gz hold the same lines"):
         logreplay.inspect(one, part)
     with pytest.raises(logreplay.LogreplayError, match=r"hold the same lines"):
@@ -102,3 +114,13 @@ def test_a_part_of_a_log_beside_the_whole_is_refused(tmp_path: Path, begin: int)
         logreplay.convert(source, output=tmp_path / f"{name}.csv")
     with pytest.raises(logreplay.LogreplayError, match=r"a\.csv and .*part\.csv hold the same lines"):
         logreplay.convert(tmp_path / "a.csv", tmp_path / "part.csv")
+
+
+def test_quiet_machines_with_the_same_probe_in_each_second_are_not_refused(tmp_path: Path) -> None:
+    logs = [varied(tmp_path / f"{name}.log", name, range(0, 3600, 25), probes=True) for name in "ab"]
+    assert logreplay.convert(*logs, output=tmp_path / "both.csv").converted == 2 * 3744
+    assert logreplay.inspect(*logs).coverage == ()
+    for log in logs:
+        logreplay.convert(log, output=log.with_suffix(".csv"))
+    csvs = [log.with_suffix(".csv") for log in logs]
+    assert logreplay.convert(*csvs, output=tmp_path / "again.csv").converted == 2 * 3744
