@@ -288,7 +288,7 @@ def log_sentence(report: dict[str, Any]) -> str:
         mean, peak = f"{report['log_mean']:.4g} requests/s on average", report["log_peak"]
         parts.append(f"{log} holds {mean}, {peak} in its busiest second")
     elif report["log_mean"]:  # too short for a busiest second
-        parts.append(f"{log} holds {report['log_requests']} requests in {report['log_s']:.3g} s")
+        parts.append(f"{log} holds {number_of(report['log_requests'], 'request')} in {report['log_s']:.3g} s")
     if report["factor"]:
         parts.append(f"this run offered {report['factor']:.4g} times its mean rate")
     if report["rounds"] and report["rounds"] > 1:

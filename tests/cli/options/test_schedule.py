@@ -201,6 +201,7 @@ def test_a_log_shorter_than_a_second_has_no_busiest_one(tmp_path: Path) -> None:
     assert report["log_mean"] == pytest.approx(10)
     assert report["log_peak"] is None
     assert log_sentence(report) == "the log holds 9 requests in 0.9 s; this run offered 2 times its mean rate"
+    assert log_sentence(report | {"log_requests": 5000}).startswith("the log holds 5,000 requests in 0.9 s;")
 
 
 @pytest.fixture
