@@ -1,10 +1,10 @@
 """Builds the stream of requests that the options ask for, and says which requests are not sent."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
@@ -14,7 +14,7 @@ from logreplay.options.request_rules import RequestRules, base
 
 if TYPE_CHECKING:
     from logreplay.options.sender_rules import SenderRules
-    from logreplay.replay.requests.plan import RequestStream, Shape
+    from logreplay.replay.requests.plan import Requests, RequestStream, Shape
     from logreplay.replay.requests.sources import RequestSource
 
 
@@ -123,14 +123,28 @@ def bind_target(request_rules: RequestRules, target: str) -> None:
 
 
 def count_on(stream: "RequestStream") -> None:
-    """Count the rest of a log, so that the counts that are told are of the whole log; not of one that grows, or that a
-    program or a store would have to give once more."""
+    """Count the rest of a log and of those mixed in, so that the counts that are told are of the whole; not of a log
+    that grows, or that a program or a store would have to give once more."""
     from logreplay.inputs.python_logs import RequestsFrom
     from logreplay.replay.requests.follow import Followed
     from logreplay.replay.requests.object_store import Stored
 
-    if not isinstance(base(stream).source, Followed | RequestsFrom | Stored):
-        stream.count_on()
+    for requests in _logs(stream):
+        if not isinstance(requests.source, Followed | RequestsFrom | Stored):
+            requests.count_on()
+
+
+def _logs(stream: "RequestStream") -> "Iterator[Requests]":
+    """The requests of each log of a stream."""
+    from logreplay.replay.requests.combine import Mixed
+    from logreplay.replay.requests.plan import Requests
+
+    inner: Any = stream
+    while not isinstance(inner, Requests):
+        if isinstance(inner, Mixed):
+            yield from _logs(inner.injected)
+        inner = inner.requests
+    yield inner
 
 
 def left_out(stream: "RequestStream") -> tuple[str, ...]:
@@ -143,7 +157,7 @@ def left_out(stream: "RequestStream") -> tuple[str, ...]:
     if stream.left_out:
         counts = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
         log = base(stream)  # whose rows are read ahead; a hook's are counted up to the last that was sent
-        read = f", among the first {number_of(log.rows, 'row')} of the log" if log.left_out and not stream.whole else ""
+        read = f", among the first {number_of(log.rows, 'row')} of the log" if log.left_out and not log.whole else ""
         told.append(f"not sent: {counts}{read}{log.methods_remedy()}")
     for header, count in stream.unfilled.items():
         if count:

@@ -64,14 +64,6 @@ class Mixed(Made):
     def unfilled(self) -> Counter[HeaderFromLog]:
         return self.requests.unfilled + self.injected.unfilled
 
-    @property
-    def whole(self) -> bool:
-        return self.requests.whole and self.injected.whole
-
-    def count_on(self) -> None:
-        self.requests.count_on()
-        self.injected.count_on()
-
 
 @dataclass(slots=True)
 class ForTargets(Made):

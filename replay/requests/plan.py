@@ -102,13 +102,6 @@ class RequestStream(Protocol):
     def figures(self) -> LogFigures:
         """Statistics of the log from the first pass."""
 
-    @property
-    def whole(self) -> bool:
-        """Whether all these counts are of the whole log, not only of the rows read so far."""
-
-    def count_on(self) -> None:
-        """Count the rest of the log, too, if it is not too long and can be read again."""
-
 
 class SigningStream(RequestStream, Protocol):
     """Requests of which each is finished, as by a signature, within the second before it is due.
@@ -159,13 +152,6 @@ class Made:
     @property
     def figures(self) -> LogFigures:
         return self.requests.figures
-
-    @property
-    def whole(self) -> bool:
-        return self.requests.whole
-
-    def count_on(self) -> None:
-        self.requests.count_on()
 
 
 @dataclass(slots=True)

@@ -12,8 +12,11 @@ import pytest
 
 import logreplay
 from logreplay import Request
-from logreplay.inputs.python_logs import python_log
+from logreplay.inputs.python_logs import RequestsFrom, python_log
+from logreplay.inputs.streams import count_on
+from logreplay.replay.requests.combine import Mixed
 from logreplay.replay.requests.hook import Planned
+from logreplay.replay.requests.plan import Requests
 from support.background_server import beside
 from support.recording_server import RecordingServer, recording
 
@@ -192,3 +195,21 @@ def test_a_sweep_over_a_table_and_requests_that_a_function_makes(target: Recordi
             assert len(curve.requests) == 30
     with pytest.raises(logreplay.UsageError, match="orders: a generator cannot begin again"):
         logreplay.sweep(orders(), target.url, [20, 40], duration="500ms")
+
+
+def test_an_injected_log_that_a_program_makes_is_not_made_once_more_to_be_counted(tmp_path: Path) -> None:
+    calls = itertools.count()
+
+    def make() -> Iterator[Request]:
+        next(calls)
+        yield from [Request("/a")] * 10_000
+
+    path = tmp_path / "log.csv"
+    rows = ["2026-01-01,00:00:00,0,0,0,5,/ok,200,GET"] * 40_000
+    path.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
+    log = Requests(path)
+    stream = Mixed(log, Requests(RequestsFrom("make()", make)), 0.5)
+    next(stream.frames())
+    count_on(stream)
+    assert log.usable == 40_000
+    assert next(calls) == 1

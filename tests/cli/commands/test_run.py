@@ -296,6 +296,18 @@ def test_the_figures_of_a_log_that_is_too_long_to_be_counted_say_of_which_rows_t
     assert (report["log_requests"], report["log_whole"], report["rounds"]) == (rows - 1, False, None)
 
 
+def test_a_log_read_to_its_end_is_the_whole_log_beside_a_part_of_an_injected_one(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "_COUNTED", 1000)
+    log, injected = write_log(tmp_path / "log.csv", ["/ok", "evil", "/ok"]), long_log(tmp_path / "long.csv")
+    given = ("--tps", 500, "--requests", 20, "--inject", f"{injected}:50%", "-o", tmp_path / "r.csv")
+    assert_ran(log, server.url, *given)
+    shown = capsys.readouterr().err
+    assert "not sent: 1 x url does not begin with /\n" in shown
+    assert json.loads((tmp_path / "r.summary.json").read_text())["replay"]["rounds"] == 10
+
+
 def test_a_target_that_refuses_is_told_before_the_run(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
