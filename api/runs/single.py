@@ -191,7 +191,8 @@ class _OneRun:
         self, outcome: "Outcome", findings: "list[Finding]", course: list[str], counts: dict[str, Any]
     ) -> RunResult:
         """Write the summary, and put the result together."""
-        count_on(self.plan.requests)
+        if self.rule.hit or not outcome.stopped:  # after Ctrl-C the end, and the summary, come at once
+            count_on(self.plan.requests)
         findings = [*findings, *self._advising(outcome.health.findings), *self.rule.findings()]
         changed = self.steering is not None and self.steering.changed
         report = log_report(self.plan.requests, self.plan.schedule, outcome.scheduled, changed=changed)

@@ -36,6 +36,8 @@ KEPT_BYTES: Final = 128 << 20
 
 _COUNTED: Final = 1_000_000
 """Rows of a log that are counted in about a second, beyond those that are sent."""
+_COUNTED_BYTES: Final = 256 << 20
+"""Bytes of the longest file that is counted: bodies make lines long."""
 
 _COLUMNS: Final = ("date", "time", "url", "op", "rc", "bytes", "latency", "xfertime", "client")
 PLANNED: Final = ("row", "url", "op", "expected_rc", "expected_bytes", "expected_latency", "client")
@@ -224,10 +226,13 @@ class Requests:
         return self.usable + self.left_out.total()
 
     def count_on(self) -> None:
+        """Count the rest of the log, too, if it is not too long and can be read again."""
         if self.whole or self.rows > _COUNTED:
             return
         once = self.anew()
-        with suppress(LogreplayError):  # what was sent could be read; the counts stay those of its rows
+        with suppress(LogreplayError, OSError):  # what was sent could be read; the counts stay those of its rows
+            if isinstance(self.source, Path) and self.source.stat().st_size > _COUNTED_BYTES:
+                return
             for _ in once.one_pass():
                 if once.rows > _COUNTED:
                     return

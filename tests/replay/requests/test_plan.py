@@ -210,6 +210,10 @@ def test_the_rest_of_a_log_is_counted_on_demand(tmp_path: Path, monkeypatch: pyt
     assert not requests.whole
     assert 0 < requests.rows < 60_000
     monkeypatch.setattr(plan_module, "_COUNTED", 60_001)
+    monkeypatch.setattr(plan_module, "_COUNTED_BYTES", 1000)
+    requests.count_on()
+    assert not requests.whole
+    monkeypatch.setattr(plan_module, "_COUNTED_BYTES", 1 << 28)
     requests.count_on()
     assert requests.whole
     assert (requests.usable, requests.left_out, requests.figures.requests) == (60_000, {"method POST": 1}, 60_000)
