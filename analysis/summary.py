@@ -266,6 +266,7 @@ def summarise_seconds(seconds: pl.DataFrame, verdict: SaturationVerdict, about: 
     """Return what summary.json can say of a run of which only a per-second table is left."""
     about = about or About()
     scheduled, errors = int(seconds["offered"].sum()), int(seconds["errors"].sum())
+    dropped = {"dropped": int(seconds["dropped"].sum())} if "dropped" in seconds.columns else {}
     known = seconds.filter(pl.col("mean").is_not_null()).with_columns(timed=timed(seconds))
     mean = (known["mean"] * known["timed"]).sum() / max(int(known["timed"].sum()), 1)
     lost = {
@@ -276,7 +277,7 @@ def summarise_seconds(seconds: pl.DataFrame, verdict: SaturationVerdict, about: 
     }
     value = {
         **_common(verdict, about, [lost]),
-        "requests": {"scheduled": scheduled, "failed": errors, "unexpected": errors},
+        "requests": {"scheduled": scheduled, **dropped, "failed": errors, "unexpected": errors},
         "rate": {"offered": scheduled / max(seconds.height, 1)},
         "elapsed_s": float(seconds.height),
         "response_s": {"mean": mean},

@@ -113,6 +113,7 @@ def test_all_places_count_the_same_requests_as_failed(seed: int, tmp_path: Path)
     assert figures["response_s"]["count"] == len(ended) - cancelled
     for table in (aggregate.steps(requests), aggregate.seconds(requests), aggregate.by_route(requests)):
         assert table["errors"].sum() == number
+        assert table["dropped"].sum() == dropped
     p50 = "failed" if number * 2 > len(ended) - cancelled else "answered"
     found = aggregate.steps(requests)["p50"].item()
     if cancelled < len(ended):

@@ -164,7 +164,7 @@ def _seconds_csv(path: Path) -> pl.DataFrame | None:
         return None
     empty = [column.name for column in table if column.null_count() == table.height]
     table = table.with_columns(pl.col(empty).cast(pl.Float64), number=pl.int_range(2, pl.len() + 2))
-    for name in needed:
+    for name in (*needed, *({"dropped"} & {*table.columns})):
         kind = pl.Float64 if name == "mean" else pl.Int64
         may_lack = pl.lit(name != "second") & pl.col(name).is_null()
         for number, value in (

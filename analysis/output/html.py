@@ -234,9 +234,8 @@ def _tiles(analysis: Analysis, answer: SearchAnswer | None) -> list[tuple[str, s
         if bend.found and bend.low is not None and bend.high is not None:
             tiles.append((name, f"~{show_rate(bend.rate or 0.0)}/s", f"{show_range(bend.low, bend.high)}/s"))
     counts = run["requests"]
-    missing = f", {counts['dropped']:,} more not sent" if counts.get("dropped") else ""
-    number = counts.get("sent", counts["scheduled"])
-    tiles.append(("requests", f"{number:,}", f"{summary.failed_of(counts):,} failed{missing}"))
+    missing = f", {counts['dropped']:,} not sent" if counts.get("dropped") else ""
+    tiles.append(("requests", f"{counts['scheduled']:,}", f"{summary.failed_of(counts):,} failed{missing}"))
     label = answer.label if answer else summary.last_stable(analysis.steps) if "by_step" in run else None
     best = None if label is None else analysis.steps.row(by_predicate=pl.col("step") == label, named=True)
     names = summary.step_names(analysis.steps, run)

@@ -41,7 +41,7 @@ BLOCKS: Final = 10
 
 SECONDS: Final = (
     *("second", "offered", "sent", "completed", "errors", "in_flight"),
-    *("mean", "p50", "p90", "p95", "p99", "max", "bytes", "ok", "service_p50", "lag_p50", "lag_max", "step"),
+    *("mean", "p50", "p90", "p95", "p99", "max", "bytes", "ok", "dropped", "service_p50", "lag_p50", "lag_max", "step"),
 )
 
 _TIMED: Final = (
@@ -72,8 +72,9 @@ def seconds(requests: RequestArrays) -> pl.DataFrame:
         be known (p99 under 368 requests); mean and max are of those answered as expected. Each is null where the
         generator's lag reaches it (`logreplay.core.validity`). No time is of a request
         that the run cancelled as it stopped. ``bytes``: of bodies, by schedule. ``ok``: answered with a status below
-        400. ``service_p50``: without generator lag. ``lag_p50``, ``lag_max``: generator lag. ``step``: of the first
-        request scheduled in it. Times are null where nothing happened.
+        400. ``dropped``: of the errors, those never sent. ``service_p50``: without generator lag. ``lag_p50``,
+        ``lag_max``: generator lag. ``step``: of the first request scheduled in it. Times are null where nothing
+        happened.
     """
     number = requests.last_end // SECOND + 1
     sent, over, failed = np.zeros((3, number), np.int64)
@@ -87,7 +88,7 @@ def seconds(requests: RequestArrays) -> pl.DataFrame:
         {"second": np.arange(number), "sent": sent, "completed": over - failed, "in_flight": np.cumsum(sent - over)}
     )
     due = pl.concat([_due(first, stop, requests.take(rows)) for first, stop, rows in by_second(requests)])
-    counts = ("offered", "errors", "bytes", "ok")
+    counts = ("offered", "errors", "bytes", "ok", "dropped")
     known = [label for label, is_step in zip(requests.labels, requests.is_step, strict=True) if is_step]
     table = happened.join(due, on="second", how="left", maintain_order="left")
     table = table.with_columns(pl.col(counts).fill_null(0), step=pl.Series(_step_of_each_second(requests, number)))
@@ -112,6 +113,7 @@ def _due(first: int, stop: int, part: RequestArrays) -> pl.DataFrame:
             **GroupTimes.of(lambda: [(over_at, over)], number, len(over)).figures(),
             "bytes": np.bincount(at, part.bytes, number).astype(np.int64),
             "ok": due - _counts(at, part.outcome != OK, number),
+            "dropped": _counts(at, part.outcome == DROPPED, number),
             "service_p50": Grouped(those(over_at, sent), those(over.service, sent), number).quantile(0.5),
             "lag_p50": lag.quantile(0.5),
             "lag_max": lag.quantile(1.0),
@@ -219,13 +221,15 @@ def by_route(requests: RequestArrays) -> pl.DataFrame:
     """Count and summarise the requests by route, the most frequent first.
 
     Returns:
-        One row per route. Columns: ``route``, ``requests``, ``errors`` (failed), ``bytes``, ``mean``,
-        ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time as in `seconds`; ``service_p50``.
+        One row per route. Columns: ``route``, ``requests``, ``errors`` (failed), ``dropped`` (of these, never sent),
+        ``bytes``, ``mean``, ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time as in `seconds`;
+        ``service_p50``.
     """
     number = len(requests.routes)
 
     def counted(part: RequestArrays) -> dict[str, npt.NDArray[Any]]:
-        return {"requests": np.ones(len(part), np.bool_), "errors": part.failed, "bytes": part.bytes}
+        counts = {"requests": np.ones(len(part), np.bool_), "errors": part.failed, "dropped": part.outcome == DROPPED}
+        return {**counts, "bytes": part.bytes}
 
     times = GroupTimes.by(requests, "route", number).figures()
     table = pl.DataFrame(

@@ -34,7 +34,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         seconds: table of seconds with requests; needs ``second``, ``offered``, ``errors``, ``mean``; ``step`` if it
-            names any.
+            names any; ``dropped`` if it counts them.
     """
     if "step" not in seconds.columns or seconds["step"].is_null().all():
         seconds = seconds.with_columns(step=_steps_of(seconds["offered"].to_numpy()))
@@ -48,13 +48,14 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
         ),
         scheduled=pl.col("offered").sum(),
         errors=pl.col("errors").sum(),
+        dropped=pl.col("dropped").sum() if "dropped" in seconds.columns else pl.lit(0),
         mean=(pl.col("mean") * answered).sum() / answered.sum(),
     )
     series = _judged_means(seconds, table)
     z, slope = mann_kendall(series), np.nan_to_num(theil_sen(series, np.ones(table.height)))
     growth = slope / (1 + np.maximum(slope, 0.0))
     drift = relative_rise(series)
-    counts = table["errors"].to_numpy(), table["scheduled"].to_numpy()
+    failed, sent = ((table[name] - table["dropped"]).to_numpy() for name in ("errors", "scheduled"))
     mean = table["mean"].to_numpy()
     waiting = mean > BACKLOG_S + np.fmin.reduce(mean)  # NaN where there is no time at all
     climbing = (growth > GROWTH) & (drift > DRIFT)
@@ -62,7 +63,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     rate = table["rate"].to_numpy()
     seen = (climbing & (z > TREND_Z)) | slowly | waiting | _at_a_limit(mean, rate)
     over = _whole_overloads(seen, climbing, mean, rate)
-    failing, base = more_errors(rate, *counts, known=np.ones(table.height, np.bool_))
+    failing, base = more_errors(rate, failed, sent, known=np.ones(table.height, np.bool_))
     unknown = (
         *("sent", "completed", "goodput", "p50", "p90", "p95", "p99", "p999", "max", "service_p50", "lag_p95"),
         *("settled_completed", "settled_goodput", "valid_up_to", "failed_p50", "fell_behind"),
@@ -72,12 +73,11 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
         offered="rate",
         **dict.fromkeys(unknown, pl.lit(None, pl.Float64)),
         net_errors=pl.lit(0),
-        dropped=pl.lit(0),
         growth=pl.Series(growth),
         trend_z=pl.Series(z),
         drift=pl.Series(drift),
         slope=pl.Series(np.where(over & (growth <= SLOW_GROWTH), np.nan, slope)),  # levelled off
-        error_low=pl.Series(least_error_share(*counts)),
+        error_low=pl.Series(least_error_share(failed, sent)),
         error_base=pl.lit(base),
         over=pl.Series(over),
         failing=pl.Series(failing),

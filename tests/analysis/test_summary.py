@@ -1,5 +1,6 @@
 """What summary.json says of the requests of a run."""
 
+import re
 from html import unescape
 from pathlib import Path
 
@@ -91,9 +92,25 @@ def test_a_sweep_of_which_most_requests_were_dropped_does_not_blame_the_target()
     summary = found.summary
     assert summary["requests"]["dropped"] > 3000
     assert [row[3] for row in step_rows(found.steps)] == ["0"] * 5
-    assert "0 failed, " in unescape(html(found))
+    counts = summary["requests"]
+    page = unescape(html(found))
+    assert f'{counts["scheduled"]:,}</dd><dd class="remark">0 failed, {counts["dropped"]:,} not sent</dd>' in page
+    routes = re.findall(r'<td class="url">[^<]*</td><td>[\d,]+</td><td>([\d,]+)</td>', page)
+    assert len(routes) > 5
+    assert {*routes} == {"0"}
     assert summary["verdict"] == "VALID"
     assert not {"target_failing", "outage"} & {finding["code"] for finding in summary["findings"]}
+
+
+def test_a_table_of_seconds_counts_no_dropped_request_as_a_failure(tmp_path: Path) -> None:
+    halves = [(second, 10 * (second // 30 + 1)) for second in range(90)]
+    lines = [f"{second},{2 * half},{half},{half},{half},0,0.02,{half}" for second, half in halves]
+    table = tmp_path / "seconds.csv"
+    table.write_text("\n".join(["second,offered,sent,completed,errors,in_flight,mean,dropped", *lines]))
+    found = analyse(table)
+    assert found.steps["verdict"].to_list() == ["stable"] * 3
+    assert [row[3] for row in step_rows(found.steps)] == ["0"] * 3
+    assert '"remark">0 failed, 1,800 not sent<' in unescape(html(found))
 
 
 @pytest.mark.parametrize(

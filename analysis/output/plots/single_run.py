@@ -285,8 +285,18 @@ def timeline(ax: "Axes", seconds: "Table", title: str = "") -> "Axes":
 
 def thinned(seconds: "Table", means: Sequence[str], highest: Sequence[str]) -> tuple[pl.DataFrame, int]:
     """Put neighbouring seconds together until there are few enough to be drawn; return them, and how many each is."""
-    table = pl.DataFrame({name: column(seconds, name) for name in ("second", *means, *highest)}).fill_nan(None)
+    table = pl.DataFrame({name: _drawn(seconds, name) for name in ("second", *means, *highest)}).fill_nan(None)
     width = -(-table.height // _MOST_POINTS)
     return table.group_by(pl.int_range(pl.len()) // width, maintain_order=True).agg(
         pl.col("second").first(), pl.col(means).mean(), pl.col(highest).max()
     ), width
+
+
+def _drawn(seconds: "Table", name: str) -> Floats:
+    """A column; the errors without the dropped requests, which the target had no part in."""
+    values = column(seconds, name)
+    return (
+        values - np.nan_to_num(column(seconds, "dropped"))
+        if name == "errors" and "dropped" in seconds.columns
+        else values
+    )

@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 
 import simulate
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.output.charts import charts
+from logreplay.analysis.output.plots.single_run import timeline
 from simulate import SimulatedQueue
 
 RATES = range(50, 401, 50)
@@ -65,6 +67,17 @@ def test_points_are_hollow_only_where_too_few_requests_support_the_percentile() 
     assert series["p99"]["dots"] == "solid"
     hollow = {name: one["x"] for name, one in series.items() if one.get("dots") == "hollow"}
     assert hollow == {"p99: too few requests, longest time": [50]}
+
+
+def test_the_timeline_shows_the_errors_of_requests_that_were_sent(sweep: Analysis) -> None:
+    seconds = sweep.seconds.with_columns(errors=pl.lit(7), dropped=pl.lit(5))
+    rows = charts(Analysis(sweep.requests, seconds, sweep.verdict, sweep.summary))["timeline"]
+    (errors,) = (row["series"][0]["y"] for row in rows if row["y"] == "errors/s")
+    assert {*errors} == {2}
+    made = Figure()
+    timeline(made.add_subplot(), seconds)
+    ax = next(ax for ax in made.axes if ax.get_ylabel() == "errors/s")
+    assert ax.collections[0].get_datalim(ax.transData).y1 == 2
 
 
 def test_every_value_fits_json(sweep: Analysis) -> None:
