@@ -49,7 +49,7 @@ PAGE = " ".join((DOCS / "analysis.md").read_text(encoding="utf-8").split())
         (r"overloaded rates is (\S+) % below", (100 * (saturation.FALLS - 1),)),
         (r"backlog grows by more than (\S+) % of its requests", (100 * slow_routes.GROWTH,)),
         (r"In (\d+) curves .* and by (\S+) % of the", (carried_rate.CURVES, 100 * carried_rate.SATURATION_ERROR)),
-        (r"changed its mean by more than (\S+) %", (100 * warmup.BIAS,)),
+        (r"changed its mean by more than (\S+) % and (\S+) standard errors", (100 * warmup.BIAS, warmup.SURE)),
     ],
 )
 def test_a_threshold_on_the_page_is_that_of_the_code(sentence: str, values: Sequence[float]) -> None:

@@ -2,7 +2,7 @@
 
 Source: White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69 (1997): cut
 off what makes the mean of the rest least certain. On steady load it cuts nothing in most runs, and some seconds in one
-of ten, so only a cut that changes the mean is worth a word.
+of ten, and more where few requests are slow. So only a cut that changes the mean by more than chance is worth a word.
 """
 
 from dataclasses import dataclass
@@ -20,6 +20,8 @@ MEANS_S: Final = 0.2
 BATCH: Final = 5
 BIAS: Final = 0.1
 """Share by which the mean of a whole step must differ from that of its settled part to be named."""
+SURE: Final = 3.0
+"""Standard errors by which they must differ."""
 
 _FEWEST: Final = 10
 
@@ -31,16 +33,18 @@ class WarmUp:
     Attributes:
         cut_s: seconds from its start.
         bias: mean response time of all of it over that of the rest, less 1.
+        error: standard error of the bias, if there was no warm-up.
         settled: True if it settled before the middle of the step; otherwise it never was stationary.
     """
 
     cut_s: float
     bias: float
+    error: float
     settled: bool
 
     def sentence(self) -> str:
         """The effect of the warm-up, and what to do; empty if there is none."""
-        if abs(self.bias) <= BIAS:
+        if abs(self.bias) <= max(BIAS, SURE * self.error):
             return ""
         if not self.settled:
             return "response times did not settle in the first step (MSER-5): make steps longer or add --warmup"
@@ -68,10 +72,22 @@ def of_first_step(requests: RequestArrays, windows: Windows) -> WarmUp | None:
 
 def judged(means: Floats, means_s: float = MEANS_S) -> WarmUp:
     """Apply MSER-5 to the means (n,) of successive intervals of ``means_s`` seconds, n a multiple of `BATCH`."""
-    batches = means.reshape(-1, BATCH).mean(axis=1)
+    parts = means.reshape(-1, BATCH)
+    batches = parts.mean(axis=1)
     number = len(batches)
     counts, last = np.arange(1, number + 1), batches[::-1] - batches[-1]  # equal ones are 0, without rounding
     uncertain = ((last**2).cumsum() - last.cumsum() ** 2 / counts) / counts**2
     cut = int(np.argmin(uncertain[::-1][: number // 2 + 1]))
-    bias = float(batches.mean() / max(batches[cut:].mean(), 1e-9) - 1)
-    return WarmUp(cut * BATCH * means_s, bias, cut < number // 2)
+    rest = max(batches[cut:].mean(), 1e-9)
+    error = _error(parts[:cut], batches[cut:]) * cut / number / rest if cut else 0.0
+    return WarmUp(cut * BATCH * means_s, float(batches.mean() / rest - 1), error, cut < number // 2)
+
+
+def _error(first: Floats, rest: Floats) -> float:
+    """Standard error of the difference of the means of the parts (batches, `BATCH`) cut off and of the other batches.
+
+    The variance of the first batches is that within them, for a warm-up makes them differ; at least that of the rest.
+    """
+    variance = rest.var(ddof=1)
+    of_first = max(first.var(axis=1, ddof=1).mean() / BATCH, variance)
+    return float(np.sqrt(of_first / len(first) + variance / len(rest)))

@@ -44,6 +44,28 @@ def test_at_a_low_rate_the_intervals_are_longer(rate: float) -> None:
     assert steady == [""] * 10
 
 
+def independent(rate: float, seconds: float, seed: int, sigma: float, slower: float = 1.0) -> str:
+    """What is said of lognormal times that are ``slower`` at the start of a step, and settle in a sixth of it."""
+    rng = np.random.default_rng(seed)
+    arrivals = simulate.sweep([rate], seconds, rng)
+    warm = 1 + (slower - 1) * np.exp(-6 * arrivals.scheduled / seconds)
+    requests = arrays.read(simulate.results(arrivals, rng.lognormal(-4, sigma, len(warm)) * warm))
+    judged = warmup.of_first_step(requests, aggregate.step_windows(requests))
+    return judged.sentence() if judged else ""
+
+
+@pytest.mark.parametrize(("rate", "seconds"), [(1, 600), (5, 120), (10, 60), (50, 20)])
+def test_a_few_slow_requests_among_many_fast_ones_are_no_warm_up(rate: float, seconds: float) -> None:
+    """One of six such steps was told to add a warm-up."""
+    assert sum(bool(independent(rate, seconds, seed, 1.5)) for seed in range(60)) <= 1
+
+
+def test_a_warm_up_at_a_low_rate_is_seen() -> None:
+    told = [independent(10, 120, seed, 0.5, slower=3.0) for seed in range(20)]
+    assert all(told)
+    assert sum("are a warm-up" in sentence for sentence in told) >= 16
+
+
 def test_what_is_not_stationary_is_said_to_be_so() -> None:
     rising: npt.NDArray[np.float64] = np.linspace(1.0, 3.0, 150)
     judged = warmup.judged(rising)
