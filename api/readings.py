@@ -269,7 +269,9 @@ def analyze(
     if not isinstance(results, str | PathLike):
         raise UsageError(f"results={type(results).__name__}: expected the path of a result log, or of its folder")
     given = {"output": output, "plots": plots, "force": force, "cluster": cluster, "trace_url": trace_url}
-    return analyze_once(results, **read("analyze", given))
+    result = analyze_once(results, **read("analyze", given))
+    result.checks = all_spelled(result.checks, "duet")  # only those of a duet name an option
+    return result
 
 
 def analyze_once(

@@ -131,6 +131,10 @@ def test_the_limit_of_a_duet_is_that_of_its_analysis_too(log: Path, urls: Urls, 
     assert again.comparison.tolerance == result.comparison.tolerance == 0.005
     judged = ({check.name: check.state for check in found.checks} for found in (again, result))
     assert len({states["times: not slower by more than 0.5%"] for states in judged}) == 1
+    for found in (again, result):
+        texts = " ".join(check.text for check in found.checks)
+        assert 'fail_above="0.5%"' in texts
+        assert "--fail-above" not in texts
 
 
 def test_compressed_result_logs_of_a_duet_are_read_whatever_its_summary_calls_them(
