@@ -9,23 +9,22 @@ from typing import Any, Final
 import polars as pl
 
 from logreplay.analysis.analyze import Analysis, timed
-from logreplay.analysis.format_time import show, show_rate, spoken
+from logreplay.analysis.format_time import show, spoken
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.machine_count import machines_for, spare_words
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.group_times import GroupTimes
-from logreplay.analysis.untested import another_mix, not_tested
-from logreplay.analysis.verdict.capacity import LONG_STEP_S, Capacity, capacity
+from logreplay.analysis.verdict.capacity import Capacity, ConfirmedRate, capacity
 from logreplay.analysis.verdict.stability import CUT
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import check_named_once
-from logreplay.core.plural import number_of
 
 _SAME: Final = ("target", "log", "rates", "arrivals", "for")
 """Keys of a summary whose values runs of one sweep share, where both have them."""
 
+_LEAST: Final = 1e-6
+"""The smallest rate of a search, requests/s."""
 _WEAKENING: Final = ("warning", "void")
 """Severities of findings that weaken a measurement."""
 _HARMLESS: Final = (
@@ -127,6 +126,9 @@ def capacity_of(found: Sequence[Analysis], *, percentile: str, **asked: Any) -> 
         percentile: the figure that is bounded.
         asked: the load and the bound, as of `logreplay.analysis.verdict.capacity.capacity`.
     """
+    summary = found[0].earlier if len(found) == 1 else None
+    searched = summary if summary and summary["slo"]["unit"].value == "requests/s" else None
+    unfit = _unfit(searched, percentile, asked["within"]) if searched else ""
     answer = capacity(
         pl.concat([_with_lag(each, percentile) for each in found], how="diagonal_relaxed"),
         percentile=percentile,
@@ -135,52 +137,57 @@ def capacity_of(found: Sequence[Analysis], *, percentile: str, **asked: Any) -> 
         runs=len(found),
         lacks=lacking(found),
         unmeasured=unmeasured(found),
+        confirmed=confirmed_rate(searched["slo"]) if searched and not unfit else None,
         **asked,
     )
-    answer = replace(answer, notes=tuple(_notes(found)))
-    slo = found[0].earlier["slo"] if len(found) == 1 and found[0].earlier else None
-    unanswered = answer.machines is None and slo and slo.value and slo["unit"].text() == "requests/s"
-    return _of_search(answer, slo, percentile, **asked) if slo and unanswered else answer
+    sentence = answer.sentence + unfit * (answer.machines is None)
+    return replace(answer, sentence=sentence, notes=tuple(_notes(found)))
 
 
-def _of_search(
-    answer: Capacity,
-    slo: JsonValue,
-    figure: str,
-    *,
-    tps: float,
-    within: float,
-    headroom: float = 0.0,
-    survive: int = 0,
-) -> Capacity:
-    """The number of machines by the rate that a search confirmed, as its trials alone give no ``answer``."""
+def _unfit(summary: JsonValue, figure: str, within: float) -> str:
+    """Why a search does not tell what keeps a bound, and what to do, in words; empty if it does."""
+    slo = summary["slo"]
     if not slo["found"].value:
-        advice = "the search confirmed no rate: search again with a longer --budget, or sweep"
-        return replace(answer, sentence=f"{answer.sentence}; {advice}")
-    rate, held_s = slo["rate"].number(1e-6), slo["held_s"].number()
+        return "; the search confirmed no rate: search again with a longer --budget, or sweep"
+    if summary["verdict"].value != "VALID":
+        return "; the search is not valid: search again, or sweep"
     bounds = {each["statistic"].text(): each["limit"].number() for each in slo["bounds"].each()}
-    if bounds.get(figure, math.inf) > within:
-        kept = " and ".join(
-            f"{spoken(name)} within {show(limit)}" for name, limit in bounds.items() if name != "errors"
-        )
-        advice = f"the search confirmed {show_rate(rate, 4)}/s with {kept}: give that bound, search again, or sweep"
-        return replace(answer, sentence=f"{answer.sentence}; {advice}")
-    machines, short = machines_for(tps, rate, headroom) + survive, held_s < 0.9 * LONG_STEP_S
-    text = f"{'~' * short}{number_of(machines, 'machine')} for {tps:g}/s with {figure} within {show(within)}"
-    text += f"{spare_words(headroom, survive, none=', no headroom')}: one carries {show_rate(rate, 4)}/s at least, as "
-    text += "the search confirmed; its trials alone show no more"
-    unknown = not_tested("the rate was held for", [held_s], "number", another_mix(), "what the machines share")
-    return Capacity(
-        text, machines, None, rate, approximate=short, machines_likely=machines, likely=rate, survive=survive,
-        not_counted=answer.not_counted, not_covered=unknown, notes=answer.notes,
-    )  # fmt: skip
+    if bounds.get(figure, math.inf) <= within:
+        return ""
+    kept = " and ".join(f"{spoken(name)} within {show(limit)}" for name, limit in bounds.items() if name != "errors")
+    return f"; the search was for {kept}: search for {spoken(figure)} within {show(within)}, or sweep"
+
+
+def confirmed_rate(slo: JsonValue) -> ConfirmedRate:
+    """Read the rate that a search confirmed, from its ``slo``, with the range of the highest rate.
+
+    Raises:
+        LogreplayError: a value is of another kind.
+    """
+    rate = slo["rate"].number(_LEAST)
+    low, high = _ends(slo)
+    return ConfirmedRate(rate, min(low or rate, rate), max(high, rate) if high else None, _number(slo["held_s"]))
+
+
+def _ends(slo: JsonValue) -> tuple[float | None, float | None]:
+    """The ends of the range of a rate; None where there is none."""
+    if not slo["range"].value:
+        return None, _number(slo["high"])
+    ends = [end.number(_LEAST) for end in slo["range"].each()]
+    if len(ends) != 2:
+        raise slo["range"].wrong("two rates")
+    return ends[0], ends[1]
+
+
+def _number(told: JsonValue) -> float | None:
+    return None if told.value is None else told.number()
 
 
 def weak_findings(summary: JsonValue) -> tuple[str, ...]:
     """The findings of a summary that weaken its measurement, in words."""
     told = summary["findings"].each() if summary["findings"].value else ()
     weak = [each for each in told if each["severity"].value in _WEAKENING and each["code"].value not in _HARMLESS]
-    return tuple(each["text"].text() for each in weak)
+    return tuple("invalid: " * (each["severity"].value == "void") + each["text"].text() for each in weak)
 
 
 def _notes(found: Sequence[Analysis]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from logreplay.analysis.format_time import show, show_range, show_rate, spoken
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.input.run_metadata import UNFINISHED, checked_summary, left_out_routes
-from logreplay.analysis.pooled_sweeps import capacity_of, lacking, pooled, steps_of, weak_findings
+from logreplay.analysis.pooled_sweeps import capacity_of, confirmed_rate, lacking, pooled, steps_of, weak_findings
 from logreplay.analysis.scaling.scale_out import ScalingPoint
 from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.verdict.capacity import FIGURES
@@ -20,8 +20,6 @@ from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.plural import number_of
 from logreplay.core.rows import read_table
 
-_LEAST: Final = 1e-6
-"""The smallest rate of a search."""
 _GET_HEAD: Final = ("GET", "HEAD")
 _CHANGES: Final = ("rewrite", "param", "inject", "hook")
 """Options that change URLs or mix in others: the routes that were sent have other names than those of the log."""
@@ -160,18 +158,19 @@ def _of_search(results: Path, rows: Path, summary: JsonValue, limits: Mapping[st
             f"{_words(limits)} was asked for, and {results} is a search for {_words(held)}: leave the bound out, or "
             "search again"
         )
-    rate = slo["rate"].number(_LEAST)
-    low, high = _ends(slo)
+    found = confirmed_rate(slo)
     return Supply(
         source="search",
-        rate=rate,
-        low=min(low or rate, rate),
-        high=max(high, rate) if high else None,
+        rate=found.rate,
+        low=found.low,
+        high=found.high,
         bounds=_words(held),
         limits=held,
         max_errors=errors,
-        held_s=_number(slo["held_s"]),
-        mean=_mean_at(_table(rows, "steps", {"rate": pl.Float64, "mean": pl.Float64, "verdict": pl.String}), rate),
+        held_s=found.held_s,
+        mean=_mean_at(
+            _table(rows, "steps", {"rate": pl.Float64, "mean": pl.Float64, "verdict": pl.String}), found.rate
+        ),
         methods=_methods(summary),
         sent=sent_routes(rows, summary.value),
         changed=_changed(summary),
@@ -187,20 +186,6 @@ def _bound(told: JsonValue) -> tuple[str, float]:
     except ValueError:
         raise told.wrong("a bound of a search") from None
     return statistic, limit
-
-
-def _ends(slo: JsonValue) -> tuple[float | None, float | None]:
-    """The ends of the range of a rate; None where there is none."""
-    if not slo["range"].value:
-        return None, _number(slo["high"])
-    ends = [end.number(_LEAST) for end in slo["range"].each()]
-    if len(ends) != 2:
-        raise slo["range"].wrong("two rates")
-    return ends[0], ends[1]
-
-
-def _number(told: JsonValue) -> float | None:
-    return None if told.value is None else told.number()
 
 
 def _of_sweep(results: Path, rows: Path, summary: JsonValue, limits: Mapping[str, float]) -> Supply:

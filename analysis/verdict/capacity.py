@@ -55,6 +55,23 @@ class RateLeftOut:
     of: int = 1
 
 
+@dataclass(frozen=True)
+class ConfirmedRate:
+    """The rate that a valid search confirmed.
+
+    Attributes:
+        rate: the promise, requests/s.
+        low: lower end of its range, requests/s; at most ``rate``.
+        high: upper end; None if no rate failed.
+        held_s: length of the confirming trial, seconds; None: unknown.
+    """
+
+    rate: float
+    low: float
+    high: float | None
+    held_s: float | None
+
+
 @dataclass(frozen=True, repr=False)
 class Capacity(CheckedAnswer):
     """The number of machines that carry a load, and the bracket of one machine.
@@ -63,7 +80,7 @@ class Capacity(CheckedAnswer):
         sentence: the answer in words.
         machines: number needed if one carries the lower end of the bracket and `survive` of them are lost;
             None if one machine never kept the bound with room to saturation, nothing was tested, or the lower end is
-            below all rates that count.
+            below all rates that count and no search confirmed a rate.
         machines_likely: number needed if one carries the likely rate, likewise.
         machines_at_best: if one carries nearly the upper end of the bracket, but not the rate at which it missed the
             bound, likewise; None if no rate failed.
@@ -129,6 +146,7 @@ def capacity(
     runs: int = 1,
     lacks: str = "",
     unmeasured: Collection[float] = (),
+    confirmed: ConfirmedRate | None = None,
 ) -> Capacity:
     """Read off a sweep how many such machines carry a load.
 
@@ -156,6 +174,8 @@ def capacity(
         runs: number of runs that the steps come from.
         lacks: reason why the sweep has no saturation, in words; empty if it has one.
         unmeasured: rates of the sweep that were not measured.
+        confirmed: the rate of a search for this bound, if its trials are the steps; it counts where their lower end
+            is below all rates that count.
 
     Raises:
         ValueError: nonsense arguments.
@@ -200,7 +220,8 @@ def capacity(
         text = f"{bound} is kept at {found.lowest:g}/s, but {near}, which leaves too little room: "
         return replace(told, sentence=f"{text}{_lower(lower)}{remarks}", high=None if lower else found.lowest)
     low, likely = min(found.low, room), min(found.likely, room)
-    if low < found.lowest / (1 if valid["rate"].n_unique() < FEWEST_STEPS else BELOW):
+    unsure = low < found.lowest / (1 if valid["rate"].n_unique() < FEWEST_STEPS else BELOW)
+    if unsure and not confirmed:
         step = _step_at(valid, found.lowest)
         remedy = _remedy(lower) if lower else f"sweep lower, or {_LONGER}"
         figure = show(step["bounded"], failed=True)
@@ -211,7 +232,12 @@ def capacity(
         )
         return replace(told, sentence=text, likely=likely, high=found.high)
     mean = valid.filter(pl.col("rate") == found.kept)["mean"].mean()
-    short = bool((valid["duration"] < 0.9 * LONG_STEP_S).any())
+    lengths, held, seen = valid["duration"].to_list(), "each rate that counts was held for", ""
+    if unsure and confirmed:
+        found = replace(found, low=confirmed.low, likely=confirmed.rate, high=confirmed.high)
+        low, likely = min(confirmed.low, room), min(confirmed.rate, room)
+        lengths, held = [confirmed.held_s or min(lengths)], "the rate was held for"
+        seen = f"; rate and range are those of the search, since no trial below {found.lowest:g}/s counts"
     answer = replace(
         told,
         machines=machines_for(tps, low, headroom) + survive,
@@ -220,15 +246,13 @@ def capacity(
         low=low,
         likely=likely,
         high=found.high,
-        approximate=short,
+        approximate=min(lengths) < 0.9 * LONG_STEP_S,
         mean=mean if isinstance(mean, float) else None,
-        not_covered=not_tested(
-            "each rate that counts was held for", valid["duration"], "number", another_mix(), "what the machines share"
-        ),
+        not_covered=not_tested(held, lengths, "number", another_mix(), "what the machines share"),
     )
     spare = spare_words(headroom, survive, none=", no headroom")
-    seen = _seen(valid, found, percentile, unmeasured, left_out)
-    if found.likely > room:
+    seen += _seen(valid, found, percentile, unmeasured, left_out)
+    if (found.likely or 0.0) > room:
         seen += f"; {near}, of which {100 * NEAR:g} % are kept free"
         seen += " (both are estimates: the range ends there or above)" * ((found.high or 0.0) > (limit or math.inf))
     return replace(answer, sentence=_numbers(answer, f"{tps:g}/s with {bound}{spare}") + seen + unjudged + remarks)

@@ -3,6 +3,7 @@
 import itertools
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,11 +106,12 @@ def test_no_run_is_refused() -> None:
         ask()
 
 
-def search(folder: Path, **told: Any) -> Path:
+def search(folder: Path, rates: Sequence[float] = (200.0,), *, verdict: str = "VALID", **told: Any) -> Path:
     """The folder of a search that tried 200/s only, and confirmed it for p90 within 100 ms."""
     bounds = [{"statistic": "p90", "limit": 0.1}, {"statistic": "errors", "limit": 0.01}]
     slo = {"found": True, "unit": "requests/s", "rate": 200.0, "held_s": 60.0, "bounds": bounds}
-    return run(folder, 1, [200.0], slo={**slo, **told})
+    late = {"code": "lag", "severity": "void", "text": "the generator was late"}
+    return run(folder, 1, [*rates], slo={**slo, **told}, verdict=verdict, findings=[late] * (verdict != "VALID"))
 
 
 def test_a_search_is_answered_with_the_rate_that_it_confirmed_where_its_trials_alone_do_not_suffice(
@@ -118,10 +120,11 @@ def test_a_search_is_answered_with_the_rate_that_it_confirmed_where_its_trials_a
     """It was refused: no lower rate than the confirmed one showed what one machine carries."""
     found = ask(search(tmp_path / "a"))
     assert (found.machines, found.likely, found.low, found.verdict) == (5, 200.0, 200.0, "VALID")
-    assert found.sentence == (
-        "5 machines for 1000/s with p90 within 100 ms, no headroom: one carries 200/s at least, as the search "
-        "confirmed; its trials alone show no more"
+    assert found.sentence.startswith(
+        "5 machines for 1000/s with p90 within 100 ms, no headroom: one carries about 200/s (200/s at least); rate and "
+        "range are those of the search, since no trial below 200/s counts; p90 "
     )
+    assert "; saturation unknown, not enough data: " in found.sentence
     assert found.not_covered.startswith("the rate was held for 60 s: the number does not cover")
     more = logreplay.capacity(tmp_path / "a", demand=1000, p90=0.2, headroom="50%", survive=1)
     assert more.machines == 11
@@ -131,11 +134,38 @@ def test_a_search_is_answered_with_the_rate_that_it_confirmed_where_its_trials_a
 def test_a_search_for_another_bound_or_without_an_answer_says_what_to_do(tmp_path: Path) -> None:
     other = logreplay.capacity(search(tmp_path / "a"), demand=1000, p90=0.05)
     assert other.machines is None
-    assert other.sentence.endswith(
-        "; the search confirmed 200/s with p90 within 100 ms: give that bound, search again, or sweep"
-    )
+    assert other.sentence.endswith("; the search was for p90 within 100 ms: search for p90 within 50 ms, or sweep")
     said = ask(search(tmp_path / "b", found=False, rate=None, held_s=None)).sentence
     assert said.endswith("; the search confirmed no rate: search again with a longer --budget, or sweep")
+
+
+def test_a_search_is_answered_with_its_range_and_below_saturation(tmp_path: Path) -> None:
+    """The confirmed rate was taken for the lower end, and 242/s of a machine that saturates at 251/s for safe."""
+    found = ask(search(tmp_path / "a", range=[185.0, 240.0]))
+    assert (found.low, found.likely, found.high) == (185.0, 200.0, 240.0)
+    assert (found.machines, found.machines_likely, found.machines_at_best) == (6, 5, 5)
+    near = ask(search(tmp_path / "b", [220.0, 300.0], rate=242.0, range=[225.0, 248.0]))
+    assert near.machines
+    assert near.low == 225.0
+    assert near.likely == pytest.approx(0.925 * near.saturation)
+    assert f"answered about {near.saturation:.0f}/s, of which 7.5 % are kept free" in near.sentence
+
+
+def test_a_search_does_not_override_the_refusal_of_a_rate_too_near_to_saturation(tmp_path: Path) -> None:
+    """A sweep was refused, and the same rows of a search were answered with 97 % of saturation."""
+    rates = [242.0, 260.0, 280.0, 300.0, 350.0]
+    found = search(tmp_path / "a", rates, rate=242.0, range=[225.0, 248.0])
+    refused = logreplay.capacity(found, demand=10000, p90=0.3)
+    assert (refused.machines, refused.verdict) == (None, "NO_ANSWER")
+    assert refused.sentence.endswith("/s, which leaves too little room: sweep lower")
+    assert refused == logreplay.capacity(run(tmp_path / "b", 1, rates), demand=10000, p90=0.3)
+
+
+def test_a_search_that_is_not_valid_gives_no_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    bound = search(tmp_path / "a", verdict="GENERATOR_BOUND")
+    assert ask(bound).sentence.endswith("; the search is not valid: search again, or sweep")
+    assert command(["capacity", str(bound), "--demand", "1000", "--p90", "100ms"]) == 3
+    assert "warning: invalid: the generator was late\n" in capfd.readouterr().err
 
 
 def test_searches_are_not_pooled(tmp_path: Path) -> None:
