@@ -65,6 +65,10 @@ class ScalingLaw:
         low, high = np.percentile(self.draws[:, place], ENDS_PERCENT)
         return float(low), float(high)
 
+    def may_be_straight(self, number: float) -> bool:
+        """Whether that many machines, the most that were measured, may carry that many times what one carries."""
+        return _efficiency(self.draws, number)[1] > _STRAIGHT
+
     def rates(self, numbers: Floats) -> Floats:
         """(numbers,) throughput of the fit."""
         return np.asarray(throughput(self.values[None], numbers)[0])
@@ -120,7 +124,7 @@ def _kind(count: Floats, draws: Floats, misfit: float, wall: float) -> Kind:
     if len(np.unique(count)) < FEWEST:
         return "few"
     first, last = throughput(draws, count[[0, -1]]).T
-    low, high = np.percentile(last / (draws[:, 0] * count[-1]), (2.5, 97.5))
+    low, high = _efficiency(draws, count[-1])
     level = _MISFIT + 2 * max(len(count) - FEWEST, 0)
     if high <= _STRAIGHT and wall <= misfit + _WALL and wall < level:
         flat = np.percentile(last / first, 97.5) < _LEVEL
@@ -130,6 +134,13 @@ def _kind(count: Floats, draws: Floats, misfit: float, wall: float) -> Kind:
     if high <= _STRAIGHT:
         return "bent"
     return "straight" if low >= _BENT else "uncertain"
+
+
+def _efficiency(draws: Floats, number: float) -> tuple[float, float]:
+    """The 95 % range of the throughput of a number over that many times the throughput of one."""
+    carried = throughput(draws, np.array([number], np.float64))[:, 0]
+    low, high = np.percentile(carried / (draws[:, 0] * number), (2.5, 97.5))
+    return float(low), float(high)
 
 
 def _fit(count: Floats, rates: Floats, error: Floats) -> tuple[Floats, Floats]:

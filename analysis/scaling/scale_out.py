@@ -169,8 +169,8 @@ def _described(law: ScalingLaw, points: Sequence[ScalingPoint], unit: str) -> st
         f"{number_of(first.number, unit)} {'carries' if first.number == 1 else 'carry'}"
     )
     more = ",".join(str(each) for each in sorted({first.number, last.number, 2 * last.number, 4 * last.number}))
-    linear = f"n times one {'may hold' if times * math.exp(apart) >= 0.97 * of else 'does not hold'}"
     if law.kind == "few":
+        linear = f"n times one {'may hold' if times * math.exp(apart) >= 0.97 * of else 'does not hold'}"
         return f"{measured}: {linear}; a law needs {FEWEST} numbers of {unit}s at least, such as {more}"
     if law.kind == "straight":
         return (
@@ -185,8 +185,12 @@ def _described(law: ScalingLaw, points: Sequence[ScalingPoint], unit: str) -> st
             "something that all share ends there, such as a database; no number is given"
         )
     if law.kind == "uncertain":
+        straight = law.may_be_straight(last.number)
+        linear, kinds = (
+            ("may hold", "a straight line from a curve") if straight else ("does not hold", "a curve from a wall")
+        )
         return (
-            f"{measured}: {linear}; the points are too uncertain to tell a curve from a wall, so no number is given: "
+            f"{measured}: n times one {linear}; the points are too uncertain to tell {kinds}, so no number is given: "
             f"measure {more}, or longer"
         )
     if law.kind != "bent":

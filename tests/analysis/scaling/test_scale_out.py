@@ -99,3 +99,14 @@ def test_points_that_scatter_widely_name_no_cause() -> None:
         ": n times one does not hold; the points are too uncertain to tell a curve from a wall, so no number is given: "
         "measure 1,4,8,16, or longer"
     )
+
+
+def test_points_that_scatter_widely_around_a_straight_line_are_not_called_a_wall() -> None:
+    """Points at exactly n times one were too uncertain to tell a curve from a wall."""
+    points = [ScalingPoint(number, 100.0 * number, 80.0 * number, 120.0 * number) for number in (1, 2, 4)]
+    found = scale_out(points, tps=50)
+    assert (found.kind, found.machines) == ("uncertain", None)
+    assert found.sentence.endswith(
+        ": n times one may hold; the points are too uncertain to tell a straight line from a curve, so no number is "
+        "given: measure 1,4,8,16, or longer"
+    )
