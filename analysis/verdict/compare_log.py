@@ -59,9 +59,10 @@ class Fidelity(CheckedAnswer):
 
     Attributes:
         sentence: the answer in words.
-        routes: ``route``, ``requests``, ``p50_log``, ``p50`` (service time, seconds), ``relative``: how much slower
-            than the other routes it got; 1 where the resolution of the log's times may be the difference; null where
-            the log has no times or there are too few requests.
+        routes: ``route``, ``requests``, ``p50_log``, ``p50`` (service time, seconds), ``relative``: how
+            many times slower (above 1) or faster (below 1) than the other routes it got, at least, as the resolution
+            of the log's times may be a part of the difference; 1 where it may be all of it; null where the log has no
+            times or there are too few requests.
         statuses: status in the log and in the replay, and requests, the most frequent first.
         status_changed: share of the requests whose status class differs, of those that have a status in the log, with
             its 95 % interval; None without any.
@@ -196,7 +197,10 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
             f"the resolution of the log's times is {show(resolution)}: what that may change counts as no difference"
         )
     if uncertain and change is None:
-        notes.append(f"service time against the log: unknown, since this alone may change it by {uncertain:.0%}")
+        notes.append(
+            "service time against the log: unknown, since the resolution of the log's times alone may change it by "
+            f"{uncertain:.0%}"
+        )
     if change:
         notes.append(
             f"service time against the log: {change.sentence(tolerance)}; a server's log leaves out the network"
