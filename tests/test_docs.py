@@ -113,6 +113,14 @@ def test_the_documentation_stays_short() -> None:
     assert sum(words.values()) <= 32_000, "state each fact on one page, and link it from the others"
 
 
+def test_no_key_of_a_file_is_explained_twice() -> None:
+    """``notes`` stood twice in the table of plan.json, once with the meaning of those of a capacity."""
+    page = (ROOT / "docs" / "reference" / "files.md").read_text("utf-8")
+    for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
+        keys = [key for row in table.splitlines() for key in re.findall(r"`([^`]+)`", row.split("|")[1])]
+        assert len(keys) == len(set(keys)), table
+
+
 def test_the_two_commands_are_one_line_each() -> None:
     lines = [line for block in blocks(ROOT / "README.md") for line in block.text.splitlines()]
     setup = [line for line in lines if line.startswith("python3")]
