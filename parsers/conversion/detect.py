@@ -41,6 +41,9 @@ GOOD: Final = 0.9
 FEW: Final = 0.02
 """Smallest share of lines for which a further format is tried."""
 
+TELLING: Final = 10
+"""Lines of a log that tell that none fits its format; fewer may be the damaged ones of an idle hour."""
+
 
 @dataclass(frozen=True, slots=True)
 class Detection:
@@ -126,8 +129,12 @@ def says_format(data: bytes) -> bool:
     return bool(_SAYS.search(data))
 
 
+class _UnknownFormat(LogreplayError):
+    """A log is in no known format."""
+
+
 def detect_each(samples: Sequence[bytes], names: Sequence[str], wanted: str = "auto") -> list[Detection]:
-    """Choose the formats of each of several logs: those of all together, for a log that they do not fit its own.
+    """Choose the formats of each of several logs; those that have their fields in the same places share a reading.
 
     Args:
         samples: whole lines of each log.
@@ -135,38 +142,80 @@ def detect_each(samples: Sequence[bytes], names: Sequence[str], wanted: str = "a
         wanted: the user's format (``-f``), of all of them.
 
     Raises:
-        LogreplayError: as for `detect`; it names the log that fits no format.
+        LogreplayError: as for `detect`; it names the log that fits no format, if that has `TELLING` lines or is alone.
+            A shorter one gets the reading of another log, so that its lines are rejected.
     """
     telling = [at for at, sample in enumerate(samples) if says_format(sample)] or [0]
-    if wanted != "auto" or len(telling) == 1:
+    if len(telling) == 1 or wanted not in ("auto", "json", "ltsv"):
         return [detect([samples[at] for at in telling], names[telling[0]], wanted)] * len(samples)
-    directed = [at for at in telling if _FIELDS.search(samples[at])]
-    found = {at: detect([samples[at]], names[at]) for at in directed}
-    if told := next((each for each in found.values() if each.note), None):  # a log of an idle hour tells no unit
-        found |= {at: replace(each, w3c_unit=told.w3c_unit) for at, each in found.items() if not each.note}
-    rest = [at for at in telling if at not in found]
-    while rest:
-        try:
-            reading = detect([samples[at] for at in rest], names[rest[0]])
-            fitting = [at for at in rest if _fits(reading, samples[at])]
-        except LogreplayError:
-            if len(rest) == 1:
-                raise
-            fitting = []
-        group = fitting or rest[:1]
-        if group != rest:
-            reading = detect([samples[at] for at in group], names[group[0]])
-        found |= dict.fromkeys(group, reading)
-        rest = [at for at in rest if at not in found]
-    return [found.get(at, found[telling[0]]) for at in range(len(samples))]
+    directed = [at for at in telling if wanted == "auto" and _FIELDS.search(samples[at])]
+    groups = [[at] for at in directed] + [[at for at in telling if at not in directed]]
+    found: dict[int, Detection] = {}
+    unread: dict[int, _UnknownFormat] = {}
+    for rest in groups:
+        while rest:
+            try:
+                reading, alike = _shared([(at, samples[at], names[at]) for at in rest], wanted)
+            except _UnknownFormat as error:
+                if count_lines(samples[rest[0]]) >= TELLING:
+                    raise
+                alike, unread[rest[0]] = rest[:1], error
+            else:
+                found |= dict.fromkeys(alike, reading)
+            rest = [at for at in rest if at not in alike]
+    if not found:
+        raise next(iter(unread.values()))
+    main = next(iter(found.values()))
+    for at in unread:
+        like = Detection(()) if at in directed else main
+        found[at] = replace(like, share=0.0, clean=0.0, sample=count_lines(samples[at]) or 1)
+    if told := next((found[at] for at in directed if found[at].note), None):  # a log of an idle hour tells no unit
+        found |= {at: replace(found[at], w3c_unit=told.w3c_unit) for at in directed if not found[at].note}
+    return [found.get(at, main) for at in range(len(samples))]
 
 
-def _fits(reading: Detection, sample: bytes) -> bool:
-    """Whether a reading fits enough lines of a sample."""
+def _shared(logs: Sequence[tuple[int, bytes, str]], wanted: str) -> tuple[Detection, list[int]]:
+    """The reading of as many logs as can share one, and which these are; otherwise that of the first.
+
+    Args:
+        logs: number, sample and name of each.
+
+    Raises:
+        _UnknownFormat: the first fits no format.
+    """
+    (_, first, name), *others = logs
+    try:
+        reading = detect([sample for _, sample, _ in logs], name, wanted)
+        alike = [log for log in logs if _suits(reading, log[1], wanted)]
+    except _UnknownFormat:
+        alike = []
+    if not alike:
+        reading = detect([first], name, wanted)
+        alike = [logs[0], *(log for log in others if _suits(reading, log[1], wanted))]
+    return (reading, [at for at, _, _ in alike]) if len(alike) == len(logs) else _shared(alike, wanted)
+
+
+def _suits(reading: Detection, sample: bytes, wanted: str) -> bool:
+    """Whether a reading finds what the log's own would: the same named fields, and as many lines by strict rules."""
     lines = text_lines(sample)
     lines = lines.filter(~lines.str.contains(_COMMENT))
     bare = reading.prefix.strip(lines) if reading.prefix else lines
-    return len(_misfits(bare, reading.formats)) <= (1 - ENOUGH) * len(lines)
+    texts, known = bare.to_list(), {format.name: _places(format) for format in reading.formats}
+    for format in _found(json_lines.from_sample(texts)) + _found(ltsv.from_sample(texts)):
+        if not _places(format) <= known.get(format.name, _places(format)):
+            return False
+    clean = 1 - len(_misfits(bare, reading.formats, 0)) / max(len(bare), 1)
+    try:
+        return clean >= min(GOOD, reading.clean) or clean >= detect([sample], "", wanted).clean
+    except _UnknownFormat:
+        return len(_misfits(bare, reading.formats)) <= (1 - ENOUGH) * len(bare)
+
+
+def _places(format: Format) -> set[tuple[str, object]]:
+    """The raw fields of a format whose values have names, each with that name."""
+    if isinstance(format.layout, json_lines.JsonLayout):
+        return {*format.layout.paths}
+    return {*format.layout.labels} if isinstance(format.layout, ltsv.LtsvLayout) else set()
 
 
 def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detection:
@@ -201,14 +250,14 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detecti
         reading = _of_its_own(reading, shown)
     if not reading.formats:
         seen = f"; its first line: {lines[0][:120]!r}" if len(lines) else ""
-        raise LogreplayError(
+        raise _UnknownFormat(
             f"{name}: -f {wanted}: no line of the sample is {wanted.upper()} with a request in it{seen}; leave out -f, "
             "or name another format"
         )
     reading = replace(reading, server=_server(reading, shown))
     if given is None and reading.share < ENOUGH and not _holds_requests(reading.formats[0], shown):
         rest = shown.gather(_misfits(shown, reading.formats))
-        raise LogreplayError(
+        raise _UnknownFormat(
             f"{name}: not an access log, or in an unknown format: {reading.share:.0%} of the sample's lines fit"
             + (f"; one that does not fit: {rest[0][:120]!r}" if len(rest) else "")
             + f"; give the format: logreplay convert {shlex.quote(name)} -f FORMAT"
@@ -272,7 +321,7 @@ def _by_directives(data: bytes, name: str) -> Detection:
         count += parsed.rows.height + len(parsed.refusals)
     if count and rows < ENOUGH * count:
         why = header.fault() or f"one that does not fit{misfits[0][1]}: {misfits[0][0][:120]!r}"
-        raise LogreplayError(f"{name}: has #Fields, but only {rows / count:.0%} of the sample's lines fit; {why}")
+        raise _UnknownFormat(f"{name}: has #Fields, but only {rows / count:.0%} of the sample's lines fit; {why}")
     server = "iis" if "Internet Information" in header.software else "w3c"
     return Detection((), share=rows / count if count else 1.0, sample=count, server=server)
 

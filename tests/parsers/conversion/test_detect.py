@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from logreplay.core.errors import LogreplayError
-from logreplay.parsers.conversion.detect import detect, detect_each, says_format
+from logreplay.parsers.conversion.detect import TELLING, detect, detect_each, says_format
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.source import Block, text_lines
 
@@ -77,15 +77,65 @@ def test_each_of_several_logs_is_read_by_formats_that_fit_it(samples: list[bytes
 @pytest.mark.parametrize(
     ("samples", "problem"),
     [
-        ([COMBINED * 99, b"garbage\n" * 3], "1.log: not an access log, or in an unknown format: 0% of the sample's"),
-        ([b"garbage\n" * 3, W3C], "0.log: not an access log, or in an unknown format: 0% of the sample's"),
-        ([b"/a\n", b"x y z\n" * 9], "1.log: not an access log, or in an unknown format: 0% of the sample's"),
-        ([COMBINED, W3C, W3C + b"x\n" * 3], "2.log: has #Fields, but only 25% of the sample's lines fit"),
+        (
+            [COMBINED * 99, b"garbage\n" * TELLING],
+            "1.log: not an access log, or in an unknown format: 0% of the sample's",
+        ),
+        ([b"garbage\n" * TELLING, W3C], "0.log: not an access log, or in an unknown format: 0% of the sample's"),
+        ([b"/a\n", b"x y z\n" * TELLING], "1.log: not an access log, or in an unknown format: 0%"),
+        ([COMBINED, W3C, W3C + b"x\n" * 9], "2.log: has #Fields, but only 10% of the sample's lines fit"),
     ],
 )
 def test_of_several_logs_the_one_that_fits_no_format_is_named(samples: list[bytes], problem: str) -> None:
     with pytest.raises(LogreplayError, match="^" + re.escape(problem)):
         detect_each(samples, [f"{at}.log" for at in range(len(samples))])
+
+
+@pytest.mark.parametrize("format", ["auto", "json"])
+def test_logs_share_a_reading_where_their_fields_have_the_same_names(format: str) -> None:
+    ms, us = JSON.replace(b"took_ms", b"duration_ms"), JSON.replace(b"took_ms", b"duration_us")
+    found = detect_each([ms, us, ms * 9, JSON], ["ms", "us", "ms2", "none"], format)
+    assert [each.formats[0].total_unit for each in found[:3]] == [0.001, 1e-6, 0.001]
+    assert found[0] is found[2]
+
+
+@pytest.mark.parametrize("format", ["auto", "ltsv"])
+def test_ltsv_logs_with_other_labels_keep_the_values_of_each(format: str) -> None:
+    line = b"time:2026-11-20T18:58:56Z\tmethod:GET\turi:/a\tstatus:200\tremote_addr:1.2.3.4\n"
+    other = line.replace(b"remote_addr", b"client_ip")
+    for sample, found in zip([line * 99, other], detect_each([line * 99, other], ["a", "b"], format), strict=True):
+        assert set(found.parse(text_lines(sample), found.formats, "").rows["client"]) == {"1.2.3.4"}
+
+
+def test_logs_of_one_layout_tell_the_unit_of_their_durations_together() -> None:
+    idle, busy = (JSON.replace(b'"took_ms":1', b'"duration":%d' % took) for took in (1, 250_000))
+    other = JSON.replace(b'"took_ms":1', b'"request_time":0.25')
+    found = detect_each([idle, other, busy * 9], ["idle", "other", "busy"])
+    assert found[0] is found[2]
+    assert found[0].formats[0].total_unit == detect([busy], "busy").formats[0].total_unit
+
+
+def test_a_log_with_durations_beside_a_larger_one_without_keeps_them() -> None:
+    timed = COMBINED.replace(b"\n", b" 0.061\n")
+    found = detect_each([COMBINED * 500, timed * 2], ["plain", "timed"])
+    assert [each.name for each in found] == ["combined", "nginx-combined-timed"]
+
+
+@pytest.mark.parametrize(
+    ("few", "name"), [(COMBINED[:52], "combined"), (b"x\n" * (TELLING - 1), "combined"), (W3C + b"x\n" * 3, "w3c")]
+)
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_few_lines_in_no_format_are_read_as_the_logs_beside_them(few: bytes, name: str, at: int) -> None:
+    samples = [COMBINED * 99]
+    samples.insert(at, few)
+    found = detect_each(samples, ["a", "b"])
+    assert [each.name for each in found] == (["combined", name] if at else [name, "combined"])
+    assert [each.share for each in found] == ([1, 0] if at else [0, 1])
+
+
+def test_logs_of_a_few_lines_in_no_format_alone_are_none() -> None:
+    with pytest.raises(LogreplayError, match=r"^a: not an access log"):
+        detect_each([b"garbage\n", b"more\n"], ["a", "b"])
 
 
 def test_a_w3c_log_of_an_idle_hour_has_the_unit_of_the_others() -> None:
