@@ -115,8 +115,11 @@ class Captures:
         check_unlike({source.name: source.sum for source in filled})
         repeated.check()
         check_limit(self.report, self.limit, final=True)
-        files = zip(self.sources, self.formats, self.fit, strict=True)
-        check_fit(self.report, ((one.name, each.name, _DAMAGED if fits else OTHER_FORMAT) for one, each, fits in files))
+        files = [
+            (one.name, each.name, _DAMAGED if fits else OTHER_FORMAT)
+            for one, each, fits in zip(self.sources, self.formats, self.fit, strict=True)
+        ]
+        check_fit(self.report, self.limit, files)
         if self.idle_zone and self.report.converted:
             why = "times of captured requests are in UTC where they have no offset"
             self.report.notes.append(self.report.zone_had_no_effect(self.idle_zone, why))

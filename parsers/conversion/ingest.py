@@ -6,7 +6,7 @@ opened when its time is reached, so any number of rotated files needs the memory
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.core.errors import LogreplayError, TooManyRejects
-from logreplay.parsers.conversion.detect import Detection
+from logreplay.parsers.conversion.detect import TELLING, Detection
 from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, SkippedLine
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BLOCK, LONGEST, Block, BlockSource, split_lines, text_lines
@@ -103,23 +103,27 @@ def check_unlike(sums: Mapping[str, tuple[int, int]]) -> None:
             )
 
 
-OTHER_FORMAT: Final = "leave out --format to detect the format, or give another"
-"""Remedy for a file that does not fit its format."""
+_DAMAGED: Final = "if its lines are damaged, leave out the file"
+OTHER_FORMAT: Final = f"leave out --format to detect the format, or give another; {_DAMAGED}"
+GIVE_FORMAT: Final = f"give its format with --format; {_DAMAGED}"
+"""Remedies for a file that does not fit the user's format, or the detected one."""
 
 
-def check_fit(report: ConvertReport, files: Iterable[tuple[str, str, str]]) -> None:
-    """Check that no file was rejected whole.
+def check_fit(report: ConvertReport, limit: Limit, files: Sequence[tuple[str, str, str]]) -> None:
+    """Check that no file was rejected whole; a few lines may be, of one of several files or within a limit.
 
     Args:
         report: account of all files, read to their ends.
+        limit: the user's, which was kept.
         files: name, format and remedy of each file.
 
     Raises:
         LogreplayError: one was.
     """
+    least = TELLING if len(files) > 1 or limit != Limit() else 1
     for name, format, remedy in files:
-        if name in report.misfits and name not in report.fitting:
-            number, reason = report.misfits[name]
+        number, reason, count = report.misfits.get(name, (0, "", 0))
+        if name not in report.fitting and count >= least:
             line = report.unit.removesuffix("s")
             raise LogreplayError(f"{name}: no {line} fits the format {format}; {line} {number}: {reason}; {remedy}")
 
@@ -137,6 +141,7 @@ class LogReader:
         limit: on rejected lines.
         progress: told after each block.
         executor: parses the blocks; None: threads of this process.
+        format_given: the user named the format.
         fine: finest resolution of the stamps seen, seconds.
         spread: some stamps have no fraction, and are spread within their second.
         naive: stamps that carried no zone.
@@ -159,6 +164,7 @@ class LogReader:
     limit: Limit = field(default_factory=Limit)
     progress: Progress | None = None
     executor: Executor | None = None
+    format_given: bool = False
     fine: float = 1.0
     spread: bool = False
     naive: int = 0
@@ -239,7 +245,8 @@ class LogReader:
                 self.report.note_damage(source.name, source.compression, until)
         check_limit(self.report, self.limit, final=True)
         pairs = zip(self.sources, self.readings, strict=True)
-        check_fit(self.report, ((source.name, reading.name, OTHER_FORMAT) for source, reading in pairs))
+        remedy = OTHER_FORMAT if self.format_given else GIVE_FORMAT
+        check_fit(self.report, self.limit, [(source.name, reading.name, remedy) for source, reading in pairs])
 
     def account(self, source: BlockSource, block: Block, parsed: ParsedBlock, lines: Lines | None) -> None:
         """Count the lines of a block, and hand on those that became no row."""

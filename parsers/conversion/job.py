@@ -239,6 +239,7 @@ def log_reader(
     """
     readings = find_readings(sources, options)
     reader = LogReader(sources, readings, options.timezone, report, keep, options.limit, progress)
+    reader.format_given = options.format != "auto"
     distinct = list(dict.fromkeys(readings))
     report.format = "+".join(dict.fromkeys(each.name for each in distinct))
     lines = [max(each.sample, 1) for each in distinct]

@@ -125,7 +125,7 @@ class Tables:
         self._repeated.check()
         check_limit(self.report, self.limit, final=True)
         remedy = "mend the table, or convert its log again"
-        check_fit(self.report, ((str(path), NORMALIZED, remedy) for path in self.paths))
+        check_fit(self.report, self.limit, [(str(path), NORMALIZED, remedy) for path in self.paths])
 
     def _good(
         self,

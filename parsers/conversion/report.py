@@ -37,7 +37,7 @@ class ConvertReport:
         unit: word for the things counted: ``lines``, or ``records`` of a capture.
         per_file: rows in each minute since 1970, UTC, by name of the file.
         files: number of files that are converted.
-        misfits: number and reason of the first rejected line, by name of the file.
+        misfits: number and reason of the first rejected line, and the count of all, by name of the file.
         fitting: names of the files of which a line is a row or unreplayable.
     """
 
@@ -64,7 +64,7 @@ class ConvertReport:
     unit: str = "lines"
     per_file: dict[str, Counter[int]] = field(default_factory=dict)
     files: int = 1
-    misfits: dict[str, tuple[int, str]] = field(default_factory=dict)
+    misfits: dict[str, tuple[int, str, int]] = field(default_factory=dict)
     fitting: set[str] = field(default_factory=set)
 
     def refuse(self, name: str, number: int, kind: str, reason: str) -> None:
@@ -73,7 +73,8 @@ class ConvertReport:
         self.reasons[text] += 1
         if kind == "rejected":
             self.rejected += 1
-            self.misfits.setdefault(name, (number, text))
+            first, why, count = self.misfits.get(name, (number, text, 0))
+            self.misfits[name] = (first, why, count + 1)
         else:
             self.unreplayable += 1
             self.fitting.add(name)

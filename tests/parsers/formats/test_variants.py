@@ -13,6 +13,7 @@ from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.core.record import start_time
 from logreplay.core.rows import scan
 from logreplay.parsers import iter_log, read_log
+from logreplay.parsers.conversion.detect import TELLING
 from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.ingest import Limit
 from logreplay.parsers.conversion.job import ConvertOptions, convert
@@ -114,10 +115,40 @@ def test_logs_of_several_formats_become_one_csv_with_the_columns_of_all(tmp_path
 
 def test_a_log_that_the_given_format_does_not_fit_is_named(tmp_path: Path) -> None:
     one = log(tmp_path, *lines(), name="one.log")
-    two = log(tmp_path, '{"request":"GET /b HTTP/1.1","status":200}', name="two.log")
+    other = '{"request":"GET /b HTTP/1.1","status":200}'
+    two = log(tmp_path, *[other] * TELLING, name="two.log")
     with pytest.raises(LogreplayError, match=rf"^{two}: no line fits the format combined; line 1: rejected: layout;"):
         convert([one, two], tmp_path / "out.csv", ConvertOptions(format="combined"))
     assert sorted(item.name for item in tmp_path.iterdir()) == ["one.log", "two.log"]
+    few = log(tmp_path, *[other] * (TELLING - 1), name="two.log")
+    report = convert([one, few], tmp_path / "out.csv", ConvertOptions(format="combined"))
+    assert (report.converted, report.rejected) == (5, TELLING - 1)
+
+
+@pytest.mark.parametrize("bad", ['10.0.0.9 - - [01/Jan/2024:01:00:00 +0000] "GET /p HT', "nginx: started"])
+@pytest.mark.parametrize("format", ["auto", "combined"])
+def test_a_bad_line_alone_in_one_of_several_logs_is_rejected_with_the_name_of_its_log(
+    tmp_path: Path, format: str, bad: str
+) -> None:
+    one, two = log(tmp_path, *lines(), name="one.log"), log(tmp_path, bad, name="two.log")
+    report = convert([two, one], tmp_path / "out.csv", ConvertOptions(format=format))
+    assert (report.format, report.converted, report.rejected) == ("combined", 5, 1)
+    assert (tmp_path / "out.rejects").read_text() == f"{two}:1 rejected: layout\t{bad}\n"
+
+
+def test_a_limit_that_allows_the_only_line_of_a_log_to_be_rejected_holds(tmp_path: Path) -> None:
+    bad = log(tmp_path, "garbage")
+    report = convert([bad], tmp_path / "out.csv", ConvertOptions(format="combined", limit=Limit(count=1)))
+    assert (report.lines, report.rejected) == (1, 1)
+    remedy = "leave out --format to detect the format, or give another; if its lines are damaged, leave out the file"
+    with pytest.raises(LogreplayError, match=f"; {remedy}$"):
+        convert([bad], tmp_path / "out.csv", ConvertOptions(format="combined"))
+
+
+def test_a_log_rejected_whole_behind_its_beginning_is_to_be_given_its_format(tmp_path: Path) -> None:
+    one, two = log(tmp_path, *lines(), name="one.log"), log(tmp_path, *["x" * 200_000] * TELLING, name="two.log")
+    with pytest.raises(LogreplayError, match=rf"^{two}: no line fits the format combined; .*; give its format with"):
+        convert([one, two], tmp_path / "out.csv")
 
 
 def test_stamps_without_zone_are_said_to_be_read_as_utc(tmp_path: Path) -> None:
