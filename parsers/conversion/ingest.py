@@ -22,7 +22,7 @@ from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, SkippedL
 from logreplay.parsers.conversion.report import ConvertReport
 from logreplay.parsers.conversion.source import BLOCK, LONGEST, Block, BlockSource, split_lines, text_lines
 from logreplay.parsers.conversion.subsecond import RepeatedHour, Spreader, begins_in_second_pass
-from logreplay.parsers.fields.timestamps import SECOND, Times
+from logreplay.parsers.fields.timestamps import SECOND, Times, plain_offset
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.lines import clean_lines
 from logreplay.parsers.lines.csv_lines import CHUNK, Lines, rendered
@@ -147,7 +147,7 @@ class LogReader:
         naive: stamps that carried no zone.
         http3: requests by HTTP/3.
         hashed: rows whose line begins with ``#``.
-        offsets: offsets of the stamps from UTC, as the log writes them.
+        offsets: different offsets of the stamps from UTC: ``+0530``.
         backwards: rows that stand more than the longest duration before an earlier one of their file.
         fields: raw fields of the layouts of the lines read so far.
         columns: columns of the CSV after date and time; empty: `rows` are wanted, not `lines`.
@@ -266,7 +266,7 @@ class LogReader:
         if b"#" in block.data and (block.data.startswith(b"#") or b"\n#" in block.data):
             hashed = [number for number, line in enumerate(block.raw_lines()) if line.startswith(b"#")]
             self.hashed += int(parsed.rows["line"].is_in(hashed).sum())
-        self.offsets |= dict.fromkeys(parsed.offsets)
+        self.offsets |= dict.fromkeys(map(plain_offset, parsed.offsets))
         if block.part:
             self._account_part(source, block)
         elif parsed.refusals:

@@ -24,7 +24,7 @@ _ISO: Final = (
     r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt \t]([0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?:[.,]([0-9]{1,9}))? ?(Z|z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})?\s*$"
 )
-_OFFSET: Final = r"([+-][0-9]{2}:?[0-9]{2})\s*$"
+_OFFSET: Final = r"([+-][0-9]{2}:?[0-9]{2}|Z)\s*$"
 _CLF_DIGITS: Final = [0, 1, 7, 8, 9, 10, 12, 13, 15, 16, 18, 19, 22, 23, 24, 25]
 _CLF_SIGNS: Final = [2, 6, 11, 14, 17, 20]
 _BASE_256: Final = np.array([65536, 256, 1])
@@ -79,7 +79,7 @@ class Instants:
         naive: number of stamps without a zone.
         fold: for a stamp without zone in an hour that its clock ran through twice, how much later the second pass is,
             microseconds (``us`` is the first pass); otherwise 0. None: 0 for all.
-        offsets: their different offsets from UTC, as they are written: ``+0100``, ``+02:00``.
+        offsets: their different offsets from UTC, as they are written: ``+0100``, ``+02:00``, ``Z``.
     """
 
     us: pl.Series
@@ -171,13 +171,18 @@ def _read_distinct(text: pl.Series, kind: Kind, zone: str) -> Instants:
         naive=offset.is_null() & local.is_not_null(),
     )
     us, naive = read["us"], read["naive"]
-    written = parts.select(offset.unique(maintain_order=True)).to_series().drop_nulls()
-    offsets = tuple(text for text in written if text.startswith(("+", "-")))
+    offsets = tuple(parts.filter(us.is_not_null()).select(offset.unique(maintain_order=True)).to_series().drop_nulls())
     if not naive.any():
         return Instants(us, read["whole"], 0, offsets=offsets)
     here, twice = _in_zone(read["local"], zone)
     fold = twice * naive.cast(pl.Int64) if (twice != 0).any() else None
     return Instants(us.zip_with(~naive, here + read["micros"]), read["whole"], int(naive.sum()), fold, offsets)
+
+
+def plain_offset(text: str) -> str:
+    """An offset from UTC in one of its notations: ``+05:30`` → ``+0530``; ``Z``, ``GMT`` and ``-0000`` → ``+0000``."""
+    digits = text.replace(":", "")
+    return digits if digits.startswith(("+", "-")) and digits != "-0000" else "+0000"
 
 
 def _offset(text: pl.Expr) -> pl.Expr:

@@ -84,6 +84,20 @@ def test_only_protocols_and_stamps_tell_of_http3_and_of_offsets(tmp_path: Path, 
         assert (offsets in notes, "offsets" in notes) == (told and line != EPOCH,) * 2
 
 
+@pytest.mark.parametrize(
+    ("zones", "told"),
+    [
+        (["+0000", "+00:00", "Z", "-00:00"], ""),
+        (["+0100", "+01:00"], ""),
+        (["Z", "+01:00", "+0100", "+99:99"], "+0000, +0100: the clock"),
+    ],
+)
+def test_one_offset_in_several_notations_is_no_change_of_the_clock(tmp_path: Path, zones: list[str], told: str) -> None:
+    (tmp_path / "log").write_text("".join(JSON.format_map(PLAIN | {"zone": zone}) + "\n" for zone in zones))
+    notes = "\n".join(convert([tmp_path / "log"], tmp_path / "out.csv").notes)
+    assert (told in notes, "offsets" in notes) == (True, bool(told))
+
+
 def test_stamps_without_a_zone_are_counted_unless_the_user_said_the_zone() -> None:
     assert "\n1,234 " in said(naive=1234)
     assert "1,234" not in said(naive=1234, timezone="UTC")
