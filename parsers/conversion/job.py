@@ -13,7 +13,7 @@ from typing import BinaryIO, Final, Literal, get_args
 import polars as pl
 
 from logreplay.core.bodies import REF, beside
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.core.files import FULL, NewFile, check_distinct, check_named_once, is_part, is_stream, scratch_folder
 from logreplay.core.headers import HEADERS
 from logreplay.core.quantities import iso
@@ -136,8 +136,10 @@ def convert(
                 raise
             name = str(target) if is_part(where) else where
             raise LogreplayError(f"{name}: cannot be written: {error.strerror}; choose another place with -o") from None
-        except LogreplayError:
+        except LogreplayError as error:
             job.keep_asked_rejects()
+            if isinstance(error, TooManyRejects) and job.report.rejected and not options.rejects:
+                raise TooManyRejects(f"{error}; --rejects FILE keeps the rejected lines") from None
             raise
 
 
