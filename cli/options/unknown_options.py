@@ -27,7 +27,11 @@ def refusal(name: str, ctx: click.Context) -> str:
 
 
 def _is_shown(option: click.Option, name: str) -> bool:
-    """Whether an option may be meant; one that only resets another, by whoever typed such a name."""
+    """Whether to hint at an option for a name that was typed.
+
+    A hidden one, such as the ``--no-`` form that sets an option back to its default, is hinted at only for a name that
+    begins with ``--no-``.
+    """
     return not option.hidden or name.startswith("--no-")
 
 
