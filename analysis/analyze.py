@@ -43,7 +43,7 @@ from logreplay.analysis.verdict import per_second, saturation, saturation_senten
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.saturation_sentences import RateEstimate
 from logreplay.analysis.verdict.stability import CUT, MIX
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, LossWarning
 from logreplay.core.plural import number_of
 from logreplay.core.record import REASON, SCHEMA
 from logreplay.core.rows import left_out, schema_of
@@ -191,7 +191,7 @@ def rows(path: Path) -> pl.DataFrame:
         found = pl.concat((pl.DataFrame(schema=schema_of(opened.names)), *opened.frames(opened.names)), how="diagonal")
     if REASON in found.columns:
         if lost := pias.lost(Counter(found[REASON].drop_nulls())):
-            warn(f"{path}: {left_out(lost)}", stacklevel=3)
+            warn(f"{path}: {left_out(lost)}", LossWarning, stacklevel=3)
         found = found.filter(pl.col(REASON).is_null()).drop(REASON)
     service = pl.col("response") - pl.col("lag") - pl.col("queued")
     missing = (pl.lit(None, SCHEMA[name]).alias(name) for name in sources.COLUMNS if name not in found.columns)
@@ -214,7 +214,7 @@ def timed(source: Source) -> Analysis:
 
 def _warn(requests: object, source: Source) -> None:
     if isinstance(requests, RequestArrays) and (lost := pias.lost(requests.unreadable)):
-        warn(f"{sources.name_of(source)}: {left_out(lost)}", stacklevel=3)
+        warn(f"{sources.name_of(source)}: {left_out(lost)}", LossWarning, stacklevel=3)
 
 
 def _read(source: Source, executor: Executor | None = None, sampled: float = 0.0) -> RequestArrays | pl.DataFrame:

@@ -20,7 +20,7 @@ from logreplay.cli.settings.configurable import find_settings, where_from
 from logreplay.cli.settings.file import WITHOUT_SETTINGS
 from logreplay.cli.settings.share import keep_private
 from logreplay.cli.signals import SIGNALS
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, LossWarning
 from logreplay.core.installation import DISTRIBUTION, OWN_PROCESS
 
 _HELP: Final = "logreplay.help"
@@ -99,9 +99,11 @@ def main() -> None:
     sys.exit(code)
 
 
-def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning of a library as the others are; also if quiet, as rows may be lost."""
-    say(f"warning: {message}")
+def _say_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    """Print a warning of a library as the others are; if quiet, only that rows are lost."""
+    context = click.get_current_context(silent=True)
+    quiet = context is not None and bool(context.params.get("quiet"))
+    say(f"warning: {message}", quiet=quiet and not issubclass(category, LossWarning))
 
 
 def _open_standard_streams() -> None:

@@ -1,4 +1,4 @@
-"""The errors that callers catch; this module loads nothing else.
+"""The errors and warnings that callers catch, and sentences on losses; this module loads nothing else.
 
 `logreplay.LogreplayError` is the root. Texts name parameters as options of the command line; the Python functions
 spell them again.
@@ -65,3 +65,13 @@ class Interrupted(KeyboardInterrupt):
 
     result: Any = None
     late: bool = False
+
+
+class LossWarning(UserWarning):
+    """Rows of a log are left out; the command line prints it also with ``--quiet``."""
+
+
+class Loss(str):
+    """A sentence on rows or requests that are lost; the command line prints it also with ``--quiet``."""
+
+    __slots__ = ()

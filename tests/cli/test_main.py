@@ -5,13 +5,17 @@ import re
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
+import click
 import pytest
 
+from logreplay.cli import main
 from logreplay.cli.commands import man
 from logreplay.cli.main import run
 from logreplay.cli.signals import Signals
+from logreplay.core.errors import LossWarning
 
 
 def test_an_error_of_the_program_itself_is_called_a_bug_with_version_and_place(
@@ -30,6 +34,21 @@ def test_an_error_of_the_program_itself_is_called_a_bug_with_version_and_place(
     assert "Traceback" not in said
     assert "hunter2" not in said
     assert "\x1b" not in said
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_quiet_command_warns_only_of_lost_rows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], quiet: bool
+) -> None:
+    monkeypatch.setattr(warnings, "showwarning", main._say_warning)
+    context = click.Context(click.Command("analyze"))
+    context.params["quiet"] = quiet
+    with context, warnings.catch_warnings():
+        warnings.simplefilter("always")
+        for text, category in (("old", DeprecationWarning), ("odd", UserWarning), ("lost", LossWarning)):
+            warnings.warn(text, category, stacklevel=1)
+    said = ["warning: old", "warning: odd", "warning: lost"]
+    assert capsys.readouterr().err.splitlines() == (said[2:] if quiet else said)
 
 
 def test_an_error_of_the_system_without_a_text_has_a_place(
