@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from logreplay.core.errors import UsageError
+from logreplay.core.errors import Loss, UsageError
 from logreplay.core.plural import number_of
 from logreplay.inputs.lacking import PROTOCOL, THINK, expect, expect_times, tell_lacking
 from logreplay.inputs.logs import Tell, replayable
@@ -148,17 +148,17 @@ def _logs(stream: "RequestStream") -> "Iterator[Requests]":
 
 
 def left_out(stream: "RequestStream") -> tuple[str, ...]:
-    """Which requests and headers were not sent, and the time spent in a hook, in sentences."""
+    """Which requests (a `Loss`) and headers were not sent, and the time spent in a hook, in sentences."""
     from logreplay.analysis.format_time import show
     from logreplay.core.masking import masked, terminal_safe
     from logreplay.replay.requests.hook import hooked
 
-    told = []
+    told: list[str] = []
     if stream.left_out:
         counts = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
         log = base(stream)  # whose rows are read ahead; a hook's are counted up to the last that was sent
         read = f", among the first {number_of(log.rows, 'row')} of the log" if log.left_out and not log.whole else ""
-        told.append(f"not sent: {counts}{read}{log.methods_remedy()}")
+        told.append(Loss(f"not sent: {counts}{read}{log.methods_remedy()}"))
     for header, count in stream.unfilled.items():
         if count:
             text = f"not in {number_of(count, 'request')} of those read from the log, which have no value in column"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.cli.display.terminal import print_text, say
+from logreplay.core.errors import Loss
 
 if TYPE_CHECKING:
     from logreplay.results import Result
@@ -27,7 +28,7 @@ def explained(result: "Result") -> str:
 def say_left_out(sentences: Iterable[str], *, quiet: bool) -> None:
     """Say which requests were not sent, also if quiet; the other sentences on them otherwise."""
     for sentence in sentences:
-        say(sentence, quiet=quiet and not sentence.startswith("not sent: "))
+        say(sentence, quiet=quiet and not isinstance(sentence, Loss))
 
 
 def print_arrivals(options: Mapping[str, Any]) -> None:

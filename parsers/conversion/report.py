@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-_CUT: Final = "data end too soon or are damaged"
+from logreplay.core.errors import Loss
+
 FIRST_SHOWN: Final = 3
 """Number of bad lines that a report names for each reason."""
 
@@ -84,12 +85,13 @@ class ConvertReport:
     def note_damage(self, name: str, compression: str, whole_until: int = 0) -> None:
         """Note a log of which only the lines before the end or the damage of its compressed data were read."""
         self.damaged[name] = whole_until
-        self.notes.append(f"{name}: the {compression} {_CUT}; the {self.unit} before are kept")
+        kept = f"the {self.unit} before are kept"
+        self.notes.append(Loss(f"{name}: the {compression} data end too soon or are damaged; {kept}"))
 
     @property
     def losses(self) -> list[str]:
         """What of the files is lost, in sentences: the rest of damaged ones, rejected lines."""
-        return [note for note in self.notes if _CUT in note] + [self.sentence()] * bool(self.rejected)
+        return [note for note in self.notes if isinstance(note, Loss)] + [self.sentence()] * bool(self.rejected)
 
     def zone_had_no_effect(self, zone: str, why: str) -> str:
         """The note that ``--timezone`` had no effect, and why; remembered as `idle_zone`."""

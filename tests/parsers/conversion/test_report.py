@@ -56,6 +56,16 @@ def test_the_summary_is_json_with_the_most_frequent_reason_first() -> None:
     assert summary["share"] == 0.6667
 
 
+def test_losses_are_the_damage_and_the_rejected_lines_whatever_other_notes_say() -> None:
+    report = ConvertReport(lines=1)
+    report.notes.append("why the data end too soon or are damaged: another note")
+    report.note_damage("a.gz", "gzip")
+    report.refuse("a.gz", 1, "rejected", "layout")
+    damage = "a.gz: the gzip data end too soon or are damaged; the lines before are kept"
+    assert report.losses == [damage, "1 line = 0 converted + 0 unreplayable + 1 rejected + 0 blank"]
+    assert json.loads(json.dumps(report.summary()))["notes"][1] == damage
+
+
 def test_two_reports_share_nothing() -> None:
     one, other = ConvertReport(), ConvertReport()
     one.refuse("a.log", 1, "rejected", "layout")
