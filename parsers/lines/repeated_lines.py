@@ -2,9 +2,10 @@
 
 Theory of operation. Of each log a sample is kept: its different lines with the smallest hashes. A line is in the sample
 of each log that holds it, if its hash is below the largest that is kept; so a part of a log shares its sample with the
-whole, whichever way it was cut. Lines that are the same but for their time, such as those of a health check, can be
-equal on several machines by chance; a line counts only if no other in the sample of either log is the same but for its
-time. Logs are refused if 9 of 10 of the lines that count are in both, in the time that both span, and at least 100.
+whole, also if it was cut by a filter or in pieces. Lines that differ only in their time, such as those of a health
+check, can be equal on several machines by chance; so a line counts only if no line in the sample of either log differs
+from it only in its time. Logs are refused if 9 of 10 of the lines that count are in both, in the time that both span,
+and at least 100.
 """
 
 from collections.abc import Callable
@@ -37,7 +38,7 @@ class RepeatedLines:
     """The samples of several logs.
 
     Args:
-        logs: number of them; one alone is not looked at.
+        logs: number of them; one alone has no other to be compared with.
     """
 
     def __init__(self, logs: int) -> None:
@@ -85,7 +86,7 @@ class RepeatedLines:
 
 @dataclass(frozen=True, slots=True)
 class _Varied:
-    """The lines of a sample that no other one is the same as but for its time, ascending by hash.
+    """The lines of a sample from which no other one differs only in its time, ascending by hash.
 
     Attributes:
         often: hashes without time of the other lines.
