@@ -42,11 +42,11 @@ _Request = tuple[str, str, list[tuple[str, str]], bytes | None]
 class _Points:
     """Clock points of one exchange."""
 
-    __slots__ = ("begun", "connect", "connected", "first", "handler", "last", "lost", "sends")
+    __slots__ = ("begun", "connect", "connected", "first", "handler", "idle", "last", "lost", "sends")
 
     def __init__(self, begun: int) -> None:
         self.begun = begun
-        self.connect = self.connected = self.first = self.last = self.sends = 0
+        self.connect = self.connected = self.first = self.idle = self.last = self.sends = 0
         self.lost: BaseException | Literal[True] | None = None
         """Error by which the connection ended; None while it is open."""
         self.handler: _TimedHandler | None = None
@@ -192,7 +192,8 @@ class AiohttpSender:
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
             lost = self._clock()
             again = points.sends and not points.connect and not points.first
-            if not again or not is_race(lost - points.begun, self._connector.quickest) or op.encode() not in IDEMPOTENT:
+            race = is_race(lost - points.begun, self._connector.quickest, points.idle)
+            if not again or not race or op.encode() not in IDEMPOTENT:
                 raise
         self.counts.retried += 1
         points.begun = lost
@@ -250,7 +251,7 @@ class _TimedHandler(ResponseHandler):
         super().__init__(loop)
         self._counts = counts
         self._points: _Points | None = None
-        self._now, self._rests = clock, False
+        self._now, self._rests, self._ended = clock, False, clock()
         self._heads = self._idling = 0
         self._line: asyncio.Transport | None = None
         self._upload: asyncio.Task[None] | None = None
@@ -272,11 +273,11 @@ class _TimedHandler(ResponseHandler):
     def serve(self, points: _Points) -> None:
         """Note the times of an exchange."""
         self._points, self._rests, self._heads, self._idling = points, False, 0, 0
-        points.handler = self
+        points.handler, points.idle = self, self._now() - self._ended
 
     def rest(self, *, usable: bool) -> None:
         """The exchange is over: drop further bytes, which aiohttp would take for the next response."""
-        self._points, self._rests = None, True
+        self._points, self._rests, self._ended = None, True, self._now()
         # aiohttp would wait for the other side to close TLS in order, or to read the rest of a body
         if self._line is not None and (not usable or self._is_sending()):
             self._line.abort()

@@ -17,17 +17,19 @@ RACE_NS: Final = 10_000_000
 """Time for the loop of the generator to see that a connection was lost."""
 
 
-def is_race(waited: int, quickest: float) -> bool:
+def is_race(waited: int, quickest: float, idle: int) -> bool:
     """Whether a target may have closed an open connection before a request reached it: then it is sent again.
 
-    The news of that comes within one round trip of the sending; connecting takes at least as long. A request that is
-    lost later may have been worked on, and its loss is the target's failure.
+    A target closes a connection that was idle, and the news of it comes within one round trip of the sending, and the
+    time for which the target is busy: connecting takes at least the one, and the other is shorter than its patience
+    with idle connections. A request that is lost later may have been worked on, and its loss is the target's failure.
 
     Args:
         waited: nanoseconds from the sending to the loss of the connection.
         quickest: the shortest time that a connection to this target took to open, nanoseconds.
+        idle: nanoseconds for which the connection carried nothing before the request.
     """
-    return waited <= quickest + RACE_NS
+    return waited <= quickest + max(idle, 0) + RACE_NS
 
 
 def connect_fault(error: BaseException) -> str:

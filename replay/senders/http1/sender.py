@@ -187,11 +187,13 @@ class Connection(asyncio.Protocol):
         connect: nanoseconds it took to connect, for the exchange that had to wait for it.
         queued: nanoseconds until the exchange was sent again; 0: it was not.
         reused: True if the exchange began on an open connection.
+        ended: end of the exchange before it on the connection, nanoseconds of the clock.
     """
 
     __slots__ = (
         "_answered", "_body", "_clock", "_fd", "_feed", "_first", "_head", "_heads", "_in_body", "_lasting", "_parser",
-        "_request", "_sender", "_transport", "_unsent", "_useless", "connect", "queued", "reused", "seq", "start",
+        "_request", "_sender", "_transport", "_unsent", "_useless", "connect", "ended", "queued", "reused", "seq",
+        "start",
     )  # fmt: skip
 
     reads_all: ClassVar[bool] = False
@@ -204,7 +206,7 @@ class Connection(asyncio.Protocol):
         self._new_parser()
         self._clear()
         self.seq, self._request, self.start = seq, request, start
-        self.connect, self.reused, self._unsent = 0, False, False
+        self.connect, self.ended, self.reused, self._unsent = 0, start, False, False
 
     def _clear(self) -> None:
         """No byte of a response has arrived."""
@@ -346,7 +348,7 @@ class Connection(asyncio.Protocol):
         latency = now - start - queued - connect
         sender.done(seq, start, queued, connect, latency, 0, size, status, _OK, _NUMBER, digest)
         self.reused, self.connect, self.queued = True, 0, 0
-        sender.idle[self] = now
+        sender.idle[self] = self.ended = now
 
     def _collect_head(self, data: bytes) -> None:
         """Keep the head of a response that arrives in pieces: its end may have to be found without the parser."""
@@ -373,7 +375,7 @@ class Connection(asyncio.Protocol):
 
     def _lost(self, exc: BaseException | None) -> None:
         sender, waited = self._sender, self._clock() - self.start
-        again = self.reused and not self._first and is_race(waited, sender.quickest)
+        again = self.reused and not self._first and is_race(waited, sender.quickest, self.start - self.ended)
         if again and self._request.split(b" ", 1)[0] in IDEMPOTENT:
             sender.counts.retried += 1
             seq, self.seq = self.seq, -1
@@ -433,7 +435,7 @@ class Connection(asyncio.Protocol):
             self.drop()
             return
         self.reused, self.connect = True, 0
-        sender.idle[self] = now
+        sender.idle[self] = self.ended = now
         if self._request[0] == _H:
             self._new_parser()
         self._clear()

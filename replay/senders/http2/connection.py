@@ -36,7 +36,7 @@ class Http2Connection(asyncio.Protocol):
         number: number of the connection in the sender, from 1.
         state: state of the protocol.
         waiting: streams that were given to it while it was being opened.
-        dialled, idle_since: nanoseconds of the clock; when it began to be opened, and when its last stream ended.
+        dialled, idle_since: nanoseconds of the clock; when it began to be opened, and when a stream ended last.
         answered: streams that ended with a response.
     """
 

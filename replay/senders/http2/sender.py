@@ -212,6 +212,7 @@ class Http2Sender:
                 self._report_response(stream, connection.number)
             elif not self._retried(stream, connection, now):
                 self._report(stream, now)
+            connection.idle_since = now
         state, pool = connection.state, connection.pool
         if state.calm:
             self.counts.calm, state.calm = self.counts.calm + state.calm, 0
@@ -252,7 +253,7 @@ class Http2Sender:
         A target closes idle connections, and a request may meet that.
         """
         return (
-            is_race(now - stream.began, self.quickest)
+            is_race(now - stream.began, self.quickest, stream.began - connection.idle_since)
             and connection.state.dead
             and stream.error in ("closed", "reset")
             and connection.answered > 0

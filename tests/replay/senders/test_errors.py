@@ -29,6 +29,11 @@ def test_a_lost_connection_is_told_by_how_it_was_lost() -> None:
     assert loss_fault(ssl.SSLError("bad"), in_body=True) == "tls"
 
 
-@pytest.mark.parametrize(("waited_ms", "race"), [(0, True), (40, True), (51, False), (500, False)])
-def test_a_loss_that_comes_within_a_round_trip_is_a_race(waited_ms: int, race: bool) -> None:
-    assert is_race(waited_ms * 1_000_000, 40e6) is race
+@pytest.mark.parametrize(
+    ("waited_ms", "idle_ms", "race"),
+    [(0, 0, True), (40, 0, True), (51, 0, False), (500, 0, False), (500, -1, False), (500, 5000, True)],
+)
+def test_a_loss_is_a_race_within_a_round_trip_and_the_time_that_the_connection_was_idle(
+    waited_ms: int, idle_ms: int, race: bool
+) -> None:
+    assert is_race(waited_ms * 1_000_000, 40e6, idle_ms * 1_000_000) is race
