@@ -55,13 +55,13 @@ def test_nothing_sent_is_nothing_late() -> None:
     assert SentShare().of(1.0) == 1
 
 
-def stopped_share(waits: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> float:
-    """The share of a load that was stopped after ten seconds, when requests that had waited until then were unsent."""
-    found, sent = SentShare(), records(np.minimum(waits, 10 - DUE / S))
-    unsent = waits > 10 - DUE / S
+def stopped_share(waits: "np.ndarray[tuple[int], np.dtype[np.float64]]", at: float = 10.0) -> float:
+    """The share of a load that was stopped after some seconds, when requests that had waited until then were unsent."""
+    found, left = SentShare(), at - DUE / S
+    sent, unsent = records(np.minimum(waits, left)), waits > left
     sent["error"][unsent], sent["connection"][unsent] = ERROR_CODES["cancelled"], NO_CONNECTION
-    found.add(sent, BASE, BASE + 10 * S)
-    return found.until(10.0 * S)
+    found.add(sent[left > 0], BASE, BASE + at * S)
+    return found.until(at * S)
 
 
 def test_a_load_that_was_stopped_while_waits_grew_was_sent_as_far_as_it_was_written() -> None:
@@ -75,6 +75,16 @@ def test_a_load_that_was_stopped_in_a_stall_was_sent_up_to_its_begin(begin: int)
 
 def test_a_load_that_was_stopped_with_waits_of_one_length_was_sent() -> None:
     assert stopped_share(np.full(1000, 1.5)) == 1
+
+
+@pytest.mark.parametrize("at", [1.3, 1.9, 3.9, 4.1])
+def test_a_short_load_that_was_stopped_with_waits_of_one_length_was_sent(at: float) -> None:
+    assert stopped_share(np.full(1000, 0.2), at) == 1
+
+
+@pytest.mark.parametrize("at", [1.5, 3.2])
+def test_a_short_load_that_was_stopped_while_waits_grew_was_sent_as_far_as_it_was_written(at: float) -> None:
+    assert stopped_share(9 * DUE / S, at) == pytest.approx(0.1, abs=0.01)
 
 
 def test_a_few_requests_that_wait_when_a_short_load_is_stopped_do_not_decide() -> None:
