@@ -402,10 +402,11 @@ class Engine:
                 return await self._cancel()
             await asyncio.sleep(_REST_S)
 
-    async def _room(self) -> None:
-        """Wait until most records are written."""
+    async def _room(self, until: int) -> None:
+        """Wait until most records are written, or an instant of the clock."""
         self._collect()
-        while self._recorder.waiting > _MOST_GIVEN_UP and not self._recorder.failure:  # noqa: ASYNC110  another thread's
+        recorder = self._recorder
+        while recorder.waiting > _MOST_GIVEN_UP and not recorder.failure and self._clock() < until:  # noqa: ASYNC110
             await asyncio.sleep(_REST_S)
 
     async def _cancel(self) -> None:

@@ -13,7 +13,9 @@ from logreplay.replay.engine.closed_loop import ThinkTimes
 from logreplay.replay.engine.prefetch import EndOfPlan, Opening, Prefetcher, ReadyChunk
 from logreplay.replay.engine.recorder import InFlightChunk
 from logreplay.replay.engine.run_clock import RunClock
+from logreplay.replay.requests.hook import hooked
 from logreplay.replay.requests.plan import Chunk, ScheduledRequests
+from logreplay.replay.schedules.follow import delay_of
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.steering import AHEAD_NS, Steering
 from logreplay.replay.schedules.users import Users
@@ -24,7 +26,7 @@ _LATE_NS: Final = 5_000_000
 _NOT_READY_S: Final = 0.001
 """Seconds until a chunk that is not ready is looked for again."""
 
-_GIVING_UP_NS: Final = 5_000_000_000
+_GIVING_UP_NS: Final = 2_000_000_000
 """Longest time for the requests that a limit held back when a plan was stopped."""
 _BLOCKED_NS: Final = 500_000_000
 """Longest wait for one chunk of these."""
@@ -141,13 +143,17 @@ class Feed:
             self.taken_up_at = min(self.taken_up_at, self.stopped_at)
         self._sender.cut()
 
-    async def give_up(self, room: Callable[[], Awaitable[None]]) -> None:
+    async def give_up(self, room: Callable[[int], Awaitable[None]]) -> None:
         """End the requests that were due when the plan was stopped, and that a limit held back, as ``cancelled``.
 
-        They may be any number: those that were not read yet are read in chunks, as long as that takes few seconds.
+        They may be any number: those that were not read yet are read in chunks, as long as that takes few seconds. With
+        a hook, which would be called for each of them, only those that were read already.
 
         Args:
-            room: awaited after each chunk.
+            room: awaited after each chunk, with the instant of the clock at which it must end.
+
+        Raises:
+            LogreplayError: they cannot be read.
         """
         if self.stopped_at is None or self.base is None:
             return
@@ -155,19 +161,24 @@ class Feed:
         taken_up, due = self._sender.taken_up, self._sender.give_up(_NOTHING)
         if not due or self._starved or self._sender.taken_up == taken_up:
             return
+        if hooked(self._plan.requests):
+            self._reader.close()
         latest = self._clock() + _GIVING_UP_NS
         while due:
             async for chunk, _ in self._placed(self.base):
                 self._register(chunk)
                 due = self._sender.give_up(chunk.due)
-            await room()
+            await room(latest)
             if not due or self._at < len(self._item.chunk.due):
                 return
             item = await self._next(min(latest, self._clock() + _BLOCKED_NS))
             if isinstance(item, EndOfPlan):
+                if item.error:
+                    raise item.error
                 return
             if not isinstance(item, ReadyChunk) or self._clock() > latest:
-                self.unwritten = True
+                idle = item is None and self._reader.idle and delay_of(self._plan.schedule) is not None
+                self.unwritten = not idle
                 return
             self._item, self._at = item, 0
 

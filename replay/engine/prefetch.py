@@ -68,6 +68,7 @@ class Prefetcher:
 
     Attributes:
         unsent: no more requests are sent: those that are read are not prepared.
+        idle: the log, which is followed, does not grow now: all of its requests were read.
 
     Args:
         plan: the chunks.
@@ -92,7 +93,7 @@ class Prefetcher:
         self._base: int | None = None
         chunks = with_bodies(iter(plan))
         self._chunks: Iterator[Chunk | Opening | None] = self._signed(chunks) if self._signer else chunks
-        self._sender, self.unsent = sender, False
+        self._sender, self.unsent, self.idle = sender, False, False
         self._number, self._trace_headers = first, trace_headers
         self._closed = False
         self._room = threading.Semaphore(_AHEAD)
@@ -122,7 +123,8 @@ class Prefetcher:
         try:
             item = self._queue.get_nowait()
         except queue.Empty:
-            return EndOfPlan(LogreplayError("the thread that reads the requests has died")) if ended else None
+            died = ended and not self._closed
+            return EndOfPlan(LogreplayError("the thread that reads the requests has died")) if died else None
         self._room.release()
         return item
 
@@ -161,8 +163,10 @@ class Prefetcher:
                 elif isinstance(chunk, Opening):
                     return chunk
                 elif len(chunk.due):  # none, as long as a log that is followed does not grow
+                    self.idle = False
                     return self._made_ready(chunk)
                 else:
+                    self.idle = True
                     self._note_begun()
             except StopIteration:
                 break

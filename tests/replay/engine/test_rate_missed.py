@@ -4,19 +4,24 @@ import asyncio
 import time
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from math import inf
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
+from logreplay.core.errors import LogreplayError
 from logreplay.replay.engine import feed
 from logreplay.replay.engine.engine import Engine, Limits
-from logreplay.replay.requests.plan import Chunk, Plan, Requests
+from logreplay.replay.requests.hook import Hooked, Planned
+from logreplay.replay.requests.plan import CHUNK_ROWS, Chunk, Plan, Requests
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.results.verdict import RunVerdict
 from logreplay.replay.schedules.arrivals import LogTimes, Poisson
+from logreplay.replay.schedules.follow import FollowSchedule
 from logreplay.replay.schedules.orders import parse_order
 from logreplay.replay.schedules.rates import Constant, Limited, Schedule
 from logreplay.replay.schedules.repeated import Repeated
@@ -184,8 +189,59 @@ def test_where_the_held_back_requests_take_too_long_to_write_a_finding_says_so(
     monkeypatch.setattr(feed, "_GIVING_UP_NS", -1)
     outcome, rows = stopped(log, OneServerQueue(0.5, (inf, inf)), AT_ONCE, rate=20_000)
     assert outcome.scheduled == len(rows) < 64_000
-    assert "rows_missing" in [finding.code for finding in outcome.health.findings]
+    assert "rows_missing" in codes(outcome)
     assert outcome.health.verdict is RunVerdict.RATE_MISSED
+
+
+def codes(outcome: Outcome) -> list[str]:
+    return [finding.code for finding in outcome.health.findings]
+
+
+async def stopped_soon(plan: Plan) -> Outcome:
+    """A run in which a limit holds all requests back but the first, stopped 0.2 s after that one was sent."""
+
+    class Stopping(OneServerQueue):
+        def send(self, seq: int, request: str, start: int, latest: float = inf) -> None:
+            super().send(seq, request, start, latest)
+            self._loop.call_later(0.2, engine.stop)
+
+    async with Engine(Stopping(0.3, (inf, inf)), MemoryResults(), limits=AT_ONCE) as engine:
+        return await engine.run(plan)
+
+
+def test_a_followed_log_that_does_not_grow_at_the_stop_lacks_no_rows(log: Path) -> None:
+    class Idle(Plan):
+        def __iter__(self) -> Iterator[Chunk]:
+            yield from islice(super().__iter__(), 3)
+            while True:
+                time.sleep(0.01)
+                yield Chunk(pl.DataFrame(), np.zeros(0, np.int64))
+
+    outcome = asyncio.run(stopped_soon(Idle(Requests(log, loop=True), FollowSchedule(0, lambda: 1 << 61))))
+    assert (outcome.scheduled, "rows_missing" in codes(outcome)) == (100 + 2 * CHUNK_ROWS, False)
+
+
+def test_an_error_of_the_log_behind_the_requests_that_were_held_back_is_raised(log: Path) -> None:
+    class Damaged(Plan):
+        def __iter__(self) -> Iterator[Chunk]:
+            yield from islice(super().__iter__(), 30)
+            raise LogreplayError("damaged")
+
+    with pytest.raises(LogreplayError, match="damaged"):
+        asyncio.run(stopped_soon(Damaged(Requests(log, loop=True), Constant(1_000_000))))
+
+
+def test_a_hook_is_not_called_for_requests_that_were_not_read_when_the_run_was_stopped(log: Path) -> None:
+    calls = 0
+
+    def count(request: Planned) -> Planned:
+        nonlocal calls
+        calls += 1
+        return request
+
+    outcome = asyncio.run(stopped_soon(Plan(Hooked(Requests(log, loop=True), count), Constant(1_000_000))))
+    assert "rows_missing" in codes(outcome)
+    assert outcome.scheduled <= calls < 50_000
 
 
 @pytest.mark.parametrize(("sender", "limits"), [(OneServerQueue(0.001, (inf, inf)), AT_ONCE), (Delaying(0.5), None)])
