@@ -414,9 +414,9 @@ def held_back(*parts: Waits) -> list[Finding]:
         findings.append(Finding("by_client", Severity.INFO, text))
     if retried:
         text = (
-            f"requests were sent again {number_of(retried, 'time')}: the target refused their stream, or ended their "
-            "open connection as they arrived; this is in the response times; let the target keep connections "
-            "for more requests and longer (keepalive_requests and keepalive_timeout in nginx)"
+            f"requests were sent again {number_of(retried, 'time')}: the target refused their stream, or closed "
+            "the kept connection just as the request was sent; this is in the response times; let the target keep "
+            "connections for more requests and longer (keepalive_requests and keepalive_timeout in nginx)"
         )
         findings.append(Finding("retries", Severity.WARNING, text))
     if calm:
