@@ -208,17 +208,19 @@ def _named_step(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _figures(requests: RequestArrays) -> dict[str, Any]:
     """Counts, rates, times and the figures of siege and ab of some requests."""
+    not_sent = requests.not_sent if requests.has_times else 0
     counts = {
         "scheduled": len(requests),
-        "sent": int(requests.sent.sum()),
+        "sent": int(requests.sent.sum()) - not_sent,
+        "not_sent": not_sent,
         "dropped": requests.count(DROPPED),
         "ok": requests.count(OK),
         "http_error": requests.count(HTTP_ERROR),
-        "net_error": requests.count(NET_ERROR),
+        "net_error": requests.count(NET_ERROR) - not_sent,
         "failed": (failed := int(requests.failed.sum())),
         "unexpected": failed,  # its earlier name
     }
-    assert counts["scheduled"] == counts["sent"] + counts["dropped"]
+    assert counts["scheduled"] == counts["sent"] + counts["dropped"] + not_sent
     assert counts["sent"] == counts["ok"] + counts["http_error"] + counts["net_error"]
     answered = counts["ok"] + counts["http_error"]
     offered_s, sent_s, ended_s = run_spans(requests)

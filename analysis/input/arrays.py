@@ -216,6 +216,11 @@ class RequestArrays:
         """(n,) whether the request was sent at all."""
         return np.asarray(self.outcome != DROPPED)
 
+    @property
+    def not_sent(self) -> int:
+        """How many requests a limit held back until the run was stopped: cancelled before they were sent."""
+        return int((self.take(np.flatnonzero(self.kind == CANCELLED)).service == 0).sum())
+
     @cached_property
     def last_end(self) -> int:
         """Microseconds from the start of the run to the last end of a request."""

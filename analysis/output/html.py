@@ -234,7 +234,8 @@ def _tiles(analysis: Analysis, answer: SearchAnswer | None) -> list[tuple[str, s
         if bend.found and bend.low is not None and bend.high is not None:
             tiles.append((name, f"~{show_rate(bend.rate or 0.0)}/s", f"{show_range(bend.low, bend.high)}/s"))
     counts = run["requests"]
-    missing = f", {counts['dropped']:,} not sent" if counts.get("dropped") else ""
+    unsent = counts.get("dropped", 0) + counts.get("not_sent", 0)
+    missing = f", {unsent:,} not sent" if unsent else ""
     tiles.append(("requests", f"{counts['scheduled']:,}", f"{summary.failed_of(counts):,} failed{missing}"))
     label = answer.label if answer else summary.last_stable(analysis.steps) if "by_step" in run else None
     best = None if label is None else analysis.steps.row(by_predicate=pl.col("step") == label, named=True)

@@ -129,10 +129,12 @@ def _print_summary(summary: dict[str, Any], steps: "pl.DataFrame | None", *, cla
         print_summary(summary, steps, classic=classic)
     else:
         print_times(summary)
-    cancelled = summary["errors"].get("cancelled", 0)
+    not_sent = counts["not_sent"]
+    cancelled = summary["errors"].get("cancelled", 0) - not_sent
     stopped = f", {cancelled} of them cancelled" if cancelled else ""
+    held = f" + not sent {not_sent}" if not_sent else ""
     print_text(
-        f"scheduled {counts['scheduled']} = sent {counts['sent']} + dropped {counts['dropped']}; "
+        f"scheduled {counts['scheduled']} = sent {counts['sent']} + dropped {counts['dropped']}{held}; "
         f"sent = ok {counts['ok']} + http_error {counts['http_error']} + net_error {counts['net_error']}{stopped}"
     )
     rates = ""

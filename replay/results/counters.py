@@ -17,6 +17,7 @@ from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.replay.senders.expected_status import unexpected
 
 _DROPPED: Final = ERROR_CODES["dropped"]
+_CANCELLED: Final = ERROR_CODES["cancelled"]
 _WORDS: Final = ("", *ERRORS)
 _SAMPLE_LENGTH: Final = 300
 _TIMES: Final = ("lag", "response", "without_lag")
@@ -28,7 +29,8 @@ class Counters:
 
     Attributes:
         sent: requests that were started and have ended.
-        dropped: requests that were never sent.
+        not_sent: of `sent`, those that a limit held back until the run was stopped: cancelled before they were sent.
+        dropped: requests that were too late, and never sent.
         ok: a status below 400 came, and no error.
         http_error: a status of 400 or above came, and no error.
         net_error: no whole response came.
@@ -47,6 +49,7 @@ class Counters:
     """
 
     sent: int = 0
+    not_sent: int = 0
     dropped: int = 0
     ok: int = 0
     http_error: int = 0
@@ -75,6 +78,8 @@ class Counters:
         sent = error != _DROPPED
         whole = error == 0
         self.sent += int(sent.sum())
+        service = records["connect"] + records["latency"] + records["xfertime"]
+        self.not_sent += int(((error == _CANCELLED) & (service == 0)).sum())
         self.dropped += int((~sent).sum())
         self.ok += int((whole & (status < 400)).sum())
         self.http_error += int((whole & (status >= 400)).sum())
@@ -93,7 +98,7 @@ class Counters:
                 self.unexpected[f"{logged or 'none'} → {code}"] += count
         lag = records["start"] - due
         self.lag.add(lag)
-        without_lag = records["queued"] + records["connect"] + records["latency"] + records["xfertime"]
+        without_lag = records["queued"] + service
         self.response.add((lag + without_lag)[sent])
         self.without_lag.add(without_lag[sent])
 

@@ -34,6 +34,22 @@ def test_requests_cancelled_by_the_stop_are_counted_by_name_and_not_in_percentil
     assert summary["slowest"][0]["response"] == summary["response_s"]["max"] < 30
 
 
+def test_requests_that_a_limit_held_back_until_the_stop_are_in_no_rate_of_sending(tmp_path: Path) -> None:
+    step = pl.read_csv(write_results(tmp_path, [50], 8), infer_schema_length=None).with_row_index("place")
+    cut = pl.col("place") % 2 == 1
+    held = step.with_columns(
+        error=pl.when(cut).then(pl.lit("cancelled")).otherwise(pl.col("error").cast(pl.String)),
+        rc=pl.when(cut).then(None).otherwise("rc"),
+        **{name: pl.when(cut).then(0.0).otherwise(name) for name in ("connect", "latency", "xfertime")},
+    )
+    held.drop("place").write_csv(tmp_path / "held.csv")
+    summary, _ = write_beside(tmp_path / "held.csv")
+    counts = summary["requests"]
+    assert counts["not_sent"] == held.height // 2
+    assert counts["scheduled"] == held.height == counts["sent"] + counts["not_sent"]
+    assert summary["rate"]["sent"] == pytest.approx(25, rel=0.1)
+
+
 def test_the_lag_is_that_of_all_requests_also_of_those_cancelled_by_the_stop(tmp_path: Path) -> None:
     """The findings of a run count the lag of requests that were sent late and then cancelled: so does the table."""
     step = pl.read_csv(write_results(tmp_path, [50], 8), infer_schema_length=None).with_row_index("place")

@@ -458,10 +458,12 @@ def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame, name: st
         return
     summary: dict[str, Any] = json.loads(path.read_text())
     counts = summary["requests"]
-    sent = judged.filter(pl.col("error").fill_null("") != "dropped").height
-    failed = judged.filter(~pl.col("error").fill_null("").is_in(["", "dropped"])).height
-    if not counts["scheduled"] == judged.height == counts["sent"] + counts["dropped"]:
-        yield Finding("identities", f"scheduled = rows = sent + dropped: {counts}, {judged.height} rows")
+    begun = pl.sum_horizontal("connect", "latency", "xfertime") > 0
+    started = judged.filter((pl.col("error").fill_null("") != "cancelled") | begun)
+    sent = started.filter(pl.col("error").fill_null("") != "dropped").height
+    failed = started.filter(~pl.col("error").fill_null("").is_in(["", "dropped"])).height
+    if not counts["scheduled"] == judged.height == counts["sent"] + counts["dropped"] + counts["not_sent"]:
+        yield Finding("identities", f"scheduled = rows = sent + dropped + not_sent: {counts}, {judged.height} rows")
     elif counts["sent"] != sent or counts["net_error"] != failed:
         yield Finding("identities", f"{sent} rows were sent, {failed} of them failed; the summary says {counts}")
     elif counts["sent"] != counts["ok"] + counts["http_error"] + counts["net_error"]:
