@@ -29,7 +29,7 @@ class Counters:
 
     Attributes:
         sent: requests that were started and have ended.
-        not_sent: of `sent`, those that a limit held back until the run was stopped: cancelled before they were sent.
+        not_sent: number of those in `sent` that a limit held back until the run was stopped: never sent, and cancelled.
         dropped: requests that were too late, and never sent.
         ok: a status below 400 came, and no error.
         http_error: a status of 400 or above came, and no error.
