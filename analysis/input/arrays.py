@@ -218,8 +218,12 @@ class RequestArrays:
 
     @property
     def not_sent(self) -> int:
-        """How many requests a limit held back until the run was stopped: cancelled before they were sent."""
-        return int((self.take(np.flatnonzero(self.kind == CANCELLED)).service == 0).sum())
+        """How many requests a limit held back until the run was stopped: cancelled before they were sent.
+
+        Those of a lost worker, which may have been sent, waited for no limit.
+        """
+        cancelled = self.take(np.flatnonzero(self.kind == CANCELLED))
+        return int(((cancelled.service == 0) & (cancelled.queued > 0)).sum())
 
     @cached_property
     def last_end(self) -> int:

@@ -79,7 +79,7 @@ class Counters:
         whole = error == 0
         self.sent += int(sent.sum())
         service = records["connect"] + records["latency"] + records["xfertime"]
-        self.not_sent += int(((error == _CANCELLED) & (service == 0)).sum())
+        self.not_sent += int(((error == _CANCELLED) & (service == 0) & (records["queued"] > 0)).sum())
         self.dropped += int((~sent).sum())
         self.ok += int((whole & (status < 400)).sum())
         self.http_error += int((whole & (status >= 400)).sum())

@@ -40,6 +40,7 @@ def test_requests_that_a_limit_held_back_until_the_stop_are_in_no_rate_of_sendin
     held = step.with_columns(
         error=pl.when(cut).then(pl.lit("cancelled")).otherwise(pl.col("error").cast(pl.String)),
         rc=pl.when(cut).then(None).otherwise("rc"),
+        queued=pl.when(cut).then(1.5).otherwise(0.0),
         **{name: pl.when(cut).then(0.0).otherwise(name) for name in ("connect", "latency", "xfertime")},
     )
     held.drop("place").write_csv(tmp_path / "held.csv")
