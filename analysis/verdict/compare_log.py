@@ -239,8 +239,10 @@ def _change(pairs: pl.DataFrame, resolution: float) -> tuple[Change | None, floa
     change = _typical(timed) if timed.height >= answered.height / 2 else None
     if change is None or not resolution:
         return change, 0.0
-    with_zeros = answered.with_columns(pl.col("service").replace(0.0, resolution / 2))
-    both = [(rows, found) for rows in (timed, with_zeros) if (found := _typical(rows))]
+    both = [(timed, change)]
+    if timed.height < answered.height:
+        with_zeros = answered.with_columns(pl.col("service").replace(0.0, resolution / 2))
+        both += [(with_zeros, found)] if (found := _typical(with_zeros)) else []
     moved = [rows.select((resolution / pl.col("service")).log1p().mean()).item() for rows, _ in both]
     low = min(found.low * math.exp(-by) for (_, found), by in zip(both, moved, strict=True))
     high = max(found.high * math.exp(by) for (_, found), by in zip(both, moved, strict=True))
