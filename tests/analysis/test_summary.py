@@ -15,15 +15,23 @@ from logreplay.analysis.output.html import html
 from logreplay.analysis.summary import latency_rows, step_rows, verdict_word
 from support.simulated_results import write_results
 
+PLACE = pl.int_range(pl.len())
+LAST_TENTH = PLACE.ge(pl.len() - pl.len() // 10)
+
+
+def one_step(folder: Path) -> pl.DataFrame:
+    return pl.read_csv(write_results(folder, [50], 8), infer_schema_length=None)
+
+
+def in_error(step: pl.DataFrame, word: str, rows: pl.Expr, **values: float) -> pl.DataFrame:
+    """The requests of a step, some of which have an error, no status, and these values."""
+    told = {"error": word, "rc": None, **values}
+    changed = {name: pl.when(rows).then(pl.lit(value)).otherwise(name) for name, value in told.items()}
+    return step.with_columns(pl.col("error").cast(pl.String)).with_columns(**changed)
+
 
 def test_requests_cancelled_by_the_stop_are_counted_by_name_and_not_in_percentiles(tmp_path: Path) -> None:
-    step = pl.read_csv(write_results(tmp_path, [50], 8), infer_schema_length=None).with_row_index("place")
-    cut = pl.col("place") >= step.height - step.height // 10
-    stopped = step.with_columns(
-        error=pl.when(cut).then(pl.lit("cancelled")).otherwise(pl.col("error").cast(pl.String)),
-        rc=pl.when(cut).then(None).otherwise("rc"),
-        latency=pl.when(cut).then(30.0).otherwise("latency"),
-    ).drop("place")
+    stopped = in_error(one_step(tmp_path), "cancelled", LAST_TENTH, latency=30.0)
     stopped.write_csv(tmp_path / "stopped.csv")
     summary, _ = write_beside(tmp_path / "stopped.csv")
     number = stopped.height // 10
@@ -35,15 +43,8 @@ def test_requests_cancelled_by_the_stop_are_counted_by_name_and_not_in_percentil
 
 
 def test_requests_that_a_limit_held_back_until_the_stop_are_in_no_rate_of_sending(tmp_path: Path) -> None:
-    step = pl.read_csv(write_results(tmp_path, [50], 8), infer_schema_length=None).with_row_index("place")
-    cut = pl.col("place") % 2 == 1
-    held = step.with_columns(
-        error=pl.when(cut).then(pl.lit("cancelled")).otherwise(pl.col("error").cast(pl.String)),
-        rc=pl.when(cut).then(None).otherwise("rc"),
-        queued=pl.when(cut).then(1.5).otherwise(0.0),
-        **{name: pl.when(cut).then(0.0).otherwise(name) for name in ("connect", "latency", "xfertime")},
-    )
-    held.drop("place").write_csv(tmp_path / "held.csv")
+    held = in_error(one_step(tmp_path), "cancelled", PLACE % 2 == 1, queued=1.5, connect=0.0, latency=0.0, xfertime=0.0)
+    held.write_csv(tmp_path / "held.csv")
     summary, _ = write_beside(tmp_path / "held.csv")
     counts = summary["requests"]
     assert counts["not_sent"] == held.height // 2
@@ -53,13 +54,7 @@ def test_requests_that_a_limit_held_back_until_the_stop_are_in_no_rate_of_sendin
 
 def test_the_lag_is_that_of_all_requests_also_of_those_cancelled_by_the_stop(tmp_path: Path) -> None:
     """The findings of a run count the lag of requests that were sent late and then cancelled: so does the table."""
-    step = pl.read_csv(write_results(tmp_path, [50], 8), infer_schema_length=None).with_row_index("place")
-    cut = pl.col("place") >= step.height - step.height // 10
-    stopped = step.with_columns(
-        error=pl.when(cut).then(pl.lit("cancelled")).otherwise(pl.col("error").cast(pl.String)),
-        rc=pl.when(cut).then(None).otherwise("rc"),
-        lag=pl.when(cut).then(0.234).otherwise(0.001),
-    ).drop("place")
+    stopped = in_error(one_step(tmp_path).with_columns(lag=0.001), "cancelled", LAST_TENTH, lag=0.234)
     stopped.write_csv(tmp_path / "stopped.csv")
     summary, _ = write_beside(tmp_path / "stopped.csv")
     assert (summary["lag_s"]["p50"], summary["lag_s"]["p95"]) == (0.001, 0.234)
@@ -69,12 +64,11 @@ def test_the_lag_is_that_of_all_requests_also_of_those_cancelled_by_the_stop(tmp
 
 
 def test_the_mean_and_the_maximum_are_those_of_the_requests_that_did_not_fail(tmp_path: Path) -> None:
-    step = pl.read_csv(write_results(tmp_path, [50], 8), infer_schema_length=None).with_row_index("place")
-    failing = pl.col("place") % 5 == 0
-    slow = step.with_columns(
+    failing = PLACE % 5 == 0
+    slow = one_step(tmp_path).with_columns(
         rc=pl.when(failing).then(500).otherwise("rc"), latency=pl.when(failing).then(9.5).otherwise("latency")
     )
-    slow.drop("place").write_csv(tmp_path / "slow.csv")
+    slow.write_csv(tmp_path / "slow.csv")
     summary, _ = write_beside(tmp_path / "slow.csv")
     response, ok = summary["response_s"], summary["ok_response_s"]
     assert response["failed"] == slow.filter(failing).height
@@ -84,17 +78,12 @@ def test_the_mean_and_the_maximum_are_those_of_the_requests_that_did_not_fail(tm
 
 def test_requests_that_were_not_sent_are_no_failed_ones(tmp_path: Path) -> None:
     """A worker was lost, and a third of the requests with it: "33 % of the requests failed", where none did."""
-    step = pl.read_csv(write_results(tmp_path, [50], 8), infer_schema_length=None).with_row_index("place")
-    third = pl.col("place") % 3 == 0
-    partial = step.with_columns(
-        error=pl.when(third).then(pl.lit("dropped")).otherwise(pl.col("error").cast(pl.String)),
-        rc=pl.when(third).then(None).otherwise("rc"),
-    ).drop("place")
+    partial = in_error(one_step(tmp_path), "dropped", PLACE % 3 == 0)
     partial.write_csv(tmp_path / "partial.csv")
     answer = write_beside(tmp_path / "partial.csv")[0]["answer"]
-    number = -(-step.height // 3)
+    number = -(-partial.height // 3)
     assert "failed" not in answer.partition("; ")[2]
-    assert answer.endswith(f"; {number} of {step.height} requests were not sent (dropped)")
+    assert answer.endswith(f"; {number} of {partial.height} requests were not sent (dropped)")
 
 
 def test_a_sweep_of_which_most_requests_were_dropped_does_not_blame_the_target() -> None:
