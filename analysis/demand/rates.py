@@ -21,7 +21,7 @@ _GAPS: Final = 5
 _LONG_S: Final = 26 * HOUR
 """Empty times from this length on may lie between two logs. Those of a log with an hour a day are shorter."""
 _FEWEST: Final = 10
-"""Seconds with requests that each of these logs has on average. Rare independent requests have fewer between them."""
+"""Least mean number of seconds with requests in these logs. Rare independent requests have fewer between pauses."""
 _LEAST_GAP_S: Final = 60
 _EXPECTED: Final = 20.0
 """A gap is named if so many requests are expected in it. Independent requests leave one with a probability of e⁻²⁰."""

@@ -24,7 +24,7 @@ def rendered(name: str, filters: Mapping[str, Callable[..., Any]], **values: Any
     )
     environment.filters |= filters
     text = environment.get_template(name).render(**values)
-    return text.encode("utf-8", "replace").decode()  # a name of a file may hold bytes that are no text
+    return text.encode("utf-8", "replace").decode()  # a file name may hold bytes that are not text
 
 
 def resource(name: str) -> str:

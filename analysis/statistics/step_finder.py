@@ -34,14 +34,14 @@ MOSTLY: Final = 0.6
 CURVED: Final = 0.2
 """Largest slope within steps, as a share of the slope between steps, at which the counts still form steps."""
 
-VARIES: Final = 1.5
-"""Largest count of equal times over the smallest, from which they are of different rates."""
+_VARIES: Final = 1.5
+"""Ratio of the largest to the smallest count of equal times from which their rates differ."""
 _HALF: Final = 5
 """Tenths of a window that are counted together: short runs have few windows."""
 _FEWEST_COUNTS: Final = 5
-"""Counts that show whether a rate varies, and the least mean count whose squared errors are distributed as known."""
+"""Fewest counts that show whether a rate varies; and their least mean with squared errors that are chi-squared."""
 _SURELY: Final = 5.0
-"""Standard deviations of what chance makes of one rate."""
+"""Standard deviations above the scatter of random arrivals at one rate from which rates differ."""
 _TREND: Final = 3.5
 """Standard deviations of the slope of random arrivals at one rate: chance exceeds them in 1 of 2,000 runs."""
 
@@ -118,11 +118,11 @@ def rate_varies(counts: Ints) -> bool:
         return False
     middles = (2 * np.arange(len(counts)) + 1) / len(counts) - 1
     rise = 3 * abs(counts @ middles) / counts.sum()  # of the line from 1 - rise to 1 + rise times the mean
-    if rise > max((VARIES - 1) / (VARIES + 1), _TREND * math.sqrt(3 / counts.sum())):
+    if rise > max((_VARIES - 1) / (_VARIES + 1), _TREND * math.sqrt(3 / counts.sum())):
         return True
     dispersion, spread = longer.var(ddof=1) / longer.mean(), 2 / (9 * (len(longer) - 1))
     surely = np.cbrt(dispersion) > 1 - spread + _SURELY * math.sqrt(spread)
-    return bool(surely and longer.max() >= VARIES * max(longer.min(), 1))
+    return bool(surely and longer.max() >= _VARIES * max(longer.min(), 1))
 
 
 def usual_rate(counts: Ints) -> float:

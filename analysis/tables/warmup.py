@@ -86,7 +86,7 @@ def judged(means: Floats, means_s: float = MEANS_S) -> WarmUp:
 def _error(first: Floats, rest: Floats) -> float:
     """Standard error of the difference of the means of the parts (batches, `BATCH`) cut off and of the other batches.
 
-    The variance of the first batches is that within them, for a warm-up makes them differ; at least that of the rest.
+    A warm-up makes the first batches differ, so their variance comes from within them; it is at least that of the rest.
     """
     variance = rest.var(ddof=1)
     of_first = max(first.var(axis=1, ddof=1).mean() / BATCH, variance)

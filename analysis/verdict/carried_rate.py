@@ -32,7 +32,7 @@ _ERROR: Final = 0.85
 _MOST: Final = 1.0
 """Standard error of a logarithm above which a figure is unknown."""
 _SHORT: Final = 0.01
-"""Share of the bound up to which times count alike: they are as far from it, and 0 where a log has whole seconds."""
+"""Times below this share of the bound count as this share: a log in whole seconds has times of 0."""
 _BEYOND: Final = 1.1
 """A target that no rate overloaded is assumed to saturate at this many times the highest one, for the errors only."""
 

@@ -48,7 +48,7 @@ FACTOR: Final = 1.5
 """A route this much slower or faster than the others, compared with the log, is named."""
 
 _RESOLUTIONS: Final = (1.0, 0.001)
-"""Seconds: what servers count times in."""
+"""Units in which servers count times, seconds."""
 _ROUTES: Final = 30
 _SERVER_ERROR: Final = 500
 

@@ -37,7 +37,7 @@ PLATEAU: Final = 1.04
 """… and is at most this many times the goodput at the first of these rates."""
 PAUSE: Final = 0.5
 CARRIED: Final = 0.97
-"""Share of a rate that is answered, as expected, where the target carries the rate."""
+"""The target carries a rate if it answers at least this share of it as expected."""
 FALLS: Final = 1.12
 """Capacity falls at once if the target carried this many times as much while the backlog formed as in overload."""
 LASTING: Final = 2

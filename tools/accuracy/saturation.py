@@ -16,7 +16,7 @@ from support.unlike_systems import UNLIKE, bursting, failing_above, own_pool
 
 RUNS: Final = 5
 _LATER: Final = 9_000_000
-"""The page's first seeds were looked at when rules were written."""
+"""Added to the page's seeds: rules were written with the results of its first seeds in view."""
 _SHARES: Final = (0.1, 0.15, 0.3)
 _PER_SHARE: Final = 4
 """Sweeps of a share for each run."""

@@ -293,10 +293,8 @@ def thinned(seconds: "Table", means: Sequence[str], highest: Sequence[str]) -> t
 
 
 def _drawn(seconds: "Table", name: str) -> Floats:
-    """A column; the errors without the dropped requests, which the target had no part in."""
+    """A column; the errors without the dropped requests, which never reached the target."""
     values = column(seconds, name)
-    return (
-        values - np.nan_to_num(column(seconds, "dropped"))
-        if name == "errors" and "dropped" in seconds.columns
-        else values
-    )
+    if name != "errors" or "dropped" not in seconds.columns:
+        return values
+    return values - np.nan_to_num(column(seconds, "dropped"))

@@ -45,7 +45,7 @@ def test_at_a_low_rate_the_intervals_are_longer(rate: float) -> None:
 
 
 def independent(rate: float, seconds: float, seed: int, sigma: float, slower: float = 1.0) -> str:
-    """What is said of lognormal times that are ``slower`` at the start of a step, and settle in a sixth of it."""
+    """The sentence on a step with lognormal times: ``slower`` times as long at first, settled after a sixth of it."""
     rng = np.random.default_rng(seed)
     arrivals = simulate.sweep([rate], seconds, rng)
     warm = 1 + (slower - 1) * np.exp(-6 * arrivals.scheduled / seconds)

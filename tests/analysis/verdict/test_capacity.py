@@ -241,7 +241,7 @@ def test_a_step_sent_late_that_keeps_the_bound_with_the_lag_counts() -> None:
 
 
 def test_lower_rates_that_were_sent_late_are_not_answered_with_the_advice_to_sweep_lower() -> None:
-    """Rates all near saturation are answered so; here a lower rate was swept, and says nothing of the target."""
+    """It advised to sweep lower, as if all rates were near saturation; a lower one was swept, but does not count."""
     steps = table((50, 0.4, "stable"), (95, 0.1, "stable"), (120, 2.0, "overloaded"))
     late = steps.with_columns(lag_p95=pl.when(pl.col("rate") == 50).then(0.3).otherwise("lag_p95"))
     found = ask(late, saturation=99.0)
