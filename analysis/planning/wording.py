@@ -68,7 +68,7 @@ def scaling_sentence(target: ScalingTarget, plan: MachinePlan) -> str:
         f"{target.mean:.3g} on average"
     ) + f", {plan.reserve.survive} of which may be lost" * bool(plan.reserve.survive)
     if target.at is None and target.beyond:
-        return f"{text}: all pods run at all times, because bursts exceed what they carry"
+        return f"{text}: all pods run at all times, because bursts exceed what all of them carry"
     if target.at is None:
         return f"{text}: {number_of(target.least, 'pod carries', 'pods carry')} the whole log"
     return (

@@ -161,7 +161,7 @@ def test_no_pods_carry_the_whole_log_beside_a_burst_that_those_left_do_not_carry
     assert found.scaling.most == 1 + survive
     said = dict(sentences(found))
     assert "whole log" not in said["autoscaling"]
-    assert said["autoscaling"].endswith(": all pods run at all times, because bursts exceed what they carry")
+    assert said["autoscaling"].endswith(": all pods run at all times, because bursts exceed what all of them carry")
     lost = f" ({survive} of {1 + survive} lost)" if survive else ""
     assert f"/s, which 1 pod does not carry{lost}: the target asks for all pods" in said["not covered"]
 
