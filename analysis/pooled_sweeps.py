@@ -126,7 +126,7 @@ def capacity_of(found: Sequence[Analysis], *, percentile: str, **asked: Any) -> 
         percentile: the figure that is bounded.
         asked: the load and the bound, as of `logreplay.analysis.verdict.capacity.capacity`.
     """
-    summary = found[0].earlier if len(found) == 1 else None
+    summary = found[0].earlier  # a search is the only run: `pooled` refuses more
     searched = summary if summary and summary["slo"]["unit"].value == "requests/s" else None
     unfit = _unfit(searched, percentile, asked["within"]) if searched else ""
     answer = capacity(
