@@ -1,9 +1,8 @@
 """Hints for an option that a command does not have: options spelled nearly so, and the commands that have it."""
 
-from collections.abc import Sequence
-
 import click
 
+from logreplay.core.plural import listed
 from logreplay.options.spelling import near_names
 from logreplay.options.table import options_of
 
@@ -21,7 +20,7 @@ def refusal(name: str, ctx: click.Context) -> str:
     group = ctx.find_root().command
     commands = group.list_commands(ctx) if isinstance(group, click.Group) else []
     having = [other for other in commands if name in _names(other)]
-    hints = [f"{_listed(having)} {'has' if len(having) == 1 else 'have'} it"] if having else []
+    hints = [f"{listed(having)} {'has' if len(having) == 1 else 'have'} it"] if having else []
     hints += [f"did you mean {' or '.join(f'--{each}' for each in near)}?"] if near else []
     return "; ".join([f"No such option {name!r}", *hints])
 
@@ -37,10 +36,5 @@ def _is_shown(option: click.Option, name: str) -> bool:
 
 def _names(command: str) -> list[str]:
     """The options of a command, without earlier names and those that it only refuses."""
-    listed = (each for each in options_of(command) if not each.hidden and command not in each.refused.split())
-    return [name for each in listed for name in each.names]
-
-
-def _listed(words: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    shown = (each for each in options_of(command) if not each.hidden and command not in each.refused.split())
+    return [name for each in shown for name in each.names]
