@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from logreplay.core.errors import LogreplayError
-from logreplay.options.spelling import near_names
 from logreplay.settings_files.rules import check_allowed, line_of
 
 _SENDING: Final = ("run", "sweep", "find")
@@ -89,6 +88,8 @@ def shared(meanings: Meanings) -> dict[str, object]:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the names that are near to it, or all there are."""
+    from logreplay.options.spelling import near_names  # loads all tables: only for an error
+
     names = sorted(set(known))
     near = near_names(name, names)
     return f"; did you mean {' or '.join(near)}?" if near else f"; there are {', '.join(names)}"

@@ -10,7 +10,6 @@ from logreplay.cli.settings.file import configurable, kind_of, shared
 from logreplay.cli.settings.option_names import is_switch, switched, takes_several
 from logreplay.cli.settings.precedence import Rank, Setting
 from logreplay.core.masking import terminal_safe
-from logreplay.options.spelling import near_names
 
 PREFIX: Final = "LOGREPLAY_"
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -63,6 +62,8 @@ def _unknown(
     key: str, command: str, commands: Mapping[str, Mapping[str, click.Parameter]], everywhere: Mapping[str, object]
 ) -> str:
     """Say that no option has this name, and which names are near to it."""
+    from logreplay.options.spelling import near_names  # loads all tables: only for an error
+
     if command:
         key = key.removeprefix(f"{command}-")
         by_option = {option: variable_of(command, option) for option in commands[command]}
