@@ -233,7 +233,7 @@ def serve(
     )
     port = value_of("port", whole(0, _LAST_PORT), port)
     notes: list[str] = []
-    with normalized(named(log), lambda text, **_: notes.append(text)) as path:
+    with normalized(named(log), notes.append) as path:
         return Server(path, capacity, port, tuple(notes))
 
 

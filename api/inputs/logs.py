@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from importlib.resources import as_file, files
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,12 +23,8 @@ if TYPE_CHECKING:
     Replayable = Path | Stored | UrlList | TableLog | RequestsFrom
 
 
-class Tell(Protocol):
-    """Takes a sentence besides the result; ``always`` also for a caller who wants to hear of errors only."""
-
-    def __call__(self, text: str, /, *, always: bool = False) -> object: ...
-
-
+Tell = Callable[[str], object]
+"""Takes a sentence besides the result."""
 BUNDLED = "nginx_request_time.log"
 _ELSEWHERE: Final = "TMPDIR=FOLDER"
 """Advice on moving the temporary files."""
@@ -91,7 +87,7 @@ def replayable(
         LogreplayError: no such file, or no line of it can be read; or the store cannot be read.
         UsageError: an access log without a target.
     """
-    from logreplay.core.errors import LogreplayError
+    from logreplay.core.errors import LogreplayError, Loss
     from logreplay.replay.requests.object_store import Stored
     from logreplay.replay.requests.siege_list import UrlList, is_url_list
     from logreplay.replay.requests.url_rows import UrlRow
@@ -131,7 +127,8 @@ def replayable(
 
                 report = convert([held], path, ConvertOptions())
                 rest = "; the compressed data end too soon or are damaged: the requests behind are missing"
-                tell(f"{name}: {report.sentence()}{rest if report.damaged else ''}", always=bool(report.losses))
+                text = f"{name}: {report.sentence()}{rest if report.damaged else ''}"
+                tell(Loss(text) if report.losses else text)
                 if not report.converted:
                     raise LogreplayError(f"{name}: no line is a request that can be replayed; name another log")
                 yield path

@@ -97,7 +97,7 @@ def sweep_to(
         )
         stream = streaming(mailbox.note)
         if call.routes:
-            call = replace(call, mixes=route_mixes(stream, lambda shape: streaming(lambda _, **__: None, last=shape)))
+            call = replace(call, mixes=route_mixes(stream, lambda shape: streaming(lambda _: None, last=shape)))
         bind_target(call.request_rules, url)
         rule = stop_rule(call.stop_at, call.stop_asked or str)
         outcomes, findings = sweep_into(call, manifest, stream, url, rule, mailbox)

@@ -3,13 +3,13 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 
 from logreplay.calling.loop_thread import run_until_stopped
 from logreplay.cli.display.bug_report import tell_of_loop
-from logreplay.cli.display.progress import Terminal
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.file import shared
@@ -56,7 +56,7 @@ def init(
     if target is None and asking:
         target = click.prompt("target (empty: a built-in one)", default="", show_default=False, err=True)
     if check and log:
-        with normalized(Path(log), Terminal(quiet=quiet).note):
+        with normalized(Path(log), partial(say, quiet=quiet)):
             pass
     if check and target:
         _ask(target, allow_target, quiet=quiet)

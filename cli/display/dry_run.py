@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from logreplay.cli.display.terminal import print_json, print_result, print_text
-from logreplay.cli.display.words import say_left_out
+from logreplay.cli.display.terminal import print_json, print_result, print_text, say
 from logreplay.core.plural import number_of
 from logreplay.replay.senders.trace import printable
 
@@ -44,7 +43,8 @@ def show_dry_run(found: "DryRun", *, as_json: bool, quiet: bool) -> None:
             f"{number_of(len(seen.clients), 'client')}"
         )
         _show_routes(found.logins)
-    say_left_out(found.notes, quiet=quiet)
+    for sentence in found.notes:
+        say(sentence, quiet=quiet)
 
 
 def _show_routes(routes: Sequence[tuple[str, str, int]]) -> None:

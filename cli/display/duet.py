@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from logreplay.cli.display.comparison import print_comparison, say_gates
 from logreplay.cli.display.differences import print_differences
 from logreplay.cli.display.terminal import print_json, print_text, say, say_finding
-from logreplay.cli.display.words import explained, print_arrivals, say_left_out
+from logreplay.cli.display.words import explained, print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
 from logreplay.options.load import log_sentence
 from logreplay.runs.reports import remember
@@ -28,8 +28,7 @@ def show_duet(result: "DuetResult", *, alternate: bool, as_json: bool, quiet: bo
         print_comparison(found, ("baseline", "candidate"), statuses=not alternate)
         if result.answers:
             print_differences(result.answers)
-    say_left_out(result.left_out, quiet=quiet)
-    for sentence in filter(None, (log_sentence(summary["replay"]), *found.notes, found.not_covered)):
+    for sentence in filter(None, (*result.left_out, log_sentence(summary["replay"]), *found.notes, found.not_covered)):
         say(sentence, quiet=quiet)
     for finding in result.findings:
         say_finding(finding.severity, finding.text, quiet=quiet)

@@ -10,6 +10,7 @@ from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.live_curve import GrowingCurve
 from logreplay.cli.display.live_line import LiveLine
 from logreplay.cli.display.terminal import can_redraw, say
+from logreplay.core.errors import Loss
 
 if TYPE_CHECKING:
     from logreplay.replay.monitor.snapshot import Snapshot
@@ -34,7 +35,7 @@ class Terminal:
         self._curve: GrowingCurve | None = None
 
     def note(self, text: str, *, always: bool = False) -> None:
-        if always or not self._quiet:
+        if always or not self._quiet or isinstance(text, Loss):
             self._say(text)
 
     def opened(self) -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from logreplay.cli.display.tables import print_costs, print_summary
 from logreplay.cli.display.terminal import print_json, print_text, say, say_finding
-from logreplay.cli.display.words import answer_lines, answers, explained, print_arrivals, say_left_out
+from logreplay.cli.display.words import answer_lines, answers, explained, print_arrivals
 from logreplay.cli.exit_codes import Exit, of_checks
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ def show_find(result: "FindResult", *, as_json: bool, quiet: bool) -> Exit:
 
 
 def _say_findings(result: "RatesResult", *, quiet: bool) -> None:
-    say_left_out(result.left_out, quiet=quiet)
+    for sentence in result.left_out:
+        say(sentence, quiet=quiet)
     for finding in result.findings:
         say_finding(finding.severity, finding.text, quiet=quiet)
     say(f"verdict: {explained(result)}\nresults: {result.files[0].parent}", quiet=quiet)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.cli.display.async_output import Outlet
 from logreplay.cli.display.terminal import print_json, print_text, say, say_finding
-from logreplay.cli.display.words import explained, print_arrivals, say_left_out
+from logreplay.cli.display.words import explained, print_arrivals
 from logreplay.cli.exit_codes import Exit
 from logreplay.core.plural import number_of
 from logreplay.options.load import log_sentence
@@ -41,8 +41,7 @@ def show_run(
     for sentence in (log_sentence(summary["replay"]), _punctuality(summary)):
         if sentence:
             say(sentence, quiet=quiet)
-    say_left_out(result.left_out, quiet=quiet)
-    for sentence in _spread(summary):
+    for sentence in (*result.left_out, *_spread(summary)):
         say(sentence, quiet=quiet)
     for finding in result.findings:
         say_finding(finding.severity, finding.text, quiet=quiet)

@@ -8,6 +8,7 @@ import click
 
 from logreplay.analysis.json_text import json_text
 from logreplay.cli.display.async_output import UnreadOutput, lead_nowhere
+from logreplay.core.errors import Loss
 from logreplay.core.masking import terminal_safe_lines
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ def print_json(value: object, *, indent: int | None = 2) -> None:
 def say(text: str, *, quiet: bool = False) -> None:
     """Tell the user something besides the result, on standard error; nothing once nobody reads it any more.
 
-    Characters that could steer the terminal become ``?``.
+    Characters that could steer the terminal become ``?``. A `Loss` is told also if ``quiet``.
     """
-    if not quiet:
+    if not quiet or isinstance(text, Loss):
         try:
             click.echo(terminal_safe_lines(text), file=sys.stderr)  # not err=True: as in print_text
         except OSError:

@@ -1,10 +1,9 @@
 """Words for the codes of a summary, and its answer in lines."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from logreplay.cli.display.terminal import print_text, say
-from logreplay.core.errors import Loss
+from logreplay.cli.display.terminal import print_text
 
 if TYPE_CHECKING:
     from logreplay.results import Result
@@ -23,12 +22,6 @@ def explained(result: "Result") -> str:
         return result.verdict
     late = any(each.code == "lag" for each in result.findings)
     return f"VALID ({'except figures that the lag reaches' if late else 'the generator kept its schedule'})"
-
-
-def say_left_out(sentences: Iterable[str], *, quiet: bool) -> None:
-    """Say which requests were not sent, also if quiet; the other sentences on them otherwise."""
-    for sentence in sentences:
-        say(sentence, quiet=quiet and not isinstance(sentence, Loss))
 
 
 def print_arrivals(options: Mapping[str, Any]) -> None:

@@ -35,7 +35,7 @@ def remedy(
     write(log, urls)
     with ExitStack() as stack:
         stream = request_stream(
-            request_rules, SenderRules(methods=frozenset({"GET"})), log, stack, loop=True, tell=lambda _, **__: None
+            request_rules, SenderRules(methods=frozenset({"GET"})), log, stack, loop=True, tell=lambda _: None
         )
         sent: list[str] = []
         for frame in stream.frames():
@@ -44,7 +44,7 @@ def remedy(
                 break
         write(folder / "results.csv", sent[:count] * trials)
         _, found = repeated_urls(
-            stream, request_rules, folder, restarts, each="trial", bundled=False, tell=lambda _, **__: None
+            stream, request_rules, folder, restarts, each="trial", bundled=False, tell=lambda _: None
         )
     return found[0].text.partition("than was measured; ")[2] if found else ""
 

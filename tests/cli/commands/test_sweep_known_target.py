@@ -17,10 +17,7 @@ TRIES = 3
 @pytest.mark.slow
 @pytest.mark.few
 def test_a_target_with_room_to_spare_has_no_knee(tmp_path: Path) -> None:
-    with (
-        normalized(None, lambda _, **__: None) as log,
-        spawned(log, ServerCapacity(workers=200, service_s=0.02)) as url,
-    ):
+    with normalized(None, lambda _: None) as log, spawned(log, ServerCapacity(workers=200, service_s=0.02)) as url:
         for number in range(TRIES):
             folder = tmp_path / str(number)
             command = [
