@@ -123,8 +123,10 @@ def bind_target(request_rules: RequestRules, target: str) -> None:
 
 
 def count_on(stream: "RequestStream") -> None:
-    """Count the rest of a log and of those mixed in, so that the counts that are told are of the whole; not of a log
-    that grows, or that a program or a store would have to give once more."""
+    """Count the rest of the log and of those mixed in, so that the counts shown are of whole logs.
+
+    A log that grows is not counted on, nor one that a program or a store would have to give again.
+    """
     from logreplay.inputs.python_logs import RequestsFrom
     from logreplay.replay.requests.follow import Followed
     from logreplay.replay.requests.object_store import Stored
@@ -156,7 +158,7 @@ def left_out(stream: "RequestStream") -> tuple[str, ...]:
     told: list[str] = []
     if stream.left_out:
         counts = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
-        log = base(stream)  # whose rows are read ahead; a hook's are counted up to the last that was sent
+        log = base(stream)  # its rows are counted as they are read; those that a hook leaves out, up to the last sent
         read = f", among the first {number_of(log.rows, 'row')} of the log" if log.left_out and not log.whole else ""
         told.append(Loss(f"not sent: {counts}{read}{log.methods_remedy()}"))
     for header, count in stream.unfilled.items():

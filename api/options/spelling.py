@@ -1,4 +1,4 @@
-"""Spells options in texts as the parameters of the functions: ``--for 1m`` becomes ``duration="1m"``."""
+"""Spells options in texts as parameters of the functions, ``--for 1m`` as ``duration="1m"``; finds misspelled names."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ _OPTION: Final = re.compile(
 )
 _NO: Final = "no-"
 _ALIKE: Final = 0.8
-"""Smallest likeness of a word and the name of which it is a slip; that of ``growth`` and ``within`` is 0.67."""
+"""Lowest likeness of a misspelled word to its name; that of ``growth`` and ``within``, which mean others, is 0.67."""
 _SHORTEST: Final = 3
 _COMMAND: Final = re.compile(r"\blogreplay [a-z]+ [^;]*$")
 """The beginning of a command line, whose options stay."""
@@ -33,10 +33,11 @@ _PROSE: Final = re.compile(r"[a-z]+|-.*")
 
 
 def near_names(typed: str, names: Iterable[str]) -> list[str]:
-    """The names of which a word is a slip, a part, or one with a further word; with dashes or underscores."""
+    """The names that a word may mean: misspelled, cut short, or with a word added; ``-`` and ``_`` are the same."""
     typed, shown = typed.replace("_", "-"), {name: name.replace("_", "-") for name in names}
     if typed.startswith(_NO):
-        typed, shown = typed[len(_NO) :], {name: text[len(_NO) :] for name, text in shown.items() if _NO in text[:3]}
+        typed = typed.removeprefix(_NO)
+        shown = {name: text.removeprefix(_NO) for name, text in shown.items() if text.startswith(_NO)}
     return [name for name, text in shown.items() if _is_near(typed, text)]
 
 

@@ -226,11 +226,11 @@ class Requests:
         return self.usable + self.left_out.total()
 
     def count_on(self) -> None:
-        """Count the rest of the log, too, if it is not too long and can be read again."""
+        """Count the rest of the log, too, unless it is too long or cannot be read again."""
         if self.whole or self.rows > _COUNTED:
             return
         once = self.anew()
-        with suppress(LogreplayError, OSError):  # what was sent could be read; the counts stay those of its rows
+        with suppress(LogreplayError, OSError):  # the run read all that it sent: the counts stay those of the rows read
             if isinstance(self.source, Path) and self.source.stat().st_size > _COUNTED_BYTES:
                 return
             for _ in once.one_pass():
