@@ -109,7 +109,6 @@ class Captures:
                 )
             if self.report.converted > had:
                 filled.append(source)
-                self.report.fitting.add(source.name)
             if source.truncated:
                 self.report.note_damage(source.name, source.compression)
         check_unlike({source.name: source.sum for source in filled})
@@ -141,7 +140,7 @@ class Captures:
                 try:
                     rows.append(row(record.capture))
                     size += len(rows[-1][PAYLOAD] or b"") + len(rows[-1]["headers"] or "")
-                    self.report.converted += 1
+                    self.report.accept(source.name)
                 except Unreplayable as why:
                     kind, reason = "unreplayable", str(why)
                 except Rejected as why:

@@ -253,13 +253,11 @@ class LogReader:
         report = self.report
         report.lines += parsed.rows.height + len(parsed.refusals) + parsed.blank
         report.blank += parsed.blank
-        report.converted += parsed.rows.height
+        report.accept(source.name, parsed.rows.height)
         if self.repeated.needed and parsed.rows.height:
             hashes = block.lines().hash().gather(parsed.rows["line"])
             texts = partial(_without_time, parsed.rows, lines)
             self.repeated.add(source.name, parsed.rows["us"].to_numpy(), hashes.to_numpy(), texts)
-        if parsed.rows.height:
-            self.report.fitting.add(source.name)
         self.naive += parsed.naive
         self.http3 += parsed.http3
         # a search for one byte takes far less time than one for two, and most blocks hold none

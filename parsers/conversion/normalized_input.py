@@ -152,9 +152,7 @@ class Tables:
             self.keep(name, lines[at], f"rejected: {reasons[at]}", original, True)
         check_limit(report, self.limit, final=False)
         good = typed.filter(~bad & ~blank)
-        report.converted += good.height
-        if good.height:
-            report.fitting.add(name)
+        report.accept(name, good.height)
         absent = [column for column in columns if column not in texts.columns]
         good = good.with_columns(start_time().to_physical())
         report.count_minutes(name, good["start"].to_numpy())

@@ -68,6 +68,12 @@ class ConvertReport:
     misfits: dict[str, tuple[int, str, int]] = field(default_factory=dict)
     fitting: set[str] = field(default_factory=set)
 
+    def accept(self, name: str, count: int = 1) -> None:
+        """Count lines that became rows."""
+        self.converted += count
+        if count:
+            self.fitting.add(name)
+
     def refuse(self, name: str, number: int, kind: str, reason: str) -> None:
         """Count a line that became no row."""
         text = f"{kind}: {reason}"
