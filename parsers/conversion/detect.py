@@ -11,7 +11,7 @@ import polars as pl
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS
 from logreplay.parsers.captures.formats import CAPTURES
-from logreplay.parsers.conversion.parse import ParsedBlock, parse
+from logreplay.parsers.conversion.parse import BLANK, ParsedBlock, parse
 from logreplay.parsers.conversion.source import Block, count_lines, text_lines
 from logreplay.parsers.fields.units import UNITS
 from logreplay.parsers.formats import infer, json_lines, ltsv
@@ -23,8 +23,6 @@ from logreplay.parsers.formats.w3c import FieldsDirective, stretches
 
 _FIELDS: Final = re.compile(rb"^#Fields:", re.MULTILINE)
 _SAYS: Final = re.compile(rb"^(?:#Fields:|[\0 \t]*[^#\s\0])", re.MULTILINE)
-
-_COMMENT: Final = r"^\s*(?:#|$)"
 
 ENOUGH: Final = 0.5
 """Share of the sample's lines that must fit; below it, and without a single certain request, the file is rejected."""
@@ -198,7 +196,7 @@ def _shared(logs: Sequence[tuple[int, bytes, str]], wanted: str) -> tuple[Detect
 def _suits(reading: Detection, sample: bytes, wanted: str) -> bool:
     """Whether a reading finds what the log's own would: the same named fields, and as many lines by strict rules."""
     lines = text_lines(sample)
-    lines = lines.filter(~lines.str.contains(_COMMENT))
+    lines = lines.filter(~lines.str.contains(BLANK))
     bare = reading.prefix.strip(lines) if reading.prefix else lines
     texts, known = bare.to_list(), {format.name: _places(format) for format in reading.formats}
     for format in _found(json_lines.from_sample(texts)) + _found(ltsv.from_sample(texts)):
@@ -238,7 +236,7 @@ def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detecti
     if (given is None and wanted == "auto" and _FIELDS.search(data)) or wanted in ("w3c", "iis"):
         unit, note = _w3c_unit(samples)
         return replace(_by_directives(data, name), w3c_unit=unit, note=note)
-    lines = lines.filter(~lines.str.contains(_COMMENT))
+    lines = lines.filter(~lines.str.contains(BLANK))
     reading, shown = _best(lines, given, wanted), lines
     for prefix in PREFIXES:
         if prefix.fits(lines) > ENOUGH:

@@ -47,7 +47,7 @@ _AT_ONCE: Final = 1 << 14
 """Lines parsed at a time, which take some 20 MB; half as many take a quarter more time each."""
 
 _EMPTY: Final = r"^\s*$"
-_BLANK: Final = r"^\s*(?:#|$)"
+BLANK: Final = r"^\s*(?:#|$)"
 """Empty lines and comments."""
 
 BUG: Final = "a bug of logreplay, please report it"
@@ -139,7 +139,7 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
             break
     blank = 0
     if frame.height:
-        empty = frame["text"].str.contains(_BLANK if any(format.comments for format in formats) else _EMPTY)
+        empty = frame["text"].str.contains(BLANK if any(format.comments for format in formats) else _EMPTY)
         blank = int(empty.sum())
         frame = _where(frame, ~empty)
     for tier, format in ((tier, format) for tier in range(tiers) for format in formats):
@@ -158,7 +158,7 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
         hit = frame["text"].str.contains(pattern)
         refusals += [SkippedLine(line, "unreplayable", reason) for line in frame.filter(hit)["line"]]
         frame = frame.filter(~hit)
-    comment = frame["text"].str.contains(_BLANK)  # after all formats: what a line begins with may come from a client
+    comment = frame["text"].str.contains(BLANK)  # after all formats: what a line begins with may come from a client
     blank += int(comment.sum())
     refusals += [SkippedLine(line, "rejected", "layout") for line in frame["line"].filter(~comment)]
     rows = pl.concat(found) if found else pl.DataFrame(schema=ROW_SCHEMA)
