@@ -97,8 +97,7 @@ class Captures:
             before, had = self.report.lines, self.report.converted
             for rows in self._batches(source, format):
                 timed = timed and not (rows["start"] == 0).any()
-                if repeated.needed:
-                    repeated.add_rows(source.name, rows)
+                repeated.add_rows(source.name, rows)
                 yield rows
                 if self.progress:
                     self.progress(sum(each.read for each in self.sources), total, self.report.lines)

@@ -156,8 +156,7 @@ class Tables:
         absent = [column for column in columns if column not in texts.columns]
         good = good.with_columns(start_time().to_physical())
         report.count_minutes(name, good["start"].to_numpy())
-        if self._repeated.needed and good.height:
-            self._repeated.add_rows(name, good)
+        self._repeated.add_rows(name, good)
         return good.with_columns(
             *(pl.col(column).fill_null(0) for column in _BELOW),
             *(pl.lit(None, SCHEMA.get(column, pl.String)).alias(column) for column in absent),

@@ -63,6 +63,8 @@ class RepeatedLines:
 
     def add_rows(self, name: str, rows: pl.DataFrame) -> None:
         """Add some rows of a log, likewise; ``start`` is their time, perhaps once more in ``date`` and ``time``."""
+        if not self.needed:
+            return
         rest = rows.drop("start", "date", "time", strict=False)
         hashes = rows.hash_rows().to_numpy()
         self.add(name, rows["start"].to_numpy(), hashes, lambda some: rest[some].hash_rows().to_numpy())
