@@ -66,7 +66,8 @@ def write(sorted_csv: Path, out: BinaryIO, kind: Kind, bodies: str = "") -> list
     """
     hosts: dict[str, None] = {}
     if kind in EXPORTS:
-        WRITERS[kind](_noted(exported(sorted_csv, bodies), hosts if kind in _WHOLE_URLS else None), out)
+        requests = exported(sorted_csv, bodies)
+        WRITERS[kind](_noted(requests, hosts) if kind in _WHOLE_URLS else requests, out)
         return [*hosts]
     match kind:
         case "csv":
@@ -87,10 +88,10 @@ def write(sorted_csv: Path, out: BinaryIO, kind: Kind, bodies: str = "") -> list
     return []
 
 
-def _noted(requests: Iterable[Exported], hosts: dict[str, None] | None) -> Iterator[Exported]:
+def _noted(requests: Iterable[Exported], hosts: dict[str, None]) -> Iterator[Exported]:
     """Pass requests on, and note the first hosts that the log names."""
     for one in requests:
-        if hosts is not None and len(hosts) <= SHOWN and one.host != NO_HOST:
+        if len(hosts) <= SHOWN and one.host != NO_HOST:
             hosts[one.host] = None
         yield one
 
