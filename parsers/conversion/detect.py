@@ -181,7 +181,9 @@ def _shared(logs: Sequence[tuple[int, bytes, str]], wanted: str) -> tuple[Detect
     Raises:
         _UnknownFormat: the first fits no format.
     """
-    (_, first, name), *others = logs
+    (at, first, name), *others = logs
+    if not others:
+        return detect([first], name, wanted), [at]
     try:
         reading = detect([sample for _, sample, _ in logs], name, wanted)
         alike = [log for log in logs if _suits(reading, log[1], wanted)]
