@@ -240,8 +240,8 @@ def log_reader(
         LogreplayError: empty or not an access log.
     """
     readings = find_readings(sources, options)
-    reader = LogReader(sources, readings, options.timezone, report, keep, options.limit, progress)
-    reader.format_given = options.format != "auto"
+    given = options.format != "auto"
+    reader = LogReader(sources, readings, options.timezone, report, keep, options.limit, progress, format_given=given)
     distinct = list(dict.fromkeys(readings))
     report.format = "+".join(dict.fromkeys(each.name for each in distinct))
     lines = [max(each.sample, 1) for each in distinct]
