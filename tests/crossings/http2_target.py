@@ -56,7 +56,6 @@ class Http2Strict(asyncio.Protocol):
         self._coming: set[int] = set()
         self._given_up: set[int] = set()
         self._count = 0
-        self._carries = False
         self._deaf = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -75,8 +74,8 @@ class Http2Strict(asyncio.Protocol):
         self._ended()
 
     def _ended(self) -> None:
-        self._notes.carrying -= self._carries
-        self._carries = False
+        self._notes.carrying -= self._count > 0
+        self._count = 0
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
@@ -123,7 +122,6 @@ class Http2Strict(asyncio.Protocol):
         self._coming.add(number)
         self._notes.head(key, headers, "2")
         self._count += 1
-        self._carries = True
         self._notes.carries(len(self._open), self._count)
         if self._kind == "early" and number not in self._given_up and int(named.get(b"content-length", b"0")):
             self._coming.remove(number)
