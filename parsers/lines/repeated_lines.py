@@ -1,11 +1,14 @@
 """Finds logs that hold the same lines, such as a part of a log beside the whole.
 
-Theory of operation. Of each log a sample is kept: its different lines with the smallest hashes. A line is in the sample
-of each log that holds it, if its hash is below the largest that is kept; so a part of a log shares its sample with the
-whole, also if it was cut by a filter or in pieces. Lines that differ only in their time, such as those of a health
-check, can be equal on several machines by chance; so a line counts only if no line in the sample of either log differs
-from it only in its time. Logs are refused if 9 of 10 of the lines that count are in both, in the time that both span,
-and at least 100.
+Theory of operation. The sample of a log is its different lines with the smallest hashes. A line that two logs hold has
+the same hash in both, and is in both samples if that hash is small enough for both. So a part of a log is found beside
+the whole, also if a filter made it, or if it consists of several pieces.
+
+Several machines can log the same line by chance, if it recurs at other times, as that of a health check does. So a line
+counts only if neither sample holds its text, without the time, more than once.
+
+Two logs are refused if at least 100 of the lines that count are in both, and these are at least 9 of 10 of the lines
+that count in the log with fewer of them. Only the time that both logs span is compared.
 """
 
 from collections.abc import Callable
@@ -23,11 +26,11 @@ _MOST: Final = 1 << 12
 """Lines of a log that are kept; each takes 24 bytes."""
 _LEAST_MOST: Final = 1 << 9
 _TOGETHER: Final = 1 << 18
-"""Lines of all logs that are kept, if they are no more than 512 logs."""
+"""Lines that are kept of all logs together; more if there are more than 512 logs."""
 _LEAST: Final = 100
-"""Lines that must be in both logs: fewer tell nothing."""
+"""Smallest number of lines in both logs; fewer tell nothing."""
 _SHARE: Final = 0.9
-"""Share of the lines that count in the log with fewer of them that must be in both."""
+"""Smallest share that is in both logs, of the lines that count in the log with fewer of them."""
 
 Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
@@ -88,10 +91,13 @@ class RepeatedLines:
 
 @dataclass(frozen=True, slots=True)
 class _Varied:
-    """The lines of a sample from which no other one differs only in its time, ascending by hash.
+    """The lines of a sample whose texts, without the time, occur once in it; ascending by hash.
 
     Attributes:
-        often: hashes without time of the other lines.
+        hashes: those of the lines.
+        texts: those of the lines without their time.
+        stamps: their times, microseconds since 1970.
+        often: hashes of the texts that occur more than once in the sample.
         limit: the sample holds all lines with smaller hashes.
     """
 
@@ -140,7 +146,7 @@ def _alike(logs: list[Hashes]) -> list[tuple[int, int]]:
 def _same(one: _Varied, other: _Varied) -> tuple[int, int] | None:
     """The begin and the end of the time that both span, microseconds, if they hold the same lines in it."""
     low, high = max(one.stamps.min(), other.stamps.min()), min(one.stamps.max(), other.stamps.max())
-    if low >= high:  # one time for all lines tells none of them apart
+    if low >= high:  # at one instant, lines cannot be told apart by their times
         return None
     limit = min(one.limit, other.limit)
 
