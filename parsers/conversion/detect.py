@@ -40,7 +40,8 @@ FEW: Final = 0.02
 """Smallest share of lines for which a further format is tried."""
 
 TELLING: Final = 10
-"""Lines of a log that tell that none fits its format; fewer may be the damaged ones of an idle hour."""
+"""So many lines, none of which fits, show that a log has another format; fewer may be the damaged ones of an idle
+hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ def detect_each(samples: Sequence[bytes], names: Sequence[str], wanted: str = "a
 
 
 def _shared(logs: Sequence[tuple[int, bytes, str]], wanted: str) -> tuple[Detection, list[int]]:
-    """The reading of as many logs as can share one, and which these are; otherwise that of the first.
+    """Find a reading that many of the logs share, or that of the first one; return it and the numbers of its logs.
 
     Args:
         logs: number, sample and name of each.

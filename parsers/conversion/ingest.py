@@ -110,11 +110,11 @@ GIVE_FORMAT: Final = f"give its format with --format; {_DAMAGED}"
 
 
 def check_fit(report: ConvertReport, limit: Limit, files: Sequence[tuple[str, str, str]]) -> None:
-    """Check that no file was rejected whole; a few lines may be, of one of several files or within a limit.
+    """Check that no file was rejected whole, except for fewer than `TELLING` lines beside other files or with a limit.
 
     Args:
         report: account of all files, read to their ends.
-        limit: the user's, which was kept.
+        limit: on rejected lines, which was checked before.
         files: name, format and remedy of each file.
 
     Raises:
@@ -153,7 +153,7 @@ class LogReader:
         columns: columns of the CSV after date and time; empty: `rows` are wanted, not `lines`.
         unsure: logs whose first stamp is in an hour that the clock ran through twice, and may be of either pass.
         repeated: finds logs that hold the same lines.
-        whole_until: by name of a log in order, the time before which no row of lines still unread starts.
+        whole_until: by name of a log, the time before which no unread request starts, if the log is in order.
     """
 
     sources: Sequence[BlockSource]
@@ -307,7 +307,7 @@ class LogReader:
 _TOO_LONG: Final = f"longer than {LONGEST >> 20} MB"
 
 _UNSURE: Final = 60 * SECOND
-"""A line is written that much later than its start and the longest duration seen, at most."""
+"""A line is written at most this long after the start of its request and the longest duration seen."""
 
 _SIDE_BY_SIDE: Final = 8
 """Logs that are read in blocks of full size at one time; more of them are read in smaller ones."""

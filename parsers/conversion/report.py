@@ -39,7 +39,7 @@ class ConvertReport:
         per_file: rows in each minute since 1970, UTC, by name of the file.
         files: number of files that are converted.
         misfits: number and reason of the first rejected line, and the count of all, by name of the file.
-        fitting: names of the files of which a line is a row or unreplayable.
+        fitting: names of the files with a line that became a row or is unreplayable.
     """
 
     lines: int = 0
@@ -96,7 +96,7 @@ class ConvertReport:
 
     @property
     def losses(self) -> list[str]:
-        """What of the files is lost, in sentences: the rest of damaged ones, rejected lines."""
+        """Sentences on what is lost: the rest of damaged files, and rejected lines."""
         return [note for note in self.notes if isinstance(note, Loss)] + [self.sentence()] * bool(self.rejected)
 
     def zone_had_no_effect(self, zone: str, why: str) -> str:

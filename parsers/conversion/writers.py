@@ -21,7 +21,7 @@ EXPORTS: Final = frozenset(WRITERS)
 """Kinds that hold headers and bodies themselves."""
 
 _WHOLE_URLS: Final = frozenset({"vegeta", "har"})
-"""Kinds whose requests name their hosts, where the replaying tools send them."""
+"""Kinds with whole URLs: the tools that replay them send the requests to the hosts in these."""
 
 SHOWN: Final = 5
 """Hosts that are named."""
@@ -62,7 +62,7 @@ def write(sorted_csv: Path, out: BinaryIO, kind: Kind, bodies: str = "") -> list
         bodies: the file with the bodies, for the kinds of `EXPORTS`.
 
     Returns:
-        The first hosts of the log to which other tools send the requests of this kind, one more than `SHOWN` at most.
+        Hosts of the log to which other tools send the requests of this kind: the first, at most one more than `SHOWN`.
     """
     hosts: dict[str, None] = {}
     if kind in EXPORTS:

@@ -35,7 +35,8 @@ def unit_by_name(name: str) -> float | None:
 def named_units(total: str, first: str) -> frozenset[str]:
     """Which of ``total`` and ``first`` have names that tell their units, whatever unit the user gives for the others.
 
-    nginx's names count only for the first byte beside a total of another origin: others write them in other units, too.
+    nginx's names count only for the first byte, and only if the name of the total tells no unit: other programs write
+    durations of these names in other units.
 
     Args:
         total, first: names of the two fields in the log; empty: not there.

@@ -105,7 +105,7 @@ class Format:
         stamp: notation and moment of the server's time stamps.
         total_unit: seconds in one unit of the raw field ``total``; None where each value says it (``25ms``).
         first_unit: likewise of ``first``.
-        named: those of ``total`` and ``first`` whose own names tell their units, which ``--time-unit`` leaves.
+        named: those of ``total`` and ``first`` whose own names tell their units; ``--time-unit`` does not change them.
         server: that writes it.
         escaped: texts carry the log escapes of nginx or Apache.
         rooted: targets are written without their leading slash.
