@@ -270,49 +270,37 @@ def test_who_waits_for_a_login_can_be_cancelled(kind: Callable[..., Any]) -> Non
     asyncio.run(main())
 
 
+async def cancelled_in_first_login(kind: Callable[..., Any]) -> Any:
+    """A sender that was cancelled while its client sent the first of three logins, and closed."""
+    shop, rows = Shop(), Rows()
+    async with (http1 if kind is over_http1 else http2)(shop) as url:
+        three = Logins.of([LoginRequest("*", "GET", path, {}, None) for path in ("/stuck", "/a", "/b")])
+        sender = kind(await resolve(parse_target(url)), timeout=PATIENCE, plan=SessionPlan(logins=three))
+        await sender.open(rows.done, monotonic)
+        (request,) = sender.prepare(pl.DataFrame({"client": ["a"], "op": ["GET"], "url": ["/a"]}))
+        sender.send(0, request, monotonic())
+        async with asyncio.timeout(PATIENCE):
+            await shop.asked.wait()
+        sender.cancel()
+        await rows.wait(1)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        await sender.close()
+    return sender
+
+
 @KINDS
 def test_nobody_logs_in_after_a_cancel(kind: Callable[..., Any]) -> None:
-    async def main() -> None:
-        shop, rows = Shop(), Rows()
-        async with (http1 if kind is over_http1 else http2)(shop) as url:
-            stuck = Logins.of([LoginRequest("*", "GET", path, {}, None) for path in ("/stuck", "/a")])
-            sender = kind(await resolve(parse_target(url)), timeout=PATIENCE, plan=SessionPlan(logins=stuck))
-            await sender.open(rows.done, monotonic)
-            (request,) = sender.prepare(pl.DataFrame({"client": ["a"], "op": ["GET"], "url": ["/a"]}))
-            sender.send(0, request, monotonic())
-            async with asyncio.timeout(PATIENCE):
-                await shop.asked.wait()
-            sender.cancel()
-            await rows.wait(1)
-            for _ in range(5):
-                await asyncio.sleep(0)
-            await sender.close()
-            assert not sender.busy
-            assert (sender.counts.connections, sender.counts.reused) == (1, 0)
-
-    asyncio.run(main())
+    sender = asyncio.run(cancelled_in_first_login(kind))
+    assert not sender.busy
+    assert (sender.counts.connections, sender.counts.reused) == (1, 0)
 
 
 @KINDS
 def test_logins_that_were_never_sent_are_not_counted(kind: Callable[..., Any]) -> None:
-    async def main() -> None:
-        shop, rows = Shop(), Rows()
-        async with (http1 if kind is over_http1 else http2)(shop) as url:
-            three = Logins.of([LoginRequest("*", "GET", path, {}, None) for path in ("/stuck", "/a", "/b")])
-            sender = kind(await resolve(parse_target(url)), timeout=PATIENCE, plan=SessionPlan(logins=three))
-            await sender.open(rows.done, monotonic)
-            (request,) = sender.prepare(pl.DataFrame({"client": ["a"], "op": ["GET"], "url": ["/a"]}))
-            sender.send(0, request, monotonic())
-            async with asyncio.timeout(PATIENCE):
-                await shop.asked.wait()
-            sender.cancel()
-            await rows.wait(1)
-            await sender.close()
-            counts = sessions(sender.counts)
-            assert [(row.url, row.error) for row in counts.rows] == [("/stuck", "cancelled")]
-            assert counts.logins == 1
-
-    asyncio.run(main())
+    counts = sessions(asyncio.run(cancelled_in_first_login(kind)).counts)
+    assert [(row.url, row.error) for row in counts.rows] == [("/stuck", "cancelled")]
+    assert counts.logins == 1
 
 
 def test_over_http2_a_client_has_one_request_under_way_though_the_target_ends_its_connections() -> None:
