@@ -144,17 +144,16 @@ def stopped(
     sender: Sender,
     limits: Limits | None = None,
     *,
-    at: float = 3.2,
     rate: float = 100,
     steering: Steering | None = None,
 ) -> tuple[Outcome, pl.DataFrame]:
-    """A run of 20 s that is stopped; where it is steered, by an order."""
+    """A run of 20 s that is stopped after 3.2 s; where it is steered, by an order."""
     virtual, results = VirtualTimeLoop(), MemoryResults()
 
     async def main() -> Outcome:
         async with Engine(sender, results, clock=virtual.now_ns, threaded=False, limits=limits) as engine:
             end = partial(engine.steer, parse_order("end"), "test") if steering else engine.stop
-            asyncio.get_running_loop().call_at(at, end)
+            asyncio.get_running_loop().call_at(3.2, end)
             return await engine.run(Plan(Requests(log, loop=True), Constant(rate, 20)), steering=steering)
 
     return run(main(), virtual), results.frame.sort("seq")
