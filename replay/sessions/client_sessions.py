@@ -212,7 +212,7 @@ class ClientSessions:
         steps: Sequence[int] = ()
         if self._logins:
             steps = self._logins.steps(client, self._drawn)
-            draws = bool(steps and self._logins.pool) and client not in self._logins.own
+            draws = self._logins.draws(client)
             self.counts.row_shared += draws and (self._logins.others_draw or self._drawn >= len(self._logins.pool))
             self._drawn += draws
             self.counts.without_login += not steps

@@ -93,12 +93,16 @@ class Logins:
             return [*self.first, *mine]
         return [] if self.own else self.first
 
+    def draws(self, client: str) -> bool:
+        """Whether a client draws from the pool when it logs in."""
+        return bool(self.pool) and client not in self.own
+
     def sent_by(self, clients: Iterable[str]) -> Counter[tuple[str, str]]:
         """Count the login requests of clients that send their first ones in this order, by method and path."""
         sent, drawn = Counter[tuple[str, str]](), 0
         for client in clients:
             steps = self.steps(client, drawn)
-            drawn += bool(steps) and client not in self.own
+            drawn += self.draws(client)
             for login in (self.requests[step] for step in steps):
                 sent[login.op, re.split("[?#]", login.url, maxsplit=1)[0]] += 1
         return sent
