@@ -147,6 +147,19 @@ def failed(error: _Values, status: _Values, expected: _Values) -> _Values:
     return found
 
 
+def never_sent(service: _Values, queued: _Values) -> _Values:
+    """Whether each cancelled request was never sent: a limit held it back until the run was stopped.
+
+    Those of a lost worker, which may have been sent, waited for no limit.
+
+    Args:
+        service: (n,) connect + latency + xfertime.
+        queued: (n,) time for which it waited for a limit.
+    """
+    found: _Values = (service == 0) & (queued > 0)
+    return found
+
+
 def least_sampled(share: float) -> int:
     """The least value of the last 56 bits of a trace id that is sampled, for a share from 0 to 1."""
     return round((1 - share) * (1 << 56))

@@ -37,7 +37,7 @@ from logreplay.analysis.statistics.quantiles import FAILED, Ints
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.statistics.step_finder import LONGEST_S, rate_varies, steps_of_seconds, usual_rate
 from logreplay.core.errors import LogreplayError
-from logreplay.core.record import SAMPLED_FROM, TRACE_ID, least_sampled
+from logreplay.core.record import SAMPLED_FROM, TRACE_ID, least_sampled, never_sent
 from logreplay.core.rows import left_out
 from logreplay.core.validity import LAG_US
 
@@ -218,12 +218,9 @@ class RequestArrays:
 
     @property
     def not_sent(self) -> int:
-        """How many requests a limit held back until the run was stopped: cancelled before they were sent.
-
-        Those of a lost worker, which may have been sent, waited for no limit.
-        """
+        """How many requests a limit held back until the run was stopped (`logreplay.core.record.never_sent`)."""
         cancelled = self.take(np.flatnonzero(self.kind == CANCELLED))
-        return int(((cancelled.service == 0) & (cancelled.queued > 0)).sum())
+        return int(never_sent(cancelled.service, cancelled.queued).sum())
 
     @cached_property
     def last_end(self) -> int:

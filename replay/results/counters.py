@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.core.masking import masked
-from logreplay.core.record import ERRORS, failed
+from logreplay.core.record import ERRORS, failed, never_sent
 from logreplay.replay.results.durations import Durations
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.senders.contract import ERROR_CODES
@@ -29,7 +29,8 @@ class Counters:
 
     Attributes:
         sent: requests that were started and have ended.
-        not_sent: number of those in `sent` that a limit held back until the run was stopped: never sent, and cancelled.
+        not_sent: number of those in `sent` that a limit held back until the run was stopped: cancelled, and never
+            sent (`logreplay.core.record.never_sent`).
         dropped: requests that were too late, and never sent.
         ok: a status below 400 came, and no error.
         http_error: a status of 400 or above came, and no error.
@@ -79,7 +80,7 @@ class Counters:
         whole = error == 0
         self.sent += int(sent.sum())
         service = records["connect"] + records["latency"] + records["xfertime"]
-        self.not_sent += int(((error == _CANCELLED) & (service == 0) & (records["queued"] > 0)).sum())
+        self.not_sent += int(((error == _CANCELLED) & never_sent(service, records["queued"])).sum())
         self.dropped += int((~sent).sum())
         self.ok += int((whole & (status < 400)).sum())
         self.http_error += int((whole & (status >= 400)).sum())
