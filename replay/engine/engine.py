@@ -64,7 +64,7 @@ _CANCEL_NS: Final = 5_000_000_000
 _COUNTED_S: Final = 0.3
 """Longest wait for queued records to be counted before progress is reported."""
 _MOST_GIVEN_UP: Final = 50_000
-"""Records that may wait while those of requests that were held back follow."""
+"""Records that may wait to be written before more requests that a limit held back are recorded."""
 _READING_S: Final = 30.0
 _READING_STOPPED_S: Final = 1.0
 """Longest time for the reading of a plan to end, when the plan was cut, and when the run is stopped."""

@@ -27,9 +27,9 @@ _NOT_READY_S: Final = 0.001
 """Seconds until a chunk that is not ready is looked for again."""
 
 _GIVING_UP_NS: Final = 2_000_000_000
-"""Longest time for the requests that a limit held back when a plan was stopped."""
+"""Longest time to read and record the requests that a limit held back when a plan was stopped."""
 _BLOCKED_NS: Final = 500_000_000
-"""Longest wait for one chunk of these."""
+"""Longest wait for one chunk of these requests."""
 
 _NOTHING: Final = np.zeros(0, np.int64)
 _STEERED_S: Final = AHEAD_NS / 2e9
@@ -146,8 +146,8 @@ class Feed:
     async def give_up(self, room: Callable[[int], Awaitable[None]]) -> None:
         """End the requests that were due when the plan was stopped, and that a limit held back, as ``cancelled``.
 
-        They may be any number: those that were not read yet are read in chunks, as long as that takes few seconds. With
-        a hook, which would be called for each of them, only those that were read already.
+        There may be any number of them: those that were not read yet are read in chunks, for a few seconds at most.
+        With a hook, which would be called for each of them, only those that were read already are ended.
 
         Args:
             room: awaited after each chunk, with the instant of the clock at which it must end.

@@ -67,8 +67,8 @@ class Prefetcher:
     """Chunks of a plan, prepared ahead of time.
 
     Attributes:
-        unsent: no more requests are sent: those that are read are not prepared.
-        idle: the log, which is followed, does not grow now: all of its requests were read.
+        unsent: no more requests are sent, so those that are read need not be prepared.
+        idle: the log that is followed does not grow at the moment, and all of its requests were read.
 
     Args:
         plan: the chunks.

@@ -10,9 +10,9 @@ from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION
 _NEVER: Final = np.iinfo(np.int64).max
 _SECOND: Final = 1_000_000_000
 _SHORT: Final = 2
-"""Seconds of half a load below which its halves do not tell waits of one length from those that grow."""
+"""Seconds of half a load: in shorter halves, waits of one length look like waits that grow."""
 _MANY: Final = 0.2
-"""Share of the requests of such a load above which their waits surely grow."""
+"""Share of requests that wait when so short a load is stopped; above it, the waits surely grow."""
 
 
 class SentShare:
@@ -59,9 +59,9 @@ class SentShare:
         """Return the share of the requests, for a load that was stopped ``stop`` nanoseconds after its beginning.
 
         The greater of two shares. One is the share that was written by then. The other is the rate of writing over the
-        rate of taking up in the second half: waiting requests whose number does not grow by more than chance do not
-        decide, and in a load of less than four seconds no fewer than a fifth of the requests. Of a request that was not
-        written the wait is unknown, so that the waits tell no rate.
+        rate of taking up in the second half. Waiting requests do not decide if their number grows by no more than
+        chance, or if they are at most a fifth of a load of less than four seconds. The waits themselves tell no rate:
+        that of a request that was not written is unknown.
         """
         total, half = self._sums[0], int(stop / _SECOND) // 2
         waiting = sum(int((late > stop).sum()) for late in self._late)

@@ -86,7 +86,7 @@ class Finding:
 class RunVerdict(StrEnum):
     """VALID; or the reason why not: the generator was too slow, the rate was not reached, or the target failed.
 
-    Of a run that waited for no response, the rate was not reached.
+    A run that was stopped before any response came did not reach its rate.
     """
 
     VALID = "VALID"

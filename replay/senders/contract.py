@@ -272,7 +272,7 @@ class BlockSender(Protocol):
         """Start no more requests of this plan."""
 
     def give_up(self, due: Instants) -> bool:
-        """End the requests of a plan that was cut which were not taken up, but due by then, as ``cancelled``.
+        """End as ``cancelled`` those requests of a plan that were due when it was cut, but not taken up.
 
         The wait for a limit is their ``queued`` time. Later requests are forgotten.
 

@@ -20,9 +20,10 @@ RACE_NS: Final = 10_000_000
 def is_race(waited: int, quickest: float, idle: int) -> bool:
     """Whether a target may have closed an open connection before a request reached it: then it is sent again.
 
-    A target closes a connection that was idle, and the news of it comes within one round trip of the sending, and the
-    time for which the target is busy: connecting takes at least the one, and the other is shorter than its patience
-    with idle connections. A request that is lost later may have been worked on, and its loss is the target's failure.
+    A target closes a connection that has been idle for its time-out. The sender learns of it within one round trip,
+    plus the time for which the target is busy. Opening a connection takes at least one round trip. A target is taken to
+    be busy for less than its time-out, so for less than the connection was idle. A request whose connection is lost
+    later may have been worked on: that loss is the target's failure.
 
     Args:
         waited: nanoseconds from the sending to the loss of the connection.

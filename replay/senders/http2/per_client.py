@@ -22,7 +22,7 @@ class Http2ByClientSender(Http2Sender):
     """
 
     _most_open: ClassVar[float] = inf
-    """Connections of a client that carry requests, those that take no more of them included."""
+    """Most connections of a client at once, including those that only finish their requests."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

@@ -25,7 +25,7 @@ class SendWindows:
     Attributes:
         largest: payload of a frame that the peer accepts.
         initial: bytes of the window that each stream begins with.
-        room: bytes that may be sent besides before `go_on` is called.
+        room: bytes that may still be sent, however large the windows are; who raises it calls `go_on`.
 
     Args:
         out: takes the frames.
