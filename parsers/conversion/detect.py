@@ -40,8 +40,7 @@ FEW: Final = 0.02
 """Smallest share of lines for which a further format is tried."""
 
 TELLING: Final = 10
-"""So many lines, none of which fits, show that a log has another format; fewer may be the damaged ones of an idle
-hour."""
+"""Lines, none of which fits, that show another format; fewer of them may be the damaged ones of an idle hour."""
 
 
 @dataclass(frozen=True, slots=True)

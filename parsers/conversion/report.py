@@ -96,7 +96,7 @@ class ConvertReport:
 
     @property
     def losses(self) -> list[str]:
-        """Sentences on what is lost: the rest of damaged files, and rejected lines."""
+        """Sentences that name losses: bytes after the damage in a file, and rejected lines."""
         return [note for note in self.notes if isinstance(note, Loss)] + [self.sentence()] * bool(self.rejected)
 
     def zone_had_no_effect(self, zone: str, why: str) -> str:

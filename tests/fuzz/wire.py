@@ -36,6 +36,7 @@ class _Sender(WireSender):
         super().__init__(_ENDPOINT, timeout=_TIMEOUT_NS / 1e9)
         self.now = 0
         self.ends: list[tuple[int, ...]] = []
+        self.dialled: set[int] = set()
         self.shown: list[Exchange] = []
         self.clock = self._tick
         self.done = self.failed = self._done
@@ -46,10 +47,12 @@ class _Sender(WireSender):
         return self.now
 
     def _done(self, seq: int, start: int, queued: int, *rest: int) -> None:
-        assert queued == 0
+        assert queued == 0 or seq in self.dialled
+        assert queued >= 0
         self.ends.append((seq, start, *rest))
 
     def dial(self, seq: int, request: bytes, start: int, client: str | None = None) -> None:
+        self.dialled.add(seq)
         self.busy[seq] = Connection(self, seq, request, start)
 
 
