@@ -109,7 +109,11 @@ def route_costs(
     names = watched_in(seconds.columns)
     resource = watched_resource(names)
     if resource is None:
-        why = f"no single one of {', '.join(names)} has cpu in its name, in cores" if names else "nothing was watched"
+        why = (
+            f"no single one of {', '.join(names)} has cpu in its name, in cores"
+            if names
+            else "no reading of --watch came"
+        )
         return RouteCosts(f"route costs are not known: {why}")
     unsound = pl.col("over") | pl.col("failing") | pl.col("generator") | pl.col("outage").is_not_null()
     sound = steps.filter(~unsound)

@@ -75,7 +75,7 @@ class SweepCall(CallOfOneTarget):
         names = [name for probe in self.telling.watch for name in probe.names]
         if self.routes and watched_resource(names) is None:
             raise UsageError(
-                "--routes needs one watched series with cpu in its name, in cores and not in percent, and there are "
+                "--routes needs one watched series with cpu in its name, in cores and not in percent; --watch names "
                 f"{', '.join(names)}: name one of them cpu, or watch the target with --watch pid:PID or --watch "
                 "cgroup:NAME"
             )

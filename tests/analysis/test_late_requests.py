@@ -115,6 +115,19 @@ def test_the_table_and_the_report_of_a_sweep_show_lag_in_their_cells(tmp_path: P
     assert "“lag”: the generator sent requests late" in page
 
 
+def test_the_distribution_has_no_time_of_a_request_that_the_run_cancelled() -> None:
+    rows = run(late=0)
+    held = pl.col("seq") >= 600  # waited for a limit, until the run was stopped
+    cancelled = rows.with_columns(
+        latency=pl.when(held).then(0.0).otherwise("latency"),
+        queued=pl.when(held).then(1.0).otherwise("queued"),
+        rc=pl.when(held).then(0).otherwise("rc"),
+        error=pl.when(held).then(pl.lit("cancelled")),
+    )
+    for times in spread(arrays.read(cancelled)).values():
+        assert times.tolist() == [5000] * 600
+
+
 def test_the_distribution_ends_where_the_lag_begins(tmp_path: Path) -> None:
     response = spread(arrays.read(run()))["response time"]
     assert np.count_nonzero(response < FAILED) == 960

@@ -521,9 +521,14 @@ def _times(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _positions(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:
-    """Steps and trials read on where the last one ended, or begin at the start of the log."""
+    """Steps and trials read on where the last one ended, or begin at the start of the log.
+
+    Steps that leave out a route read on about there, in a log of their own.
+    """
     choice = case.choice
     if case.command not in ("sweep", "find") or any(choice[name] != "-" for name in ("inject", "hook")):
+        return
+    if choice.get("routes", "-") != "-":
         return
     if choice["request-order"] not in ("-", "log") or choice["workers"] not in ("-", "1"):
         return

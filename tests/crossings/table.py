@@ -118,7 +118,7 @@ _TELLING: Final[Factors] = {
     "metrics": _option("metrics", any="0"),
     "otlp": _option("otlp", away="http://127.0.0.1:9"),
     "progress": _option("progress", auto="auto", json="json", none="none"),
-    "watch": _option("watch", command="'one=!echo 1'", most="'one:2=!echo 1'", process="pid:1"),
+    "watch": _option("watch", command="'cpu=!echo 1'", most="'one:2=!echo 1'", process="pid:1"),
 }
 _CONTROL: Final[Factors] = {"control": _option("control", folder="load")}
 _FOLDER: Final[Factors] = {
@@ -385,6 +385,7 @@ def _rules(command: str) -> list[Rule]:
             rule("--auth", "--vusers", auth="aws", pacing="users/doubled"),
             rule("--vusers", "--workers", pacing="users/doubled", workers="2"),
             rule("--vusers", "--cluster", pacing="users/doubled", workers="cluster"),
+            rule("--routes", "--watch", routes="yes", watch="most"),
             rule("--by-client", "--workers", settle="some", by_client="yes", workers="2"),
             rule("--by-client", "--cluster", settle="some", by_client="yes", workers="cluster/one of a cluster"),
         ]

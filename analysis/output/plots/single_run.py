@@ -138,10 +138,14 @@ def _nines(share: Any) -> Any:
 
 
 def spread(requests: RequestArrays) -> dict[str, Micros]:
-    """Return the curves of `percentiles` for one run: response time, service time and any generator lag."""
+    """Return the curves of `percentiles` for one run: response time, service time and any generator lag.
+
+    No time is of a request that the run cancelled as it stopped.
+    """
+    finished = requests.finished
     curves: dict[str, Micros] = {
-        "response time": _without_the_generators(requests),
-        "service time": np.sort(requests.service[requests.sent]),
+        "response time": _without_the_generators(finished),
+        "service time": np.sort(finished.service[finished.sent]),
     }
     if requests.lag.any():
         curves["generator lag"] = np.sort(requests.lag)
@@ -151,7 +155,8 @@ def spread(requests: RequestArrays) -> dict[str, Micros]:
 def spread_by_step(requests: RequestArrays, names: Mapping[int, str]) -> dict[str, Micros]:
     """Return the curves of `percentiles` for some steps, given by label and name: response times."""
     return {
-        name: _without_the_generators(requests.of_step(requests.labels.index(label))) for label, name in names.items()
+        name: _without_the_generators(requests.of_step(requests.labels.index(label)).finished)
+        for label, name in names.items()
     }
 
 

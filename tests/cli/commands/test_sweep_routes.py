@@ -65,7 +65,10 @@ def test_the_costs_of_three_routes_are_known_and_can_be_read_again(
     ("words", "told"),
     [
         ((), "--routes needs --watch pid:PID"),
-        (("--watch", "a=!echo 1", "--watch", "b=!echo 1"), "--routes needs one watched series with cpu in its name"),
+        (
+            ("--watch", "a=!echo 1", "--watch", "b=!echo 1"),
+            "in cores and not in percent; --watch names a, b: name one of them cpu",
+        ),
         (("--watch", "cpu=!echo 1", "--refine"), "--routes and --refine exclude each other"),
         (("--watch", "cpu=!echo 1", "--arrivals", "log"), "--routes and --arrivals log exclude each other"),
         (("--watch", "cpu=!echo 1", "--inject", "a.csv:5%"), "--routes and --inject exclude each other"),
