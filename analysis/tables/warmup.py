@@ -3,6 +3,7 @@
 Source: White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69 (1997): cut
 off what makes the mean of the rest least certain. On steady load it cuts nothing in most runs, and some seconds in one
 of ten, and more where few requests are slow. So only a cut that changes the mean by more than chance is worth a word.
+It also cuts behind a stall, wherever that lies in the first half: a warm-up is slow from the start of the step.
 """
 
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ BIAS: Final = 0.1
 """Share by which the mean of a whole step must differ from that of its settled part to be named."""
 SURE: Final = 3.0
 """Standard errors by which they must differ."""
+EARLY: Final = 0.25
+"""Share of the excess of the part cut off that its first third must have: simulated stalls have it near 0."""
 
 _FEWEST: Final = 10
 
@@ -34,17 +37,20 @@ class WarmUp:
         cut_s: seconds from its start.
         bias: mean response time of all of it over that of the rest, less 1.
         error: standard error of the bias, if there was no warm-up.
+        early: by how much the first third of the part cut off exceeds the rest, over the excess of all of that part;
+            0 where nothing is cut off.
         settled: True if it settled before the middle of the step; otherwise it never was stationary.
     """
 
     cut_s: float
     bias: float
     error: float
+    early: float
     settled: bool
 
     def sentence(self) -> str:
         """The effect of the warm-up, and what to do; empty if there is none."""
-        if abs(self.bias) <= max(BIAS, SURE * self.error):
+        if abs(self.bias) <= max(BIAS, SURE * self.error) or self.early < EARLY:
             return ""
         if not self.settled:
             return "response times did not settle in the first step (MSER-5): make steps longer or add --warmup"
@@ -80,7 +86,9 @@ def judged(means: Floats, means_s: float = MEANS_S) -> WarmUp:
     cut = int(np.argmin(uncertain[::-1][: number // 2 + 1]))
     rest = max(batches[cut:].mean(), 1e-9)
     error = _error(parts[:cut], batches[cut:]) * cut / number / rest if cut else 0.0
-    return WarmUp(cut * BATCH * means_s, float(batches.mean() / rest - 1), error, cut < number // 2)
+    excess = batches[:cut].mean() - rest if cut else 0.0
+    early = float((batches[: max(1, cut // 3)].mean() - rest) / excess) if excess else 0.0
+    return WarmUp(cut * BATCH * means_s, float(batches.mean() / rest - 1), error, early, cut < number // 2)
 
 
 def _error(first: Floats, rest: Floats) -> float:

@@ -66,6 +66,20 @@ def test_a_warm_up_at_a_low_rate_is_seen() -> None:
     assert sum("are a warm-up" in sentence for sentence in told) >= 16
 
 
+@pytest.mark.parametrize("at", [8, 20, 27])
+def test_a_stall_after_the_start_is_no_warm_up(at: int) -> None:
+    """A stall of 3 s at second 20 was a warm-up of 23 s, which the user was told to leave out."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        arrivals = simulate.sweep([50], 60, rng)
+        times, since = rng.exponential(0.017, len(arrivals.scheduled)), arrivals.scheduled - at
+        times += np.where((since >= 0) & (since < 3), 3 - since, 0)
+        requests = arrays.read(simulate.results(arrivals, times))
+        judged = warmup.of_first_step(requests, aggregate.step_windows(requests))
+        assert judged is not None
+        assert judged.sentence() == ""
+
+
 def test_what_is_not_stationary_is_said_to_be_so() -> None:
     rising: npt.NDArray[np.float64] = np.linspace(1.0, 3.0, 150)
     judged = warmup.judged(rising)
