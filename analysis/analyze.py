@@ -279,7 +279,7 @@ def _judged(
         verdict = verdict_on(requests, steps, told.asked)
         limit = None if told.searched or told.left_out else limit_of(requests, verdict)
         return verdict, summarise(requests, verdict, about, limit=limit, cut=cut), None
-    users = UsersSweep.of(requests, closed, {*told.limited, *cut})
+    users = UsersSweep.of(requests, closed, told.limited, cut)
     none = RateEstimate(False, "requests were sent by users, who wait for responses, and not at a rate")
     at_a_rate = saturation.judge(steps)
     sentence = at_a_rate.sentence if at_a_rate.target_failing else users.verdict.sentence

@@ -11,7 +11,7 @@ J. P. Buzen, "The operational analysis of queueing network models", Computing Su
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import ceil, log, sqrt
+from math import ceil, log, nan, sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -21,10 +21,11 @@ from logreplay.analysis.format_time import show, show_range, show_rate
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.run_metadata import ClosedLoop
+from logreplay.analysis.json_text import finite
 from logreplay.analysis.statistics.estimates import error_of_sum, student
 from logreplay.analysis.statistics.quantiles import Floats, Micros, quantile
 from logreplay.analysis.tables.aggregate import SETTLE
-from logreplay.core.plural import number_of
+from logreplay.core.plural import first_of, number_of
 
 PLATEAU: Final = 0.95
 """A throughput of at least this share of the highest is on the plateau."""
@@ -51,7 +52,7 @@ class UsersVerdict:
         plateau: the fewest users that were tried and reached the highest throughput; None if it still grew at the end.
         saturated_at_first: already the first point was on the plateau, so all others only waited longer.
         enough: whole users up to the crossing; None if it is not known.
-        throughput: requests/s: of the plateau, or the highest if there is none.
+        throughput: requests/s: of the plateau, or the highest if there is none; NaN, as its range, if no step counts.
         throughput_low, throughput_high: its range, 95 %.
         crossing: users at which the asymptotes cross; None if it is not known.
         crossing_low, crossing_high: its range, 95 %.
@@ -71,7 +72,7 @@ class UsersVerdict:
 
     def as_dict(self) -> dict[str, Any]:
         """The verdict for summary.json."""
-        return asdict(self)
+        return finite(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,19 @@ class UsersSweep:
     limited: Collection[int] = ()
 
     @classmethod
-    def of(cls, requests: RequestArrays, closed: ClosedLoop, limited: Collection[int] = ()) -> "UsersSweep":
-        """Judge the steps of a run, without those in which the replaying machine met a limit."""
+    def of(
+        cls,
+        requests: RequestArrays,
+        closed: ClosedLoop,
+        limited: Collection[int] = (),
+        cut: Collection[int] = (),
+    ) -> "UsersSweep":
+        """Judge the steps of a run, without those that were cut short or in which the replaying machine met a limit."""
         table = users_table(requests, closed)
-        counted = table.filter(~pl.col("step").is_in(list(limited)))
-        return cls(closed, table, judge_users(counted, closed.think), frozenset(limited))
+        whole = table.filter(~pl.col("step").is_in(list(cut)))
+        counted = whole.filter(~pl.col("step").is_in(list(limited)))
+        verdict = judge_users(counted, closed.think) if counted.height else _no_verdict(whole["users"].to_list())
+        return cls(closed, table, verdict, frozenset({*limited, *cut}))
 
     def as_dict(self) -> dict[str, Any]:
         """The form of summary.json."""
@@ -188,10 +197,16 @@ def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
     return replace(verdict, sentence=silent + verdict.sentence)
 
 
+def _no_verdict(limited: Sequence[int]) -> UsersVerdict:
+    """The verdict where no step counts: with these numbers of users the replaying machine met a limit."""
+    names = first_of([number_of(count, "user") for count in dict.fromkeys(limited)])
+    return _verdict(None, nan, nan, "no step counts" + f"; this machine was the limit with {names}" * bool(names))
+
+
 def _judged(levels: pl.DataFrame, think: float) -> UsersVerdict:
     """Judge the rows of `_levels`; the first was answered, if any was."""
     users, rates, errors = levels["users"].to_list(), levels["throughput"].to_numpy(), levels["error"].to_numpy()
-    if not len(rates) or not rates.max() > 0:
+    if not rates.max() > 0:
         return _verdict(None, 0.0, 0.0, "no response came within its step: no throughput was measured")
     best = int(rates.argmax())
     shares = (errors / np.maximum(rates, 1e-9))[rates > 0]
@@ -317,5 +332,5 @@ def _verdict(
 ) -> UsersVerdict:
     at, low, high = crossing or (None, None, None)
     enough = None if at is None else ceil(at - 1e-6)
-    bounds = (max(0.0, float(rate - _T * error)), float(rate + _T * error))
+    bounds = (max(float(rate - _T * error), 0.0), float(rate + _T * error))
     return UsersVerdict(plateau, at_first, enough, float(rate), *bounds, at, low, high, sentence)

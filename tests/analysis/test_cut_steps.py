@@ -98,3 +98,21 @@ def test_a_step_of_users_that_was_cut_does_not_count(tmp_path: Path) -> None:
     assert found.steps.filter(pl.col("users") == 8)["verdict"].to_list() == ["cut"]
     assert found.scaling is not None
     assert [point.number for point in found.scaling.points] == [1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("limited", "done", "said"),
+    [
+        ({}, 0, "no step counts; the step with 4 users was cut short, not counted"),
+        ({0: "CPU"}, 1, "no step counts; this machine was the limit with 4 users"),
+    ],
+)
+def test_a_sweep_over_users_without_a_step_that_counts_says_why_and_has_no_throughput(
+    tmp_path: Path, limited: dict[int, str], done: int, said: str
+) -> None:
+    """It said that no response came within its step, beside hundreds of responses, and a throughput of 0."""
+    found = swept(tmp_path, (100,), done, About(closed=ClosedLoop({0: 4}, 0.0, 4.0), limited=limited))
+    assert found.verdict.sentence == said
+    assert found.summary["requests"]["ok"] > 0
+    figures = ("throughput", "throughput_low", "throughput_high", "plateau", "crossing")
+    assert [found.summary["users"][name] for name in figures] == 5 * [None]
