@@ -157,8 +157,8 @@
         stroke: () => colour(mark),
         width: thick || 1.5,
         dash,
-        value: (_, y) => figure(y),
-        ...(["small", "hollow"].includes(dots) && { paths: () => null }),
+        value: (_, y) => (dots === "failed" ? "–" : figure(y)),
+        ...(["small", "hollow", "failed"].includes(dots) && { paths: () => null }),
         ...(row.stepped && { paths: uPlot.paths.stepped({ align: 1 }) }),
         points: { show: Boolean(dots), size: dots === "small" ? 4 : dots === "hollow" ? 9 : 6, width: 1.2,
                   fill: () => (dots === "hollow" ? css("--card") : colour(mark)) },
@@ -167,7 +167,7 @@
     legend: { markers: { width: 3, dash: (_, index) => line(row.series[index - 1]) } },
     hooks: {
       ready: [(u) => row.series.forEach(({ dots }, i) => {
-        if (["small", "hollow"].includes(dots)) u.root.querySelectorAll(".u-series")[i + 1].classList.add("point");
+        if (["small", "hollow", "failed"].includes(dots)) u.root.querySelectorAll(".u-series")[i + 1].classList.add("point");
       })],
       drawAxes: [(u) => spans(u, row)], drawSeries: [(u, index) => dashes(u, row, index)],
     },

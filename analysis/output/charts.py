@@ -2,13 +2,15 @@
 
 A chart is a list of rows that share their abscissa. A row has its height in pixels, the labels ``x`` and ``y``, and
 ``series``, each with abscissas and ordinates of its own; null ends a line. A series may have ``across``: two points to
-be joined by dashes, between which nothing was measured. Colours are names of the page's variables.
+be joined by dashes, between which nothing was measured. Failed dots mark their abscissas only. Colours are names of
+the page's variables.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+import polars as pl
 
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.format_time import show
@@ -92,10 +94,12 @@ def _hockey_stick(analysis: Analysis) -> Chart:
     seconds, verdict, limited = analysis.seconds, analysis.verdict, limited_rates(grouped(analysis.steps))
     steps = sent_in_time(grouped(analysis.steps))
     middle = "p50" if "p50" in seconds.columns and np.isfinite(column(steps, "p50")).any() else "mean"
-    every = -(-seconds.height // _MOST_DOTS)
-    offered, median = column(seconds, "offered")[::every], 1000 * column(seconds, middle)[::every]
-    known = np.isfinite(median) & (median > 0)
-    series = [_series(f"{middle} of one second", offered[known], median[known], dots="small", colour="faint")]
+    offered, median = column(seconds, "offered"), 1000 * column(seconds, middle)
+    known, failed = np.isfinite(median) & (median > 0), np.unique(offered[np.isinf(median)])
+    dots, width = single_run.neighbours(pl.DataFrame({"x": offered[known], "y": median[known]}), _MOST_DOTS)
+    drawn = dots.agg(pl.all().sort_by("y").last())
+    name = f"{middle} of one second" + f", the highest of {width}" * (width > 1)
+    series = [_series(name, column(drawn, "x"), column(drawn, "y"), dots="small", colour="faint")]
     rate, wall = by_rate(steps)[0], first_overloaded(steps)
     percentiles = percentiles_by_rate(steps, middle)
     for (name, times, _), dash in zip(percentiles, _DASHES, strict=False):
@@ -112,6 +116,9 @@ def _hockey_stick(analysis: Analysis) -> Chart:
     if bound := pictures.bound_of(analysis.summary):
         span = np.array([0.0, max(rate.max(), offered.max(initial=0.0))])
         series.append(_series(f"bound {show(bound)}", span, np.full(2, 1000 * bound), dash=_DASHES[1], colour="good"))
+    if len(failed):
+        top = np.full(len(failed), max((y for one in series for y in one["y"] if y is not None), default=1.0))
+        series.append(_series("one second in which most failed", failed, top, dots="failed", colour="bad"))
     bends = (("saturation", verdict.saturation), ("onset", verdict.onset))
     spans = [{"low": b.low, "at": b.rate, "high": b.high, "colour": name, "name": name} for name, b in bends if b.found]
     spans += [

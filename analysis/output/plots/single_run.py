@@ -12,6 +12,7 @@ import polars as pl
 from matplotlib import colormaps
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from polars.dataframe.group_by import GroupBy
 
 from logreplay.analysis.format_time import show, show_rate
 from logreplay.analysis.input.arrays import RequestArrays
@@ -291,10 +292,14 @@ def timeline(ax: "Axes", seconds: "Table", title: str = "") -> "Axes":
 def thinned(seconds: "Table", means: Sequence[str], highest: Sequence[str]) -> tuple[pl.DataFrame, int]:
     """Put neighbouring seconds together until there are few enough to be drawn; return them, and how many each is."""
     table = pl.DataFrame({name: _drawn(seconds, name) for name in ("second", *means, *highest)}).fill_nan(None)
-    width = -(-table.height // _MOST_POINTS)
-    return table.group_by(pl.int_range(pl.len()) // width, maintain_order=True).agg(
-        pl.col("second").first(), pl.col(means).mean(), pl.col(highest).max()
-    ), width
+    groups, width = neighbours(table, _MOST_POINTS)
+    return groups.agg(pl.col("second").first(), pl.col(means).mean(), pl.col(highest).max()), width
+
+
+def neighbours(table: pl.DataFrame, most: int) -> tuple[GroupBy, int]:
+    """Put neighbouring rows into at most so many groups; return them, and how many rows each has."""
+    width = max(1, -(-table.height // most))
+    return table.group_by(pl.int_range(pl.len()) // width, maintain_order=True), width
 
 
 def _drawn(seconds: "Table", name: str) -> Floats:

@@ -1,7 +1,9 @@
 """The data of the interactive charts are those of the tables."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -67,6 +69,32 @@ def test_points_are_hollow_only_where_too_few_requests_support_the_percentile() 
     assert series["p99"]["dots"] == "solid"
     hollow = {name: one["x"] for name, one in series.items() if one.get("dots") == "hollow"}
     assert hollow == {"p99: too few requests, longest time": [50]}
+
+
+def of_seconds(sweep: Analysis, offered: Sequence[float], p50: Sequence[float]) -> dict[str, Mapping[str, Any]]:
+    """The series of the hockey stick by their name, with these seconds in place of those of the sweep."""
+    rows = np.arange(len(offered)) % sweep.seconds.height
+    seconds = sweep.seconds[rows].with_columns(offered=pl.Series(offered), p50=pl.Series(p50))
+    (row,) = charts(replace(sweep, seconds=seconds))["hockeystick"]
+    return {series["name"]: series for series in row["series"]}
+
+
+def test_of_many_seconds_the_highest_of_each_few_is_drawn(sweep: Analysis) -> None:
+    """Each third of 9,000 seconds was drawn, and none of 20 with a median of 5 s."""
+    times = np.full(9000, 0.01)
+    times[100:3100:150] = 5.0
+    offered = np.where(times > 1, 60.0, 50.0)
+    drawn = of_seconds(sweep, offered.tolist(), times.tolist())["p50 of one second, the highest of 3"]
+    assert len(drawn["y"]) == 3000
+    assert [x for x, y in zip(drawn["x"], drawn["y"], strict=True) if y == 5000] == 20 * [60]
+    assert len(of_seconds(sweep, offered[:4000].tolist(), times[:4000].tolist())["p50 of one second"]["y"]) == 4000
+
+
+def test_seconds_in_which_most_failed_are_marked_at_the_top_of_all_that_is_drawn(sweep: Analysis) -> None:
+    series = of_seconds(sweep, [50, 60, 60, 70], [0.01, np.inf, np.inf, np.nan])
+    failed = series["one second in which most failed"]
+    assert failed["x"] == [60]
+    assert failed["y"] == [max(y for one in series.values() for y in one["y"] if y is not None)]
 
 
 def test_the_timeline_shows_the_errors_of_requests_that_were_sent(sweep: Analysis) -> None:
