@@ -13,7 +13,7 @@ import numpy as np
 
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.input.downcast import FIRST_ERROR, HTTP_ERROR, NET_ERROR
+from logreplay.analysis.input.downcast import CANCELLED, FIRST_ERROR, HTTP_ERROR, NET_ERROR
 from logreplay.analysis.statistics.quantiles import Micros, average, deviation
 from logreplay.analysis.tables.aggregate import run_spans
 
@@ -51,16 +51,16 @@ def siege(requests: RequestArrays, service: Micros) -> dict[str, float | int | N
 
     Returns:
         ``transactions``: answers, other than 408 and 500 to 509. ``failed_transactions``: those, and requests without
-        an answer. ``availability``: percentage of transactions in both. ``elapsed_time``: seconds.
-        ``data_transferred``: megabytes (2**20) of bodies. ``response_time``: seconds spent in answered requests per
-        transaction. ``transaction_rate``: per second. ``throughput``: megabytes per second. ``concurrency``: mean
-        number of requests under way. ``successful_transactions``: status below 400, or 401, 407.
+        an answer, but for cancelled ones. ``availability``: percentage of transactions in both. ``elapsed_time``:
+        seconds. ``data_transferred``: megabytes (2**20) of bodies. ``response_time``: seconds spent in answered
+        requests per transaction. ``transaction_rate``: per second. ``throughput``: megabytes per second.
+        ``concurrency``: mean number of requests under way. ``successful_transactions``: status below 400, or 401, 407.
         ``longest_transaction``, ``shortest_transaction``: seconds, of all answered.
     """
     status = requests.kind_counts[:FIRST_ERROR]
     refused = int(status[list(_FAILED_STATUS)].sum())
     transactions = int(status.sum()) - refused
-    failed = refused + requests.count(NET_ERROR)
+    failed = refused + _unanswered(requests)
     seconds, spent = elapsed(requests), float(service.sum(dtype=np.int64)) / SECOND
     megabytes = float(those(requests.bytes, requests.outcome <= HTTP_ERROR).sum(dtype=np.int64)) / MEGABYTE
     return {
@@ -90,9 +90,9 @@ def ab(requests: RequestArrays, service: Micros) -> dict[str, Any]:
         ``connect``, ``processing`` (all but connect), ``waiting`` (to the first byte) and ``total``: each with ``min``,
         ``mean``, ``sd``, ``median`` and ``max``, seconds. ``served_within``: percentage of the requests served →
         seconds. ``requests_per_second``; ``time_per_request``: seconds, across all concurrent requests;
-        ``complete_requests``, ``failed_requests`` (no answer), ``non_2xx_responses``; ``keep_alive_requests``: answered
-        on a connection that was already open, None where the rows do not say; ``html_transferred``: bytes of bodies.
-        All but the failed requests are of the answered requests.
+        ``complete_requests``, ``failed_requests`` (no answer, but for cancelled ones), ``non_2xx_responses``;
+        ``keep_alive_requests``: answered on a connection that was already open, None where the rows do not say;
+        ``html_transferred``: bytes of bodies. All but the failed requests are of the answered requests.
     """
     answered = requests.outcome <= HTTP_ERROR
     status = requests.kind_counts[:FIRST_ERROR]
@@ -111,11 +111,16 @@ def ab(requests: RequestArrays, service: Micros) -> dict[str, Any]:
         "requests_per_second": _ratio(complete, seconds),
         "time_per_request": _ratio(seconds, complete),
         "complete_requests": complete,
-        "failed_requests": requests.count(NET_ERROR),
+        "failed_requests": _unanswered(requests),
         "non_2xx_responses": complete - int(status[200:300].sum()),
         "keep_alive_requests": _reused(requests, complete),
         "html_transferred": int(those(requests.bytes, answered).sum(dtype=np.int64)),
     }
+
+
+def _unanswered(requests: RequestArrays) -> int:
+    """Requests without an answer; those that the run cancelled as it stopped neither failed nor were answered."""
+    return requests.count(NET_ERROR) - int(requests.kind_counts[CANCELLED])
 
 
 def _reused(requests: RequestArrays, complete: int) -> int | None:

@@ -130,3 +130,12 @@ def test_without_an_answer_there_are_counts_and_no_times() -> None:
     assert siege(nothing)["availability"] == 0
     assert siege(nothing)["response_time"] is None
     assert ab(nothing)["total"]["mean"] is None
+
+
+def test_requests_that_the_run_cancelled_as_it_stopped_did_not_fail() -> None:
+    """With 84 of them, and no other failure, siege's availability was 70 %."""
+    errors = ["", "", "reset", "cancelled", "cancelled"]
+    times = pl.DataFrame({"scheduled": [0.0] * 5, "latency": 0.1, "xfertime": 0.0})
+    run = arrays.read(times.with_columns(rc=pl.Series([200, 200, 0, 0, 0]), error=pl.Series(errors)))
+    assert siege(run)["failed_transactions"] == ab(run)["failed_requests"] == 1
+    assert siege(run)["availability"] == pytest.approx(100 * 2 / 3)
