@@ -97,8 +97,11 @@ def is_benchmark(path: Path) -> bool:
     return path.suffix.lower() == ".json"
 
 
-def check(path: Path, row: Mapping[str, Any]) -> None:
-    """Check, before a run, that its row can be appended; arguments and errors as for `append`."""
+def prepare(path: Path, row: Mapping[str, Any]) -> None:
+    """Check, before a run, that its row can be appended; arguments and errors as for `append`.
+
+    Remove JSON of an earlier run: if this one is invalid or fails, nobody shall take those figures for its own.
+    """
     try:
         with suppress(FileNotFoundError), path.open("r+b") as file:
             if not is_benchmark(path):
@@ -107,6 +110,8 @@ def check(path: Path, row: Mapping[str, Any]) -> None:
                 raise LogreplayError(
                     f"--history {path}: exists and holds something other than the figures of a run; choose another name"
                 )
+            else:
+                path.unlink()
     except OSError as error:
         raise unwritable(path, error, "--history") from None
 

@@ -19,13 +19,13 @@ def reported(function: str, checks: Path | None, rows: Path | None = None) -> It
     Args:
         function: function to call.
         checks: the file of JUnit XML; None: none is asked for.
-        rows: the history to which `remember` will append; None: none.
+        rows: the history to which `remember` will append; JSON of an earlier run is removed; None: none.
 
     Raises:
         LogreplayError: ``checks`` cannot be written, or ``rows`` takes no row.
     """
     if rows:
-        history.check(rows, _ROWS[function]({}))
+        history.prepare(rows, _ROWS[function]({}))
     with junit.reported(checks, function) as report:
 
         def take(result: R) -> R:
