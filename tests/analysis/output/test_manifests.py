@@ -1,5 +1,6 @@
 """The manifests of an autoscaler keep to the schemas of Kubernetes and KEDA."""
 
+import re
 from typing import Any
 
 import jsonschema
@@ -8,7 +9,7 @@ import pytest
 import yaml
 
 from logreplay.analysis.output.manifests import manifests
-from logreplay.analysis.planning.autoscaling import ScalingTarget
+from logreplay.analysis.planning.autoscaling import WINDOW_S, ScalingTarget
 
 TARGET = ScalingTarget(
     rate=37.1294, concurrency=2.9, least=2, most=7, mean=3.2, rise=1.4, at=1_767_571_200, reaction=90
@@ -61,6 +62,11 @@ def test_the_scaled_object_of_keda_keeps_to_its_schema(made: dict[str, Any]) -> 
     spec = made["keda.yaml"]["spec"]
     assert (spec["minReplicaCount"], spec["maxReplicaCount"]) == (2, 7)
     assert spec["triggers"][0]["metadata"]["threshold"] == "37.129"
+
+
+def test_each_manifest_names_the_window_of_its_metric() -> None:
+    assert re.search(rf"^# .* over {WINDOW_S} s\.$", manifests(TARGET)["hpa.yaml"], re.M)
+    assert f"[{WINDOW_S}s]" in manifests(TARGET)["keda.yaml"]
 
 
 def test_a_manifest_ends_with_its_line(made: dict[str, Any]) -> None:
