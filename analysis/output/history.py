@@ -92,16 +92,28 @@ def write_benchmark(path: Path, row: Mapping[str, Any]) -> None:
         raise unwritable(path, error, "--history") from None
 
 
+def remove_benchmark(path: Path) -> bool:
+    """Remove the figures of the run before, which nobody shall take for those of an invalid run; False: none there.
+
+    Raises:
+        LogreplayError: the file cannot be removed.
+    """
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise unwritable(path, error, "--history") from None
+    return True
+
+
 def is_benchmark(path: Path) -> bool:
     """Whether a file is to be JSON for github-action-benchmark, by its name."""
     return path.suffix.lower() == ".json"
 
 
-def prepare(path: Path, row: Mapping[str, Any]) -> None:
-    """Check, before a run, that its row can be appended; arguments and errors as for `append`.
-
-    Remove JSON of an earlier run: if this one is invalid or fails, nobody shall take those figures for its own.
-    """
+def check(path: Path, row: Mapping[str, Any]) -> None:
+    """Check, before a run, that its row can be appended; arguments and errors as for `append`."""
     try:
         with suppress(FileNotFoundError), path.open("r+b") as file:
             if not is_benchmark(path):
@@ -110,8 +122,6 @@ def prepare(path: Path, row: Mapping[str, Any]) -> None:
                 raise LogreplayError(
                     f"--history {path}: exists and holds something other than the figures of a run; choose another name"
                 )
-            else:
-                path.unlink()
     except OSError as error:
         raise unwritable(path, error, "--history") from None
 

@@ -19,13 +19,13 @@ def reported(function: str, checks: Path | None, rows: Path | None = None) -> It
     Args:
         function: function to call.
         checks: the file of JUnit XML; None: none is asked for.
-        rows: the history to which `remember` will append; JSON of an earlier run is removed; None: none.
+        rows: the history to which `remember` will append; None: none.
 
     Raises:
         LogreplayError: ``checks`` cannot be written, or ``rows`` takes no row.
     """
     if rows:
-        history.prepare(rows, _ROWS[function]({}))
+        history.check(rows, _ROWS[function]({}))
     with junit.reported(checks, function) as report:
 
         def take(result: R) -> R:
@@ -38,7 +38,7 @@ def reported(function: str, checks: Path | None, rows: Path | None = None) -> It
 def remember(function: str, summary: Mapping[str, Any], rows: Path | None) -> str:
     """Add the figures of a summary to a history, if one is asked for and there is a summary of a valid run.
 
-    Those of an invalid run would look like a change of the target.
+    Those of an invalid run would look like a change of the target. JSON that holds the run before is removed then.
 
     Returns:
         Where the row is, in a sentence, if it is in another file than was asked for, or in none; empty otherwise.
@@ -49,7 +49,9 @@ def remember(function: str, summary: Mapping[str, Any], rows: Path | None) -> st
     if not rows or not summary:
         return ""
     if (verdict := summary["verdict"]) != "VALID":
-        return f"note: --history {rows}: nothing is added, since the {function} is invalid ({verdict}); repeat it"
+        removed = history.is_benchmark(rows) and history.remove_benchmark(rows)
+        done = "the figures of the run before are removed" if removed else "nothing is added"
+        return f"note: --history {rows}: {done}, since the {function} is invalid ({verdict}); repeat it"
     row = _ROWS[function](summary)
     if history.is_benchmark(rows):
         history.write_benchmark(rows, row)

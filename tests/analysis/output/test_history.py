@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from logreplay.analysis.output import history
-from logreplay.analysis.output.history import append, of_duet, of_run, prepare, write_benchmark
+from logreplay.analysis.output.history import append, check, of_duet, of_run, write_benchmark
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import lock
 
@@ -53,7 +53,7 @@ def test_the_json_is_what_github_action_benchmark_reads(tmp_path: Path) -> None:
         ),
         (of_run({}), []),
     ):
-        prepare(path, row)
+        check(path, row)
         write_benchmark(path, row)
         found = json.loads(path.read_text())
         assert [each["name"] for each in found] == names
@@ -69,7 +69,7 @@ def test_the_json_is_what_github_action_benchmark_reads(tmp_path: Path) -> None:
     for text in ('{"a": 1}', "[1]", "no json", '[{"name": "x"}]', "[" * 100_000):
         path.write_text(text)
         with pytest.raises(LogreplayError, match="holds something other than the figures of a run"):
-            prepare(path, {})
+            check(path, {})
         assert path.read_text() == text
 
 
@@ -105,22 +105,14 @@ def test_a_row_waits_for_a_process_that_appends_but_not_for_ever(
 
 def test_a_row_is_checked_before_the_run(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
-    prepare(path, of_run({}))
+    check(path, of_run({}))
     assert not path.exists()
     append(path, dict.fromkeys(of_run({}), 1.0))
-    prepare(path, of_run({}))
+    check(path, of_run({}))
     with pytest.raises(LogreplayError, match="has other columns"):
-        prepare(path, of_duet({}))
+        check(path, of_duet({}))
     with pytest.raises(LogreplayError, match="cannot be written"):
-        prepare(tmp_path, of_run({}))
-
-
-def test_json_of_an_earlier_run_is_removed_before_the_run(tmp_path: Path) -> None:
-    """After an invalid run, a CI action booked the figures of the run before for the new commit."""
-    path = tmp_path / "runs.json"
-    write_benchmark(path, of_run({"response_s": {"p50": 0.2}}))
-    prepare(path, of_run({}))
-    assert not path.exists()
+        check(tmp_path, of_run({}))
 
 
 def test_a_request_that_was_not_sent_is_no_failure_of_the_target() -> None:

@@ -119,13 +119,13 @@ def test_an_invalid_run_adds_nothing_to_a_history_and_says_so(
     """A check of many runs took what a dead target or a busy machine did for a change of the application."""
     log, history = write_log(tmp_path / "access.csv", ["/404"] * 60), tmp_path / name
     words = ("run", log, server.url, "--tps", 300, "-o", tmp_path / "r.csv", "--history", history, "-q")
-    if name == "runs.json":  # of the run before
-        history.write_text('[{"name": "p50_s", "unit": "s", "value": 0.2}]')
+    done = "nothing is added"
+    if name == "runs.json":
+        history.write_text('[{"name": "p50_s", "unit": "s", "value": 0.2}]')  # of the run before
+        done = "the figures of the run before are removed"
     assert logreplay(*words) == 3
     said = capsys.readouterr().err
-    assert re.search(
-        rf"note: --history {history}: nothing is added, since the run is invalid \([A-Z_]+\); repeat", said
-    )
+    assert re.search(rf"note: --history {history}: {done}, since the run is invalid \([A-Z_]+\); repeat", said)
     assert not [*tmp_path.glob("runs*")]
 
 
