@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from logreplay.calling.events import CallListener
+    from logreplay.inputs.logs import Tell
     from logreplay.replay.engine.engine import Replayer
     from logreplay.replay.results.outcome import Progress
     from logreplay.replay.results.stop_rules import Condition, StopRule
+
+LONG_GAP_S: Final = 60
+"""Seconds without a due request of which a run tells as it waits."""
 
 
 def stop_rule(conditions: "Sequence[Condition]", asked: Callable[[], str] = str) -> "StopRule":
@@ -30,6 +34,25 @@ def watched(
             engine.stop(why)
 
     return see
+
+
+def telling_gaps(see: "Callable[[Progress], None]", tell: "Tell") -> "Callable[[Progress], None]":
+    """Show the progress of a run, and tell once of each gap of the log for which it waits long."""
+    from logreplay.analysis.demand.wording import span
+
+    told = 0.0
+
+    def look(now: "Progress") -> None:
+        nonlocal told
+        if now.next_due is not None and now.next_due > max(told, now.elapsed + LONG_GAP_S):
+            told = now.next_due
+            tell(
+                f"waiting: by the log's times the next request is due in {span(round(now.next_due - now.elapsed))}; "
+                "--skip-idle shortens such gaps"
+            )
+        see(now)
+
+    return look
 
 
 def warn_beyond_timeout(

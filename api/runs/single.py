@@ -15,7 +15,7 @@ from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.loop_thread import Stop, loop_in_this_thread, protected, unless_stopped
 from logreplay.calling.mailbox import Mailbox
-from logreplay.calling.stopping import stop_rule, warn_beyond_timeout, watched
+from logreplay.calling.stopping import stop_rule, telling_gaps, warn_beyond_timeout, watched
 from logreplay.calls.run_call import RunCall
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
@@ -175,7 +175,8 @@ class _OneRun:
         ):
             audience.begin(Stage(rate=call.load.steady, planned=duration))
             with audience.may_call(engine.steer) if steering else nullcontext():
-                outcome = await engine.run(self.plan, watched(self.rule, engine, audience.see), steering=steering)
+                show = telling_gaps(audience.see, self.mailbox.note) if call.load.in_time else audience.see
+                outcome = await engine.run(self.plan, watched(self.rule, engine, show), steering=steering)
             audience.end(outcome)
         how = f"{sender_rules.sender} sender, workers {sender_rules.processes(peak)}, {sender_rules.limits}"
         course = [f"target {self.url}; {how}", describe_course(outcome)]

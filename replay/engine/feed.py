@@ -79,6 +79,7 @@ class Feed:
         self.read_late, self.read_late_ns = 0, 0
         self.unwritten = False
         self._first = sender.taken_up
+        self._latest = InFlightChunk(self._first, pl.DataFrame(), _NOTHING, 0, 0)
         self._item, self._at = ReadyChunk(Chunk(pl.DataFrame(), _NOTHING), ()), 0
         self._starved = False
         self._plan, self._reader, self._sender, self._announce = plan, reader, sender, announce
@@ -129,7 +130,14 @@ class Feed:
 
     def _register(self, chunk: InFlightChunk) -> None:
         self._announce(chunk)
+        self._latest = chunk
         self._first, self.last_due = chunk.first + len(chunk.due), int(chunk.due[-1])
+
+    @property
+    def next_due(self) -> int | None:
+        """Instant of the clock at which the next request is due; None: it was not read, or waits for a response."""
+        at = self._sender.taken_up - self._latest.first
+        return int(self._latest.due[at]) if at < len(self._latest.due) else None
 
     @property
     def stopped(self) -> bool:

@@ -22,6 +22,7 @@ class Progress:
         counters: counters of requests that have ended; a copy that does not change.
         level: the load, where it may be changed while it is sent.
         left: seconds of sending that are left then; None: unknown.
+        next_due: seconds from the start of this plan until the next request is due; None: unknown.
     """
 
     elapsed: float
@@ -30,6 +31,7 @@ class Progress:
     counters: Counters = field(default_factory=Counters)
     level: Level | None = None
     left: float | None = None
+    next_due: float | None = None
 
     @property
     def sent(self) -> int:

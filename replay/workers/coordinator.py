@@ -99,6 +99,7 @@ class _RemoteWorker:
     counters: Counters = field(default_factory=Counters)
     sessions: SessionCounts | None = None
     taken_up: int = 0
+    next_due: float | None = None
     reported: int = 0
     sends_until: int = 0
     ended: bool = True
@@ -269,6 +270,7 @@ class Coordinator:
         for worker in self._workers:
             worker.arrived, worker.counters = Arrived(), Counters()
             worker.taken_up = worker.reported = worker.sends_until = 0
+            worker.next_due = None
             worker.ended = False
             self._tell(worker, Prepare(self._share(worker), self._first))
         if self._stopped:
@@ -328,7 +330,9 @@ class Coordinator:
         counters = self._total()
         elapsed = max(0.0, (self._clock.common(monotonic()) - self._at) / 1e9) if self._at else 0.0
         taken_up = sum(worker.taken_up for worker in self._workers)
-        return Progress(elapsed, taken_up, taken_up - counters.sent - counters.dropped, counters)
+        next_due = min((worker.next_due for worker in self._workers if worker.next_due is not None), default=None)
+        in_flight = taken_up - counters.sent - counters.dropped
+        return Progress(elapsed, taken_up, in_flight, counters, next_due=next_due)
 
     # --- messages to the workers
 
@@ -461,6 +465,7 @@ class Coordinator:
         if report.rows is not None:
             worker.arrived.add(self._share(worker).own(report.rows["seq"].to_numpy() - self._first))
         worker.counters, worker.taken_up, worker.reported = report.counters, report.taken_up, report.until
+        worker.next_due = report.next_due
         self._log.add(worker.index, report.rows, (report.until - self._origin) / 1e9)
 
     def _from_thread(self, call: Callable[..., None], *arguments: Any) -> None:

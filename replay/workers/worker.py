@@ -217,18 +217,21 @@ class _Worker:
             if self._silence.look() > COORDINATOR_LOST_S:
                 self._hear(Leave())
             if counters := self._counters:
-                taken_up = self._engine.progress().scheduled
-                self._engine.sync(partial(self._report, counters, taken_up, monotonic()))
+                now = self._engine.progress()
+                self._engine.sync(partial(self._report, counters, now.scheduled, monotonic(), now.next_due))
             else:
                 self._tell(Alive())
 
-    def _report(self, counters: Counters, taken_up: int, until: int, *, last: bool = False) -> None:
+    def _report(
+        self, counters: Counters, taken_up: int, until: int, next_due: float | None = None, *, last: bool = False
+    ) -> None:
         """In the writing thread: report the written rows, and how much of the plan they are."""
         with self._reporting:
             if last or self._counters is counters:
                 logins = self._engine.logins[:]
                 del self._engine.logins[: len(logins)]
-                self._tell(WorkerReport(self._relay.take(), self._offset.common(until), taken_up, counters, logins))
+                until = self._offset.common(until)
+                self._tell(WorkerReport(self._relay.take(), until, taken_up, counters, logins, next_due))
 
     def _tell(self, message: object) -> None:
         with suppress(OSError):  # the listener meets the same, and ends the run

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from logreplay.calling.stopping import stop_rule, watched
+from logreplay.calling.stopping import stop_rule, telling_gaps, watched
 from logreplay.core.errors import UsageError
 from logreplay.options.keywords import read
 from logreplay.replay.results.outcome import Progress
@@ -46,3 +46,17 @@ def test_conditions_are_read_each_in_its_order() -> None:
     assert read("run", {})["stop"] == ()
     with pytest.raises(UsageError, match="stop='p99': 'p99' is not a stop condition"):
         read("run", {"stop": "p99"})
+
+
+def test_a_long_wait_for_the_next_request_of_a_log_is_told_once_for_each_gap() -> None:
+    told, shown = list[str](), list[Progress]()
+    look = telling_gaps(shown.append, told.append)
+    course = [(1.0, 1.5), (2.0, 100.0), (3.0, 100.0), (99.0, 100.0), (101.0, 7302.0), (102.0, None)]
+    progress = [Progress(elapsed, 0, 0, next_due=due) for elapsed, due in course]
+    for now in progress:
+        look(now)
+    assert shown == progress
+    assert told == [
+        f"waiting: by the log's times the next request is due in {how_long}; --skip-idle shortens such gaps"
+        for how_long in ("98 s", "2 hours")
+    ]
