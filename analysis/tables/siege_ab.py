@@ -51,7 +51,7 @@ def siege(requests: RequestArrays, service: Micros) -> dict[str, float | int | N
 
     Returns:
         ``transactions``: answers, other than 408 and 500 to 509. ``failed_transactions``: those, and requests without
-        an answer, but for cancelled ones. ``availability``: percentage of transactions in both. ``elapsed_time``:
+        an answer that were not cancelled. ``availability``: percentage of transactions in both. ``elapsed_time``:
         seconds. ``data_transferred``: megabytes (2**20) of bodies. ``response_time``: seconds spent in answered
         requests per transaction. ``transaction_rate``: per second. ``throughput``: megabytes per second.
         ``concurrency``: mean number of requests under way. ``successful_transactions``: status below 400, or 401, 407.
@@ -90,7 +90,7 @@ def ab(requests: RequestArrays, service: Micros) -> dict[str, Any]:
         ``connect``, ``processing`` (all but connect), ``waiting`` (to the first byte) and ``total``: each with ``min``,
         ``mean``, ``sd``, ``median`` and ``max``, seconds. ``served_within``: percentage of the requests served →
         seconds. ``requests_per_second``; ``time_per_request``: seconds, across all concurrent requests;
-        ``complete_requests``, ``failed_requests`` (no answer, but for cancelled ones), ``non_2xx_responses``;
+        ``complete_requests``, ``failed_requests`` (neither an answer nor cancelled), ``non_2xx_responses``;
         ``keep_alive_requests``: answered on a connection that was already open, None where the rows do not say;
         ``html_transferred``: bytes of bodies. All but the failed requests are of the answered requests.
     """

@@ -1,6 +1,7 @@
 """Hands the chunks of one plan to the recorder, and to the sender as soon as that has room."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from math import inf
 from typing import Any, Final
@@ -79,7 +80,7 @@ class Feed:
         self.read_late, self.read_late_ns = 0, 0
         self.unwritten = False
         self._first = sender.taken_up
-        self._latest = InFlightChunk(self._first, pl.DataFrame(), _NOTHING, 0, 0)
+        self._coming = deque[tuple[int, Instants]]()
         self._item, self._at = ReadyChunk(Chunk(pl.DataFrame(), _NOTHING), ()), 0
         self._starved = False
         self._plan, self._reader, self._sender, self._announce = plan, reader, sender, announce
@@ -130,14 +131,22 @@ class Feed:
 
     def _register(self, chunk: InFlightChunk) -> None:
         self._announce(chunk)
-        self._latest = chunk
+        self._forget_taken_up()
+        self._coming.append((chunk.first, chunk.due))
         self._first, self.last_due = chunk.first + len(chunk.due), int(chunk.due[-1])
 
     @property
     def next_due(self) -> int | None:
         """Instant of the clock at which the next request is due; None: it was not read, or waits for a response."""
-        at = self._sender.taken_up - self._latest.first
-        return int(self._latest.due[at]) if at < len(self._latest.due) else None
+        self._forget_taken_up()
+        if not self._coming:
+            return None
+        first, due = self._coming[0]
+        return int(due[self._sender.taken_up - first])
+
+    def _forget_taken_up(self) -> None:
+        while self._coming and self._coming[0][0] + len(self._coming[0][1]) <= self._sender.taken_up:
+            self._coming.popleft()
 
     @property
     def stopped(self) -> bool:

@@ -1,5 +1,7 @@
 """The engine in virtual time: exact, and the same each time."""
 
+import asyncio
+from math import inf
 from pathlib import Path
 
 import polars as pl
@@ -8,7 +10,7 @@ import pytest
 from logreplay.core.record import RESPONSE_PARTS
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.requests.plan import Plan, Requests
-from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
 from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
@@ -37,6 +39,19 @@ def test_a_stall_of_one_second_is_charged_to_the_requests_that_waited_in_it(log:
 def test_virtual_time_is_deterministic(log: Path) -> None:
     columns = ["seq", "row", "scheduled", "lag", "latency"]
     assert one_stall(log)[1].select(columns).equals(one_stall(log)[1].select(columns))
+
+
+def test_progress_tells_when_the_next_request_is_due_while_chunks_are_read_ahead(log: Path) -> None:
+    seen = list[Progress]()
+
+    async def main() -> None:
+        async with Engine(OneServerQueue(0.0, (inf, inf)), MemoryResults()) as engine:
+            await engine.run(Plan(Requests(log, loop=True), Constant(5_000, 2.5)), seen.append)
+
+    asyncio.run(main())
+    known = [now for now in seen if now.next_due is not None]
+    assert len(known) >= 2
+    assert all(now.next_due == pytest.approx(now.elapsed, abs=1) for now in known)
 
 
 def stopped_in_a_stall(log: Path, *, until: float) -> Outcome:
