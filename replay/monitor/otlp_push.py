@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from logreplay.core.masking import masked, terminal_safe
 from logreplay.replay.monitor.otlp_metrics import payload
 from logreplay.replay.monitor.otlp_settings import OtlpSettings
+from logreplay.replay.monitor.presets.figures import text_of
 from logreplay.replay.monitor.push_counts import LAST_S, PushCounts
 from logreplay.replay.monitor.snapshot import Snapshot
 
@@ -26,8 +27,6 @@ _AGAIN: Final = (429, 503)
 _TRIES: Final = 3
 _PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 5.0
-_READ: Final = 4096
-"""Bytes of an answer that are read."""
 
 
 async def keep_pushing(
@@ -86,28 +85,25 @@ async def _pushed(settings: OtlpSettings, session: "ClientSession", now: Snapsho
 
 async def _posted(url: str, session: "ClientSession", body: bytes) -> tuple[str, float | None]:
     """POST once; return why it failed, empty if it did not, and the seconds until a second try: 0: any; None: never."""
-    from aiohttp import ClientError
-
     try:
         async with session.post(url, data=body, allow_redirects=False) as response:
-            said = (await response.content.read(_READ)).decode(errors="replace")
             if response.status == 200:
-                return _rejected(said), None
+                return _rejected(await text_of(response.content)), None
             text = f"status {response.status}"
             if response.status not in _AGAIN:
                 return text, None
             after = response.headers.get("Retry-After", "")
             return text, float(after) if after.isascii() and after.isdigit() else 0.0
-    except (ClientError, OSError, ValueError) as error:
+    except Exception as error:  # whatever a library finds wrong with a foreign answer
         return terminal_safe(masked(str(error) or type(error).__name__), " "), None
 
 
 def _rejected(answer: str) -> str:
-    """Why a collector that answered 200 rejected some points; empty if it did not."""
+    """Why a collector that answered 200 did not accept all points; empty if it did, which some say by no text."""
     try:
-        partial = json.loads(answer)["partialSuccess"]
-        count = int(partial.get("rejectedDataPoints", 0))
+        partial = json.loads(answer.strip() or "{}").get("partialSuccess") or {}
+        count = int(partial.get("rejectedDataPoints") or 0)
         why = terminal_safe(str(partial.get("errorMessage", ""))[:200], " ")
         return f"{count} points rejected: {why}" if count else ""
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return ""
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        return f"status 200, but not the answer of a collector: {answer[:40]!r}"

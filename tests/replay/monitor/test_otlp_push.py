@@ -94,6 +94,38 @@ def test_only_429_and_503_are_tried_again_and_failures_are_counted(monkeypatch: 
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("", ""),
+        ("{}", ""),
+        ('{"partialSuccess":null}', ""),
+        ('{"partialSuccess":{"rejectedDataPoints":0,"errorMessage":"slow down"}}', ""),
+        ('{"partialSuccess":{"errorMessage":"' + 5000 * "x" + '","rejectedDataPoints":1}}', "1 points rejected: xxx"),
+        ('{"partialSuccess":{"rejectedDataPoints":1e999}}', "not the answer of a collector: '{\"partialSuccess"),
+        ('{"partialSuccess":{"rejectedDataPoints":NaN}}', "not the answer of a collector"),
+        ('{"partialSuccess":{"rejectedDataPoints":[1]}}', "not the answer of a collector"),
+        ("[" * 4096, "not the answer of a collector: '[[["),
+        ("null", "not the answer of a collector: 'null'"),
+        ("<html>\x1b[31m", "not the answer of a collector: '<html>\\x1b[31m'"),
+        (" " * (4 << 20) + "{}", "more than 4194304 bytes"),
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_a_failure_with_its_reason(answer: str, why: str) -> None:
+    """Some of them ended the process with a traceback, and a long one counted as accepted."""
+
+    async def main() -> None:
+        async def say(_: int) -> web.Response:
+            return web.Response(text=answer)
+
+        async with collector(say) as (url, _):
+            counts = await pushed(url, pushes=2)
+            assert counts.failed == 2 * bool(why)
+            assert why in counts.why
+
+    asyncio.run(main())
+
+
 def test_a_collector_that_does_not_answer_or_is_not_there_is_a_failure_with_its_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
