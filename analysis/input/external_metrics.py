@@ -20,6 +20,12 @@ def watch_beside(results: Path) -> Path:
     return name.with_name(f"{name.name}.watch.csv")
 
 
+def _readings(results: Path | None) -> Path | None:
+    """The file beside a result log that holds readings; None if there is none, or it is empty: the disk was full."""
+    path = results and watch_beside(results)
+    return path if path and path.exists() and path.stat().st_size else None
+
+
 def stem(results: Path) -> Path:
     """The name of a result log without its endings."""
     while results.suffix in (".gz", ".zst", ".csv", ".parquet"):
@@ -56,7 +62,7 @@ def with_watched(seconds: pl.DataFrame, results: Path | None) -> pl.DataFrame:
     Raises:
         LogreplayError: the readings cannot be read.
     """
-    if results is None or not (path := watch_beside(results)).exists():
+    if not (path := _readings(results)):
         return seconds
     readings = read_table(path, _SCHEMA)
     for name in sorted(readings["name"].drop_nulls().unique()):
@@ -79,7 +85,7 @@ def maxima(results: Path | None) -> dict[str, float]:
     Raises:
         LogreplayError: the readings cannot be read.
     """
-    if results is None or not (path := watch_beside(results)).exists():
+    if not (path := _readings(results)):
         return {}
     with path.open(encoding="utf-8", errors="replace") as file:
         if "maximum" not in file.readline(_LONGEST_HEAD).strip().split(","):

@@ -7,8 +7,10 @@ the first reading of the run.
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
 from logreplay.core.files import atomic_path, not_through_a_link, unwritable
 from logreplay.replay.results.verdict import Finding, Severity
@@ -41,7 +43,7 @@ class ProbeLog:
         self._problems: dict[str, str] = {}
         self._told: set[str] = set()
         self._lock = threading.Lock()
-        self._file: TextIO | None = None
+        self._file: FileIO | None = None
         self._ended, self._maxima = False, True
 
     def go_on(self, first: int) -> None:
@@ -53,9 +55,8 @@ class ProbeLog:
             LogreplayError: they cannot be removed from the file.
         """
         with self._lock:
-            if self._file:
-                self._file.close()
-            self._first, self._began, self._file = first, None, None
+            self._shut()
+            self._first, self._began = first, None
             self._early.clear()
             try:
                 _drop_from(self._path, first)
@@ -98,8 +99,7 @@ class ProbeLog:
         """Finish the file."""
         with self._lock:
             self._ended = True
-            if self._file:
-                self._file.close()
+            self._shut()
 
     def _add(self, reading: "ProbeReading") -> None:
         assert self._began is not None
@@ -118,18 +118,33 @@ class ProbeLog:
         try:
             if self._file is None:
                 self._file = open(  # noqa: SIM115
-                    self._path, "a" if self._first else "w", encoding="ascii", opener=not_through_a_link
+                    self._path, "ab" if self._first else "wb", buffering=0, opener=not_through_a_link
                 )
-                if not self._file.tell():
-                    self._file.write(HEADER)
-                else:
+                if self._file.tell():
                     with self._path.open(encoding="ascii", errors="replace") as earlier:
                         self._maxima = earlier.readline() != _WITHOUT_MAXIMUM
-            self._file.write(line if self._maxima else f"{line.rpartition(',')[0]}\n")
-            self._file.flush()
+            self._append(self._file, line if self._maxima else f"{line.rpartition(',')[0]}\n")
         except OSError as error:
             return str(unwritable(self._path, error))
         return ""
+
+    def _append(self, file: FileIO, line: str) -> None:
+        """Append a whole line or, if that fails, nothing."""
+        whole = file.tell()
+        rest = f"{'' if whole else HEADER}{line}".encode("ascii")
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+        except OSError:
+            file.seek(whole)
+            file.truncate()
+            raise
+
+    def _shut(self) -> None:
+        if self._file:
+            with suppress(OSError):  # of a disk elsewhere: the rows were written
+                self._file.close()
+            self._file = None
 
     def _finding(self, names: Sequence[str], failed: int, read: int, problem: str) -> Finding:
         text = f"watch {', '.join(names)}: {failed} of {read} readings failed and left gaps: {problem}"

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import json
+import resource
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from logreplay.analysis.input.external_metrics import maxima, watch_beside, with_watched
 from logreplay.core.errors import LogreplayError
-from logreplay.replay.monitor.probe_log import ProbeLog
+from logreplay.replay.monitor.probe_log import HEADER, ProbeLog
 from logreplay.replay.monitor.probes import Probe, ProbeReading, keep_reading, number_in, parse_probe
 
 
@@ -179,6 +181,47 @@ def test_readings_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     log.close()
     (finding,) = log.end()
     assert finding.text.startswith(f"watch cpu: 1 of 1 readings failed and left gaps: {tmp_path / 'gone'}")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs prlimit")
+@pytest.mark.parametrize(
+    ("size", "kept"), [(10, []), (40, [(1, 0.5)])], ids=["in the header line", "in the second reading"]
+)
+def test_a_disk_that_fills_up_leaves_whole_readings_and_stops_nothing(
+    size: int, kept: list[tuple[int, float]], tmp_path: Path
+) -> None:
+    """Half a line stayed, so that the result log could not be analysed, and the run ended with a traceback."""
+    log, (soft, hard) = ProbeLog(tmp_path / "r.watch.csv"), resource.getrlimit(resource.RLIMIT_FSIZE)
+    log.begin(0.0)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        for at in (1.0, 2.0, 3.0):
+            log.hear(ProbeReading("cpu", at, 0.5))
+        log.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    (finding,) = log.end()
+    assert f"{3 - len(kept)} of 3 readings failed and left gaps" in finding.text
+    seconds = with_watched(pl.DataFrame({"second": range(4)}), tmp_path / "r.csv")
+    assert [row for row in seconds.drop_nulls().rows() if len(row) > 1] == kept
+    assert maxima(tmp_path / "r.csv") == {}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs prlimit")
+def test_readings_go_on_when_the_disk_has_space_again(tmp_path: Path) -> None:
+    log, (soft, hard) = ProbeLog(tmp_path / "r.watch.csv"), resource.getrlimit(resource.RLIMIT_FSIZE)
+    log.begin(0.0)
+    log.hear(ProbeReading("cpu", 1.0, 0.5))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40, hard))
+    try:
+        log.hear(ProbeReading("cpu", 2.0, 0.5))
+        log.go_on(2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    log.begin(10.0)
+    log.hear(ProbeReading("cpu", 11.0, 0.7))
+    log.close()
+    assert (tmp_path / "r.watch.csv").read_text() == f"{HEADER}1,cpu,0.5,\n3,cpu,0.7,\n"
 
 
 def test_a_sweep_that_goes_on_keeps_the_readings_of_its_finished_steps_and_no_others(tmp_path: Path) -> None:
