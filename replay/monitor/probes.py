@@ -127,7 +127,7 @@ def parse_probe(text: str) -> Probe:
     stands beside the name since a command or a URL may end in a colon and a number.
 
     Raises:
-        ValueError: it is neither, or what a preset reads is not there.
+        ValueError: it is neither, the maximum is 0, or what a preset reads is not there.
     """
     named = _NAMED.fullmatch(text)
     source = named["source"] if named else text
@@ -138,9 +138,11 @@ def parse_probe(text: str) -> Probe:
             f"{text!r}: expected NAME=URL, NAME=!COMMAND or a preset such as pid:1234, NAME of letters, digits and _, "
             "NAME/s for the growth of a counter, NAME:MAX with the maximum"
         )
-    counter, most = bool(named and named["counter"]), named["most"] if named else None
+    counter, most = bool(named and named["counter"]), float(named["most"]) if named and named["most"] else None
+    if most is not None and not 0 < most < math.inf:
+        raise ValueError(f"{text!r}: expected a maximum above 0 behind the name, such as pool:10=…")
     name = (named["name"] if named else kind) + "_per_s" * counter
-    probe = Probe(name, source, "url", counter, float(most) if most and float(most) > 0 else None)
+    probe = Probe(name, source, "url", counter, most)
     if kind:
         return _checked(text, replace(probe, source=rest, kind=kind), alone=not named)
     if source.startswith("!") and source[1:].strip():

@@ -58,9 +58,11 @@ def test_what_is_none_is_refused(text: str) -> None:
         ("a=prometheus:http://h/#sum(requests_total)", "only grows; NAME/s= records its growth per second"),
         ("a=foo:1", "nor a preset"),
         ("pid:me", "expected the number of a process"),
+        ("pool:0=!cat n", "'pool:0=!cat n': expected a maximum above 0 behind the name, such as pool:10="),
+        (f"pool:{'9' * 400}=!cat n", "expected a maximum above 0"),
     ],
 )
-def test_a_preset_that_lacks_something_says_what(text: str, why: str) -> None:
+def test_a_source_that_lacks_something_says_what(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         parse_probe(text)
 
