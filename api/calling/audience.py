@@ -219,7 +219,7 @@ class Telling:
         otlp = self._otlp()
         if not (self.live or self.metrics or self.watch or otlp or self.control):
             return None
-        from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, StopAsked
+        from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, SidecarDied, StopAsked
 
         if otlp:
             audience.pushes = PushCounts(otlp.url)
@@ -231,6 +231,14 @@ class Telling:
                 audience.stop()
             elif isinstance(message, PushCounts):
                 audience.pushes = message
+            elif isinstance(message, SidecarDied):
+                if self.watch:
+                    readings.lose(message.at)
+                asked = {name: getattr(self, name) for name in ("live", "metrics", "watch", "otlp", "control")}
+                options = ", ".join(f"--{name}" for name, value in asked.items() if value not in (None, ()))
+                listener.note(
+                    f"warning: the process of {options} has ended, perhaps for lack of memory; the run goes on"
+                )
             elif readings.hear(message):
                 listener.note(f"watch {message.name}: {message.problem}")
 

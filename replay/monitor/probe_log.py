@@ -6,7 +6,6 @@ the first reading of the run.
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -42,6 +41,7 @@ class ProbeLog:
         self._failed: Counter[str] = Counter()
         self._problems: dict[str, str] = {}
         self._told: set[str] = set()
+        self._lost: int | None = None
         self._lock = threading.Lock()
         self._file: FileIO | None = None
         self._ended, self._maxima = False, True
@@ -57,6 +57,7 @@ class ProbeLog:
         with self._lock:
             self._shut()
             self._first, self._began = first, None
+            self._lost = None if self._lost is None else min(self._lost, first)
             self._early.clear()
             try:
                 _drop_from(self._path, first)
@@ -83,8 +84,14 @@ class ProbeLog:
                 self._add(reading)
             return new
 
+    def lose(self, at: float) -> None:
+        """The process that reads ended at this instant, seconds of the monotonic clock: no more readings come."""
+        with self._lock:
+            self.latest = {}
+            self._lost = self._first + int(max(0.0, at - (at if self._began is None else self._began)))
+
     def end(self) -> list[Finding]:
-        """Take no more readings, so that file and findings agree; return one finding for each problem.
+        """Take no more readings, so that file and findings agree; return a finding for each problem.
 
         The figures with as many failed readings for the same reason are named together.
         """
@@ -93,7 +100,16 @@ class ProbeLog:
             alike: dict[tuple[int, int, str], list[str]] = {}
             for name, failed in self._failed.items():
                 alike.setdefault((failed, self._read[name], self._problems[name]), []).append(name)
-            return [self._finding(names, *failures) for failures, names in alike.items()]
+            texts = [
+                f"watch {', '.join(names)}: {failed} of {read} readings failed and left gaps: {problem}"
+                for (failed, read, problem), names in alike.items()
+            ]
+            if self._lost is not None:
+                texts.append(
+                    f"the readings of --watch end at second {self._lost}: the process beside the replay, which reads "
+                    "them, has ended, perhaps for lack of memory; repeat the run"
+                )
+            return [Finding("watch", Severity.WARNING, text) for text in texts]
 
     def close(self) -> None:
         """Finish the file."""
@@ -145,10 +161,6 @@ class ProbeLog:
             with suppress(OSError):  # of a disk elsewhere: the rows were written
                 self._file.close()
             self._file = None
-
-    def _finding(self, names: Sequence[str], failed: int, read: int, problem: str) -> Finding:
-        text = f"watch {', '.join(names)}: {failed} of {read} readings failed and left gaps: {problem}"
-        return Finding("watch", Severity.WARNING, text)
 
 
 def _drop_from(path: Path, second: int) -> None:

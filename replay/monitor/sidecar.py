@@ -3,7 +3,8 @@
 Theory of operation. The process that sends does none of this: a page, a scrape or a slow probe must not delay a
 request. Down go the configuration and, once a second, snapshots, written by a thread of their own; up come readings,
 orders to change the load, and the wish to stop. The sidecar (`logreplay.replay.monitor.sidecar_main`) ends when its
-connection is closed, so also when the replay is killed. If it dies, or does not keep up, the run goes on without it.
+connection is closed, so also when the replay is killed. If it dies, which is heard, or does not keep up, the run goes
+on without it.
 """
 
 import pickle
@@ -11,6 +12,7 @@ import queue
 import secrets
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -79,6 +81,13 @@ class OrderAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class SidecarDied:
+    """Heard last, if the process ended before `Sidecar.close`; ``at``: seconds of the monotonic clock."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class OrderAnswered:
     """Down: the answer to the order of this number."""
 
@@ -87,7 +96,7 @@ class OrderAnswered:
     text: str
 
 
-Heard = ProbeReading | StopAsked | PushCounts
+Heard = ProbeReading | StopAsked | PushCounts | SidecarDied
 Answer = Callable[[bool, str], object]
 """Takes whether an order was carried out, and a sentence on it."""
 
@@ -101,7 +110,7 @@ class Sidecar:
 
     Args:
         config: addresses and sources of the sidecar.
-        hear: called with each `ProbeReading`, `StopAsked` and `PushCounts`, in a thread of its own.
+        hear: called with each `ProbeReading`, `StopAsked`, `PushCounts` and `SidecarDied`, in a thread of its own.
         obey: called there with each `OrderAsked`, and what takes its answer.
 
     Raises:
@@ -118,6 +127,7 @@ class Sidecar:
         self._last_s = LAST_S if config.otlp else 0.0
         self._down: queue.SimpleQueue[Snapshot | OrderAnswered | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._closing = False
         self._process, self._connection = start_child("logreplay.replay.monitor.sidecar_main")
         try:
             with suppress(OSError):
@@ -143,6 +153,7 @@ class Sidecar:
 
     def close(self) -> None:
         """Let it show the last snapshot, and end it."""
+        self._closing = True
         self._down.put(None)
         self._threads[0].join(_END_S)
         with suppress(subprocess.TimeoutExpired):
@@ -161,6 +172,8 @@ class Sidecar:
                 self._obey(message, partial(self._answer, message.number))
             else:
                 self._hear(message)
+        if not self._closing:
+            self._hear(SidecarDied(time.monotonic()))
 
     def _answer(self, number: int, done: bool, text: str) -> None:
         self._down.put(OrderAnswered(number, done, text))  # never dropped: the load may have been changed

@@ -196,10 +196,13 @@ def kill_children(pid: int) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to find a child")
-def test_a_sidecar_that_is_killed_does_not_stop_the_run(tmp_path: Path) -> None:
+def test_a_sidecar_that_is_killed_does_not_stop_the_run_which_says_what_has_ended(tmp_path: Path) -> None:
     async def kill() -> None:
         async with served(tmp_path, ["/ok"]) as (log, server):
-            words = ("run", log, server.url, "--tps", 50, "--for", 4, "-o", tmp_path / "r.csv", "--live")
+            words = (
+                *("run", log, server.url, "--tps", 50, "--for", 4, "-o", tmp_path / "r.csv", "--live", 0),
+                *("--watch", "load=!echo 1.5", "--progress", "json"),
+            )
             async with running(*words) as run:
                 await run.address("live page")
                 await asyncio.to_thread(kill_children, run.process.pid)
@@ -207,5 +210,12 @@ def test_a_sidecar_that_is_killed_does_not_stop_the_run(tmp_path: Path) -> None:
                 assert await run.end() in (0, 3), run.said
                 assert time.monotonic() - began < 30
         assert scan(tmp_path / "r.csv").collect().height == 200
+        said = "".join(run.said)
+        assert "warning: the process of --live, --watch has ended, perhaps for lack of memory; the run goes on" in said
+        assert json.loads([line for line in said.splitlines() if line.startswith("{")][-1])["watch"] == {}
+        findings = json.loads((tmp_path / "r.summary.json").read_text())["findings"]
+        (watch,) = (finding for finding in findings if finding["code"] == "watch")
+        assert watch["severity"] == "warning"
+        assert re.match(r"the readings of --watch end at second [0-4]: ", watch["text"])
 
     asyncio.run(kill())

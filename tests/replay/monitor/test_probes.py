@@ -292,6 +292,19 @@ def test_figures_that_fail_together_are_named_together_and_the_first_problem_is_
     assert (tmp_path / "r.watch.csv").read_text().count("\n") == 3
 
 
+def test_readings_that_end_before_the_run_are_a_finding_and_leave_no_last_value(tmp_path: Path) -> None:
+    log = ProbeLog(tmp_path / "r.watch.csv")
+    log.go_on(10)
+    log.begin(100.0)
+    log.hear(ProbeReading("pool", 101.0, 7.0))
+    log.lose(109.5)
+    assert log.latest == {}
+    text = "the readings of --watch end at second {}: the process beside the replay"
+    assert [finding.text.startswith(text.format(19)) for finding in log.end()] == [True]
+    log.go_on(15)  # what came between two parts of the run is no second of it
+    assert [finding.text.startswith(text.format(15)) for finding in log.end()] == [True]
+
+
 def test_the_file_holds_the_readings_that_the_findings_count_and_none_that_comes_after_them(tmp_path: Path) -> None:
     log = ProbeLog(tmp_path / "r.watch.csv")
     log.begin(0.0)

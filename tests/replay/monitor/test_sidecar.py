@@ -1,5 +1,6 @@
 import asyncio
 import os
+import queue
 import signal
 import socket
 import subprocess
@@ -15,8 +16,8 @@ import pytest
 
 from logreplay.replay.monitor.access import Address
 from logreplay.replay.monitor.control_socket import give_order
-from logreplay.replay.monitor.probes import Probe
-from logreplay.replay.monitor.sidecar import Answer, Sidecar, SidecarConfig
+from logreplay.replay.monitor.probes import Probe, ProbeReading
+from logreplay.replay.monitor.sidecar import Answer, Heard, Sidecar, SidecarConfig, SidecarDied
 from logreplay.replay.monitor.sidecar_main import _serve
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.schedules.orders import parse_order
@@ -76,6 +77,24 @@ def test_what_a_stranger_sends_to_the_live_page_prints_nothing(capfd: pytest.Cap
     finally:
         sidecar.close()
     assert capfd.readouterr() == ("", "")
+
+
+def test_that_it_was_killed_is_heard_and_that_it_was_closed_is_not() -> None:
+    """Nobody was told that the figures of other systems, the page and the metrics had ended."""
+    config, before = SidecarConfig(probes=(Probe("one", "echo 1", "command"),)), _children()
+    for killed in (True, False):
+        heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
+        sidecar = Sidecar(config, heard.put)
+        (process,) = _children() - before
+        assert isinstance(heard.get(timeout=30), ProbeReading)
+        if killed:
+            os.kill(int(process), signal.SIGKILL)
+            while isinstance(last := heard.get(timeout=30), ProbeReading):
+                pass
+            assert isinstance(last, SidecarDied)
+        sidecar.close()
+        while not heard.empty():
+            assert isinstance(heard.get(), ProbeReading)
 
 
 def test_the_answer_to_an_order_comes_also_behind_more_snapshots_than_are_kept(tmp_path: Path) -> None:
