@@ -69,8 +69,9 @@ def metrics_of(now: Snapshot) -> Iterator[Metric]:
 
 
 def response_counts(now: Snapshot) -> Sequence[int]:
-    """Requests whose response time is at most each of `BOUNDS`, then all of them."""
-    return (*(now.totals.buckets or (0,) * len(BOUNDS)), sum(_ended(now).values()))
+    """Requests whose response time is at most each of `BOUNDS`, then all that have one: the cancelled ones do not."""
+    known = sum(_ended(now).values()) - now.totals.errors.get("cancelled", 0)
+    return (*(now.totals.buckets or (0,) * len(BOUNDS)), known)
 
 
 def _ended(now: Snapshot) -> Mapping[str, int]:

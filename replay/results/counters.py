@@ -43,7 +43,7 @@ class Counters:
         bytes: number of bytes of bodies received.
         samples: for each error and each status of 400 and above the first request, as method and url, secrets masked.
         lag: generator lag of all requests, the dropped ones too, seconds.
-        response: response times of those that were sent.
+        response: response times of those that were sent and not cancelled, whose times were cut off.
         without_lag: part of the response times that is not the generator lag.
         durations: service times of those that were sent, by method and outcome.
         waiting: for how long requests in flight at the last look had been seen under way, without lag.
@@ -100,8 +100,9 @@ class Counters:
         lag = records["start"] - due
         self.lag.add(lag)
         without_lag = records["queued"] + service
-        self.response.add((lag + without_lag)[sent])
-        self.without_lag.add(without_lag[sent])
+        whole_time = sent & (error != _CANCELLED)
+        self.response.add((lag + without_lag)[whole_time])
+        self.without_lag.add(without_lag[whole_time])
 
     @classmethod
     def of_kinds(cls, kinds: Mapping[tuple[str, int, int], int]) -> Self:

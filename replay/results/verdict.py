@@ -274,7 +274,7 @@ def _generator(seen: RunEvidence) -> list[Finding]:
     p50 = seen.counters.response.quantile(0.5) or 0.0
     p95, p99 = (seen.counters.lag.quantile(share) or 0.0 for share in (0.95, 0.99))
     late, valid = p95 > max(LATE_S, LATE * p50), seen.counters.valid_up_to
-    if late or valid < deepest(seen.counters.sent):
+    if late or valid < deepest(seen.counters.response.total):
         severity = Severity.VOID if late else Severity.WARNING
         text = f"requests were started late: lag p95 {_ms(p95)}, p99 {_ms(p99)}"
         text += "" if late else f"; response times are {targets_own(valid)}"

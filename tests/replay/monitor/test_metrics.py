@@ -47,3 +47,8 @@ def test_a_run_without_a_response_has_as_many_counts_as_one_with_them() -> None:
     assert response_counts(STATE) == (*(0,) * len(BOUNDS), 7)
     buckets = tuple(range(len(BOUNDS)))
     assert response_counts(Snapshot(totals=Totals(ok=20, buckets=buckets))) == (*buckets, 20)
+
+
+def test_requests_that_the_run_cancelled_have_no_response_time() -> None:
+    totals = Totals(ok=20, net_error=5, errors={"cancelled": 3, "reset": 2}, buckets=(22,) * len(BOUNDS))
+    assert response_counts(Snapshot(totals=totals)) == (22,) * (len(BOUNDS) + 1)

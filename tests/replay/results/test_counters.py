@@ -52,8 +52,8 @@ def test_each_request_is_counted_once(ended: list[Ended]) -> None:
     assert counters.ok + counters.http_error + counters.net_error == counters.sent
     assert counters.errors.total() == counters.net_error + counters.dropped
     assert 0 <= counters.new_errors <= counters.http_error
-    assert (counters.lag.total, counters.response.total) == (len(ended), counters.sent)
-    assert counters.without_lag.total == counters.sent
+    assert counters.lag.total == len(ended)
+    assert counters.response.total == counters.without_lag.total == counters.sent - counters.errors["cancelled"]
     assert counters.status.total() == sum(status > 0 for status, *_ in ended)
     assert counters.bytes == 10 * len(ended)
 
@@ -77,6 +77,14 @@ def test_a_dropped_request_has_a_lag_but_no_response_time() -> None:
     counters = counted([(0, ERROR_CODES["dropped"], 200, 0), (0, ERROR_CODES["timeout"], 200, 10**9)])
     assert (counters.sent, counters.dropped, counters.net_error, counters.completed) == (1, 1, 1, 0)
     assert (counters.lag.total, counters.response.total) == (2, 1)
+
+
+def test_a_request_that_was_cancelled_has_no_response_time() -> None:
+    """Times that the end of a run cut off were in the metrics, on the live page and in the verdict during the run."""
+    cut = (0, ERROR_CODES["cancelled"], 200, 10**10)
+    counters = counted([(200, 0, 200, 10**7), *[cut] * 9])
+    assert (counters.sent, counters.net_error, counters.response.total, counters.without_lag.total) == (10, 9, 1, 1)
+    assert (counters.response.quantile(1.0) or 0) < 0.011
 
 
 def test_the_response_time_counts_from_the_scheduled_send_time() -> None:

@@ -33,8 +33,8 @@ def evidence(**change: Any) -> RunEvidence:
     counts = {item.name: change.pop(item.name) for item in fields(Counters) if item.name in change}
     counters = Counters(**{"sent": 10_000, **counts})
     p50, p95, p99 = (change.pop(name, usual) for name, usual in LAGS.items())
-    lag = (np.array([p50] * 50 + [p95] * 45 + [p99] * 5) * 1e9).astype(np.int64)
-    without_lag = np.full(100, int(change.pop("response_p50", 0.010) * 1e9))
+    lag = (np.array([p50] * 5000 + [p95] * 4500 + [p99] * 500) * 1e9).astype(np.int64)
+    without_lag = np.full(10_000, int(change.pop("response_p50", 0.010) * 1e9))
     counters.lag.add(lag)
     counters.response.add(lag + without_lag)
     counters.without_lag.add(without_lag)
@@ -106,12 +106,12 @@ def test_each_kind_of_evidence_has_its_verdict(
 
 def test_a_run_is_not_valid_for_a_percentile_that_its_lag_reaches() -> None:
     """Of a target that answers in 5 ms, 4 % of the requests were sent 2 s late."""
-    lag = (np.array([0.0] * 96 + [2.0] * 4) * 1e9).astype(np.int64)
+    lag = (np.array([0.0] * 9600 + [2.0] * 400) * 1e9).astype(np.int64)
     seen = evidence()
     seen = replace(seen, counters=Counters(sent=10_000))
     seen.counters.lag.add(lag)
     seen.counters.response.add(lag + 5_000_000)
-    seen.counters.without_lag.add(np.full(100, 5_000_000))
+    seen.counters.without_lag.add(np.full(10_000, 5_000_000))
     assert seen.counters.valid_up_to == 0.96
     (finding,) = judge(seen).findings
     assert (finding.code, finding.severity) == ("lag", Severity.WARNING)
