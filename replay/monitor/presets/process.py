@@ -77,20 +77,30 @@ class _Tree:
     waited: float = 0.0
 
     @classmethod
-    def under(cls, pid: int, at: float) -> "_Tree":
+    def under(cls, pid: int, at: float, last: "_Tree | None" = None) -> "_Tree":
         """Read it.
+
+        Args:
+            pid: the process.
+            at: seconds.
+            last: the tree before. While some processes end, the kernel's list of children may leave out others.
 
         Raises:
             ProcessLookupError: the process has ended.
         """
         tree = cls(at, {pid: _Status.of(pid)})
-        rest = tree._take(pid)
-        while rest:
-            child = rest.pop()
+        rest, known = tree._take(pid), list(last.of.items()) if last else []
+        while rest or known:
+            child, before = (rest.pop(), None) if rest else known.pop(0)
+            if child in tree.of:
+                continue
             try:
-                tree.of[child] = _Status.of(child)
+                status = _Status.of(child)
             except ProcessLookupError:
                 continue
+            if before and (status.started != before.started or status.parent not in tree.of):
+                continue
+            tree.of[child] = status
             rest += tree._take(child)
         return tree
 
@@ -143,7 +153,7 @@ class ProcessTree(Source):
     async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
         """See `logreplay.replay.monitor.presets.figures.Source`."""
         try:
-            now = _Tree.under(self._pid, at)
+            now = _Tree.under(self._pid, at, self._last)
         except ProcessLookupError:
             now = _Tree(at)
         if not now.of or now.of[self._pid].started != self._started:

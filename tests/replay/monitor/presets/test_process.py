@@ -102,6 +102,28 @@ def test_the_time_of_a_worker_that_ended_stays_in_the_sum() -> None:
     assert found["process"].value == pytest.approx(0.0, abs=0.03), "the shell only waits"
 
 
+def test_a_child_that_one_reading_of_the_kernels_list_leaves_out_adds_no_time_of_its_past(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All the time that it had ever used was counted in the second in which it was listed again."""
+    with running(sys.executable, "-c", WORKERS) as master:
+        assert master.stdin
+        lines(master, b"ready", 2)
+        master.stdin.write(b"12")
+        lines(master, b"burned", 3)
+        source = ProcessTree(str(master.pid))
+        read(source, 0.0)
+        with monkeypatch.context() as without:
+            take = module._Tree._take
+            without.setattr(module._Tree, "_take", lambda tree, pid: take(tree, pid) * (pid != master.pid))
+            during = read(source, 1.0)
+        after = read(source, 2.0)
+    for found in (during, after):
+        assert found["cpu"].value == pytest.approx(0.0, abs=0.05)
+        assert found["process"].value == pytest.approx(0.0, abs=0.05)
+        assert found["threads"].value == 6
+
+
 FORGETTING = """
 import os, signal
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
