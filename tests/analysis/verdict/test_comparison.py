@@ -316,6 +316,8 @@ def test_a_limit_judges_each_rate_of_a_duet_as_the_table_does(tmp_path: Path) ->
     assert [row["rate"] for row in found.rows("rate") if row["verdict"] == "slower"] == [199.0]
     assert "199/s" in found.slower(0.1)
     assert not {"198/s", "200/s"} & {*found.slower(0.01)}
+    assert found.verdict == "slower"
+    assert found.sentence.startswith("slower at 199/s"), "it read undecided, beside the verdict slower"
 
 
 def test_a_duet_of_equal_targets_finds_nothing(tmp_path: Path) -> None:
