@@ -316,9 +316,10 @@ def compare_duet(
     judged = _judged([found])
     notes = [*found.notes, *_without_row([found], judged)]
     if judged.change:
-        times = pl.concat([side["scheduled"] for side in found.sides])
-        late = pl.col("scheduled") >= float(np.median(times.to_numpy()))
-        notes += drift([found.part(~late), found.part(late)], tolerance)
+        rates, times = (pl.concat([side[name] for side in found.sides]) for name in ("rate", "scheduled"))
+        if rates.n_unique() == 1:  # or the halves differ by their rates
+            late = pl.col("scheduled") >= float(np.median(times.to_numpy()))
+            notes += drift([found.part(~late), found.part(late)], tolerance)
         if judged.change.verdict(tolerance) in DIFFERENT and found.span < SHORTEST_S:
             notes.append(_SHORT)
     return _comparison([found], judged, tolerance, notes, at_once=True)

@@ -305,14 +305,27 @@ def test_a_duet_names_the_route_that_became_slower(tmp_path: Path) -> None:
     assert set(found.as_dict()["quantiles"]["p50"]) > {"ratio", "verdict"}
 
 
-def test_a_limit_judges_each_rate_of_a_duet_as_the_table_does(tmp_path: Path) -> None:
-    at_once(tmp_path, 1.0)
+def in_steps(folder: Path, slow: int, *, rates: bool = True) -> Comparison:
+    """A duet of three steps of 10 s, in one of which the candidate takes 1.2 times as long."""
+    at_once(folder, 1.0)
     step = pl.col("scheduled") // 10
     for name, factor in (("baseline", 1.0), ("candidate", 1.2)):
-        rows = pl.read_csv(tmp_path / f"{name}.csv").with_columns(step=step.cast(int), offered=198.0 + step)
-        slower = pl.when(pl.col("step") == 1).then(factor).otherwise(1.0)
-        rows.with_columns(pl.col("latency") * slower).write_csv(tmp_path / f"{name}.csv")
-    found = compare_duet(tmp_path / "baseline.csv", tmp_path / "candidate.csv")
+        rows = pl.read_csv(folder / f"{name}.csv").with_columns(
+            pl.col("latency") * pl.when(step == slow).then(factor).otherwise(1.0)
+        )
+        rows = rows.with_columns(step=step.cast(int), offered=198.0 + step) if rates else rows
+        rows.write_csv(folder / f"{name}.csv")
+    return compare_duet(folder / "baseline.csv", folder / "candidate.csv")
+
+
+def test_a_rate_at_which_a_duet_is_slower_is_no_drift(tmp_path: Path) -> None:
+    """The halves of the duet hold different rates: the note said to warm both targets up."""
+    assert not [note for note in in_steps(tmp_path, 2).notes if "drifted" in note]
+    assert [note for note in in_steps(tmp_path, 2, rates=False).notes if "drifted" in note]
+
+
+def test_a_limit_judges_each_rate_of_a_duet_as_the_table_does(tmp_path: Path) -> None:
+    found = in_steps(tmp_path, 1)
     assert [row["rate"] for row in found.rows("rate") if row["verdict"] == "slower"] == [199.0]
     assert "199/s" in found.slower(0.1)
     assert not {"198/s", "200/s"} & {*found.slower(0.01)}
