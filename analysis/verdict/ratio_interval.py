@@ -52,7 +52,7 @@ _LEFT_OUT: Final = 0.2
 ALL: Final = "all"
 """Name of the change of all requests together."""
 SECOND_PAIR: Final = "second_pair"
-"""Column beside `SWAP_TURN`: whether the turn was that of the second pair of targets."""
+"""Column beside `SWAP_TURN`: whether the turn was that of one pair of targets, or of the other."""
 _SERIES: Final = ("scheduled", "log", "noise")
 SWAPPED_SERIES: Final = ("scheduled", "log", SWAP_TURN, SECOND_PAIR)
 """Columns of pairs from which their typical ratio comes where two pairs of targets took turns."""

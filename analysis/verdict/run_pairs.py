@@ -36,6 +36,7 @@ from logreplay.analysis.verdict.ratio_interval import (
 )
 from logreplay.analysis.verdict.shares import Hits, hits
 from logreplay.core.errors import LogreplayError
+from logreplay.core.masking import masked, terminal_safe
 from logreplay.core.plural import first_of, listed, number_of
 from logreplay.core.record import SCHEMA, SWAP_TURN, TARGET
 from logreplay.core.rows import left_out
@@ -137,7 +138,7 @@ def pair_of_runs(
     notes += _sent_late(valid)
     if at_once:
         old = old.sort("seq")
-    turns = [name for name in (SWAP_TURN, SECOND_PAIR) if name in old.columns and name in new.columns]
+    turns = [name for name in (SWAP_TURN, SECOND_PAIR, TARGET) if name in old.columns and name in new.columns]
     pairs = old.select(*dict.fromkeys((*key, *_OF_BOTH, *_OF_BASELINE, *turns))).join(
         new.select(*key, *_OF_BOTH), on=key, suffix="_new", maintain_order="left"
     )
@@ -211,9 +212,13 @@ def _between_pairs(timed: pl.DataFrame) -> Iterator[str]:
     low, high = apart.ends()
     if abs(apart.value) > _PAIRS_APART and not low <= 0 <= high:
         first, second = (math.expm1(change.value + sign * apart.value) for sign in (1, -1))
+        one, other = (
+            terminal_safe(masked(timed.filter(pl.col(SECOND_PAIR) == is_second)[TARGET].cast(pl.String)[0]))
+            for is_second in (False, True)
+        )
         yield (
-            f"candidate against baseline: {first:+.1%} in the first pair of targets, {second:+.1%} in the second: the "
-            "machines differ by that, or the two addresses of --swap are in the wrong order"
+            f"candidate against baseline: {first:+.1%} where {one} is the baseline, {second:+.1%} where {other} is: "
+            "the machines differ by that, or the two addresses of --swap are in the wrong order"
         )
 
 
@@ -277,7 +282,8 @@ def rows(source: Source, notes: list[str], *, at_once: bool = False) -> pl.DataF
         the log, and ``turn`` (how often the row came before in the step), in the order of ``seq``. ``step``; ``lag``:
         microseconds; ``route``; ``what``: hash of method and URL; ``scheduled``, ``response``: seconds; ``good``,
         ``failed``, ``kind``, ``bytes`` as in `logreplay.analysis.input.arrays.RequestArrays`. Of a duet in which two
-        pairs of targets took turns also `SWAP_TURN`, and `SECOND_PAIR`: whether the turn was that of the second pair.
+        pairs of targets took turns also `SWAP_TURN`, `TARGET`, and `SECOND_PAIR`: whether the turn was not that of the
+        pair of the first row.
     """
     columns = {
         "route": route(pl.col("url")).cast(pl.Categorical),
@@ -285,11 +291,11 @@ def rows(source: Source, notes: list[str], *, at_once: bool = False) -> pl.DataF
         "seq": pl.coalesce("seq", "position"),
     }
     turns = (SWAP_TURN, TARGET) if at_once and sources.has_turns(source) else ()
-    columns |= {SECOND_PAIR: pl.col(TARGET).cast(pl.Categorical), SWAP_TURN: pl.col(SWAP_TURN)} if turns else {}
+    columns |= {TARGET: pl.col(TARGET).cast(pl.Categorical), SWAP_TURN: pl.col(SWAP_TURN)} if turns else {}
     found = readable(source, notes, "step", "lag", empty=at_once, needs=turns, **columns)
     if turns:
-        first = pl.col(SECOND_PAIR).first()
-        found = found.filter(pl.col(SWAP_TURN).is_not_null()).with_columns(pl.col(SECOND_PAIR) != first)
+        second = (pl.col(TARGET) != pl.col(TARGET).first()).alias(SECOND_PAIR)
+        found = found.filter(pl.col(SWAP_TURN).is_not_null()).with_columns(second)
     if at_once:
         return found.drop("row")
     return found.sort("seq").with_columns(turn=pl.int_range(pl.len()).over("rate", "row"))
