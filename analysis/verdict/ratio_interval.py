@@ -122,8 +122,11 @@ class Change:
         """Say how long to measure to detect a change of this size: the interval narrows with the root of the time."""
         size = math.log1p(max(size, 1e-3))
         if not self.seconds:
-            pairs = self.blocks * (2 * self.error * student(1 - _DOUBT, 1e6) / size) ** 2  # many pairs, narrower t
-            return f"compare at least {number_of(math.ceil(min(pairs, 1e9)), 'pair')} of runs"
+            scatter = 2 * self.error * math.sqrt(self.blocks)
+            fewest = max(math.ceil(min((scatter * student(1 - _DOUBT, 1e6) / size) ** 2, 1e9)), self.blocks + 1)
+            some = range(fewest, fewest + 9)  # of few pairs Student's t asks for up to four more
+            enough = (each for each in some if scatter * student(1 - _DOUBT, each - 1) <= size * math.sqrt(each))
+            return f"compare at least {number_of(next(enough, fewest), 'pair')} of runs"
         minutes = max((2 * self._half / size) ** 2, 1) * self.seconds / 60
         if minutes > 24 * 60:
             return "a day would be too short: use a quieter machine"

@@ -143,7 +143,7 @@ def test_runs_that_differ_by_themselves_are_called_different_by_one_pair_and_not
     assert compare(*runs[:2]).sentence.startswith("slower by")
     found = compare(*runs)
     assert found.sentence == (
-        "undecided (-9.2% to +15.5%) in the typical ratio: to detect 10%, compare at least 10 pairs of runs"
+        "undecided (-9.2% to +15.5%) in the typical ratio: to detect 10%, compare at least 13 pairs of runs"
     )
     assert list(found.by_pair["pair"]) == [1, 2, 3, 4]
     assert found.change is not None

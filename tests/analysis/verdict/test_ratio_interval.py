@@ -1,6 +1,7 @@
 """Changes of response times, judged one by one or together."""
 
 import math
+import re
 
 import numpy as np
 import polars as pl
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.analysis.statistics import sign_test
-from logreplay.analysis.statistics.estimates import Estimate
+from logreplay.analysis.statistics.estimates import Estimate, student
 from logreplay.analysis.verdict.ratio_interval import (
     NO_DIFFERENCE,
     UNDECIDED,
@@ -192,6 +193,24 @@ def test_a_drift_between_the_halves_is_named() -> None:
     assert "drifted" in note
     assert "+6." in note or "+5." in note
     assert list(drift(halves([side.clear() for side in sides(1)]), 0.01)) == []
+
+
+@pytest.mark.parametrize("pairs", [2, 3, 5])
+@pytest.mark.parametrize("scatter", [0.01, 0.03, 0.1, 1, math.inf])
+def test_undecided_pairs_of_runs_say_how_many_are_needed(scatter: float, pairs: int) -> None:
+    """Two pairs were told to compare one."""
+
+    def of(pairs: int) -> Change:
+        half = min(scatter * student(0.95, pairs - 1) / math.sqrt(pairs), 600)
+        return Change(1.0, math.exp(-half), math.exp(half), 100 * pairs, pairs, pairs - 1)
+
+    told = re.fullmatch(r"compare at least ([\d,]+) pairs of runs", of(pairs).remedy(0.1))
+    assert told
+    needed = int(told[1].replace(",", ""))
+    assert needed > pairs
+    if math.isfinite(scatter):
+        assert of(needed).verdict() == NO_DIFFERENCE
+        assert needed == pairs + 1 or of(needed - 1).verdict() == UNDECIDED
 
 
 @pytest.mark.parametrize(
