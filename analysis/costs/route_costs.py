@@ -13,6 +13,7 @@ from logreplay.analysis.format_time import show, show_rate
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.external_metrics import watched_in
 from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.core.masking import masked, terminal_safe
 from logreplay.core.plural import number_of
 
 BUSIEST: Final = 0.7
@@ -181,10 +182,10 @@ def cost_rows(costs: Sequence[RouteCost]) -> list[tuple[str, ...]]:
     """The rows as a terminal and a page show them, the heads first."""
     heads = ("route", "CPU/request", "95 %", "share of CPU", "95 %", "a fifth costs, of 100 machines", "")
     rows = [
-        (row.route, show(row.seconds), f"{show(row.low)}–{show(row.high)}", f"{100 * row.share:.0f} %",
+        (masked(row.route), show(row.seconds), f"{show(row.low)}–{show(row.high)}", f"{100 * row.share:.0f} %",
          f"{100 * row.share_low:.0f}–{100 * row.share_high:.0f} %", f"{row.fifth:.1f}", "")
         if not row.why_not
-        else (row.route, "–", f"0–{show(row.high)}", "–", f"0–{100 * row.share_high:.0f} %", "–", row.why_not)
+        else (masked(row.route), "–", f"0–{show(row.high)}", "–", f"0–{100 * row.share_high:.0f} %", "–", row.why_not)
         for row in costs
     ]  # fmt: skip
     return [heads, *rows]
@@ -199,7 +200,8 @@ def _rows(routes: Sequence[str], demand: RouteDemand, usual: Floats) -> list[Rou
         names = [routes[each] for each in group]
         why = ""
         if not demand.separate[place]:
-            why = "no step that counts leaves it out" if len(names) == 1 else "always together: " + ", ".join(names)
+            shown = terminal_safe(masked(", ".join(names)))
+            why = "no step that counts leaves it out" if len(names) == 1 else f"always together: {shown}"
         elif cost_lows[place] <= 0:
             why = TOO_CHEAP
         part, low, high = (float(figure[place]) for figure in (share, lows, highs))
@@ -235,9 +237,10 @@ def _sentence(
     else:
         first = known[0]
         text = (
-            f"{first.route} takes {100 * first.share:.0f} % ({100 * first.share_low:.0f}–{100 * first.share_high:.0f}) "
-            f"of the processor time of all requests: {show(first.seconds)} ({show(first.low)}–{show(first.high)}) a "
-            f"request; a fifth of it costs {first.fifth:.3g} of 100 machines"
+            f"{terminal_safe(masked(first.route))} takes {100 * first.share:.0f} % "
+            f"({100 * first.share_low:.0f}–{100 * first.share_high:.0f}) of the processor time of all requests: "
+            f"{show(first.seconds)} ({show(first.low)}–{show(first.high)}) a request; a fifth of it costs "
+            f"{first.fifth:.3g} of 100 machines"
         )
         text += f"; {number_of(unknown, 'route')} not told apart" * bool(unknown)
     if maximum is None:

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from logreplay.analysis.format_time import show, show_rate
 from logreplay.calling.prompt import in_kernel
+from logreplay.core.masking import terminal_safe
 
 if TYPE_CHECKING:
     from logreplay.replay.monitor.snapshot import Snapshot
@@ -32,7 +33,7 @@ class ProgressLine:
 
 
 def text(now: "Snapshot") -> str:
-    """A snapshot in one line."""
+    """A snapshot in one line; signs that could steer a terminal become ``?``."""
     stage, rate, totals = now.stage, now.rate, now.totals
     verdict = "" if now.verdict in ("", "VALID") else now.verdict
     parts = [
@@ -46,4 +47,4 @@ def text(now: "Snapshot") -> str:
         *(f"{name} {'–' if value is None else f'{value:.4g}'}" for name, value in now.watch.items()),
         verdict,
     ]
-    return " · ".join(part for part in parts if part)
+    return terminal_safe(" · ".join(part for part in parts if part))

@@ -9,6 +9,7 @@ from logreplay.analysis.verdict.comparison import Comparison
 from logreplay.analysis.verdict.gates import CANDIDATE, VALID_RUNS
 from logreplay.cli.display.tables import OpenTable
 from logreplay.cli.display.terminal import print_json, print_text, say
+from logreplay.core.masking import masked
 
 if TYPE_CHECKING:
     from logreplay.analysis.verdict.checks import Check
@@ -64,7 +65,7 @@ def print_comparison(found: Comparison, runs: Sequence[str], *, statuses: bool =
             continue
         table = OpenTable(by, "change", "interval", "requests", "verdict")
         for row in rows:
-            name = f"{row[by]:g}/s" if isinstance(row[by], float) else row[by]
+            name = f"{row[by]:g}/s" if isinstance(row[by], float) else masked(row[by])
             table.add(
                 name, f"{row['ratio'] - 1:+.1%}", interval(row["low"], row["high"]), f"{row['count']:,}", row["verdict"]
             )
@@ -87,7 +88,7 @@ def _print_likeness(found: Fidelity) -> None:
     table = OpenTable("route", "requests", "p50 in the log", "p50", "relative to the others")
     for row in found.routes.iter_rows(named=True):
         relative = "–" if row["relative"] is None else f"{row['relative']:.2f}x"
-        table.add(row["route"], f"{row['requests']:,}", show(row["p50_log"]), show(row["p50"]), relative)
+        table.add(masked(row["route"]), f"{row['requests']:,}", show(row["p50_log"]), show(row["p50"]), relative)
     table.print()
     print_statuses(found)
     print_text(f"rhythm: largest distance of the gaps between requests {found.gap_distance:.2f} (0: as in the log)")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from logreplay.cli.display.tables import OpenTable
 from logreplay.cli.display.terminal import print_text
+from logreplay.core.masking import masked
 from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def print_differences(found: "AnswerDifferences") -> None:
     for row in found.counting[:_ROWS]:
         values = (value if len(value) <= _VALUE else value[:_VALUE] + "…" for value in (row.baseline, row.candidate))
         shares = (f"{row.count:,}", percent(row.share), percent(row.noise_share))
-        table.add(row.route, row.place, row.kind, *shares, *values)
+        table.add(masked(row.route), row.place, row.kind, *shares, *values)
     pairs = sum(total.pairs for total in found.totals.values())
     if found.counting:
         print_text(f"answers differ in {percent(found.share)} of {pairs:,} pairs:")

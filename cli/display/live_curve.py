@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from logreplay.cli.display.curve import CurvePoint, draw
 from logreplay.cli.display.terminal import can_redraw, terminal_size
+from logreplay.core.masking import terminal_safe_lines
 
 if TYPE_CHECKING:
     from logreplay.replay.monitor.snapshot import Snapshot
@@ -34,7 +35,7 @@ class GrowingCurve:
         self._unit, self._height = "", 0
 
     def say(self, text: str, now: "Snapshot | None" = None) -> None:
-        """Say something, at the end of a step with the state of the run."""
+        """Say something, at the end of a step with the state of the run; what could steer a terminal becomes ``?``."""
         if now:
             self._unit = "users" if now.stage.users else "req/s"
             self._points = [
@@ -45,7 +46,7 @@ class GrowingCurve:
         back = f"\x1b[{self._height}A\x1b[J" if self._height else ""
         curve = self._curve() if self._draws else []
         self._height = len(curve)
-        self._write("".join((back, *(f"{line}\n" for line in (text, *curve)))))
+        self._write("".join((back, *(f"{line}\n" for line in (terminal_safe_lines(text), *curve)))))
 
     def _curve(self) -> list[str]:
         columns, lines = terminal_size()

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import click
 from rich.cells import cell_len
 
 from logreplay.cli.display.terminal import print_text
@@ -59,8 +58,7 @@ class OpenTable:
             columns = [column for column in columns if column.head != name]
         for number in range(-1, len(self._rows)):
             line = "  ".join(column.cell(number) for column in columns)
-            text = f" {line}".rstrip()
-            print_text(click.style(text, bold=True) if number < 0 else text)
+            print_text(f" {line}".rstrip(), bold=number < 0)
         print_text()
 
     def _text(self, at: int) -> bool:

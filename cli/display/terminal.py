@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 CLOSED: Final = "standard output: is closed (>&-); send the result to a file or a pipe"
 
 
-def print_text(text: str = "") -> None:
+def print_text(text: str = "", *, bold: bool = False) -> None:
     """Print a line, or lines, of a result on standard output, in its encoding.
 
-    Not for a product such as CSV, which is in UTF-8 whatever the terminal has.
+    Characters that could steer the terminal become ``?``. Not for a product such as CSV, which is in UTF-8 whatever the
+    terminal has.
     """
-    click.echo(text, file=sys.stdout)  # without a file, click would write UTF-8 to a terminal that has only ASCII
+    clean = terminal_safe_lines(text)
+    styled = click.style(clean, bold=True) if bold else clean
+    click.echo(styled, file=sys.stdout)  # without a file, click would write UTF-8 to a terminal that has only ASCII
 
 
 def print_result(text: str) -> None:

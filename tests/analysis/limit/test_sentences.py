@@ -74,6 +74,12 @@ def test_each_kind_has_a_sentence() -> None:
     }
 
 
+def test_the_name_of_a_route_hides_secrets_and_steers_no_terminal() -> None:
+    found = sentences.route("/db\x1b[2J?token=hunter2", None)
+    assert found.text == "only route /db?[2J?token=*** slows down; the others do not"
+    assert "hunter2" not in found.advice
+
+
 def test_a_limit_of_a_route_has_the_number_of_the_route() -> None:
     found = sentences.route("/db", sentences.workers(3, 2.8, 3.2, 0.025))
     assert (found.kind, found.at_once, found.low, found.high, found.service_s) == ("route", 3, 2.8, 3.2, 0.025)

@@ -97,8 +97,8 @@ def test_on_a_terminal_the_curve_moves_down_below_each_line(
     assert third.startswith("200/s\nresponse time")
     assert fourth.startswith("300/s\nresponse time")
     assert fourth.count("\n") == 19
-    curve.say("a note")
-    assert capsys.readouterr().err.startswith("\x1b[18A\x1b[Ja note\nresponse time")
+    curve.say("a note\x1b]0;owned\x07")
+    assert capsys.readouterr().err.startswith("\x1b[18A\x1b[Ja note?]0;owned?\nresponse time")
 
 
 def test_steps_that_say_nothing_of_the_target_are_not_drawn(

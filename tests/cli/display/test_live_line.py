@@ -44,6 +44,10 @@ def test_a_snapshot_is_told_in_one_line() -> None:
     )
 
 
+def test_a_figure_with_a_hostile_name_steers_no_terminal() -> None:
+    assert " · cpu?[2J 1 " in text(Snapshot("run", watch={"cpu\x1b[2J": 1.0})) + " "
+
+
 def test_what_is_not_known_or_fine_takes_no_room() -> None:
     said = text(Snapshot("run", elapsed=3.0, verdict="VALID"))
     assert said.startswith("3 s · offered 0/s")
