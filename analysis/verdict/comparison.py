@@ -344,20 +344,21 @@ def _judged(found: Sequence[PairOfRuns]) -> _Judged:
     ]
     several_rates = [rate for rate in rates if rate] if len(rates) > 1 else []  # 0: none was asked for
     by_rate = [{rate: part for rate in several_rates if (part := each.part(pl.col("rate") == rate))} for each in found]
+    whole = combined(wholes)
+    change = wholes[0] if len(found) == 1 else whole.change() if whole else None
+    headline = {"p50": change} if change and not any(each.paired for each in found) else {}
+    quantiles = [{name: each for name, each in pair.quantiles.items() if name not in headline} for pair in found]
     if len(found) == 1:
-        change, quantiles = wholes[0], found[0].quantiles
-        beside: dict[Any, Change] = together({**quantiles, **by_rate[0]})
-        quantiles_found = {name: beside[name] for name in quantiles}
+        beside: dict[Any, Change] = together({**quantiles[0], **by_rate[0]})
+        quantiles_found = {name: beside[name] for name in quantiles[0]}
         steps, changed_routes = {rate: beside[rate] for rate in by_rate[0]}, by_route[0]
     else:
-        whole = combined(wholes)
-        change = whole.change() if whole else None
-        quantiles_found = _over_pairs([_alone(each.quantiles) for each in found])
+        quantiles_found = _over_pairs([_alone(each) for each in quantiles])
         steps, changed_routes = _over_pairs([_alone(each) for each in by_rate]), _over_pairs(by_route)
     if change and len(rates) == 1:
         steps = {rates[0]: change}
     pairs = together({index: each.change for index, each in enumerate(found, 1) if each.change})
-    return _Judged(change, quantiles_found, dict(sorted(steps.items())), changed_routes, pairs)
+    return _Judged(change, headline | quantiles_found, dict(sorted(steps.items())), changed_routes, pairs)
 
 
 def _alone(found: Mapping[Key, Measurement]) -> dict[Key, Change]:

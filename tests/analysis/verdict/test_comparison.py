@@ -81,6 +81,21 @@ def test_runs_of_different_logs_are_compared_by_percentiles_and_that_is_said() -
     assert unknown["status_changed"] is unknown["bytes_changed"] is None, "no pairs, and not 0 of them"
 
 
+@pytest.mark.parametrize("pairs", [1, 2])
+def test_p50_has_one_verdict_where_it_is_the_answer(pairs: int) -> None:
+    """Its row had an interval that allowed for the other percentiles, and could contradict the answer."""
+    other = pl.lit("/other")
+    runs = [
+        run(seed, slower=1 + 0.05 * (seed % 2)).with_columns(url=other if seed % 2 else "url")
+        for seed in range(2 * pairs)
+    ]
+    found = compare(*runs)
+    assert found.headline == "p50"
+    assert list(found.quantiles) == ["p50", "p90", "p99"]
+    assert found.quantiles["p50"] == found.change
+    assert found.verdicts["p50"] == found.verdicts["all"]
+
+
 def test_statuses_and_sizes_that_changed_are_counted() -> None:
     once = run(1)
     rows = pl.int_range(pl.len())
