@@ -23,6 +23,7 @@ from logreplay.analysis.input.downcast import FIRST_ERROR
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.json_text import finite
 from logreplay.analysis.statistics.intervals import share_of
+from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.untested import another_mix, not_tested
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.ratio_interval import (
@@ -368,7 +369,8 @@ def _alone(found: Mapping[Key, Measurement]) -> dict[Key, Change]:
 def _comparison(
     found: Sequence[PairOfRuns], judged: _Judged, tolerance: float, notes: list[str], *, at_once: bool = False
 ) -> Comparison:
-    pairs, timed = (pl.concat(getattr(each, name) for each in found) for name in ("pairs", "timed"))
+    pairs = pl.concat(each.pairs for each in found)
+    logs = np.concatenate([each.timed["log"].to_numpy() for each in found])
     bad = tuple([each.failed[side] for each in found] for side in (0, 1))
     failed, more = (share_of(bad[0]), share_of(bad[1])), rise(*bad)
     answered = pairs.filter(pl.col("kind") == pl.col("kind_new"), pl.col("kind") < FIRST_ERROR)
@@ -386,7 +388,7 @@ def _comparison(
         tolerance=tolerance,
         at_once=at_once,
         **judged._asdict(),
-        slower_share=_slower(timed) if timed.height else None,
+        slower_share=_slower(logs) if len(logs) else None,
         statuses=transitions(pairs),
         status_changed=share(pairs, pl.col("kind") // 100 != pl.col("kind_new") // 100),
         bytes_changed=share(answered, other_size()),
@@ -495,9 +497,8 @@ def _without_row(found: Sequence[PairOfRuns], judged: _Judged) -> Iterator[str]:
             )
 
 
-def _slower(timed: pl.DataFrame) -> float:
-    """The share of pairs that got slower, ties half."""
-    logs = timed["log"].to_numpy()
+def _slower(logs: Floats) -> float:
+    """The share of pairs that got slower, ties half, from the logarithms of their ratios."""
     return float((logs > 0).mean() + (logs == 0).mean() / 2)
 
 

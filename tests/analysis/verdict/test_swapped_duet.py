@@ -115,6 +115,17 @@ def test_a_last_turn_without_another_is_left_out_and_named(tmp_path: Path) -> No
     assert not [note for note in judged(tmp_path, seconds=60).notes if "left out" in note]
 
 
+def test_a_duet_with_turns_is_compared_beside_a_pair_of_runs_without(tmp_path: Path) -> None:
+    """Their columns differ, which ended the command with a traceback."""
+    apart = [
+        pl.read_csv(path).with_columns(date=pl.lit(f"2026-01-0{day}")) for day, path in enumerate(written(tmp_path), 2)
+    ]
+    runs = [each.drop(SWAP_TURN, TARGET) for each in apart]
+    found = compare(*written(tmp_path, 1.1, machine=1.0, slow=""), *runs)
+    assert list(found.pairs) == [1, 2]
+    assert found.slower_share
+
+
 def test_a_second_baseline_is_no_measure_of_times_beside_turns(tmp_path: Path) -> None:
     old, new = written(tmp_path, slow="")
     alone = compare_duet(old, new)
