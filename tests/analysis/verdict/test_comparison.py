@@ -81,6 +81,22 @@ def test_runs_of_different_logs_are_compared_by_percentiles_and_that_is_said() -
     assert unknown["status_changed"] is unknown["bytes_changed"] is None, "no pairs, and not 0 of them"
 
 
+def test_runs_without_a_rate_have_no_row_of_a_rate() -> None:
+    """Those with --speed or --follow had one of 0/s."""
+    found = compare(*(run(seed).with_columns(offered=pl.lit(None, pl.Float64)) for seed in (1, 2)))
+    assert found.change
+    assert found.as_dict()["by_step"] == []
+    assert [row["rate"] for row in compare(run(1), run(2)).rows("rate")] == [150]
+
+
+@pytest.mark.skip
+def test_the_span_that_a_verdict_covers_is_that_of_the_pairs_that_were_compared() -> None:
+    """Of one pair nothing was answered: both were compared over 0."""
+    failed = [run(seed).with_columns(rc=pl.lit(500)) for seed in (5, 6)]
+    found = compare(*(run(seed) for seed in range(1, 5)), *failed)
+    assert found.not_covered.startswith("both were compared over 60 s: ")
+
+
 @pytest.mark.parametrize("pairs", [1, 2])
 def test_p50_has_one_verdict_where_it_is_the_answer(pairs: int) -> None:
     """Its row had an interval that allowed for the other percentiles, and could contradict the answer."""
