@@ -403,12 +403,13 @@ def _not_covered(found: Sequence[PairOfRuns], judged: _Judged, of: str) -> str:
     """The sentence on the conditions that a verdict does not cover; empty without one."""
     if not judged.change:
         return ""
-    routes = pl.concat([each.sides[0].select("route") for each in found])["route"].n_unique()
+    compared = [each for each in found if each.change]
+    routes = pl.concat([each.sides[0].select("route") for each in compared])["route"].n_unique()
     rows = {of.removeprefix(" in ").removeprefix(" at "): judged.change, **judged.quantiles, **judged.routes}
     known = {name: each for name, each in rows.items() if each.high <= WIDEST * each.low}
     name = max(known, key=lambda name: known[name].high / known[name].low, default="")
     range_of = f"that of {terminal_safe(masked(name))} ({interval(known[name].low, known[name].high)})" if name else ""
-    span = min(each.span for each in found)
+    span = min(each.span for each in compared)
     text = not_tested("both were compared over", [span], "verdict", "another load", another_mix(routes))
     return text + f"; the widest interval is {range_of}" * bool(range_of)
 

@@ -89,7 +89,6 @@ def test_runs_without_a_rate_have_no_row_of_a_rate() -> None:
     assert [row["rate"] for row in compare(run(1), run(2)).rows("rate")] == [150]
 
 
-@pytest.mark.skip
 def test_the_span_that_a_verdict_covers_is_that_of_the_pairs_that_were_compared() -> None:
     """Of one pair nothing was answered: both were compared over 0."""
     failed = [run(seed).with_columns(rc=pl.lit(500)) for seed in (5, 6)]
