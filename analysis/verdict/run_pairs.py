@@ -284,6 +284,9 @@ def rows(source: Source, notes: list[str], *, at_once: bool = False) -> pl.DataF
         ``failed``, ``kind``, ``bytes`` as in `logreplay.analysis.input.arrays.RequestArrays`. Of a duet in which two
         pairs of targets took turns also `SWAP_TURN`, `TARGET`, and `SECOND_PAIR`: whether the turn was not that of the
         pair of the first row.
+
+    Raises:
+        LogreplayError: there are none, or a request of a duet stands in several rows.
     """
     columns = {
         "route": route(pl.col("url")).cast(pl.Categorical),
@@ -297,8 +300,23 @@ def rows(source: Source, notes: list[str], *, at_once: bool = False) -> pl.DataF
         second = (pl.col(TARGET) != pl.col(TARGET).first()).alias(SECOND_PAIR)
         found = found.filter(pl.col(SWAP_TURN).is_not_null()).with_columns(second)
     if at_once:
+        _check_once(found["seq"], source)
         return found.drop("row")
     return found.sort("seq").with_columns(turn=pl.int_range(pl.len()).over("rate", "row"))
+
+
+def _check_once(numbers: pl.Series, source: Source) -> None:
+    """Check that each request has one row: others would be paired with each of its rows.
+
+    Raises:
+        LogreplayError: one has several.
+    """
+    if numbers.n_unique() < len(numbers):
+        twice = numbers.filter(numbers.is_duplicated())[0]
+        raise LogreplayError(
+            f"{sources.name_of(source)}: {numbers.name} {twice} stands in several rows: the requests cannot be paired; "
+            "name a file in which each has a row of its own"
+        )
 
 
 def readable(

@@ -11,6 +11,7 @@ import simulate
 from logreplay.analysis.verdict.run_pairs import of_a_duet, pair_of_runs
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import to_csv
+from logreplay.core.rows import scan
 
 
 def run(*, lag: float = 0.0, seconds: float = 10) -> pl.DataFrame:
@@ -41,6 +42,18 @@ def test_a_pair_of_runs_says_why_it_cannot_be_judged(seconds: float, why: str) -
     found = pair_of_runs(run(seconds=seconds), run(seconds=seconds))
     assert why in found.too_few
     assert found.paired
+
+
+def test_a_duet_whose_requests_stand_in_several_rows_is_refused(tmp_path: Path) -> None:
+    """Each row was paired with each: 3,000 of them made 9,000,000 pairs, and a traceback."""
+    paths = [
+        written(tmp_path / f"{name}.csv", run(lag=lag)) for name, lag in (("old", 0), ("new", 3e-5), ("again", 6e-5))
+    ]
+    for place, path in enumerate(paths):
+        twice = [*paths]
+        twice[place] = written(tmp_path / "twice.csv", pl.concat([scan(path).collect(), scan(path).tail(1).collect()]))
+        with pytest.raises(LogreplayError, match=r"twice\.csv: seq 499 stands in several rows"):
+            pair_of_runs(twice[0], twice[1], at_once=True, noise=twice[2])
 
 
 def test_sweeps_over_users_are_refused_by_name(tmp_path: Path) -> None:
