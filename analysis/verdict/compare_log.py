@@ -153,7 +153,8 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     """
     service = (pl.col("response") - pl.col("lag") - pl.col("queued")) / 1e6
     notes: list[str] = []
-    logged, replayed = (readable(source, notes, "url", service=service) for source in (log, run))
+    logged = readable(log, notes, "url", service=service, row=pl.col("position").cast(pl.Int64))
+    replayed = readable(run, notes, "url", service=service)
     pairs = logged.join(replayed, on="row", suffix="_new", maintain_order="right")
     pairs = pairs.filter(pl.col("what") == pl.col("what_new"))
     pairs = pairs.with_columns(second=pl.col("scheduled_new").cast(pl.Int64))

@@ -37,6 +37,14 @@ def test_a_replay_like_its_log_is_said_to_be_so() -> None:
     assert found.gap_distance < 0.01
 
 
+def test_a_column_row_of_the_log_does_not_number_its_rows() -> None:
+    """Each row with the same number was compared with each request of that row."""
+    once = run(1, seconds=5)
+    found = compare_log.against_log(log_of(once).with_columns(row=pl.lit(7)), once)
+    assert found.sentence == compare_log.against_log(log_of(once), once).sentence
+    assert (found.rows_unmatched, found.requests_unmatched) == (0, 0)
+
+
 def test_a_route_that_is_slower_than_in_the_log_is_named() -> None:
     once = run(1)
     slow = once.with_columns(latency=pl.col("latency") * pl.when(pl.col("url") == "/cart").then(5).otherwise(1))
