@@ -68,9 +68,8 @@ Sides = tuple[pl.DataFrame, pl.DataFrame]
 class PairOfRuns:
     """One baseline, one candidate: their requests in pairs (``timed``: those with times of both), and what differs.
 
-    ``change`` is the typical ratio of the pairs; of runs without pairs, the ratio of their medians. It is None if the
-    generator's lag reaches too many of the response times (``late``), or if there are too few requests, or less than
-    ``shortest`` seconds of them.
+    ``change`` is the typical ratio of the pairs; of runs without pairs, the ratio of their medians. It is None if it
+    cannot be judged (``unfit`` says why), or if there are too few requests, or less than ``shortest`` seconds of them.
     """
 
     paired: bool
@@ -81,7 +80,7 @@ class PairOfRuns:
     quantiles: dict[str, Measurement]
     failed: tuple[Hits, Hits]
     notes: list[str]
-    late: bool
+    unfit: str
     shortest: float
 
     def part(self, of: pl.Expr) -> Measurement | None:
@@ -106,8 +105,8 @@ class PairOfRuns:
     @property
     def too_few(self) -> str:
         """Why the change of the times is unknown."""
-        if self.late:
-            return "requests were sent late, so that the response times hold the generator's lag"
+        if self.unfit:
+            return self.unfit
         if min(side.height for side in self.sides) < FEWEST_PAIRS:
             few = f"fewer than {FEWEST_PAIRS} requests were answered as expected, with a time above 0, in both runs"
             return f"{few}: run longer, or at a higher rate"
@@ -132,7 +131,7 @@ def pair_of_runs(
     key = ["seq"] if at_once else ["rate", "row", "turn"]
     whole = rows(baseline, notes, at_once=at_once), rows(candidate, notes, at_once=at_once)
     failed = hits(whole[0], pl.col("failed")), hits(whole[1], pl.col("failed"))
-    old, new = _comparable((baseline, candidate), whole, notes)
+    old, new, unfit = _comparable((baseline, candidate), whole, notes)
     del whole
     valid = _valid_up_to(old), _valid_up_to(new)
     notes += _sent_late(valid)
@@ -147,8 +146,8 @@ def pair_of_runs(
     paired = number >= max(_SAME_LOG * pairs.height, 0.5 * min(old.height, new.height), 1)
     pairs = pairs.filter(alike) if paired else pairs.head(0)
     notes += _without_pair((old, new), pairs, key) if paired else ()
-    if not paired and not at_once:
-        notes.append("the runs do not replay the same requests: compared by percentiles, which sees far less")
+    if not (paired or at_once or unfit):
+        notes.append(f"{_why_unpaired(old, new)}: compared by percentiles, which sees far less")
     timed = pairs.filter("good", "good_new", pl.col("response") > 0, pl.col("response_new") > 0)
     if left := pairs.height - timed.height:
         were = number_of(left, "pair is", "pairs are")
@@ -164,10 +163,21 @@ def pair_of_runs(
     change = typical_change(timed) if paired else quantiles.get("p50")
     notes += _in_few_bursts(quantiles, min(valid)) if change and span_of(sides) >= SHORTEST_S else ()
     quantiles = {name: each for name, each in quantiles.items() if PERCENTILES[name] <= min(valid)}
-    late, shortest = min(valid) < FEWEST_VALID, typical_value.SHORTEST_S if paired and at_once else SHORTEST_S
-    if late or span_of(sides) < shortest:
+    if min(valid) < FEWEST_VALID:
+        unfit = "requests were sent late, so that the response times hold the generator's lag"
+    shortest = typical_value.SHORTEST_S if paired and at_once else SHORTEST_S
+    if unfit or span_of(sides) < shortest:
         change = None
-    return PairOfRuns(paired, pairs, timed, sides, change, quantiles, failed, notes, late, shortest)
+    return PairOfRuns(paired, pairs, timed, sides, change, quantiles, failed, notes, unfit, shortest)
+
+
+def _why_unpaired(old: pl.DataFrame, new: pl.DataFrame) -> str:
+    """Why the requests of runs that were made apart are not pairs."""
+    rates = [sorted({*run["rate"].to_list()}) for run in (old, new)]
+    if {*rates[0]}.isdisjoint(rates[1]):
+        shown = (first_of([f"{rate:g}/s" for rate in each if rate]) or "none" for each in rates)
+        return "the runs have no rate in common (baseline: {}; candidate: {})".format(*shown)
+    return "the runs do not replay the same requests"
 
 
 def _without_pair(runs: Sequence[pl.DataFrame], pairs: pl.DataFrame, key: Sequence[str]) -> Iterator[str]:
@@ -368,15 +378,15 @@ def readable(
 
 def _comparable(
     runs: tuple[Source, Source], whole: tuple[pl.DataFrame, pl.DataFrame], notes: list[str]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows of both runs; of sweeps only the settled part of the steps that both runs carried."""
+) -> tuple[pl.DataFrame, pl.DataFrame, str]:
+    """The rows of both runs; of sweeps the settled part of the steps that both carried, or why there is none."""
     told = [summary_of(sources.path_of(source)) for source in runs]
     void = [void_trials(summary) for summary in told]
     counts = (~pl.col("step").is_in(list(each)).fill_null(False) for each in void)
     old, new = (run.filter(each) for run, each in zip(whole, counts, strict=True))
     notes += _void(zip(runs, void, strict=True))
     if all(run["step"].n_unique() <= 1 for run in whole):
-        return old, new
+        return old, new, ""
     for source, run in zip(runs, whole, strict=True):
         if run["step"].n_unique() > 1 and not (run["rate"] > 0).any():
             raise LogreplayError(
@@ -403,7 +413,11 @@ def _comparable(
         notes.append(
             f"left out: the first {SETTLE:.0%} of each step, in which queues fill: {number_of(left, 'request')}"
         )
-    return settled
+    if both:
+        return *settled, ""
+    kept = [first_of([f"{rate:g}/s" for rate in sorted(each)]) or "none" for each in carried]
+    why = f"no rate was carried by both runs (baseline: {kept[0]}; candidate: {kept[1]}): run both at a rate they carry"
+    return *settled, why
 
 
 def _void(trials: Iterable[tuple[Source, Collection[int]]]) -> Iterator[str]:

@@ -70,6 +70,26 @@ def test_only_steps_that_both_runs_carried_are_compared() -> None:
     assert found.notes[1] == "left out: the first 20% of each step, in which queues fill: 2,504 requests"
 
 
+@pytest.mark.parametrize(("rates", "kept"), [([50, 70], "50/s, 70/s"), ([400, 500], "none")])
+def test_sweeps_that_carried_no_rate_in_common_say_so(rates: list[float], kept: str) -> None:
+    """They were told to run longer, and that they do not replay the same requests."""
+    found = compare(run(1, rates=[100, 150], seconds=20), run(2, rates=rates, seconds=20))
+    assert found.sentence.startswith(
+        f"nothing to compare: no rate was carried by both runs (baseline: 100/s, 150/s; candidate: {kept}): run both "
+        "at a rate they carry"
+    )
+    assert not [note for note in found.notes if "same requests" in note]
+
+
+def test_runs_at_different_rates_say_why_they_are_compared_by_percentiles() -> None:
+    found = compare(run(1, rates=[100]), run(2, rates=[150]))
+    assert not found.paired
+    assert found.notes[0] == (
+        "the runs have no rate in common (baseline: 100/s; candidate: 150/s): compared by percentiles, which sees far "
+        "less"
+    )
+
+
 def test_runs_of_different_logs_are_compared_by_percentiles_and_that_is_said() -> None:
     other = run(2, slower=2).with_columns(url=pl.lit("/other/") + pl.col("row").cast(pl.String))
     found = compare(run(1), other)
