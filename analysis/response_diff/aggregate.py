@@ -221,7 +221,8 @@ class Tally:
         of_noise = differences(before, second, self.rules) if second else []
         if any(each.place == STATUS and not each.ignored for each in (*of_candidate, *of_noise)):
             of_candidate, of_noise = ([each for each in of if each.place == STATUS] for of in (of_candidate, of_noise))
-        found, noise = self._found(groups, of_candidate), self._found(groups, of_noise)
+        known = {*groups}
+        found, noise = self._found(known, of_candidate), self._found(known, of_noise)
         self._sign(route, frozenset(found), frozenset(noise))
         kept = cache(partial(self._kept, ExamplePair(row, url, route, answers)))  # room is taken once, and if needed
         for group in found.keys() | noise.keys():
@@ -238,16 +239,17 @@ class Tally:
         if found and len(first) < self.keep:
             first.append(kept())
 
-    def _found(self, groups: Mapping[Group, _Counts], differing: Sequence[Difference]) -> _Found:
-        """The differences of a pair by group, without those that are ignored."""
+    def _found(self, known: set[Group], differing: Sequence[Difference]) -> _Found:
+        """The differences of one side of a pair by group, without those that are ignored; new ones become known."""
         found: dict[Group, Difference] = {}
         for each in differing:
             if each.ignored:
                 self._used.add(each.ignored)
                 continue
             group = Group(each.place, each.kind, each.alike)
-            if group not in groups and len(groups) + len(found) >= MOST_GROUPS:
+            if group not in known and len(known) >= MOST_GROUPS:
                 group = Group(OTHER_PLACES, each.kind.partition(" ")[0], each.alike)
+            known.add(group)
             found.setdefault(group, each)
         return found
 

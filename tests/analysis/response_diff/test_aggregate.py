@@ -202,6 +202,22 @@ def test_hostile_answers_make_few_groups() -> None:
     assert any(row.place == OTHER_PLACES for row in found.rows)
 
 
+def test_a_new_place_of_both_sides_of_a_pair_is_one_place() -> None:
+    """It was one of the other places for a candidate with many known differences, and kept its name for the control."""
+    rng, tally = np.random.default_rng(1), Tally(Rules.of([]))
+    base = {f"f{at}": "x" for at in range(160)}
+
+    def noisy(content: dict[str, str]) -> AnswerOf:
+        return answer(
+            content | {f"new{at}": str(rng.choice([*"abcdefgh"])) for at in rng.choice(150, 3, replace=False)}
+        )
+
+    for row in range(300):
+        tally.add(row, "/", "/", [noisy(base), noisy(dict.fromkeys(base, "y")), noisy(base)])
+    found = tally.differences({"/": RouteTotal(300, 300, 300)})
+    assert {row.place for row in found.counting} == {f"$.{name}" for name in base}
+
+
 def test_new_ids_in_more_places_than_are_told_apart_do_not_count() -> None:
     rng, tally = np.random.default_rng(1), Tally(Rules.of([]))
     for row in range(3):
