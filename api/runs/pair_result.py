@@ -62,7 +62,7 @@ class EndedDuet:
     def result(self, folder: Path) -> DuetResult:
         """Compare the rows in a folder, and write what differs."""
         call, outcome = self.call, self.outcome
-        tolerance = min(AT_ONCE_TOLERANCE, call.fail_above or 1)
+        tolerance = AT_ONCE_TOLERANCE if call.fail_above is None else min(AT_ONCE_TOLERANCE, call.fail_above)
         noise = folder / "noise.csv" if call.noise else None
         found = compare_duet(folder / "baseline.csv", folder / "candidate.csv", tolerance, noise)
         pairs = -(-outcome.scheduled // self.stream.together)  # of the last one some requests may be missing

@@ -121,19 +121,20 @@ def test_a_duet_is_saved_and_read_again(log: Path, urls: Urls, tmp_path: Path) -
     assert len(logreplay.analyze(result.save(folder, force=True)).requests) == 80
 
 
-def test_the_limit_of_a_duet_is_that_of_its_analysis_too(log: Path, urls: Urls, tmp_path: Path) -> None:
-    """A change between the limit and 1 % counted in the duet, and not when it was read again."""
-    result = logreplay.duet(log, urls[0], urls[1], fail_above="0.5%", output=tmp_path / "duet", **GIVEN)
+@pytest.mark.parametrize("limit", [0.0, 0.005])
+def test_the_limit_of_a_duet_is_that_of_its_analysis_too(log: Path, urls: Urls, tmp_path: Path, limit: float) -> None:
+    """A change between the limit and 1 % counted in the duet, and not when it was read again; with 0 % the reverse."""
+    result = logreplay.duet(log, urls[0], urls[1], fail_above=limit, output=tmp_path / "duet", **GIVEN)
     again = logreplay.analyze(tmp_path / "duet")
     assert isinstance(again, DuetResult)
     assert result.comparison
     assert again.comparison
-    assert again.comparison.tolerance == result.comparison.tolerance == 0.005
+    assert again.comparison.tolerance == result.comparison.tolerance == limit
     judged = ({check.name: check.state for check in found.checks} for found in (again, result))
-    assert len({states["times: not slower by more than 0.5%"] for states in judged}) == 1
+    assert len({states[f"times: not slower by more than {limit:.1%}"] for states in judged}) == 1
     for found in (again, result):
         texts = " ".join(check.text for check in found.checks)
-        assert 'fail_above="0.5%"' in texts
+        assert f'fail_above="{limit:.1%}"' in texts
         assert "--fail-above" not in texts
 
 
