@@ -408,7 +408,9 @@ def _duet(folder: Path) -> "DuetResult":
     from logreplay.analysis.input.told_summary import check_kinds
     from logreplay.analysis.output.file_names import DUET
     from logreplay.analysis.verdict.comparison import Comparison
+    from logreplay.analysis.verdict.gates import check_answers
     from logreplay.analysis.verdict.judged_runs import compare_judged
+    from logreplay.calls.duet_call import LIMITS
     from logreplay.duet_result import DuetResult
     from logreplay.replay.results.verdict import Finding
 
@@ -416,10 +418,13 @@ def _duet(folder: Path) -> "DuetResult":
     logs = {name: path for name in names if (path := sources.results_in(folder, name))}
     told = checked_summary(folder / "results.csv")
     check_kinds(told)
-    summary, limit = told.value, told["options"]["fail_above"]
-    fail_above = None if limit.value is None else limit.number()
+    summary, limits = told.value, (told["options"][name] for name in LIMITS)
+    fail_above, fail_different = (None if limit.value is None else limit.number() for limit in limits)
     found = compare_judged([logs["baseline"], logs["candidate"]], fail_above=fail_above)
     assert isinstance(found, Comparison)
+    if fail_different is not None and told["answers"].value:
+        of_answers = check_answers(told["answers"]["share_different"].number(), fail_different)
+        found = replace(found, checks=(*found.checks, of_answers))
     return DuetResult(
         summary={"targets": dict.fromkeys(logs), **summary},
         files=(folder, *logs.values()),

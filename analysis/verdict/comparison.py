@@ -441,13 +441,13 @@ def _of_duet(judged: _Judged, tolerance: float, of: str, *, paired: bool) -> str
     """The verdict on a duet: the percentiles and rates that differ, and how many routes."""
     change, routes = judged.change, judged.routes
     quantiles = {name: each for name, each in judged.quantiles.items() if paired or name != "p50"}
-    steps = judged.steps if len(judged.steps) > 1 else {}
+    rates = {f"{rate:g}/s": each for rate, each in judged.steps.items()} if len(judged.steps) > 1 else {}
     assert change
-    others = [name for name, each in {**quantiles, **routes, **steps}.items() if each.verdict(tolerance) in DIFFERENT]
+    others = [name for name, each in {**quantiles, **routes, **rates}.items() if each.verdict(tolerance) in DIFFERENT]
     parts = [change.sentence(tolerance, of)] if change.verdict(tolerance) in DIFFERENT or not others else []
     parts += [f"{name} {quantiles[name].sentence(tolerance)}" for name in others if name in quantiles]
     for verdict in DIFFERENT:
-        if such := [f"{rate:g}/s" for rate, each in steps.items() if each.verdict(tolerance) == verdict]:
+        if such := [rate for rate, each in rates.items() if each.verdict(tolerance) == verdict]:
             parts.append(f"{verdict} at {first_of(such, _NAMED)}")
         if count := sum(each.verdict(tolerance) == verdict for each in routes.values()):
             parts.append(f"{count} of {len(routes)} routes {verdict}")

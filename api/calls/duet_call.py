@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 NAMES: Final = ("baseline", "candidate", "noise")
 """The targets that get each request, in the order of their numbers in the plan; those of --swap follow."""
+LIMITS: Final = ("fail_above", "fail_different")
+"""Options that a summary has only if they were given: `logreplay.analyze` judges by them again."""
 SWAP_EVERY_S: Final = 2.0
 """Usual length of a turn."""
 
@@ -100,7 +102,7 @@ class DuetCall(SendingCall):
             **self.request_rules.as_summary(),
             **self.sender_rules.as_summary(),
             **self.answer_rules.as_summary(),
-            **({"fail_above": self.fail_above} if self.fail_above is not None else {}),
+            **{name: limit for name in LIMITS if (limit := getattr(self, name)) is not None},
         }
 
     def checked(self) -> Self:

@@ -138,6 +138,21 @@ def test_the_limit_of_a_duet_is_that_of_its_analysis_too(log: Path, urls: Urls, 
         assert "--fail-above" not in texts
 
 
+@pytest.mark.parametrize("limit", ["0.00%", "100.00%"])
+def test_the_limit_of_different_answers_is_that_of_the_analysis_too(
+    log: Path, urls: Urls, tmp_path: Path, limit: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was not written: the analysis of a duet that failed by its answers passed."""
+    name = f"answers: not more than {limit} of the pairs differ"
+    result = logreplay.duet(log, urls[0], urls[2], fail_different=limit, output=tmp_path / "duet", **GIVEN)
+    again = logreplay.analyze(tmp_path / "duet")
+    for found in (result, again):
+        (check,) = (check for check in found.checks if check.name == name)
+        assert check.state == ("failed" if limit == "0.00%" else "passed")
+    run(["analyze", str(tmp_path / "duet")])
+    assert ("--fail-different 0.00%: 100.00% of the pairs differ" in capsys.readouterr().err) == (limit == "0.00%")
+
+
 def test_compressed_result_logs_of_a_duet_are_read_whatever_its_summary_calls_them(
     versions: DuetResult, tmp_path: Path
 ) -> None:
