@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import logreplay
 import simulate
+from logreplay.analysis.pooled_sweeps import pooled
 from logreplay.cli.main import run as command
 from logreplay.core.errors import LogreplayError, UsageError
 from simulate import SimulatedQueue
@@ -99,6 +101,20 @@ def test_a_copy_of_a_run_is_refused(tmp_path: Path) -> None:
     shutil.copytree(first, tmp_path / "b")
     with pytest.raises(LogreplayError, match=r"b: holds the same rows as .*a, and its steps would count twice"):
         ask(first, tmp_path / "b")
+
+
+def test_two_runs_without_an_answer_are_no_copies(tmp_path: Path) -> None:
+    """Evenly spaced requests that are all refused have the same figures in each run."""
+    arrivals = simulate.sweep(RATES, 10, np.random.default_rng(1), poisson=False)
+    size = len(arrivals.scheduled)
+    refused = simulate.results(arrivals, np.zeros(size), rc=np.zeros(size, int), error=np.full(size, "refused"))
+    first, later = tmp_path / "first.csv", tmp_path / "later.csv"
+    for path, day in ((first, "2026-01-01"), (later, "2026-01-02")):
+        refused.with_columns(date=pl.lit(day)).write_csv(path)
+    assert len(pooled([first, later])) == 2
+    shutil.copy(first, later)
+    with pytest.raises(LogreplayError, match="holds the same rows"):
+        pooled([first, later])
 
 
 def test_no_run_is_refused() -> None:
