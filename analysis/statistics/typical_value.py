@@ -124,8 +124,10 @@ class TypicalValue:
         return min(_WAVES, self.blocks - 1)
 
     def _end(self, side: int, doubt: float) -> float:
-        """The last value on one side of the estimate that is not rejected."""
+        """The last value on one side of the estimate that is not rejected; infinite if none is."""
         inside, outside = self.value, self._outside(side)
+        if self.probability(outside) > doubt:
+            return side * math.inf
         if min(inside, outside) < 0 < max(inside, outside):  # the interval and the test of 0 are to agree
             inside, outside = (0.0, outside) if self.p > doubt else (inside, 0.0)
         for _ in range(_STEPS_TO_AN_END):
@@ -134,7 +136,7 @@ class TypicalValue:
         return inside
 
     def _outside(self, side: int) -> float:
-        """A value on one side that is rejected: beyond it all scores are equal."""
+        """A value on one side beyond which all scores are equal: it is rejected if any is."""
         if math.isfinite(self._clip):
             return float(side * (side * self._contrasts).max()) + side * 1.01 * self._clip
         reach = float(np.ptp(self._contrasts)) or LEAST_CLIP

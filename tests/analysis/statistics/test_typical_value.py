@@ -66,6 +66,17 @@ def test_a_second_instance_of_the_baseline_shows_how_much_equal_targets_wander()
     assert beside < alone
 
 
+def test_an_end_beyond_which_nothing_is_rejected_is_infinite() -> None:
+    """The interval ended where all scores are equal, as if the values beyond were rejected."""
+    rng, ends = np.random.default_rng(3), []
+    for old, new, second in rng.normal(0, 0.1, (20, 3, 40)).cumsum(axis=2):
+        found = of_blocks(new - old + 0.6, second - old)
+        low, high = found.ends()
+        assert (low <= 0 <= high) == (found.p > 0.05)
+        ends += [low, high]
+    assert not np.isfinite(ends).all()
+
+
 def test_a_second_instance_of_the_baseline_is_the_null_of_percentiles_too() -> None:
     """Each wanders for half of the time: its own slow waves show too little of that."""
     old, second, new = 0.05 * wander(np.random.default_rng(4), 600, 120, 60).reshape(3, 200, 120)
