@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from logreplay.analysis.format_time import show
+from logreplay.analysis.format_time import WIDEST, show
 from logreplay.analysis.output.plots.hockey_stick import (
     BLUE,
     GREEN,
@@ -77,7 +77,8 @@ def changes(ax: "Axes", found: Comparison) -> "Axes":
     ax.axvline(0, color=GREY, lw=1)
     for place, (name, change) in zip(places, drawn.items(), strict=True):
         colour = {"slower": RED, "faster": BLUE}.get(found.verdicts[name], GREY)
-        low, middle, high = (100 * (value - 1) for value in (change.low, change.ratio, change.high))
+        ends = max(change.low, change.ratio / WIDEST), min(change.high, change.ratio * WIDEST)  # too wide: cut
+        low, middle, high = (100 * (value - 1) for value in (ends[0], change.ratio, ends[1]))
         ax.plot([low, high], [place, place], color=colour, lw=2)
         ax.plot([middle], [place], color=colour, marker="o", ms=6, lw=0)
     labels = ["all: typical ratio" if name == ALL else drawable(name, _LONGEST_NAME) for name in drawn]

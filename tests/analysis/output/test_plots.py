@@ -14,7 +14,8 @@ import simulate
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.format_time import show_range
 from logreplay.analysis.output import pictures
-from logreplay.analysis.output.plots import hockey_stick, single_run
+from logreplay.analysis.output.plots import hockey_stick, overlay, single_run
+from logreplay.analysis.verdict.comparison import compare
 from simulate import SimulatedQueue
 from support.simulated_results import write_results
 
@@ -35,6 +36,15 @@ def curves(ax: Axes, style: str) -> list[list[float]]:
     """The rates of the lines of this style that hold points."""
     lines = [line for line in ax.get_lines() if line.get_linestyle() == style and line.get_color() == hockey_stick.BLUE]
     return [rates for line in lines if (rates := np.asarray(line.get_xdata(), np.float64).tolist())]
+
+
+def test_an_interval_that_is_too_wide_leaves_room_for_the_others() -> None:
+    runs = [simulate.serve(simulate.sweep([50], 20, np.random.default_rng(seed)), SimulatedQueue(4, 0.016),
+                           np.random.default_rng(seed)) for seed in (1, 2)]  # fmt: skip
+    found = compare(*runs)
+    wide = replace(found.quantiles["p50"], low=1e-260, high=1e260)
+    ax = overlay.changes(axes(), replace(found, quantiles={**found.quantiles, "p50": wide}))
+    assert ax.get_xlim()[1] < 1000
 
 
 @pytest.mark.parametrize("style", ["-", "--", ":"])
