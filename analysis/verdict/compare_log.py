@@ -168,7 +168,7 @@ def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fi
     table = routes.head(_ROUTES)
     change, uncertain = _change(pairs, resolution)
     failed = pl.col("kind").is_between(_SERVER_ERROR, FIRST_ERROR - 1)
-    both_bad = pl.col("failed_new") | (failed & (pl.col("kind_new") >= _SERVER_ERROR))
+    both_bad = pl.col("failed_new") | (failed & pl.col("kind_new").is_between(_SERVER_ERROR, FIRST_ERROR - 1))
     bad = [hits(pairs, failed)], [hits(pairs, both_bad)]
     rows_unmatched = logged.height - pairs["row"].n_unique()
     requests_unmatched = replayed.height - pairs.height

@@ -60,6 +60,15 @@ def test_a_change_of_status_is_explained_where_it_is_usual() -> None:
     assert found.status_changed[0] == 1
 
 
+def test_a_cancelled_request_is_no_failure_of_the_replay() -> None:
+    """It was one where the log has a status of 500 and above."""
+    once = run(1, seconds=5)
+    failing = log_of(once, rc=pl.lit(500))
+    cancelled = once.with_columns(rc=pl.lit(0), error=pl.lit("cancelled"))
+    assert compare_log.against_log(failing, cancelled).failed == (1, 0)
+    assert compare_log.against_log(failing, once.with_columns(rc=pl.lit(500))).failed == (1, 1)
+
+
 def test_failures_of_the_replay_count_where_the_log_has_no_status() -> None:
     once = run(1, seconds=20)
     without = compare_log.against_log(log_of(once, rc=pl.lit(0)), once.with_columns(rc=pl.lit(500)))
