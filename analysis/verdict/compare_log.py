@@ -234,7 +234,8 @@ def _change(pairs: pl.DataFrame, resolution: float) -> tuple[Change | None, floa
     """The typical ratio of service times, and by what share the resolution of the log's times may change it.
 
     It is None where the resolution alone leaves it undecided, or most requests have no time in the log, such as 0 of
-    whole seconds. A 0 among coarse times is a short time, or none: the interval allows for both.
+    whole seconds. A 0 among coarse times is a short time, or none: the interval allows for both. The true logarithm of
+    a time of one unit that was rounded up is lower by 1 on average.
     """
     answered = pairs.filter("good_new", pl.col("service_new") > 0).sort("scheduled_new")
     timed = answered.filter(pl.col("service") > 0)
@@ -245,11 +246,14 @@ def _change(pairs: pl.DataFrame, resolution: float) -> tuple[Change | None, floa
     if timed.height < answered.height:
         with_zeros = answered.with_columns(pl.col("service").replace(0.0, resolution / 2))
         both += [(with_zeros, found)] if (found := _typical(with_zeros)) else []
-    moved = [rows.select((resolution / pl.col("service")).log1p().mean()).item() for rows, _ in both]
-    low = min(found.low * math.exp(-by) for (_, found), by in zip(both, moved, strict=True))
-    high = max(found.high * math.exp(by) for (_, found), by in zip(both, moved, strict=True))
-    undecided = low <= 1 <= high and 2 * max(moved) > math.log1p(WANTED)
-    return None if undecided else replace(change, low=low, high=high), math.expm1(max(moved))
+    part = resolution / pl.col("service")
+    cut_off, rounded_up = part.log1p(), -(1 - part.clip(0, 1 - math.exp(-1))).log()
+    moved = [rows.select(cut_off.mean(), rounded_up.mean().alias("up")).row(0) for rows, _ in both]
+    low = min(found.low * math.exp(-by) for (_, found), (by, _) in zip(both, moved, strict=True))
+    high = max(found.high * math.exp(by) for (_, found), (_, by) in zip(both, moved, strict=True))
+    widest = max(moved, key=sum)
+    undecided = low <= 1 <= high and sum(widest) > math.log1p(WANTED)
+    return None if undecided else replace(change, low=low, high=high), math.expm1(max(widest))
 
 
 def _typical(timed: pl.DataFrame) -> Change | None:

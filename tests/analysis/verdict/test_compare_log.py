@@ -142,6 +142,15 @@ def test_times_that_the_log_cut_off_are_no_change(service: float) -> None:
     assert any(note.startswith(unknown) for note in found.notes)
 
 
+@pytest.mark.parametrize("service", [0.00105, 0.00305, 0.01205])
+def test_times_that_the_log_rounded_up_are_no_change(service: float) -> None:
+    """A replay with exactly the times of the log was called faster."""
+    times = service * pl.Series(np.random.default_rng(4).lognormal(0, 0.003, 6000))
+    once = run(1).head(6000).with_columns(latency=times)
+    log = log_of(once, latency=(pl.col("latency") * 1000).ceil() / 1000)
+    assert compare_log.against_log(log, once).verdict is None
+
+
 @pytest.mark.parametrize(("service", "slower"), [(0.004, 3.0), (0.02, 1.3), (0.02, 0.5)])
 def test_a_change_beyond_the_resolution_of_the_log_is_found_with_a_wider_interval(
     service: float, slower: float
