@@ -358,6 +358,8 @@ def _judged(found: Sequence[PairOfRuns]) -> _Judged:
         steps, changed_routes = _over_pairs([_alone(each) for each in by_rate]), _over_pairs(by_route)
     if change and len(rates) == 1 and rates[0]:
         steps = {rates[0]: change}
+    if change and len(routes) == 1:
+        changed_routes = {routes[0]: change}
     pairs = together({index: each.change for index, each in enumerate(found, 1) if each.change})
     return _Judged(change, headline | quantiles_found, dict(sorted(steps.items())), changed_routes, pairs)
 

@@ -90,6 +90,15 @@ def test_the_route_that_became_slower_is_named(tmp_path: Path) -> None:
     assert found.routes["/b"].ratio == pytest.approx(1.3, abs=0.05)
 
 
+def test_the_only_route_has_the_change_of_all_requests(tmp_path: Path) -> None:
+    paths = written(tmp_path, 1.1, slow="")
+    for path in paths:
+        pl.read_csv(path).with_columns(url=pl.lit("/")).write_csv(path)
+    found = compare(*paths)
+    assert found.change
+    assert found.routes == {"/": found.change}
+
+
 def test_without_its_columns_it_is_judged_as_a_duet_that_lacks_turns(tmp_path: Path) -> None:
     paths = written(tmp_path, slow="")
     for path in paths:
