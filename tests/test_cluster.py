@@ -32,7 +32,7 @@ from logreplay.replay.servers.target_process import spawned
 from logreplay.replay.workers import dask_workers
 from logreplay.replay.workers.dask_workers import cluster_client, workers
 from support.background_server import beside
-from support.command_line import children, wait_for_rows, wait_until
+from support.command_line import children, semaphores_of, wait_for_rows, wait_until
 
 pytest.importorskip("distributed", reason="needs the extra `cluster`")
 
@@ -469,7 +469,7 @@ def test_a_signal_while_a_local_cluster_starts_ends_a_conversion_in_good_order(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_cluster_that_is_ended_while_it_starts_leaves_no_process_and_no_temporary_file(tmp_path: Path) -> None:
+def test_a_cluster_that_is_ended_while_it_starts_leaves_no_process_file_or_semaphore(tmp_path: Path) -> None:
     psutil = pytest.importorskip("psutil")
     (scratch := tmp_path / "tmp").mkdir()
     command = [
@@ -487,10 +487,13 @@ def test_a_cluster_that_is_ended_while_it_starts_leaves_no_process_and_no_tempor
     process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
     wait_until(lambda: len(psutil.Process(process.pid).children(recursive=True)) > 2)
     family = psutil.Process(process.pid).children(recursive=True)
+    semaphores = [path for each in family for path in semaphores_of(each.pid)]
     process.send_signal(signal.SIGTERM)
     process.wait(60)
     assert not [each for each in family if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
     assert not any(scratch.iterdir())
+    assert semaphores
+    assert not [path for path in semaphores if path.exists()]
 
 
 def test_a_cluster_is_deaf_to_the_signals_that_end_its_parent_from_its_first_moment(tmp_path: Path) -> None:

@@ -265,7 +265,10 @@ atexit.register(kill_local_clusters)  # before the scratch folder is removed, wh
 
 
 def _kill_family(process: "subprocess.Popen[bytes]") -> None:
-    """Kill the process of a cluster and those that it started: alive for a moment more, they would write files."""
+    """Kill the process of a cluster and those that it started: alive for a moment more, they would write files.
+
+    The tracker of `multiprocessing` is left to end by itself, after all others: it removes their semaphores.
+    """
     if process.poll() is not None:  # its number may be that of another process by now
         return
     import psutil
@@ -277,7 +280,8 @@ def _kill_family(process: "subprocess.Popen[bytes]") -> None:
             family += psutil.Process(process.pid).children(recursive=True)
         for each in family:
             with suppress(psutil.NoSuchProcess):
-                each.kill()
+                if not any("multiprocessing.resource_tracker" in word for word in each.cmdline()):
+                    each.kill()
     finally:
         process.kill()
         process.wait()

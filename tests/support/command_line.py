@@ -36,6 +36,13 @@ def children(pid: int) -> list[int]:
     return sorted(int(child) for task in tasks for child in (task / "children").read_text().split())
 
 
+def semaphores_of(pid: int) -> list[Path]:
+    """The named semaphores that a process has open, without those of others on this machine."""
+    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    inodes = {int(line.split()[4]) for line in lines if "/dev/shm/sem." in line}  # they are mapped by another name
+    return [Path(entry.path) for entry in os.scandir("/dev/shm") if entry.inode() in inodes]
+
+
 def workers_of(pid: int) -> list[int]:
     """Of the children of a process the workers of ``--workers``."""
     return [child for child in children(pid) if b"worker_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
