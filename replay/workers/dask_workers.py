@@ -45,6 +45,8 @@ _DYING_S: Final = 5.0
 """Seconds that killed workers may take to be gone."""
 _RUNNING: "Final[set[subprocess.Popen[bytes]]]" = set()
 """Processes of the clusters of this machine."""
+_ENDING: Final = threading.Event()
+"""Set when these are killed because this process ends."""
 _GONE: Final = (OSError, RuntimeError, ValueError, AttributeError, CancelledError, asyncio.CancelledError)
 """Errors that Dask raises if a client is closed, or has no scheduler."""
 _ANSWER_S: Final = 15.0
@@ -242,6 +244,10 @@ def _local_cluster(count: int) -> "Iterator[tuple[str, Security]]":
                 raise answer
             patience = _CLOSING_S
             yield answer
+        except Exception:
+            if _ENDING.is_set():  # nobody waits for this thread, which would print the error
+                threading.Event().wait()
+            raise
         finally:
             connection.close()
             try:
@@ -257,6 +263,7 @@ def kill_local_clusters() -> None:
 
     At the end of the process, the thread that runs a cluster may still wait for its start.
     """
+    _ENDING.set()
     for process in [*_RUNNING]:
         _kill_family(process)
 

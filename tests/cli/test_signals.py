@@ -113,12 +113,14 @@ with cluster_client("local:1"):
 def test_a_program_that_ends_while_a_local_cluster_starts_takes_it_along(tmp_path: Path) -> None:
     psutil = pytest.importorskip("psutil")
     program = """
-import threading, psutil
+import atexit, threading, psutil
+atexit.register(lambda: starting.join(0.5))  # after the cluster is killed: a traceback has the time to be printed
 from logreplay.replay.workers import dask_workers
 def start():
     with dask_workers.cluster_client("local:1"):
         pass
-threading.Thread(target=start, daemon=True).start()
+starting = threading.Thread(target=start, daemon=True)
+starting.start()
 while not dask_workers._RUNNING:
     pass
 print(*(each.pid for each in psutil.Process().children(recursive=True)), flush=True)
