@@ -50,16 +50,11 @@ def _figures(path: Path) -> dict[str, Any]:
 @click.option("--log", type=click.Path(path_type=Path, exists=True), help="Of an earlier time, instead of visitors.")
 @click.option("--keep", default="real-case", type=click.Path(path_type=Path))
 def main(hold: str, times: int, log: Path | None, keep: Path) -> None:
-    shutil.rmtree(keep, ignore_errors=True)
-    server, results = (keep / "server").resolve(), (keep / "results").resolve()
-    server.mkdir(parents=True)
-    results.mkdir()
-    os.chmod(server, 0o755)
+    server, results = made_anew(keep.resolve(), log)
     with shop(server, core=0) as url:
         if log is None:
             asyncio.run(visit(url, _VISITORS, _VISIT_S, seed=1))
-            log = server / "access.log"
-        shutil.copy(log, results / "access.log")
+            shutil.copy(server / "access.log", results)
         _logreplay(results, "convert", "access.log")
         _logreplay(results, "sweep", "20..160:20", "access.csv", url, "--for", "30s", *_SENT, "-o", "sweep")
         _logreplay(results, "find", "access.csv", url, "--p99", f"{BOUND_S * 1000:.0f}ms", *_SENT, "-o", "find")
@@ -74,6 +69,27 @@ def main(hold: str, times: int, log: Path | None, keep: Path) -> None:
                            *_SENT, "-o", f"{name}.csv")  # fmt: skip
                 held[name] = rate
     draw({name: (rate, results / f"{name}.csv") for name, rate in held.items()}, BOUND_S, results / "held.png")
+
+
+def made_anew(keep: Path, log: Path | None) -> tuple[Path, Path]:
+    """Delete the folders of an earlier time, make new ones for the servers and the results, and copy the log there.
+
+    Raises:
+        click.UsageError: the folder to keep has other files.
+    """
+    if keep.exists() and {path.name for path in keep.iterdir()} not in (set(), {"server", "results"}):
+        raise click.UsageError(
+            f"--keep {keep}: it has files of others; name an empty folder, or one of an earlier time"
+        )
+    stored = log.read_bytes() if log else None  # it may be in the folder that is deleted
+    shutil.rmtree(keep, ignore_errors=True)
+    server, results = keep / "server", keep / "results"
+    server.mkdir(parents=True)
+    results.mkdir()
+    os.chmod(server, 0o755)
+    if stored is not None:
+        (results / "access.log").write_bytes(stored)
+    return server, results
 
 
 def promise(swept: dict[str, Any], found: dict[str, Any]) -> tuple[float, float]:
