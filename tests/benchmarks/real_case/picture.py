@@ -1,26 +1,27 @@
-"""Draws p99 of the runs that held a rate, minute by minute, beside the bound."""
+"""Draws p99 of the response time of the runs that held a rate, minute by minute, beside the bound."""
 
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
+from logreplay.analysis.input.arrays import read
 from logreplay.analysis.output.plots.hockey_stick import BLUE, GREEN, RED, figure, save
-from logreplay.core.rows import scan
 
 _COLORS: Final = {"promised": BLUE, "above": RED}
 
 
 def minutes(result_log: Path) -> pl.DataFrame:
-    """``minute`` and ``p99`` in seconds, of all requests scheduled in that minute; a failed request counts as late."""
-    rows = scan(result_log).select("scheduled", "latency", "error").collect()
-    late = pl.when(pl.col("error").fill_null("") == "").then("latency").otherwise(float("inf"))
-    return (
-        rows.group_by((pl.col("scheduled") // 60).cast(pl.Int64).alias("minute"))
-        .agg(late.quantile(0.99, "higher").alias("p99"))
-        .sort("minute")
-    )
+    """``minute``, and ``p99`` of the response time in seconds, of all requests scheduled in that minute.
+
+    A failed request counts as late; one that the run cancelled as it stopped does not count.
+    """
+    requests = read(result_log).finished
+    response = np.where(requests.failed, np.inf, requests.response / 1e6)
+    rows = pl.DataFrame({"minute": requests.scheduled // 60_000_000, "response": response})
+    return rows.group_by("minute").agg(pl.col("response").quantile(0.99, "higher").alias("p99")).sort("minute")
 
 
 def draw(runs: dict[str, tuple[float, Path]], bound_s: float, to: Path) -> None:
