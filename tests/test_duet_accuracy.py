@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from accuracy import duet
+from accuracy import _tables, duet
 from accuracy.duet import Cell, different, estimates, judged
 from accuracy.duet_files import verdicts
 
@@ -22,6 +22,16 @@ def test_the_table_has_a_row_for_each_machine(monkeypatch: pytest.MonkeyPatch) -
     rows = duet.table(4, 1).splitlines()
     assert [row.split("|")[1].strip() for row in rows] == ["machine", "---", *(cell.name for cell in short)]
     assert {row.count("|") for row in rows} == {9}
+
+
+def test_the_page_names_the_most_false_alarms_of_all_rows_and_columns_that_a_gate_judges() -> None:
+    """It left out the rows with a control and those of pairs, and the columns of percentiles and routes."""
+    (machines,) = _tables.read("duet")
+    for place, row in enumerate(machines):
+        for column in ("equal called different", "equal: a percentile", "equal: a route"):
+            if row[column]:
+                changed = [*machines[:place], {**row, column: "77.0 %"}, *machines[place + 1 :]]
+                assert "77 %" in duet.result([changed]), (row["machine"], column)
 
 
 def test_equal_targets_are_the_same_and_ten_percent_are_found_in_twenty_seconds() -> None:
