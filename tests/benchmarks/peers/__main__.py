@@ -2,13 +2,15 @@
 
 Usage: ``tox -e peers``, or from the folder ``tests``: ``python -m benchmarks.peers [--turns 3]``. Each turn takes some
 15 minutes. Figures are kept, so turns may be made one at a time, and parts of them with ``--kind`` and ``--only``;
-``--anew`` deletes them. Other texts that quote the page get its figures.
+those of other commits and machines do not count, and ``--anew`` deletes all. Other texts that quote the page get its
+figures.
 """
 
 import json
+import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any, Final
 
 import click
 
-from benchmarks.peers.drawing import write
+from benchmarks.peers.drawing import processor, write
 from benchmarks.peers.installing import install
 from benchmarks.peers.measuring import Load, Target, ToolFailed, arrivals, go_first, load, target
 from benchmarks.peers.quotes import quotes
@@ -109,6 +111,18 @@ def _command(
     return make(binary, Job(url, log, rate, seconds, folder))
 
 
+def origin() -> dict[str, str]:
+    """The commit, and the machine, of which figures are made now."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    commit = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    return {"commit": commit, "machine": f"{platform.node()}, {processor()}"}
+
+
+def figures_of(origin: Mapping[str, str], lines: Iterable[str]) -> list[dict[str, Any]]:
+    """The kept figures of a commit and machine: medians of several would say nothing of any."""
+    return [row for row in map(json.loads, lines) if origin.items() <= row.items()]
+
+
 @click.command(help=__doc__)
 @click.option("--turns", default=3, show_default=True)
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(list(KINDS)), default=list(KINDS))
@@ -122,17 +136,18 @@ def main(turns: int, kinds: tuple[str, ...], only: tuple[str, ...], anew: bool) 
         print(f"not installed: {name}: {why}", file=sys.stderr)
     if anew:
         MEASURED.unlink(missing_ok=True)
-    first = go_first()
+    first, now = go_first(), origin()
     for turn in range(turns):
         for figures in measure(tools, list(kinds), turn):
             print(json.dumps(figures), file=sys.stderr)
             with MEASURED.open("a") as file:
-                file.write(json.dumps(figures) + "\n")
-    if MEASURED.exists():
-        measured = [json.loads(line) for line in MEASURED.read_text().splitlines()]
+                file.write(json.dumps(now | figures) + "\n")
+    measured = figures_of(now, MEASURED.read_text().splitlines() if MEASURED.exists() else [])
+    if measured:
         write(ROOT / "docs", measured, install(TOOLS), first=first)
         for path, _, text in quotes(ROOT):
             path.write_text(text)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -15,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
+from benchmarks.peers.measuring import NGINX
 from benchmarks.peers.tools import TOOLS, Tool
 
 _OURS: Final = "tab:blue"
@@ -30,7 +31,7 @@ request.
 {missing}
 
 **Conditions.** {conditions} nginx answers 24 bytes and has one core, the client the other. {turns} All figures come
-from nginx (its counter and its log) and the kernel, none from a tool's own report. A tool holds a rate in an open
+from nginx and the kernel, none from a tool's own report. A tool holds a rate in an open
 loop if it sends 98 % of it with at most 64 requests in flight (k6: 1,000 users). The other tools request one URL;
 logreplay replays 200,000 distinct URLs and writes its result log. HTTP/2 is in cleartext unless the row says TLS.
 
@@ -38,7 +39,7 @@ logreplay replays 200,000 distinct URLs and writes its result log. HTTP/2 is in 
 distance of a request from its place in an even schedule of 1,000/s. Tools with random start times are off it by
 design. hey and Locust have no open loop.
 
-`tox -e peers` installs the tools from the registries, measures, and writes this page.
+`tox -e peers` measures, and writes this page.
 """
 _COLUMNS: Final = (
     ("closed loop, 64 connections: requests/s", "closed", "rate", "{:,.0f}"),
@@ -123,20 +124,24 @@ def _cell(measured: Measured, tool: Tool, kind: str, name: str, form: str) -> st
 def _missing(measured: Measured, missing: Mapping[str, str]) -> str:
     """What is not in the table, and why."""
     texts = [f"{name}: {why}" for name, why in missing.items()]
-    failed = {(row["tool"], row["kind"]): row["error"] for row in measured if "error" in row}
+    done = {(row["tool"], row["kind"]) for row in measured if "error" not in row}
+    tried = {(row["tool"], row["kind"]): row["error"] for row in measured if "error" in row}
+    failed = {what: error for what, error in tried.items() if what not in done}
     texts += [f"{tool} ({kind}): {' '.join(error.split())[:60]}" for (tool, kind), error in failed.items()]
     return f"Not measured: {'; '.join(texts)}." if texts else ""
 
 
+def processor() -> str:
+    """The model of the processor."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(": ")[2].strip() for line in lines if "model name" in line), platform.machine())
+
+
 def _conditions() -> str:
-    cpu = next(
-        (line.partition(": ")[2] for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
-        platform.machine(),
-    )
     cores, linux = len(os.sched_getaffinity(0)), platform.release().partition("-")[0]
-    nginx = subprocess.run(["nginx", "-v"], capture_output=True, text=True).stderr.strip().rpartition("/")[2]
+    nginx = subprocess.run([NGINX, "-v"], capture_output=True, text=True).stderr.strip().rpartition("/")[2]
     return (
-        f"A virtual machine with {cores} cores ({cpu.strip()}), Linux {linux}, "
+        f"{cores} cores ({processor()}), Linux {linux}, "
         f"Python {platform.python_version()}, uvloop {version('uvloop')}, nginx {nginx}."
     )
 

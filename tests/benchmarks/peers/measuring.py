@@ -23,6 +23,7 @@ import numpy as np
 
 CORES: Final = sorted(os.sched_getaffinity(0))
 SERVER, CLIENT = CORES[0], CORES[-1]
+NGINX: Final = shutil.which("nginx") or "/usr/sbin/nginx"
 WAYS: Final = ("http1", "http2", "tls")
 _CERTIFICATE: Final = (
     *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"),
@@ -130,9 +131,8 @@ def target(folder: Path) -> Iterator[Target]:
     subprocess.run(
         [*_CERTIFICATE, "-keyout", "key.pem", "-out", "cert.pem"], cwd=folder, check=True, capture_output=True
     )
-    nginx = shutil.which("nginx") or "/usr/sbin/nginx"
     (folder / "nginx.conf").write_text(_CONF.format(folder=folder, **ports))
-    command: list[str | Path] = [nginx, "-c", folder / "nginx.conf", "-p", folder, "-e", folder / "error.log"]
+    command: list[str | Path] = [NGINX, "-c", folder / "nginx.conf", "-p", folder, "-e", folder / "error.log"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         os.sched_setaffinity(process.pid, {SERVER})
         try:

@@ -1,0 +1,31 @@
+"""`benchmarks.peers`: which of the kept figures count, and what its page says of the machine and of what is missing."""
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmarks.peers import drawing
+from benchmarks.peers.__main__ import figures_of, origin
+
+
+def test_figures_of_other_commits_and_machines_do_not_count() -> None:
+    """Medians mixed old figures with new ones."""
+    now = origin()
+    rows = [now | {"rate": 1.0}, now | {"commit": "other", "rate": 2.0}, now | {"machine": "other"}, {"rate": 3.0}]
+    assert figures_of(now, map(json.dumps, rows)) == rows[:1]
+
+
+def test_a_failure_is_named_unless_another_turn_had_a_figure() -> None:
+    rows: list[dict[str, Any]] = [{"tool": tool, "kind": "closed", "error": "does not end"} for tool in ("wrk", "ab")]
+    rows.append({"tool": "wrk", "kind": "closed", "rate": 100.0})
+    assert drawing._missing(rows, {}) == "Not measured: ab (closed): does not end."
+
+
+def test_the_version_of_nginx_is_that_of_the_program_that_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was that of the search path, where there may be none, and each machine was called a virtual one."""
+    pytest.importorskip("uvloop")
+    monkeypatch.setattr(drawing, "NGINX", "/bin/false")
+    assert drawing._conditions().endswith("nginx .")
+    assert drawing.processor() in drawing._conditions()
+    assert "virtual" not in drawing._conditions()
