@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from accuracy import find_failures
+from accuracy import _tables, find_failures
 from accuracy.find import score, searched, table
 from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.search.report import sentence, weaknesses
@@ -58,6 +58,15 @@ def test_the_table_of_searches_with_failures_is_made(monkeypatch: pytest.MonkeyP
     assert "| 1.0% | 100 | 1 | " in made
     assert made.count("\n| 3.0% | ") == 2
     assert "% promise no rate at which they do | 5 |" in made
+
+
+def test_a_search_without_a_promise_counts_though_it_blames_no_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counted as stopped only if the search itself said that failures had stopped it."""
+    monkeypatch.setattr(
+        find_failures, "ended", lambda fails, *_, **__: find_failures.Ended(0.0 if fails else MM4.truth, "no answer")
+    )
+    said = find_failures.result(_tables.tables_of(find_failures.table(5, 1)))
+    assert said.startswith("Searches with a promise near the rate: 100 % without failures, 0 % with up to 1 %")
 
 
 @pytest.mark.parametrize("burst", [1, 5])

@@ -236,7 +236,7 @@ def result(tables: Sequence[Table]) -> str:
     )
     part = [max(values) for values in zip(*parts, strict=True)]
     return (
-        f"False alarms: up to {whole[0]:g} %, by a percentile or route {part[0]:g} %; {whole[1]:g} % and {part[1]:g} % "
-        "where a machine wanders too slowly. 10 % "
-        f"found: {span(numbers(still, '10 % found'))} where machines do not wander apart"
+        f"False alarms: up to {whole[0]:g} %, by a percentile or route {part[0]:g} %; with a slow "
+        f"wander {whole[1]:g} % and {part[1]:g} %. 10 % found: {span(numbers(still, '10 % found'))} "
+        "where machines do not wander apart"
     )
