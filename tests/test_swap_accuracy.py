@@ -1,11 +1,12 @@
 """Duets in which two pairs of targets take turns, simulated and on real servers."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from accuracy import swap, swap_live
+from accuracy import _tables, swap, swap_live
 from logreplay.analysis.verdict.ratio_interval import AT_ONCE_TOLERANCE, DIFFERENT
 
 CELLS = {cell.name: cell for cell in swap.CELLS}
@@ -45,3 +46,10 @@ def test_real_servers_on_a_machine_that_is_slow_drifts_and_pauses(tmp_path: Path
     assert found.comparison
     if found.verdict == "VALID":  # else this machine was too busy
         assert found.comparison.verdict in (verdict, "undecided" if change == 1.0 else verdict)
+
+
+def test_a_slower_version_that_is_called_faster_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = SimpleNamespace(verdict="faster", change=SimpleNamespace(ratio=0.9))
+    monkeypatch.setattr(swap_live, "duet", lambda *_: SimpleNamespace(comparison=comparison))
+    said = swap_live.result(_tables.tables_of(swap_live.table(2, 1)))
+    assert said == "False alarms: 2 of 2 duets; 10 % found: 0 of 2"

@@ -53,21 +53,22 @@ def _machine(address: str, *figures: float) -> Iterator[list[str]]:
 
 def table(runs: int, seed: int) -> str:
     """The table of duets on real servers, in Markdown."""
-    lines = ["| versions | duets | judged | called different | estimates |", "|---|--:|--:|--:|---|"]
+    lines = ["| versions | duets | judged | called slower | called faster | estimates |", "|---|--:|--:|--:|--:|---|"]
     with TemporaryDirectory() as folder:
         log = written(Path(folder))
         for name, change in (("equal", 1.0), ("the candidate takes 10 % longer", 1.1)):
             found = [duet(log, change, seed + number).comparison for number in range(runs)]
-            different = sum(each is not None and each.verdict in DIFFERENT for each in found)
+            slower, faster = (sum(each is not None and each.verdict == word for each in found) for word in DIFFERENT)
             ratios = sorted(each.change.ratio - 1 for each in found if each and each.change)
-            lines.append(f"| {name} | {runs} | {len(ratios)} | {different} | {ratios[0]:+.1%} to {ratios[-1]:+.1%} |")
+            counts = f"{runs} | {len(ratios)} | {slower} | {faster}"
+            lines.append(f"| {name} | {counts} | {ratios[0]:+.1%} to {ratios[-1]:+.1%} |")
     return "\n".join(lines)
 
 
 def result(tables: Sequence[Table]) -> str:
-    """How many duets call each pair of versions different."""
+    """How many duets call equal versions different, and how many a slower one slower."""
     equal, slower = tables[0]
     return (
-        f"False alarms: {equal['called different']} of {equal['judged']} duets; "
-        f"10 % found: {slower['called different']} of {slower['judged']}"
+        f"False alarms: {int(equal['called slower']) + int(equal['called faster'])} of {equal['judged']} duets; "
+        f"10 % found: {slower['called slower']} of {slower['judged']}"
     )
