@@ -20,6 +20,7 @@ from urllib.request import urlopen
 import click
 import pytest
 
+import first_screen
 from benchmarks.peers.quotes import quotes
 from conftest import ServerFactory
 from logreplay.cli.main import cli
@@ -364,6 +365,14 @@ def test_texts_quote_the_present_figures_of_the_page_beside_other_load_generator
     """`python -m benchmarks.peers` writes them into the page and into the other texts."""
     for path, text, present in quotes(ROOT):
         assert text == present, path
+
+
+def test_another_first_screen_replaces_that_of_the_readme() -> None:
+    """Where the block was not found, another one was appended."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert first_screen.replaced(readme, "$ logreplay sweep 1..2").count(first_screen.BLOCK) == 1
+    with pytest.raises(ValueError, match="no block that begins with"):
+        first_screen.replaced(readme.replace("$ logreplay sweep", "$ logreplay find"), "")
 
 
 def test_the_first_screen_quotes_the_promise_of_the_real_case() -> None:

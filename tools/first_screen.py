@@ -25,10 +25,20 @@ WIDTH: Final = 110
 
 def main() -> None:
     lines = screen(COMMANDS)
-    text = README.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BLOCK)
-    after = rest.partition("\n```\n")[2]
-    README.write_text(f"{before}```text\n{lines}\n```\n{after}", encoding="utf-8")
+    README.write_text(replaced(README.read_text(encoding="utf-8"), lines), encoding="utf-8")
+
+
+def replaced(readme: str, lines: str) -> str:
+    """The README with other lines in its first screen.
+
+    Raises:
+        ValueError: it has no such block.
+    """
+    before, found, rest = readme.partition(BLOCK)
+    _, ended, after = rest.partition("\n```\n")
+    if not (found and ended):
+        raise ValueError(f"{README.name}: no block that begins with {BLOCK!r}")
+    return f"{before}```text\n{lines}\n```\n{after}"
 
 
 def screen(commands: tuple[str, ...]) -> str:
