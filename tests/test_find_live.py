@@ -22,3 +22,9 @@ def test_searches_without_an_answer_are_counted_and_do_not_enter_the_promises() 
     held = {"found": True, "range": [200.0, 240.0], "rate": 220.0, "seconds": 121.0}
     assert find_live.row([none, held]) == "| 2 | 1 | 1 | 0 | -2.5% to -2.5% | 1 of 1 | 121 |"
     assert find_live.row([none]) == "| 1 | 0 | 0 | 0 | – | 0 of 0 | 60 |"
+
+
+def test_an_error_beside_the_server_ends_it(tmp_path: Path) -> None:
+    """The end of the server was waited for, and nothing ended it."""
+    with pytest.raises(ZeroDivisionError), find_live.server(written(tmp_path)):
+        raise ZeroDivisionError

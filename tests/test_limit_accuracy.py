@@ -3,7 +3,7 @@
 import pytest
 
 from accuracy import limit, limit_live, watch_live
-from limit_servers import SERVERS, available
+from limit_servers import SERVERS, available, serving
 from limit_systems import FAMILIES
 
 
@@ -39,3 +39,10 @@ def test_no_figure_but_that_of_the_full_pool_is_at_its_maximum() -> None:
 def test_each_kind_of_server_can_be_started_or_is_missing() -> None:
     for kind in SERVERS:
         assert available(kind) or kind.startswith(("gunicorn", "nginx"))
+
+
+@pytest.mark.skipif(not available("nginx_429"), reason="needs nginx")
+def test_an_error_beside_a_server_ends_it() -> None:
+    """The end of the server was waited for, and nothing ended it."""
+    with pytest.raises(ZeroDivisionError), serving("nginx_429"):
+        raise ZeroDivisionError

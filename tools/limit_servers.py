@@ -100,10 +100,12 @@ def serving(kind: str) -> Iterator[RunningServer]:
             port = _free_port()
             command = _gunicorn(kind, port) if kind.startswith("gunicorn") else _nginx(kind, port, Path(folder))
             with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-                url = f"http://127.0.0.1:{port}"
-                _wait_for(url)
-                yield RunningServer(url, process.pid)
-                process.terminate()
+                try:
+                    url = f"http://127.0.0.1:{port}"
+                    _wait_for(url)
+                    yield RunningServer(url, process.pid)
+                finally:
+                    process.terminate()
             return
         command = [sys.executable, __file__, kind]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

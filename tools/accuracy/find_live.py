@@ -30,9 +30,11 @@ def server(log: Path) -> Iterator[str]:
     command = [*_PROGRAM, "serve", str(log), *options, "--exponential"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
-        lines = iter(process.stderr.readline, "")
-        yield next(found[0] for line in lines if (found := re.search(r"http://[\d.]+:\d+", line)))
-        process.terminate()
+        try:
+            lines = iter(process.stderr.readline, "")
+            yield next(found[0] for line in lines if (found := re.search(r"http://[\d.]+:\d+", line)))
+        finally:
+            process.terminate()
 
 
 def search(log: Path, url: str, seed: int, *options: str) -> dict[str, Any]:
