@@ -1,6 +1,7 @@
 """The page of measured accuracy has the results of its tables, which its command makes."""
 
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -8,7 +9,7 @@ from pkgutil import iter_modules
 import pytest
 
 import accuracy
-from accuracy import _tables
+from accuracy import __main__, _tables, find_live
 from accuracy.__main__ import PAGE, replaced, result
 
 PARTS = sorted(each.name for each in iter_modules(accuracy.__path__) if not each.name.startswith("_"))
@@ -48,6 +49,26 @@ def test_a_result_replaces_that_of_its_part_only() -> None:
     assert replaced(page, "x", "new") == page.replace("old", "new")
     with pytest.raises(ValueError, match=r"accuracy\.md: no <!-- z -->"):
         replaced(page, "z", "new")
+
+
+@pytest.mark.parametrize(("words", "written"), [((), True), (("--runs", "3"), False), (("--seed", "3"), False)])
+def test_only_the_runs_and_seeds_of_the_page_are_written(
+    words: tuple[str, ...],
+    written: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those of another seed were written, too."""
+    (page := tmp_path / "accuracy.md").write_text("<!-- find_live -->old<!-- end of find_live -->")
+    monkeypatch.setattr(__main__, "PAGE", page)
+    monkeypatch.setattr(_tables, "DATA", tmp_path / "data")
+    monkeypatch.setattr(find_live, "table", lambda runs, seed: "| made |\n|---|\n| yes |")
+    monkeypatch.setattr(find_live, "result", lambda tables: "new")
+    monkeypatch.setattr(sys, "argv", ["accuracy", "find_live", *words])
+    __main__.main()
+    assert "| yes |" in capsys.readouterr().out
+    assert ("new" in page.read_text()) == (tmp_path / "data" / "find_live.csv").exists() == written
 
 
 def test_the_package_lies_beside_the_page() -> None:

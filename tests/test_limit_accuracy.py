@@ -41,6 +41,13 @@ def test_each_kind_of_server_can_be_started_or_is_missing() -> None:
         assert available(kind) or kind.startswith(("gunicorn", "nginx"))
 
 
+def test_a_table_without_a_kind_of_server_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was made, and written onto the page, with the other kinds only."""
+    monkeypatch.setattr(limit_live, "available", lambda kind: kind != "nginx_429")
+    with pytest.raises(SystemExit, match="not installed: nginx with a limit of 100/s that refuses"):
+        limit_live.table(1, 1)
+
+
 @pytest.mark.skipif(not available("nginx_429"), reason="needs nginx")
 def test_an_error_beside_a_server_ends_it() -> None:
     """The end of the server was waited for, and nothing ended it."""

@@ -45,7 +45,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m accuracy", description="Make tables of docs/accuracy.md.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(parts)}")
     parser.add_argument("--runs", type=int, help="simulations of a cell, only shown; default: as the page, and written")
-    parser.add_argument("--seed", type=int, default=FRESH, help="the first seed")
+    parser.add_argument(
+        "--seed", type=int, default=FRESH, help="the first seed; another than of the page is only shown"
+    )
     parser.add_argument("--result", action="store_true", help="only write the results of the CSV files onto the page")
     given = parser.parse_args()
     for part in given.parts or parts:
@@ -55,7 +57,7 @@ def main() -> None:
             module = import_module(f"accuracy.{part}")
             table = module.table(given.runs or module.RUNS, given.seed)
             sys.stdout.write(f"{part}\n\n{table}\n")
-        if given.runs is None:
+        if given.runs is None and given.seed == FRESH:
             if not given.result:
                 _tables.write(part, _tables.tables_of(table))
             PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), part, result(part)), encoding="utf-8")

@@ -39,10 +39,15 @@ def limit_of(kind: str, seed: int, seconds: float = _SECONDS, watch: Mapping[str
 
 
 def table(runs: int, seed: int) -> str:
-    """The table of kinds of server, in Markdown."""
+    """The table of kinds of server, in Markdown.
+
+    Raises:
+        SystemExit: the program of a kind is not installed.
+    """
+    if missing := [SERVERS[kind].name for kind in SERVERS if not available(kind)]:
+        raise SystemExit(f"limit_live: not installed: {'; '.join(missing)}")
     lines = ["| server | right | cannot tell | wrong | one of the answers |", "|---|--:|--:|--:|---|"]
-    for kind in filter(available, SERVERS):
-        server = SERVERS[kind]
+    for kind, server in SERVERS.items():
         found = [limit_of(kind, seed + number) for number in range(runs)]
         named = [each for each in found if each.kind is not None]
         right = [each for each in named if is_right(kind, each)]
