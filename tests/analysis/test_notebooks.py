@@ -1,7 +1,6 @@
 """Every notebook runs from a clean kernel, is stored with its pictures, and holds no logic of its own."""
 
 import ast
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -31,14 +30,16 @@ def cells(path: Path, kind: str) -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_runs_from_a_clean_kernel_and_shows_pictures(path: Path, tmp_path: Path) -> None:
+def test_it_runs_from_a_clean_kernel_and_shows_pictures(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     notebook = notebook_of(path)
     folder = tmp_path / "notebooks"
     for stored in ("sweep", "duet"):
         shutil.copytree(path.with_name(stored), folder / stored)
     for beside in ("tools", "sample_logs"):
         (tmp_path / beside).symlink_to(path.parents[1] / beside)
-    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(folder)}}).execute()
     assert pictures(notebook) >= 1
     assert not [output for output in outputs(notebook) if output.get("name") == "stderr"]

@@ -1,16 +1,19 @@
 """The file of an input: what is in it, and where it is, in memory if there is such a place."""
 
+import atexit
 import os
+import sys
 from pathlib import Path
 from tempfile import gettempdir
 
-_SHM = Path("/dev/shm")
-
 
 def file(name: str) -> Path:
-    """A file's path that no other process uses."""
-    folder = _SHM if os.access(_SHM, os.W_OK) else Path(gettempdir())
-    return folder / f"logreplay-fuzz-{os.getpid()}-{name}"
+    """A file's path that only this process can use; the file is gone as the process ends, in memory however it ends."""
+    if sys.platform == "linux":
+        return Path(f"/proc/self/fd/{os.memfd_create(name)}")
+    path = Path(gettempdir()) / f"logreplay-fuzz-{os.getpid()}-{name}"
+    atexit.register(path.unlink, missing_ok=True)
+    return path
 
 
 _OPEN = 2

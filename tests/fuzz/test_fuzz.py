@@ -26,6 +26,15 @@ def test_what_was_found_once_stays_mended(path: Path) -> None:
     importlib.import_module(f"fuzz.{path.parent.name}").one_input(path.read_bytes())
 
 
+def test_the_file_of_an_input_is_gone_however_its_process_ends() -> None:
+    """The fuzzer ends it without its exit handlers."""
+    program = "import os; from fuzz.memory import file; file('a.csv').write_text('input'); os._exit(0)"
+    with subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[1]) as process:
+        pass
+    assert process.returncode == 0
+    assert not [*Path("/dev/shm").glob(f"*-{process.pid}-*")]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is not installed")
 @pytest.mark.parametrize("harness", HARNESSES)
