@@ -11,7 +11,6 @@ import importlib
 import os
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 HARNESSES = ("formats", "clean_lines", "shapes", "definitions", "plan", "results", "wire", "http2", "sessions")
 FINDINGS = Path(__file__).parent / "findings"
@@ -30,22 +29,23 @@ def main() -> None:
     sys.path.insert(0, str(Path(__file__).parent.parent))
     import atheris
 
+    from fuzz.memory import file
+
     with atheris.instrument_imports(include=["logreplay"]):
         harness = importlib.import_module(f"fuzz.{chosen.harness}")
-    with TemporaryDirectory() as folder:
-        for number, seed in enumerate(harness.seeds()):
-            (Path(folder) / f"seed{number}").write_bytes(seed)
-        corpus = [str(chosen.corpus)] if chosen.corpus else []
-        if chosen.corpus:
-            chosen.corpus.mkdir(parents=True, exist_ok=True)
-        options = ["-max_len=1024", "-timeout=120", "-print_final_stats=1", f"-max_total_time={chosen.seconds}"]
-        arguments = [sys.argv[0], f"-runs={chosen.runs}", *options, *corpus, folder]
-        if (found := FINDINGS / chosen.harness).is_dir():
-            arguments.append(str(found))
-        gc.freeze()  # what is imported stays: not to be gone through again every some hundred executions
-        gc.set_threshold(100_000, 50, 100)
-        atheris.Setup(arguments, harness.one_input)
-        atheris.Fuzz()
+    seeds = list[Path]()
+    for number, seed in enumerate(harness.seeds()):
+        seeds.append(file(f"seed{number}"))  # the fuzzer ends this process: nothing can be removed after it
+        seeds[-1].write_bytes(seed)
+    corpus = [str(chosen.corpus)] if chosen.corpus else []
+    if chosen.corpus:
+        chosen.corpus.mkdir(parents=True, exist_ok=True)
+    inputs = ",".join(map(str, [*seeds, *(FINDINGS / chosen.harness).glob("*")]))
+    options = ["-max_len=1024", "-timeout=120", "-print_final_stats=1", f"-max_total_time={chosen.seconds}"]
+    gc.freeze()  # what is imported stays: not to be gone through again every some hundred executions
+    gc.set_threshold(100_000, 50, 100)
+    atheris.Setup([sys.argv[0], f"-runs={chosen.runs}", *options, f"-seed_inputs={inputs}", *corpus], harness.one_input)
+    atheris.Fuzz()
 
 
 if __name__ == "__main__":
