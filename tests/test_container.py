@@ -23,6 +23,13 @@ def test_the_container_runs_as_a_user_without_rights() -> None:
     assert names[:2] == ["ARG", "FROM"], "the base is an argument, so that a build may name its digest"
 
 
+def test_what_installs_has_a_compiler_and_the_image_has_none() -> None:
+    """hdrhistogram has no wheel for arm64."""
+    build, image = re.split(r"^FROM .*$", DOCKERFILE, flags=re.MULTILINE)[1:]
+    assert build.index(" gcc libc6-dev\n") < build.index("pip install")
+    assert re.findall("pip|apt-get", image) == []
+
+
 def test_only_what_the_installation_reads_is_sent_to_the_build() -> None:
     """Results of runs, which may hold secrets, would stay in a layer."""
     patterns = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]

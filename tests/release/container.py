@@ -33,30 +33,35 @@ class Image:
     """
 
     def __init__(self, root: Path) -> None:
-        self._root = root
-        self._variables: dict[str, str] = {}
+        self._root = self._last = root
+        self._variables = {"PATH": PATH}
         self._user, self._folder = "0", "/"
         self.labels: dict[str, str] = {}
         self.entry: list[str] = []
 
     def build(self, context: Path, arguments: Mapping[str, str]) -> None:
-        """Carry out the instructions; an unknown one is an error."""
+        """Carry out the instructions, each named stage in a root folder beside the last; an unknown one is an error."""
         text = re.sub(r"^\s*#.*\n", "", (context / "Dockerfile").read_text("utf-8"), flags=re.M)
         arguments_known: dict[str, str] = {}
         for line in filter(None, text.replace("\\\n", " ").splitlines()):
             name, _, rest = line.partition(" ")
             known = self._variables | arguments_known
-            words = [] if name == "RUN" else shlex.split(Template(rest).substitute(known))
+            words = rest.split() if name in ("RUN", "FROM") else shlex.split(Template(rest).substitute(known))
             match name:
                 case "ARG":
                     key, _, default = words[0].partition("=")
                     arguments_known[key] = arguments.get(key, default)
                 case "FROM":
+                    arguments_known.clear()
+                    self._root = self._last.with_name(words[2]) if words[1:2] == ["AS"] else self._last
                     self._begin()
                 case "LABEL":
                     self.labels |= dict(word.split("=", 1) for word in words)
                 case "ENV":
                     self._variables |= dict(word.split("=", 1) for word in words)
+                case "COPY" if words[0].startswith("--from="):
+                    stage = self._last.with_name(words[0].partition("=")[2])
+                    shutil.copytree(stage / words[1][1:], self._root / words[2][1:], symlinks=True)
                 case "COPY":
                     self._copy(context, words[1])
                 case "RUN":
@@ -103,7 +108,7 @@ class Image:
     def _process(
         self, words: list[str], variables: Mapping[str, str], user: str, network: bool = False
     ) -> "subprocess.Popen[str]":
-        given = {"PATH": PATH, "HOME": "/", "READ_ONLY": "", "WORKDIR": self._folder, "IMAGE_USER": user or self._user}
+        given = {"HOME": "/", "READ_ONLY": "", "WORKDIR": self._folder, "IMAGE_USER": user or self._user}
         namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", *([] if network else ["--net"])]
         return subprocess.Popen(
             [*namespaces, "sh", "-ec", ENTER, str(self._root), *words],

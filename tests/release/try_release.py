@@ -159,6 +159,7 @@ def test_the_instructions_of_the_dockerfile_make_a_container_that_works(clone: P
     assert image.labels["org.opencontainers.image.version"] == VERSION
     assert image.start("--version").communicate()[0] == f"logreplay, version {VERSION}\n"
     assert not (tmp_path / "root" / "src").exists()
+    assert not (tmp_path / "root" / "usr/bin/gcc").exists()
     for user in ("", "12345"):  # as `--user`, without a home and a name
         demo = image.start("demo", read_only=True, user=user)
         answer, said = demo.communicate(timeout=200)
