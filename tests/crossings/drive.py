@@ -66,7 +66,7 @@ class Crossings:
         self._number = 0
 
     def cross(self, case: Case, *, keep: bool = False) -> Crossed:
-        """Make one crossing; its folder is removed unless it is to be kept or found something."""
+        """Make one crossing; its folder is removed unless it is to be kept."""
         self._number += 1
         folder = self._folder / str(self._number)
         shutil.rmtree(folder, ignore_errors=True)

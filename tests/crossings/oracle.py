@@ -310,6 +310,7 @@ def _replayed(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
         yield from _duet(case, ran, result)
     else:
         yield from _of_target(case, ran, result)
+    yield from _reported(case, ran, world)
 
 
 def _of_target(case: Case, ran: Ran, result: Path | None, name: str = "") -> Iterator[Finding]:
@@ -370,10 +371,14 @@ def _duet(case: Case, ran: Ran, folder: Path | None) -> Iterator[Finding]:
     }
     if lacking and ran.code in (0, 3, 4, 130):
         yield Finding("files", f"exit code {ran.code}, and no {', '.join(sorted(lacking))}")
+
+
+def _reported(case: Case, ran: Ran, world: World) -> Iterator[Finding]:
+    """The reports that were asked for are there, and whole."""
     for (option, value), name in _REPORTS.items():
-        if case.choice[option] != value:
+        if case.choice.get(option) != value:
             continue
-        found = [path for path in folder.parent.iterdir() if re.fullmatch(name, path.name)]
+        found = [path for path in world.folder.iterdir() if re.fullmatch(name, path.name)]
         if not found and ran.code in ((0,) if option == "history" else (0, 3, 4)):  # invalid runs add nothing
             yield Finding("files", f"exit code {ran.code}, and no {name}")
         if option == "history" and any(cell == "" for path in found for cell in _metrics(path)):

@@ -148,7 +148,8 @@ def _run(case: Case, world: World, ran: Ran, stack: ExitStack) -> None:
         for pid in _session(process.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        process.wait()
+        process.kill()
+        process.wait(PATIENCE_S)
     for thread in beside_it:
         thread.join(10)
     ran.out, ran.err = terminal.end()

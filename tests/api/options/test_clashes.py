@@ -1,5 +1,6 @@
 """The table of contradictions: each row is refused with both names, in a command and in its function."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,16 @@ def label_as_value(command: str, label: str) -> dict[str, Any]:
     """Values under which a label is given."""
     name, equals, text = label.partition("=")
     return {name: text == "True" if text in ("True", "False") else text if equals else "some"}
+
+
+def test_only_these_combinations_are_refused() -> None:
+    """The crossings expect what a row refuses, also where it refuses too much: a new row is written here, too."""
+    found: dict[str, list[str]] = {}
+    for row in ROWS:
+        word, other = ("excludes", row.other) if isinstance(row, Clash) else ("needs", "|".join(row.others))
+        found.setdefault(f"{row.commands}: {row.one} {word}", []).append(other)
+    expected = Path(__file__).with_name("contradictions.txt").read_text("utf-8").splitlines()
+    assert sorted(f"{line} {' '.join(others)}" for line, others in found.items()) == sorted(expected)
 
 
 def test_each_label_names_an_option_of_the_commands_of_its_row() -> None:
