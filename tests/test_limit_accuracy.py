@@ -1,5 +1,7 @@
 """The limits that sweeps name, of simulated and of real systems whose limit is known."""
 
+from urllib.request import urlopen
+
 import pytest
 
 from accuracy import limit, limit_live, watch_live
@@ -25,20 +27,17 @@ def test_few_causes_that_are_named_are_wrong() -> None:
 
 
 @pytest.mark.slow
-def test_the_limit_of_a_real_server_is_right_or_is_not_told() -> None:
-    found = limit_live.limit_of("threads", 1, 2.0)
-    assert found.kind is None or limit_live.is_right("threads", found), found.text
+def test_the_limit_of_a_real_server_is_told_in_one_of_three_sweeps_and_is_right() -> None:
+    """A busy machine sends requests late, and then none is told."""
+    sweeps = [limit_live.limit_of("threads", 1, 2.0)]
+    while sweeps[-1].kind is None and len(sweeps) < 3:
+        sweeps.append(limit_live.limit_of("threads", 1 + len(sweeps), 2.0))
+    assert limit_live.is_right("threads", sweeps[-1]), [each.text for each in sweeps]
 
 
 @pytest.mark.slow
-def test_no_figure_but_that_of_the_full_pool_is_at_its_maximum() -> None:
-    found = watch_live.watched_limit("pool_60", 1, 2.0)
-    assert {each.name for each in found.watched if each.kind == "ceiling"} <= {"pool"}
-
-
-def test_each_kind_of_server_can_be_started_or_is_missing() -> None:
-    for kind in SERVERS:
-        assert available(kind) or kind.startswith(("gunicorn", "nginx"))
+def test_the_figure_of_the_full_pool_and_no_other_is_at_its_maximum() -> None:
+    assert watch_live.is_decided(watch_live.watched_limit("pool_60", 1, 3.0), "pool")
 
 
 def test_a_table_without_a_kind_of_server_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,3 +52,12 @@ def test_an_error_beside_a_server_ends_it() -> None:
     """The end of the server was waited for, and nothing ended it."""
     with pytest.raises(ZeroDivisionError), serving("nginx_429"):
         raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_each_kind_of_server_answers(kind: str) -> None:
+    if not available(kind):
+        assert kind.startswith(("gunicorn", "nginx"))
+        pytest.skip("its program is not installed")
+    with serving(kind) as server, urlopen(server.url, timeout=10) as response:
+        assert response.status == 200

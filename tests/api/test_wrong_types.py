@@ -56,6 +56,7 @@ def test_each_parameter_refuses_what_it_cannot_take_by_its_name(function: str) -
                 read(function, {option.name: value})
             except logreplay.UsageError as error:
                 refused = str(error)
+            assert refused is not None or value is not NO_VALUE
             assert refused is None or option.name in refused.replace("-", "_")
 
 

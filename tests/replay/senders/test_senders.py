@@ -262,8 +262,7 @@ def test_nothing_but_the_planned_headers_is_sent(tmp_path: Path, sender: type[Wi
     _, _, server, _ = send(sender, write_log(tmp_path, ["/cookie", "/ok"]), rate=20)
     host = server.url.removeprefix("http://")
     expected = sorted([f"Host: {host}", "User-Agent: logreplay", "Accept: */*"])
-    for head in server.heads:
-        assert sorted(head.decode().split("\r\n")[1:-2]) == expected
+    assert [sorted(head.decode().split("\r\n")[1:-2]) for head in server.heads] == [expected] * 2
 
 
 @SENDERS
