@@ -44,10 +44,22 @@ def test_each_text_names_the_version_of_the_changelog(path: str, pattern: str) -
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_each_action_is_pinned_by_its_hash(path: Path) -> None:
     text = path.read_text("utf-8")
-    assert re.findall(r"uses: (?!\S+@[0-9a-f]{40} # v[\d.]+$).*", text, re.M) == []
+    assert re.findall(r"uses: (?!\./|\S+@[0-9a-f]{40} # v[\d.]+$).*", text, re.M) == []
     workflow = yaml.safe_load(text)
     assert workflow["jobs"]
     assert "permissions" in workflow
+
+
+def test_a_release_reaches_the_index_after_its_tests_on_each_python_and_after_its_image() -> None:
+    """A version on the index cannot be taken back."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))["jobs"]
+    assert {*jobs["index"]["needs"]} == {"build", "tests", "image"}
+    assert {*jobs["image"]["needs"]} == {"build", "tests"}
+    called = yaml.safe_load((ROOT / jobs["tests"]["uses"]).read_text("utf-8"))["jobs"]["linux"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    known = [name.rpartition(" ")[2] for name in project["classifiers"] if re.search(r":: 3\.\d+$", name)]
+    assert called["strategy"]["matrix"]["python"] == known
+    assert called["steps"][-1]["run"] in (ROOT / "README.md").read_text("utf-8").splitlines()
 
 
 def shell_steps(node: Any) -> Iterator[str]:
