@@ -126,7 +126,8 @@ def test_the_two_commands_are_one_line_each() -> None:
     lines = [line for block in blocks(ROOT / "README.md") for line in block.text.splitlines()]
     setup = [line for line in lines if line.startswith("python3")]
     assert [line.split("&&")[0].strip() for line in setup] == ["python3 -m venv .venv"] * 2
-    assert setup[0].endswith(".venv/bin/logreplay demo")
+    assert ". .venv/bin/activate" in setup[0]  # what is pasted next calls logreplay
+    assert setup[0].endswith(" logreplay demo")
     assert setup[1].endswith(".venv/bin/tox")
 
 
