@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from logreplay.replay.servers.minimal import responding
+from support.command_line import end_started
 
 # on a busy machine everything is slow, and says nothing of the code
 settings.register_profile(
@@ -104,6 +105,13 @@ def the_collector_scans_only_what_a_module_makes() -> None:
     """Each replay begins with a full collection: with the objects of 10,000 collected tests it took half a second."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """End what a test that failed has left."""
+    yield
+    end_started()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -23,7 +23,7 @@ import pytest
 from logreplay.core.record import RESPONSE_PARTS
 from logreplay.core.rows import scan
 from support.address_monitor import can_watch
-from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows, wait_until
+from support.command_line import COMMAND, MEASURED, PATIENCE, started, wait_for_rows, wait_until
 from support.delayed_responses import delayed_responses
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ def start(*words: object, under: str = "", **options: Any) -> "subprocess.Popen[
     """
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
     shell = ["bash", "-c", f'{under}; exec "$@"', "-"] if under else []
-    return subprocess.Popen([*shell, *COMMAND, *map(str, words)], **options)
+    return started(*shell, *COMMAND, *words, **options)
 
 
 def end(process: "subprocess.Popen[str]") -> Ended:

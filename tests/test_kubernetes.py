@@ -3,11 +3,9 @@
 import importlib.util
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import pytest
 import yaml
 
 from conftest import ServerFactory, free_port
+from support.command_line import started
 
 FOLDER = Path(__file__).parents[1] / "docs" / "kubernetes"
 PLAIN, JOB = FOLDER / "plain.yaml", FOLDER / "daskjob.yaml"
@@ -143,24 +142,17 @@ def test_the_commands_of_the_manifests_make_a_run(path: Path, nginx: ServerFacto
     }
     given = {"DASK_SCHEDULER_ADDRESS": f"tcp://127.0.0.1:{port}", "PYTHONPATH": ""}  # the operator sets the first one
 
-    def started(container: Spec, *more: str) -> "subprocess.Popen[bytes]":
+    def begin(container: Spec, *more: str) -> "subprocess.Popen[bytes]":
         words = program([*container["command"]])
         for there, at in here.items():
             words = [word.replace(there, at) for word in words]
         env = os.environ | given | {each["name"]: each["value"] for each in container.get("env", ())}
-        return subprocess.Popen([*words, *more], cwd=tmp_path, env=env, start_new_session=True)
+        return started(*words, *more, cwd=tmp_path, env=env, start_new_session=True)
 
     by_name = {container["name"]: container for container in containers(path)}
-    with ExitStack() as stack:
-
-        def beside(container: Spec, *more: str) -> None:
-            process = started(container, *more)
-            stack.callback(process.wait)
-            stack.callback(os.killpg, process.pid, signal.SIGTERM)
-
-        beside(by_name["scheduler"], "--host", f"tcp://127.0.0.1:{port}")
-        beside(by_name["worker"])
-        waiting = by_name.get("wait-for-workers", documents(PLAIN)[3]["spec"]["template"]["spec"]["initContainers"][0])
-        assert started(waiting).wait(60) == 0
-        assert started(by_name.get("run") or by_name["job"]).wait(60) in (0, 3)  # 3: a busy machine
+    begin(by_name["scheduler"], "--host", f"tcp://127.0.0.1:{port}")
+    begin(by_name["worker"])
+    waiting = by_name.get("wait-for-workers", documents(PLAIN)[3]["spec"]["template"]["spec"]["initContainers"][0])
+    assert begin(waiting).wait(60) == 0
+    assert begin(by_name.get("run") or by_name["job"]).wait(60) in (0, 3)  # 3: a busy machine
     assert pl.read_csv(tmp_path / "run.csv").height == 50

@@ -18,6 +18,7 @@ import pytest
 
 from conftest import NGINX, NGINX_COMBINED, NGINX_CONF
 from logreplay.core.rows import scan
+from support.command_line import started, wait_until
 
 pytest.importorskip("distributed", reason="needs the extra `cluster`")
 
@@ -126,12 +127,8 @@ def replay(network: Network, tmp_path: Path) -> Replay:
         log.write_text("".join(itertools.chain([HEADER + "\n"], rows)))
         command = (sys.executable, "-m", "logreplay.cli.main", "run", log, f"http://{TARGET}:8080", "--tps", tps)
         options = ("--cluster", f"tcp://{COORDINATOR}:8786", "--allow-target", TARGET, "--workers", 2)
-        return subprocess.Popen(
-            network.on(COORDINATOR, *command, *options, "-o", tmp_path / "r.csv", "--json"),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        words = network.on(COORDINATOR, *command, *options, "-o", tmp_path / "r.csv", "--json")
+        return started(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     return start
 
@@ -172,8 +169,8 @@ def test_a_machine_that_is_unplugged_is_named_and_the_other_goes_on(
         path.unlink()
     before = len(arrived(tmp_path))
     process = replay(1000, 50)
-    while len(arrived(tmp_path)) < before + 100:
-        assert process.poll() is None, process.communicate()
+    wait_until(lambda: process.poll() is not None or len(arrived(tmp_path)) >= before + 100)
+    assert process.poll() is None, process.communicate()
     network.unplug(WORKERS[1])
     out, err = process.communicate(timeout=120)
     summary = json.loads(out)

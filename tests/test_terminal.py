@@ -14,7 +14,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,29 +22,13 @@ import polars as pl
 import pytest
 
 from logreplay.core.rows import scan
-from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows, wait_until
+from support.command_line import COMMAND, MEASURED, PATIENCE, started, wait_for_rows, wait_until
 from support.delayed_responses import delayed_responses
 
 pytestmark = pytest.mark.slow
 
 LIMIT: Final = 5.0
 """Within a second, says the documentation; this machine may be busy."""
-
-
-STARTED: list["subprocess.Popen[bytes]"] = []
-
-
-@pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
-    """End what a test that failed has left."""
-    yield
-    for process in STARTED:
-        process.kill()
-        process.wait()
-        for pipe in (process.stdout, process.stderr):
-            if pipe:
-                pipe.close()
-    STARTED.clear()
 
 
 class Terminal:
@@ -84,8 +68,7 @@ class Terminal:
 def start(words: Sequence[object], **options: Any) -> "subprocess.Popen[bytes]":
     options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     command = options.pop("command", COMMAND)
-    STARTED.append(subprocess.Popen([*command, *map(str, words)], **options))
-    return STARTED[-1]
+    return started(*command, *words, **options)
 
 
 def on(terminal: Terminal, *words: object, environment: dict[str, str] | None = None) -> "subprocess.Popen[bytes]":

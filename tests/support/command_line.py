@@ -1,6 +1,7 @@
 """The command line in a process of its own, and waiting for what it does."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,27 @@ COMMAND: Final = (sys.executable, "-m", "logreplay.cli.main")
 MEASURED: Final = (0, 3)
 """Exit codes of a run that came to its end; a busy machine may make it no measurement: not the question here."""
 PATIENCE: Final = 60.0
+
+
+_STARTED: Final[list["subprocess.Popen[Any]"]] = []
+
+
+def started(*command: object, **options: Any) -> "subprocess.Popen[Any]":
+    """Start a process that ends with the test at the latest."""
+    _STARTED.append(subprocess.Popen([*map(str, command)], **options))
+    return _STARTED[-1]
+
+
+def end_started() -> None:
+    """End the processes that a test has left, with the process groups that they lead."""
+    while _STARTED:
+        process = _STARTED.pop()
+        if process.poll() is None:
+            leads = os.getpgid(process.pid) == process.pid
+            (os.killpg if leads else os.kill)(process.pid, signal.SIGKILL)
+            process.wait(PATIENCE)
+        for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
+            pipe.close()
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

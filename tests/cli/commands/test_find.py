@@ -32,7 +32,7 @@ from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.runs.trials import by_chance, drive, evenly, users
 from search_servers import Server, responses
 from simulate import SimulatedQueue
-from support.command_line import COMMAND, PATIENCE, wait_for_rows, workers_of
+from support.command_line import COMMAND, PATIENCE, started, wait_for_rows, workers_of
 from support.virtual_time import OneServerQueue, OneStream, VirtualTimeLoop, run
 
 MD1_KEEPS = 125.6
@@ -248,7 +248,7 @@ def test_a_search_ends_with_the_trial_that_loses_a_worker(log: Path) -> None:
 @pytest.mark.slow
 def test_a_search_that_lost_a_worker_names_it_and_ends_with_3(tmp_path: Path) -> None:
     words = ("find", "--p99", "9s", "--start", "20", "--trial", "5s", "--workers", "2", "--no-plots", "-o", "out")
-    search = subprocess.Popen([*COMMAND, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    search = started(*COMMAND, *words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     wait_for_rows(tmp_path / "out" / "results.csv")
     os.kill(workers_of(search.pid)[1], signal.SIGKILL)
     said = search.communicate(timeout=PATIENCE)[1]

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from logreplay.core.files import TakenError, check_absent
 from logreplay.result_folder import place_for
 from logreplay.runs.evaluation import evaluating
 from support.background_server import beside
+from support.command_line import COMMAND, started
 from support.raw_server import raw_server
 
 RESULTS = (
@@ -69,8 +69,7 @@ def test_runs_that_begin_at_once_write_each_a_result_of_its_own(tmp_path: Path) 
     (tmp_path / "log.csv").write_text(RESULTS)
     with beside(raw_server) as server:
         words = ["run", "log.csv", server.url, "--tps", "50", "--requests", "3", "--force", "-q"]
-        start = [sys.executable, "-m", "logreplay.cli.main", *words]
-        runs = [subprocess.Popen(start, cwd=tmp_path, stderr=subprocess.PIPE) for _ in range(3)]
+        runs = [started(*COMMAND, *words, cwd=tmp_path, stderr=subprocess.PIPE) for _ in range(3)]
         said = [each.communicate(timeout=60)[1] for each in runs]
     assert {each.returncode for each in runs} <= {0, 3}, said
     assert len([*tmp_path.glob("run-*[0-9].csv")]) == 3

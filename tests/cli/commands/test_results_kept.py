@@ -13,7 +13,7 @@ from logreplay.analysis.analyze import analyse
 from logreplay.cli.main import run
 from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import scan
-from support.command_line import COMMAND, MEASURED, PATIENCE, wait_for_rows, wait_until
+from support.command_line import COMMAND, MEASURED, PATIENCE, started, wait_for_rows, wait_until
 
 LOG = "date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "".join(
     f"2026-01-01,00:00:{second:02}.000000,0.01,0,0,10,/{second},200,GET\n" for second in range(30)
@@ -34,7 +34,7 @@ def logreplay(*words: object) -> int:
 
 
 def start(*words: object) -> "subprocess.Popen[str]":
-    return subprocess.Popen([*COMMAND, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return started(*COMMAND, *words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def said_by(process: "subprocess.Popen[str]") -> str:

@@ -18,7 +18,7 @@ from logreplay.core.rows import scan
 from logreplay.replay.servers.known_capacity import ServerCapacity
 from logreplay.replay.servers.target_process import spawned
 from logreplay.replay.sweeps.step_log import Mark, StepLog
-from support.command_line import wait_for_rows, wait_until, workers_of
+from support.command_line import started, wait_for_rows, wait_until, workers_of
 
 pytestmark = pytest.mark.slow
 
@@ -44,8 +44,7 @@ def target(log: Path) -> Iterator[str]:
 
 def sweep(log: Path, target: str, *arguments: str | Path, rates: str = RATES) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "logreplay.cli.main", "sweep", rates, log, target, "--for", "1500ms", "--no-plots"]
-    words = [str(word) for word in (*command, *arguments)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return started(*command, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def said_by(process: "subprocess.Popen[str]", *codes: int) -> str:

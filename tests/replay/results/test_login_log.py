@@ -12,7 +12,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.replay.results.login_log import LoginLog
 from logreplay.replay.sessions.client_sessions import LoginRow
 from support.background_server import beside
-from support.command_line import COMMAND, PATIENCE, wait_until
+from support.command_line import COMMAND, PATIENCE, started, wait_until
 from support.recording_server import recording
 
 ROW = LoginRow("10.0.0.1", "POST", "/login", 302, "", 0.25, 1_767_225_600.5)
@@ -76,7 +76,7 @@ def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def start(*words: str) -> "subprocess.Popen[bytes]":
     users = ("--by-client", "--cookies", "--login", "users.csv")
-    return subprocess.Popen([*COMMAND, *words, *users], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return started(*COMMAND, *words, *users, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def logins(path: str) -> int:

@@ -21,7 +21,7 @@ from logreplay.replay.results.self_monitor import ProcessLoad
 from logreplay.replay.results.verdict import ReadLate, RunEvidence, RunVerdict, Severity, held_back_in_steps, judge
 from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.servers.minimal import responding
-from support.command_line import COMMAND, wait_until
+from support.command_line import COMMAND, started, wait_until
 from support.delayed_responses import delayed_responses
 
 LAGS = {"lag_p50": 0.00005, "lag_p95": 0.0001, "lag_p99": 0.0005}
@@ -252,9 +252,9 @@ def test_a_replayer_without_a_processor_is_no_measurement(log: Path, tmp_path: P
     pinned = ["taskset", "-c", str(core)]
     with responding() as url:
         options = ("--tps", "20000", "--for", "3", "--max-in-flight", "100000")
-        process = subprocess.Popen([*pinned, *command(log, url, output, *options)], stderr=subprocess.PIPE)
+        process = started(*pinned, *command(log, url, output, *options), stderr=subprocess.PIPE)
         wait_until(lambda: process.poll() is not None or (output.exists() and output.stat().st_size > 2000))
-        hogs = [subprocess.Popen([*pinned, sys.executable, "-c", "while True: pass"]) for _ in range(6)]
+        hogs = [started(*pinned, sys.executable, "-c", "while True: pass") for _ in range(6)]
         time.sleep(2)  # for how long they take the core
         for hog in hogs:
             hog.kill()
