@@ -15,7 +15,7 @@ from logreplay.analysis.statistics.swapped import FEWEST
 from logreplay.analysis.summary import About
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
 from logreplay.calling.mailbox import Mailbox
-from logreplay.calling.stopping import stop_rule, warn_beyond_timeout, watched
+from logreplay.calling.stopping import stop_rule, telling_gaps, warn_beyond_timeout, watched
 from logreplay.calls.duet_call import NAMES, DuetCall
 from logreplay.core.errors import Interrupted, LogreplayError, UsageError
 from logreplay.core.record import SWAP_TURN, TARGET
@@ -217,7 +217,8 @@ class _OneDuet:
                 with audience.may_set(stop):
                     steady = load.steady and load.steady * together
                     audience.begin(Stage(rate=steady, planned=schedule.duration))
-                    outcome = await engine.run(self.plan, watched(rule, engine, audience.see))
+                    show = telling_gaps(audience.see, self.mailbox.note) if load.in_time else audience.see
+                    outcome = await engine.run(self.plan, watched(rule, engine, show))
                     health = DuetJudgement.of(outcome.health, call.all_targets, results.counters, results.lacking)
                     outcome = replace(outcome, health=health.whole)
                     audience.end(outcome)
