@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from logreplay.replay.results.stop_rules import Condition, StopRule
 
 LONG_GAP_S: Final = 60
-"""Seconds without a due request of which a run tells as it waits."""
+"""A longer gap between two requests, in seconds, is told while the run waits for its end."""
 
 
 def stop_rule(conditions: "Sequence[Condition]", asked: Callable[[], str] = str) -> "StopRule":
@@ -37,7 +37,7 @@ def watched(
 
 
 def telling_gaps(see: "Callable[[Progress], None]", tell: "Tell") -> "Callable[[Progress], None]":
-    """Show the progress of a run, and tell once of each gap of the log for which it waits long."""
+    """Show the progress of a run, and tell once of each long gap of the log while the run waits for its end."""
     from logreplay.analysis.demand.wording import span
 
     told = 0.0

@@ -451,7 +451,6 @@ class Engine:
         """How the plan that runs now stands; all zeros before the first."""
         base = self._feed.base if self._feed else None
         since = 0 if base is None else self._clock() - base
-        next_due = None if self._feed is None or base is None else self._feed.next_due
         steering = None if base is None else self._steering
         return Progress(
             elapsed=since / 1e9,
@@ -460,7 +459,7 @@ class Engine:
             counters=self._recorder.counters.copy(),
             level=steering.level(since) if steering else None,
             left=steering.left(since) if steering else None,
-            next_due=None if next_due is None or base is None else (next_due - base) / 1e9,
+            next_due=self._feed.next_due if self._feed else None,
         )
 
     async def _take_counters(self) -> tuple[Counters, WriteLag]:

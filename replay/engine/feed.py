@@ -136,13 +136,13 @@ class Feed:
         self._first, self.last_due = chunk.first + len(chunk.due), int(chunk.due[-1])
 
     @property
-    def next_due(self) -> int | None:
-        """Instant of the clock at which the next request is due; None: it was not read, or waits for a response."""
+    def next_due(self) -> float | None:
+        """Seconds from the begin of the plan's time until the next request is due; None: it was not read yet."""
         self._forget_taken_up()
-        if not self._coming:
+        if self.base is None or not self._coming:
             return None
         first, due = self._coming[0]
-        return int(due[self._sender.taken_up - first])
+        return (int(due[self._sender.taken_up - first]) - self.base) / 1e9
 
     def _forget_taken_up(self) -> None:
         while self._coming and self._coming[0][0] + len(self._coming[0][1]) <= self._sender.taken_up:

@@ -99,7 +99,7 @@ async def _posted(url: str, session: "ClientSession", body: bytes) -> tuple[str,
 
 
 def _rejected(answer: str) -> str:
-    """Why a collector that answered 200 did not accept all points; empty if it did, which some say by no text."""
+    """Why a collector that answered 200 did not accept all points; empty if it did. The answer may be empty, too."""
     try:
         partial = json.loads(answer.strip() or "{}").get("partialSuccess") or {}
         count = int(partial.get("rejectedDataPoints") or 0)

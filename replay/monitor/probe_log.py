@@ -158,7 +158,7 @@ class ProbeLog:
 
     def _shut(self) -> None:
         if self._file:
-            with suppress(OSError):  # of a disk elsewhere: the rows were written
+            with suppress(OSError):  # a network file system may report an error here
                 self._file.close()
             self._file = None
 

@@ -43,7 +43,7 @@ class Counters:
         bytes: number of bytes of bodies received.
         samples: for each error and each status of 400 and above the first request, as method and url, secrets masked.
         lag: generator lag of all requests, the dropped ones too, seconds.
-        response: response times of those that were sent and not cancelled, whose times were cut off.
+        response: response times of those that were sent, without the cancelled ones: their times were cut off.
         without_lag: part of the response times that is not the generator lag.
         durations: service times of those that were sent, by method and outcome.
         waiting: for how long requests in flight at the last look had been seen under way, without lag.
