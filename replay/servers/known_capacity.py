@@ -92,13 +92,12 @@ class LoggedAnswers:
 
     def __init__(self, rows: Iterator[tuple[str, str, int, int]], refused: Counter[str] | None = None) -> None:
         self.refused = Counter[str]() if refused is None else refused
-        self._taken = Counter[tuple[str, str]]()
-        self._logged: dict[tuple[str, str], array[int]] = {}  # status, size, status, size …: 16 bytes a row
+        self._logged: dict[tuple[str, str], array[int]] = {}  # place of the next, status, size, status, size …
         for op, url, rc, size in rows:
-            self._logged.setdefault((op, url), array("q")).extend((rc or 200, max(size, 0)))
+            self._logged.setdefault((op, url), array("q", (1,))).extend((rc or 200, max(size, 0)))
         for request, answers in self._logged.items():
-            if answers == answers[:2] * (len(answers) // 2):
-                self._logged[request] = answers[:2]
+            if answers[1:] == answers[1:3] * (len(answers) // 2):
+                self._logged[request] = answers[:3]
 
     @classmethod
     def of_log(cls, path: Path) -> "LoggedAnswers":
@@ -122,12 +121,11 @@ class LoggedAnswers:
 
         A HEAD that the log does not know is answered as the GET of the same url.
         """
-        request = (op, url) if op != "HEAD" or (op, url) in self._logged else ("GET", url)
-        answers = self._logged.get(request)
+        answers = self._logged.get((op, url)) or (self._logged.get(("GET", url)) if op == "HEAD" else None)
         if not answers:
             return 404, 0
-        at = 2 * self._taken[request] % len(answers)
-        self._taken[request] += len(answers) > 2
+        at = answers[0]
+        answers[0] = at + 2 if at + 2 < len(answers) else 1
         return answers[at], answers[at + 1]
 
 

@@ -139,6 +139,19 @@ def test_a_size_below_0_in_the_log_is_answered_without_a_body() -> None:
     assert LoggedAnswers(iter([("GET", "/a", 200, -5)])).take("GET", "/a") == (200, 0)
 
 
+def test_a_request_that_is_answered_stays_nowhere() -> None:
+    """Each url that was asked for stayed in memory once more."""
+    rows = ((f"/{number}", rc) for number in range(5000) for rc in (200, 304))
+    answers = LoggedAnswers(("GET", url, rc, 5) for url, rc in rows)
+    tracemalloc.start()
+    try:
+        taken = [answers.take("GET", f"/{number}") for number in range(5000)] + [answers.take("GET", "/7")]
+        assert taken == [(200, 5)] * 5000 + [(304, 5)]
+        assert tracemalloc.get_traced_memory()[0] < 500_000  # of which the list has most
+    finally:
+        tracemalloc.stop()
+
+
 def test_what_a_stranger_sends_prints_nothing(log: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with spawned(log, FAST) as base, socket.create_connection(("127.0.0.1", URL(base).port or 0), 30) as stranger:
         stranger.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n")
