@@ -137,9 +137,9 @@ class Feed:
 
     @property
     def next_due(self) -> float | None:
-        """Seconds from the begin of the plan's time until the next request is due; None: it was not read yet."""
+        """Seconds from the begin of the plan's time until the next request is due; None: unknown, or none follows."""
         self._forget_taken_up()
-        if self.base is None or not self._coming:
+        if self.base is None or self.stopped or not self._coming:
             return None
         first, due = self._coming[0]
         return (int(due[self._sender.taken_up - first]) - self.base) / 1e9

@@ -54,6 +54,26 @@ def test_progress_tells_when_the_next_request_is_due_while_chunks_are_read_ahead
     assert all(now.next_due == pytest.approx(now.elapsed, abs=1) for now in known)
 
 
+def test_no_request_is_due_after_a_stop(log: Path) -> None:
+    loop, seen = VirtualTimeLoop(), list[float | None]()
+
+    async def main() -> None:
+        async with Engine(
+            OneServerQueue(0.0, (inf, inf)), MemoryResults(), clock=loop.now_ns, threaded=False
+        ) as engine:
+
+            def stop() -> None:
+                seen.append(engine.progress().next_due)
+                engine.stop()
+                seen.append(engine.progress().next_due)
+
+            loop.call_at(10.5, stop)
+            await engine.run(Plan(Requests(log), Constant(0.01, 300)))
+
+    run(main(), loop)
+    assert seen == [100.5, None]
+
+
 def stopped_in_a_stall(log: Path, *, until: float) -> Outcome:
     """Stop while requests wait in a stall, with a sender that does not end them before the stall is over."""
     loop = VirtualTimeLoop()
