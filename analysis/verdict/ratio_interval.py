@@ -48,6 +48,8 @@ _BURSTS_PER_S: Final = 0.6
 """Fewest of them per second of a short run."""
 _LEFT_OUT: Final = 0.2
 """Share of the seconds that the deviation of a route leaves out at each end."""
+_ENDLESS: Final = 600.0
+"""Logarithm of a ratio in place of an end that is infinite."""
 
 ALL: Final = "all"
 """Name of the change of all requests together."""
@@ -127,6 +129,8 @@ class Change:
             some = range(fewest, fewest + 9)  # of few pairs Student's t asks for up to four more
             enough = (each for each in some if scatter * student(1 - _DOUBT, each - 1) <= size * math.sqrt(each))
             return f"compare at least {number_of(next(enough, fewest), 'pair')} of runs"
+        if self._half > _ENDLESS / 4:
+            return "run longer, or use a quieter machine"
         minutes = max((2 * self._half / size) ** 2, 1) * self.seconds / 60
         if minutes > 24 * 60:
             return "a day would be too short: use a quieter machine"
@@ -189,7 +193,7 @@ class Measurement:
         return self._between(math.log(whole.ratio) + self.estimate.value, (low, high), 1 - self.doubt)
 
     def _between(self, value: float, ends: tuple[float, float], confidence: float) -> Change:
-        ratio, low, high = (math.exp(max(min(each, 600), -600)) for each in (value, *ends))
+        ratio, low, high = (math.exp(max(min(each, _ENDLESS), -_ENDLESS)) for each in (value, *ends))
         of = self.estimate
         return Change(ratio, low, high, self.count, of.blocks, of.freedom, confidence, of.seconds)
 

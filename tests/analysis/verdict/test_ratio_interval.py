@@ -227,3 +227,13 @@ def test_an_undecided_comparison_says_how_long_it_must_be(half: float, seconds: 
     change = Change(1.0, math.exp(-half), math.exp(half), 6000, 120, 16, seconds=seconds)
     assert change.remedy(0.1) == remedy
     assert (change.verdict() == UNDECIDED) == (half > 0.05)
+
+
+def test_an_interval_without_an_end_does_not_say_how_long_it_must_be() -> None:
+    """A duet of 10 s whose control wandered was told that a day would be too short."""
+    times, blocks = np.arange(0, 10, 0.02), np.random.default_rng(0).normal(0, 0.05, (3, 20))
+    old, second, new = np.repeat(blocks.cumsum(axis=1), 25, axis=1)
+    found = typical_change(pl.DataFrame({"scheduled": times, "log": new - old, "noise": second - old}))
+    assert found
+    assert math.inf in found.estimate.ends()
+    assert found.change().sentence() == "undecided (too wide): to detect 10%, run longer, or use a quieter machine"
