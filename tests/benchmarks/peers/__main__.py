@@ -112,9 +112,13 @@ def _command(
 
 
 def origin() -> dict[str, str]:
-    """The commit, and the machine, of which figures are made now."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    commit = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    """The last commit of the code, and the machine, of which figures are made now; texts are written between turns."""
+
+    def git(*words: str) -> str:
+        command = ["git", *words, "--", ".", ":!docs", ":!*.md"]
+        return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+    commit = git("log", "-1", "--format=%H") + "-dirty" * bool(git("diff", "HEAD", "--name-only"))
     return {"commit": commit, "machine": f"{platform.node()}, {processor()}"}
 
 
