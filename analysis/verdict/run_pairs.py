@@ -173,7 +173,7 @@ def pair_of_runs(
 
 def _why_unpaired(old: pl.DataFrame, new: pl.DataFrame) -> str:
     """Why the requests of runs that were made apart are not pairs."""
-    rates = [sorted({*run["rate"].to_list()}) for run in (old, new)]
+    rates = [run["rate"].unique().sort().to_list() for run in (old, new)]
     if {*rates[0]}.isdisjoint(rates[1]):
         shown = (first_of([f"{rate:g}/s" for rate in each if rate]) or "none" for each in rates)
         return "the runs have no rate in common (baseline: {}; candidate: {})".format(*shown)
@@ -399,7 +399,7 @@ def _comparable(
     ]
     stable = (pl.col("verdict") == "stable").all()  # of several trials, all
     carried = [set(table.filter(stable.over("rate"))["rate"].to_list()) for table in tables]
-    offered = [set(run["rate"].to_list()) for run in (old, new)]
+    offered = [set(run["rate"].unique().to_list()) for run in (old, new)]
     both = {rate for rate in offered[0] & offered[1] if all(any(abs(rate - r) < 1e-6 * r for r in c) for c in carried)}
     missing = sorted((offered[0] | offered[1]) - both)
     if missing:
