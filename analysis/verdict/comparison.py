@@ -347,7 +347,7 @@ def _judged(found: Sequence[PairOfRuns]) -> _Judged:
     by_rate = [{rate: part for rate in several_rates if (part := each.part(pl.col("rate") == rate))} for each in found]
     whole = combined(wholes)
     change = wholes[0] if len(found) == 1 else whole.change() if whole else None
-    headline = {"p50": change} if change and not any(each.paired for each in found) else {}
+    headline = {"p50": change} if change and not any(each.paired for each in found if each.change) else {}
     quantiles = [{name: each for name, each in pair.quantiles.items() if name not in headline} for pair in found]
     if len(found) == 1:
         beside: dict[Any, Change] = together({**quantiles[0], **by_rate[0]})

@@ -129,6 +129,9 @@ def test_p50_has_one_verdict_where_it_is_the_answer(pairs: int) -> None:
     assert list(found.quantiles) == ["p50", "p90", "p99"]
     assert found.quantiles["p50"] == found.change
     assert found.verdicts["p50"] == found.verdicts["all"]
+    late = [run(seed).with_columns(lag=0.05 * (pl.int_range(pl.len()) % 4 == 0)) for seed in (5, 6)]
+    beside = compare(*runs, *runs, *late)  # a pair of the same requests, which is left out
+    assert beside.quantiles["p50"] == beside.change
 
 
 def test_statuses_and_sizes_that_changed_are_counted() -> None:
