@@ -2,8 +2,8 @@
 
 A chart is a list of rows that share their abscissa. A row has its height in pixels, the labels ``x`` and ``y``, and
 ``series``, each with abscissas and ordinates of its own; null ends a line. A series may have ``across``: two points to
-be joined by dashes, between which nothing was measured. Failed dots mark their abscissas only. Colours are names of
-the page's variables.
+be joined by dashes, between which nothing was measured. Dots ``failed`` mark abscissas; their ordinates mean
+nothing. Colours are names of the page's variables.
 """
 
 from collections.abc import Mapping, Sequence

@@ -93,7 +93,7 @@ def write_benchmark(path: Path, row: Mapping[str, Any]) -> None:
 
 
 def remove_benchmark(path: Path) -> bool:
-    """Remove the figures of the run before, which nobody shall take for those of an invalid run; False: none there.
+    """Remove the figures of the run before, which are not those of an invalid run; return whether there were any.
 
     Raises:
         LogreplayError: the file cannot be removed.

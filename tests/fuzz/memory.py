@@ -1,4 +1,4 @@
-"""The file of an input: what is in it, and where it is, in memory if there is such a place."""
+"""The file of an input, in memory on Linux, and its text."""
 
 import atexit
 import os
@@ -8,7 +8,7 @@ from tempfile import gettempdir
 
 
 def file(name: str) -> Path:
-    """A file's path that only this process can use; the file is gone as the process ends, in memory however it ends."""
+    """Return the path of a file for this process only. It ends with the process; in memory also if that is killed."""
     if sys.platform == "linux":
         return Path(f"/proc/self/fd/{os.memfd_create(name)}")
     path = Path(gettempdir()) / f"logreplay-fuzz-{os.getpid()}-{name}"

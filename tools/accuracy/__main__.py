@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(parts)}")
     parser.add_argument("--runs", type=int, help="simulations of a cell, only shown; default: as the page, and written")
     parser.add_argument(
-        "--seed", type=int, default=FRESH, help="the first seed; another than of the page is only shown"
+        "--seed", type=int, default=FRESH, help="first seed, only shown; default: as the page, and written"
     )
     parser.add_argument("--result", action="store_true", help="only write the results of the CSV files onto the page")
     given = parser.parse_args()
