@@ -37,17 +37,20 @@ def watched(
 
 
 def telling_gaps(see: "Callable[[Progress], None]", tell: "Tell") -> "Callable[[Progress], None]":
-    """Show the progress of a run, and tell once of each long gap of the log while the run waits for its end."""
+    """Show the progress of a run; tell of a long gap of the log while the run waits for its end.
+
+    Of later gaps it tells only if they are twice as long as the longest before: a sparse log has many.
+    """
     from logreplay.analysis.demand.wording import span
 
-    told = 0.0
+    least = float(LONG_GAP_S)
 
     def look(now: "Progress") -> None:
-        nonlocal told
-        if now.next_due is not None and now.next_due > max(told, now.elapsed + LONG_GAP_S):
-            told = now.next_due
+        nonlocal least
+        if now.next_due is not None and (wait := now.next_due - now.elapsed) > least:
+            least = 2 * wait
             tell(
-                f"waiting: by the log's times the next request is due in {span(round(now.next_due - now.elapsed))}; "
+                f"waiting: by the log's times the next request is due in {span(round(wait))}; "
                 "--skip-idle shortens such gaps"
             )
         see(now)

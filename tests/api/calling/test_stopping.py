@@ -48,10 +48,10 @@ def test_conditions_are_read_each_in_its_order() -> None:
         read("run", {"stop": "p99"})
 
 
-def test_a_long_wait_for_the_next_request_of_a_log_is_told_once_for_each_gap() -> None:
+def test_a_wait_for_the_next_request_of_a_log_is_told_once_for_each_gap_that_is_much_longer_than_those_before() -> None:
     told, shown = list[str](), list[Progress]()
     look = telling_gaps(shown.append, told.append)
-    course = [(1.0, 1.5), (2.0, 100.0), (3.0, 100.0), (99.0, 100.0), (101.0, 7302.0), (102.0, None)]
+    course = [(1.0, 1.5), (2.0, 100.0), (3.0, 100.0), (99.0, 100.0), (100.0, 250.0), (300.0, 7502.0), (301.0, None)]
     progress = [Progress(elapsed, 0, 0, next_due=due) for elapsed, due in course]
     for now in progress:
         look(now)
