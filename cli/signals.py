@@ -131,10 +131,13 @@ def _end(code: int) -> None:
 
 def _tidy_up() -> None:
     loaded = sys.modules  # nothing is imported here: an import may be what hangs
+    files = loaded.get("logreplay.core.files")
+    if files:
+        files.remove_unfinished()  # first: the end of a cluster may take all the time there is
     if clusters := loaded.get("logreplay.replay.workers.dask_workers"):
         clusters.kill_local_clusters()
-    if files := loaded.get("logreplay.core.files"):
-        files.remove_unfinished()
+        if files:
+            files.remove_unfinished()  # what the cluster wrote until then
     if util := loaded.get("multiprocessing.util"):
         util._run_finalizers(0)  # else the tracker of semaphores warns on standard error when it removes them
 

@@ -110,6 +110,22 @@ with cluster_client("local:1"):
     assert not [pid for pid in family if psutil.pid_exists(int(pid)) and psutil.Process(int(pid)).status() != "zombie"]
 
 
+def test_the_hard_end_removes_temporary_files_though_a_cluster_takes_long_to_end(tmp_path: Path) -> None:
+    program = """
+import threading
+from logreplay.cli import signals
+from logreplay.core.files import scratch_folder
+from logreplay.replay.workers import dask_workers
+dask_workers.kill_local_clusters = threading.Event().wait
+with scratch_folder():
+    signals._end(130)
+"""
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", program], env=env, timeout=60)
+    assert ended.returncode == 130
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_program_that_ends_while_a_local_cluster_starts_takes_it_along(tmp_path: Path) -> None:
     psutil = pytest.importorskip("psutil")
     program = """
