@@ -115,8 +115,9 @@ class PacedUsers(OpenLoopSender):
         if users.duration is not None:
             self._loop.call_later(users.duration, self._wake_up)
         if think := users.think.mean if isinstance(users.think, UniformThink) else users.think:
-            for place in range(users.count):
-                self._loop.call_later(place / users.count * think, self._one_free, self._plan)
+            places = users.places or range(users.count)
+            for place in places:
+                self._loop.call_later(place / places.stop * think, self._one_free, self._plan)
         else:
             self._free = users.count
 

@@ -52,6 +52,8 @@ class Users:
             that the log has for the request just answered (`Requests.keep` must name it).
         duration: seconds; a request that would begin later is not sent. None: to the end of the plan.
         requests: no more than this many, of all users together. None: no limit.
+        places: places of these users among all those of several processes, ``range(first, all users, processes)``, so
+            that all come one after the other; None: these are all.
 
     Raises:
         ValueError: no user, a think time below 0, or no time.
@@ -61,6 +63,7 @@ class Users:
     think: float | UniformThink | None = 0.0
     duration: float | None = None
     requests: int | None = None
+    places: range | None = None
 
     def __post_init__(self) -> None:
         if self.count < 1:

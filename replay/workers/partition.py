@@ -51,7 +51,8 @@ class Share:
             think = schedule.think
             if isinstance(think, UniformThink):
                 think = replace(think, part=self.index)
-            return replace(schedule, count=even_parts(schedule.count, self.count)[self.index], think=think)
+            places = range(self.index, schedule.count, self.count)
+            return replace(schedule, count=len(places), think=think, places=places)
         return schedule
 
     @property

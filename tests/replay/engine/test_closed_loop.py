@@ -118,6 +118,14 @@ def test_users_come_within_one_think_time(log: Path) -> None:
     assert rows["scheduled"].sort().head(10).to_list() == pytest.approx([n / 10 for n in range(10)])
 
 
+@pytest.mark.parametrize("workers", [2, 3, 10])
+def test_users_of_several_workers_come_one_after_the_other_too(log: Path, workers: int) -> None:
+    plan = Plan(Requests(log), Users(10, think=1.0, duration=5))
+    shares = [Share(plan, index, workers).schedule for index in range(workers)]
+    came = [closed(log, share, capacity=ServerCapacity(100, 0.001))[1].head(share.count) for share in shares]  # type: ignore[arg-type, attr-defined]
+    assert pl.concat(came)["scheduled"].sort().to_list() == pytest.approx([n / 10 for n in range(10)])
+
+
 def test_think_times_may_come_from_the_log(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     rows = [f"2026-01-01,00:00:00,0,0,{think},0,/{n},200,GET" for n, think in enumerate((2, 0, 3))]
