@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.replay.schedules.rates import Instants, Pacer, Profile
+from logreplay.replay.schedules.rates import Instants, Pacer, Profile, whole_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Poisson(_Independent):
             counts = reached + np.cumsum(random.standard_exponential(len(starts)))
             reached = counts[-1] if len(counts) else reached
             due = self.profile.when(counts)
-            return np.asarray(np.rint(due[np.isfinite(due)] * 1e9), np.int64)
+            return whole_ns(due[np.isfinite(due)] * 1e9)
 
         return pace
 
@@ -90,7 +90,7 @@ class Scattered(_Independent):
             left, reached = left - count, last
             due = self.profile.when(np.minimum(shares * total, np.nextafter(total, 0)))
             # by rounding, the last ones might come to lie on the end, which belongs to what follows
-            return np.minimum(np.asarray(np.rint(due * 1e9), np.int64), int(duration * 1e9) - 1)
+            return np.minimum(whole_ns(due * 1e9), int(duration * 1e9) - 1)
 
         def pace(starts: Instants) -> Instants:
             nonlocal drawn
@@ -164,6 +164,6 @@ class LogTimes:
             offsets = elapsed + instants[1:] - last
             if len(starts):
                 last, elapsed = int(instants[-1]), int(offsets[-1])
-            return np.asarray(np.rint(offsets * (1000 / self.speed)), np.int64)
+            return whole_ns(offsets * (1000 / self.speed))
 
         return pace

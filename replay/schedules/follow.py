@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logreplay.replay.schedules.rates import Instants, Limited, Pacer, Schedule, Together
+from logreplay.replay.schedules.rates import FARTHEST_NS, Instants, Limited, Pacer, Schedule, Together
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,8 @@ class FollowSchedule:
             if not len(starts):
                 return starts
             begin = begin or self.wall()
-            due = starts * 1000 + int(self.delay * 1e9) - begin
+            farthest = FARTHEST_NS // 1000
+            due = np.clip(starts, -farthest, farthest) * 1000 + int(self.delay * 1e9) - begin
             if not starts.all():
                 due[starts == 0] = self.wall() - begin
             due = np.maximum.accumulate(np.maximum(due, last))

@@ -8,12 +8,14 @@ their own.
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Instants = NDArray[np.int64]
+FARTHEST_NS: Final = 2**62
+"""Latest due time of the log's own times and of rates, 146 years: later ones would overflow."""
 
 
 class Pacer(Protocol):
@@ -117,7 +119,7 @@ class Constant:
             n = len(starts) if total is None else min(len(starts), total - sent)
             due = (np.arange(sent, sent + n) + phase) * interval_ns
             sent += n
-            return np.asarray(np.rint(due), np.int64)
+            return whole_ns(due)
 
         return pace
 
@@ -282,6 +284,11 @@ class Together:
         return pace_groups
 
 
+def whole_ns(due: NDArray[np.floating[Any]]) -> Instants:
+    """Round due times in nanoseconds; those beyond `FARTHEST_NS` become that."""
+    return np.asarray(np.rint(np.minimum(due, FARTHEST_NS)), np.int64)
+
+
 def most_requests(schedule: Schedule) -> int | None:
     """The number of requests after which a schedule is over; None where no number limits it."""
     if isinstance(schedule, Together):
@@ -307,6 +314,6 @@ def even(profile: Profile) -> Pacer:
         due = profile.when(np.arange(sent, sent + len(starts), dtype=np.float64) + 0.5)
         due = due[np.isfinite(due)]
         sent += len(due)
-        return np.asarray(np.rint(due * 1e9), np.int64)
+        return whole_ns(due * 1e9)
 
     return pace

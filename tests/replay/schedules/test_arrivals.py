@@ -232,3 +232,21 @@ def test_scattered_requests_follow_a_ramp() -> None:
 def test_the_first_scattered_requests_of_a_year_are_there_at_once() -> None:
     due = Scattered(Constant(1_000_000, 365 * 86_400), seed=7).pacer()(np.zeros(100_000, np.int64))
     assert due[-1] / 1e9 == pytest.approx(0.1, rel=0.02)
+
+
+@pytest.mark.parametrize(("speed", "years"), [(1.0, 6974), (1e-9, 1e-6), (1e-9, 6974)])
+def test_times_of_the_log_too_far_off_for_nanoseconds_stay_in_order_and_far_off(speed: float, years: float) -> None:
+    """One row of a wrong year overflowed: it and all after it were due before the run began."""
+    pace = LogTimes(speed).pacer()
+    begin, far = 1_767_225_600_000_000, int(years * 365.25 * 86_400e6)
+    due = pace(np.array([begin, begin + 1, begin + far, begin + far + 10**6]))
+    assert due[:2].tolist() == [0, round(1000 / speed)]
+    assert (np.diff(np.concatenate([due, pace(np.array([begin + far + 10**7]))])) >= 0).all()
+    assert due[2] >= 30 * 365 * 86_400 * 10**9
+
+
+@pytest.mark.parametrize("schedule", [Constant(1e-6), Poisson(Constant(1e-6))])
+def test_requests_at_a_rate_too_far_off_for_nanoseconds_stay_in_order(schedule: Schedule) -> None:
+    due = schedule.pacer()(np.zeros(20_000, np.int64))
+    assert len(due) == 20_000
+    assert (np.diff(due) >= 0).all()

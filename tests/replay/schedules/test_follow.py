@@ -34,6 +34,14 @@ def test_none_is_due_before_its_time_nor_before_the_one_ahead_however_the_log_is
     assert due.tolist() == [max(0, *earliest[: place + 1]) for place in range(len(due))]
 
 
+def test_a_request_of_a_year_too_far_off_is_due_in_order() -> None:
+    """Nanoseconds since 1970 overflow in 2262 and in 1677: a request of the year 9000 was due at once."""
+    pace = FollowSchedule(5.0, wall=lambda: BEGIN_US * 1000).pacer()
+    assert pace(np.array([-62_135_596_800 * 10**6, BEGIN_US])).tolist() == [0, 5 * 10**9]
+    far = pace(np.array([221_845_392_000 * 10**6, BEGIN_US])).tolist()
+    assert far[0] == far[1] > 80 * 365 * 86_400 * 10**9
+
+
 def test_a_request_without_a_time_is_due_at_once() -> None:
     assert FollowSchedule(5.0, wall=lambda: BEGIN_US * 1000).pacer()(np.array([0])).tolist() == [0]
 
