@@ -52,7 +52,7 @@ def parse(text: str) -> Condition:
     """Read a condition.
 
     Raises:
-        ValueError: not of the form FIGURE>LIMIT/WINDOW.
+        ValueError: not of the form FIGURE>LIMIT/WINDOW, or it can never come true.
     """
     match = _CONDITION.fullmatch(text.strip())
     unit = {"errors": ("%", ""), "in_flight": ("",)}.get(match[1], tuple(SECONDS)) if match else ()
@@ -61,6 +61,8 @@ def parse(text: str) -> Condition:
             f"{text!r} is not a stop condition; write errors>5%/10s, p99>2s/10s or in_flight>5000 ({TIME_UNITS})"
         )
     figure, number = match[1], float(match[2])
+    if figure == "errors" and number >= 100:
+        raise ValueError(f"{text!r} can never come true: no more than 100% of the requests can fail; write errors>99%")
     if figure == "errors" and not match[3] and number >= 1:
         raise ValueError(f"{text!r} is ambiguous: write errors>{number:g}%, or errors>{number / 100:g}")
     scale = 0.01 if match[3] == "%" else 1.0 if figure in ("errors", "in_flight") else SECONDS[match[3]]

@@ -53,6 +53,12 @@ def test_a_bare_share_of_errors_is_ambiguous() -> None:
         parse("errors>5/10s")
 
 
+@pytest.mark.parametrize("text", ["errors>100%", "errors>150%/10s", "errors>100"])
+def test_a_share_of_errors_that_no_run_can_exceed_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=rf"^'{text}' can never come true: no more than 100% of the requests can fail"):
+        parse(text)
+
+
 @pytest.mark.parametrize("text", ["", "errors>5s/10s", "p99>2%", "in_flight>5s", "p98>1s", "errors<5%", "p99>"])
 def test_what_is_no_condition_is_refused_with_examples(text: str) -> None:
     with pytest.raises(
