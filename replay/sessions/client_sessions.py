@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Self
 
 from logreplay.replay.clock import Clock
-from logreplay.replay.sessions.cookies import CookieJar, host_name
+from logreplay.replay.sessions.cookies import DELETED, CookieJar, host_name
 from logreplay.replay.sessions.extraction import MOST_BODY, Extraction, Pairs, is_usable
 from logreplay.replay.sessions.insertion import Insertion
 from logreplay.replay.sessions.logins import LoginRequest, Logins
@@ -82,7 +82,7 @@ class SessionCounts:
     Attributes:
         clients: sessions begun.
         forgotten: sessions dropped for lack of room.
-        cookies: cookies taken.
+        cookies: cookies taken; not those deleted.
         refused: cookies refused, by reason.
         unkept: responses whose cookies were not taken, because clients keep none.
         without_login: sessions begun without a login, because no row of the file is theirs.
@@ -319,10 +319,10 @@ class ClientSessions:
         host, target, now = self._host(request), target_of(request), self._now()
         for header in set_cookies[:_MOST_FIELDS]:
             why = jar.store(header, host=host, target=target, secure=self._secure, now=now)
-            if why:
-                self.counts.refused[why] += 1
-            else:
+            if not why:
                 self.counts.cookies += 1
+            elif why != DELETED:
+                self.counts.refused[why] += 1
         if len(set_cookies) > _MOST_FIELDS:
             self.counts.refused[f"more than {_MOST_FIELDS} in an answer"] += len(set_cookies) - _MOST_FIELDS
 

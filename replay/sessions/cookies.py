@@ -20,6 +20,7 @@ MOST_COOKIES: Final = 50
 """Cookies of a jar; with one more the oldest is dropped. The RFC asks for 50 a domain."""
 MOST_BYTES: Final = 16_384
 """Bytes of all names, values, paths and domains of a jar; the oldest are dropped above it."""
+DELETED: Final = "deleted"
 NOT_SECURE: Final = "Secure, and the connection is not"
 OTHER_DOMAIN: Final = "of another domain"
 LONGEST: Final = 4096
@@ -206,7 +207,7 @@ class CookieJar:
             now: seconds since 1970.
 
         Returns:
-            Why the cookie was refused; empty if it was stored, or deleted as it asked.
+            Why the cookie was refused; empty if it was stored; `DELETED` if it was deleted, as it asked.
         """
         cookie = parse_set_cookie(header, now)
         if cookie is None:
@@ -225,7 +226,7 @@ class CookieJar:
         if old:
             self._remove(key)
         if cookie.expires <= now:
-            return ""
+            return DELETED
         number = old.number if old else next(self._numbers)
         kept = _Kept(cookie.name, cookie.value, key[1], host_only, path, cookie.expires, cookie.secure, number)
         self._kept[key] = kept

@@ -185,6 +185,15 @@ def test_only_so_many_cookies_of_an_answer_are_read() -> None:
     assert kept.counts.refused == {"more than 100 in an answer": 4900}
 
 
+def test_a_cookie_that_is_deleted_is_neither_taken_nor_refused() -> None:
+    kept = sessions()
+    kept.answered("a", GET, COOKIE, b"")
+    for gone in (b"sid=; Max-Age=0", b"other=; Expires=Thu, 01 Jan 1970 00:00:00 GMT"):
+        kept.answered("a", GET, [(b"set-cookie", gone)], b"")
+    assert kept.dress("a", GET) is GET
+    assert (kept.counts.cookies, kept.counts.refused.total()) == (1, 0)
+
+
 def test_counts_add_up_and_can_be_told_since_an_earlier_time() -> None:
     kept = sessions()
     kept.logged_in("a", login("a"), 403, "", 0.1)
