@@ -251,16 +251,17 @@ def log_report(stream: "RequestStream", schedule: "Schedule", sent: int, *, chan
     from logreplay.replay.requests.hook import hooked
     from logreplay.replay.requests.siege_list import UrlList
 
+    used, own = _of_log(stream, sent)
     figures, requests = stream.figures, base(stream)
     mean = 0.0 if isinstance(requests.source, UrlList) else figures.mean  # a list has no times: its rows have made ones
-    rate = 0.0 if changed else schedule.rate or mean * _speed_of(schedule)
+    rate = 0.0 if changed else schedule.rate or mean * _speed_of(schedule) / own
     report: dict[str, Any] = {
         "log_mean": mean or None,
         "log_peak": figures.peak if mean and figures.peak >= max(mean, 1) else None,
         "log_s": figures.period / 1e6 if mean else None,
         "log_requests": figures.requests if mean else None,
         "factor": rate / mean if mean and rate else None,
-        "rounds": sent / stream.usable if stream.usable and requests.whole else None,
+        "rounds": used / stream.usable if stream.usable and requests.whole else None,
         "log_whole": requests.whole if mean else None,
     }
     if requests.skip_idle is not None:
@@ -270,6 +271,22 @@ def log_report(stream: "RequestStream", schedule: "Schedule", sent: int, *, chan
     if hook := hooked(stream):
         report["hook_us"] = hook.cost * 1e6
     return report
+
+
+def _of_log(stream: "RequestStream", sent: int) -> tuple[int, float]:
+    """The rows of the log that the first requests of a stream used up, and the share of requests that are the log's."""
+    from logreplay.replay.requests.combine import Mixed
+    from logreplay.replay.requests.hook import Hooked
+
+    layer: Any = stream
+    used, own = sent, 1.0
+    while layer is not None:
+        if isinstance(layer, Hooked):
+            used = layer.used(used)
+        elif isinstance(layer, Mixed):
+            used, own = used - int(used * layer.share), own * (1 - layer.share)
+        layer = getattr(layer, "requests", None)
+    return used, own
 
 
 def _speed_of(schedule: "Schedule") -> float:

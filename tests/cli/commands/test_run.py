@@ -307,7 +307,7 @@ def test_a_log_read_to_its_end_is_the_whole_log_beside_a_part_of_an_injected_one
     assert_ran(log, server.url, *given)
     shown = capsys.readouterr().err
     assert "not sent: 1 x url does not begin with /\n" in shown
-    assert json.loads((tmp_path / "r.summary.json").read_text())["replay"]["rounds"] == 10
+    assert json.loads((tmp_path / "r.summary.json").read_text())["replay"]["rounds"] == 5
 
 
 def test_a_target_that_refuses_is_told_before_the_run(

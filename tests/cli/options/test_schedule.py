@@ -13,7 +13,9 @@ from logreplay.core.errors import UsageError
 from logreplay.options.clashes import check, gives_way, needed
 from logreplay.options.load import Load, log_report, log_sentence
 from logreplay.options.request_rules import RequestRules
-from logreplay.replay.requests.plan import Requests
+from logreplay.replay.requests.combine import Mixed
+from logreplay.replay.requests.hook import Hook, Hooked, Planned, signing
+from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.requests.siege_list import UrlList
 from logreplay.replay.schedules.arrivals import LogTimes, Poisson, Scattered
 from logreplay.replay.schedules.follow import FollowSchedule
@@ -179,6 +181,34 @@ def test_the_report_of_a_log_is_told_in_a_sentence(log_of_two_seconds: Requests)
     unread = log_report(UNREAD, Constant(5, 1), sent=0)
     assert set(unread.values()) == {None}
     assert log_sentence(unread) == ""
+
+
+def test_injected_requests_are_no_rounds_of_the_log_and_are_offered_at_a_rate_and_a_speed(
+    log_of_two_seconds: Requests,
+) -> None:
+    mixed = Mixed(Mixed(log_of_two_seconds, UNREAD, 0.5), UNREAD, 0.4)  # 30 % of all are the log's own
+    list(log_of_two_seconds.one_pass())
+    at_rate = log_report(mixed, Constant(20, 1), sent=20)
+    at_speed = log_report(mixed, LogTimes(3.0), sent=20)
+    assert at_rate["log_mean"] == 2
+    assert at_rate["rounds"] == at_speed["rounds"] == 2
+    assert at_rate["factor"] == at_speed["factor"] == pytest.approx(10)
+
+
+@pytest.mark.parametrize("marked", [lambda hook: hook, signing])
+def test_requests_that_a_hook_left_out_are_of_a_round_of_the_log(
+    log_of_two_seconds: Requests, marked: Callable[[Hook], Hook]
+) -> None:
+    def leave_out_thirds(request: Planned) -> Planned | None:
+        return None if request.number % 3 == 2 else request
+
+    log_of_two_seconds.loop = True
+    hooked = Hooked(log_of_two_seconds, marked(leave_out_thirds))
+    sent = 0
+    for chunk in Plan(hooked, Limited(Constant(100), requests=18)):
+        sent += len((hooked.sign(chunk) if hooked.signing else chunk).due)
+    report = log_report(hooked, Constant(100), sent=sent)
+    assert report["rounds"] == pytest.approx((12 + 5 if hooked.signing else 18 + 8) / 3)
 
 
 def test_a_list_of_urls_has_no_rate(tmp_path: Path) -> None:
