@@ -518,8 +518,9 @@ class Engine:
             timings=counts.timings[0].take_counts() if counts.timings else {},
             late=ReadLate(feed.read_late, feed.read_late_ns / 1e9, delay_of(plan.schedule)),
         )
+        kept = evidence.scheduled // plan.together
         if hook := hooked(plan.requests):
-            hook.forget_ahead(evidence.scheduled)
+            hook.forget_ahead(kept)
         return Outcome(
             step=plan.step,
             first_seq=first,
@@ -535,7 +536,7 @@ class Engine:
             received=counts.received - before.received,
             opened=counts.opened - before.opened,
             carried=counts.carried - before.carried,
-            used=hook.used(evidence.scheduled) if hook else evidence.scheduled,
+            used=hook.used(kept) * plan.together if hook else evidence.scheduled,
         )
 
     async def _off_loop(self, call: Callable[[], None]) -> None:

@@ -343,6 +343,10 @@ class ScheduledRequests(Protocol):
     def step(self) -> int:
         """Index of the step in a sweep."""
 
+    @property
+    def together(self) -> int:
+        """Number of consecutive requests that are one of the log."""
+
     def __iter__(self) -> Iterator[Chunk]:
         """Begin."""
 

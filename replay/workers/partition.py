@@ -60,6 +60,11 @@ class Share:
         """Of the whole plan."""
         return self.plan.step
 
+    @property
+    def together(self) -> int:
+        """Of the whole plan."""
+        return self.plan.together
+
     def __iter__(self) -> Iterator[Chunk]:
         frames: list[pl.DataFrame] = []
         dues: list[Instants] = []

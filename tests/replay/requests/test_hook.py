@@ -11,10 +11,12 @@ from multidict import CIMultiDict
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS
 from logreplay.replay.engine.engine import Engine, replay
+from logreplay.replay.requests.combine import ForTargets, duet_plan
 from logreplay.replay.requests.headers import LoggedHeader, LoggedProtocol
 from logreplay.replay.requests.hook import Hook, Hooked, Planned, load, signing
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.requests.sources import RequestFile
+from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant, Limited
 from logreplay.replay.schedules.users import Users
@@ -213,6 +215,20 @@ def test_a_request_that_a_hook_left_out_after_the_last_sent_one_does_not_count(s
     hooked.forget_ahead(2)
     assert hooked.left_out["hook: left out"] == 3 < ahead
     assert hooked.used(2) == 4
+
+
+def test_a_request_that_a_hook_left_out_ahead_of_a_duet_s_last_one_does_not_count(shop: Path) -> None:
+    """Each request that the hook keeps is sent twice."""
+    hooked = Hooked(Requests(shop), lambda request: request if request.number % 2 else None)
+    plan = duet_plan(ForTargets(hooked), Limited(FAST, requests=10))
+
+    async def main() -> Outcome:
+        async with recording() as server:
+            sender = WireSender(await resolve(parse_target(server.url)), timeout=5)
+            return await replay(plan, sender, MemoryResults())
+
+    assert asyncio.run(main()).scheduled == 20
+    assert hooked.left_out["hook: left out"] == 11
 
 
 def test_a_hook_is_loaded_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
