@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from logreplay.calling.events import CallListener
     from logreplay.inputs.logs import Tell
+    from logreplay.options.sender_rules import SenderRules
     from logreplay.replay.engine.engine import Replayer
     from logreplay.replay.results.outcome import Progress
     from logreplay.replay.results.stop_rules import Condition, StopRule
@@ -58,20 +59,24 @@ def telling_gaps(see: "Callable[[Progress], None]", tell: "Tell") -> "Callable[[
     return look
 
 
-def warn_beyond_timeout(
+def warn_of_never(
     conditions: "Sequence[Condition]",
-    timeout: float,
+    sender_rules: "SenderRules",
     listener: "CallListener",
+    *,
+    users: int | None = None,
     bounds: Mapping[str, float] = MappingProxyType({}),
 ) -> None:
-    """Warn of bounds and of conditions of ``--stop`` that no response can exceed.
+    """Warn of bounds and of conditions of ``--stop`` that nothing can exceed.
 
     Args:
         conditions: conditions of ``--stop``.
-        timeout: timeout of requests, seconds.
+        sender_rules: limit the time of a response, and the requests in flight.
         listener: is told.
+        users: most users of a closed loop; None: it is an open one.
         bounds: seconds, by their statistic.
     """
+    timeout = sender_rules.timeout
     stops = {f"--stop '{each.text}'": each.limit for each in conditions if each.figure in ("p50", "p99")}
     for option, limit in ({f"--{name}": limit for name, limit in bounds.items()} | stops).items():
         if limit > timeout:
@@ -79,3 +84,9 @@ def warn_beyond_timeout(
                 f"warning: {option}: {limit:g} s is longer than --timeout {timeout:g} s, so no "
                 f"response can exceed it; a bare number means seconds: write {limit:g}ms for milliseconds"
             )
+    for option, most in (("--max-in-flight", sender_rules.max_in_flight), ("--vusers", users)):
+        for each in conditions:
+            if most is not None and each.figure == "in_flight" and each.limit >= most:
+                listener.note(
+                    f"warning: --stop '{each.text}' can never come true: with {option} {most} no more are in flight"
+                )

@@ -11,7 +11,7 @@ from logreplay.analysis.summary import About
 from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.mailbox import Mailbox
-from logreplay.calling.stopping import stop_rule, warn_beyond_timeout
+from logreplay.calling.stopping import stop_rule, warn_of_never
 from logreplay.calls.sweep_call import SweepCall
 from logreplay.core.errors import LogreplayError
 from logreplay.folder_results import SweepResult
@@ -48,7 +48,7 @@ def sweep_once(call: SweepCall, listener: "CallListener") -> SweepResult:
         Interrupted: the calling thread was interrupted outside the sending.
     """
     call, mailbox = call.checked(), Mailbox(listener)
-    warn_beyond_timeout(call.stop_at, call.sender_rules.timeout, mailbox)
+    warn_of_never(call.stop_at, call.sender_rules, mailbox, users=max(call.vusers) if call.vusers else None)
     with used_by_thread() as stack:
         folder = stack.enter_context(_folder(call))
         unfinished = partial(_telling_of_steps, call, folder, mailbox)

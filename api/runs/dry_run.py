@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from logreplay.calling.stopping import warn_beyond_timeout
+from logreplay.calling.stopping import warn_of_never
 from logreplay.calls.run_call import RunCall
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked
@@ -53,7 +53,7 @@ def dry_run(call: RunCall, listener: "CallListener") -> DryRun:
     if call.load.loop and call.load.endless:
         raise UsageError("--dry-run and --loop need an end: add --for 1m or --requests 1000")
     call = call.checked()
-    warn_beyond_timeout(call.stop_at, call.sender_rules.timeout, listener)
+    warn_of_never(call.stop_at, call.sender_rules, listener, users=call.load.vusers)
     with ExitStack() as stack:
         _, source = sources(call, stack, listener.note, dry=True)
         plan = plan_of(call, source, stack, listener.note, once=call.load.answers_decide)

@@ -15,7 +15,7 @@ from logreplay.analysis.statistics.swapped import FEWEST
 from logreplay.analysis.summary import About
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
 from logreplay.calling.mailbox import Mailbox
-from logreplay.calling.stopping import stop_rule, telling_gaps, warn_beyond_timeout, watched
+from logreplay.calling.stopping import stop_rule, telling_gaps, warn_of_never, watched
 from logreplay.calls.duet_call import NAMES, DuetCall
 from logreplay.core.errors import Interrupted, LogreplayError, UsageError
 from logreplay.core.record import SWAP_TURN, TARGET
@@ -61,7 +61,7 @@ def duet_once(call: DuetCall, listener: "CallListener") -> DuetResult:
         Interrupted: the calling thread was interrupted outside the sending.
     """
     call, mailbox = call.checked(), Mailbox(listener)
-    warn_beyond_timeout(call.stop_at, call.sender_rules.timeout, mailbox)
+    warn_of_never(call.stop_at, call.sender_rules, mailbox)
     reads = inputs(call.log, call.request_rules, call.sender_rules)
     others = further_files(call.written, reads)
     with ResultFolder.named(call.output, "duet", reads, force=call.force, others=others) as folder:

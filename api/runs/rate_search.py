@@ -17,7 +17,7 @@ from logreplay.calling.audience import Audience
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
 from logreplay.calling.mailbox import Mailbox
-from logreplay.calling.stopping import stop_rule, warn_beyond_timeout, watched
+from logreplay.calling.stopping import stop_rule, warn_of_never, watched
 from logreplay.calls.find_call import FindCall
 from logreplay.core.files import atomic_path
 from logreplay.core.plural import number_of
@@ -71,7 +71,7 @@ def find_once(call: FindCall, listener: "CallListener") -> FindResult:
         Interrupted: the calling thread was interrupted outside the sending.
     """
     call, mailbox = call.checked(), Mailbox(listener)
-    warn_beyond_timeout(call.stop_at, call.sender_rules.timeout, mailbox, call.bounds)
+    warn_of_never(call.stop_at, call.sender_rules, mailbox, bounds=call.bounds)
     reads = inputs(call.log, call.request_rules, call.sender_rules)
     others = further_files(call.written, reads)
     with used_by_thread() as stack:

@@ -15,7 +15,7 @@ from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.loop_thread import Stop, loop_in_this_thread, protected, unless_stopped
 from logreplay.calling.mailbox import Mailbox
-from logreplay.calling.stopping import stop_rule, telling_gaps, warn_beyond_timeout, watched
+from logreplay.calling.stopping import stop_rule, telling_gaps, warn_of_never, watched
 from logreplay.calls.run_call import RunCall
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
@@ -61,7 +61,7 @@ def run_once(call: RunCall, listener: "CallListener") -> RunResult:
         Interrupted: the calling thread was interrupted outside the sending.
     """
     call = call.checked()
-    warn_beyond_timeout(call.stop_at, call.sender_rules.timeout, listener)
+    warn_of_never(call.stop_at, call.sender_rules, listener, users=call.load.vusers)
     sender_rules = call.sender_rules
     with used_by_thread() as stack:
         reads = inputs(call.log, call.request_rules, sender_rules)

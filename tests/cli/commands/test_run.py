@@ -360,6 +360,16 @@ def test_a_condition_that_no_response_can_meet_is_told(
     assert "--stop 'p99>300/10s': 300 s is longer than --timeout 30 s" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("limit", [("--tps", 100, "--max-in-flight", 5), ("--vusers", 5)])
+def test_a_condition_on_more_requests_than_can_be_in_flight_is_told(
+    log: Path, server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], limit: tuple[object, ...]
+) -> None:
+    conditions = ("--stop", "in_flight>4", "--stop", "in_flight>5")
+    assert_ran(log, server.url, *limit, "-n", 20, *conditions, "-o", tmp_path / "r.csv")
+    told = [line for line in capsys.readouterr().err.splitlines() if "can never come true" in line]
+    assert told == [f"warning: --stop 'in_flight>5' can never come true: with {limit[-2]} 5 no more are in flight"]
+
+
 @pytest.mark.parametrize(
     ("target", "why"),
     [
