@@ -28,7 +28,7 @@ def is_race(waited: int, quickest: float, idle: int) -> bool:
     Args:
         waited: nanoseconds from the sending to the loss of the connection.
         quickest: the shortest time that a connection to this target took to open, nanoseconds.
-        idle: nanoseconds for which the connection carried nothing before the request.
+        idle: nanoseconds for which the connection carried nothing before the requests that were lost with it.
     """
     return waited <= quickest + max(idle, 0) + RACE_NS
 

@@ -37,12 +37,14 @@ class Http2Connection(asyncio.Protocol):
         state: state of the protocol.
         waiting: streams that were given to it while it was being opened.
         dialled, idle_since: nanoseconds of the clock; when it began to be opened, and when a stream ended last.
+        idle: nanoseconds for which it carried nothing before the streams that were lost with it; 0 or less if a stream
+            ended after the first of them had begun, or if the target had begun to answer one.
         answered: streams that ended with a response.
     """
 
     __slots__ = (
-        "_behind", "_clock", "_counted", "_fd", "_sender", "_transport", "answered", "dialled", "idle_since", "limit",
-        "number", "pool", "state", "waiting",
+        "_behind", "_clock", "_counted", "_fd", "_sender", "_transport", "answered", "dialled", "idle", "idle_since",
+        "limit", "number", "pool", "state", "waiting",
     )  # fmt: skip
 
     def __init__(self, sender: Owner, pool: Any, state: ClientState, now: int) -> None:
@@ -52,7 +54,7 @@ class Http2Connection(asyncio.Protocol):
         self._fd, self._behind, self._counted = -1, False, 1
         self.waiting: list[Stream] = []
         self.dialled = self.idle_since = now
-        self.answered, self.limit = 0, state.limit
+        self.answered, self.idle, self.limit = 0, 0, state.limit
 
     def room(self, most: float) -> float:
         """Number of further streams that the connection takes, if ``most`` are allowed at once."""
@@ -166,7 +168,10 @@ class Http2Connection(asyncio.Protocol):
             self._sender.counts.local[local] += 1
         if not self.state.greeted:
             self._sender.counts.unspoken = self.state.why or "it closes the connection instead of greeting"
-        self._sender.ended(self, self.state.lost(exc), self._clock())
+        lost = self.state.lost(exc)
+        if lost and not any(stream.answering for stream in lost):
+            self.idle = lost[0].began - self.idle_since
+        self._sender.ended(self, lost, self._clock())
 
     def drop(self) -> None:
         """Close the connection."""

@@ -250,14 +250,14 @@ class Http2Sender:
     def _may_be_repeated(self, stream: Stream, connection: Http2Connection, now: int) -> bool:
         """Whether a request got lost with a connection that had answered others, and is sent once more as by HTTP/1.1.
 
-        A target closes idle connections, and a request may meet that.
+        A target closes idle connections, and the requests that begin before the news of it comes meet that.
         """
         return (
-            is_race(now - stream.began, self.quickest, stream.began - connection.idle_since)
+            is_race(now - stream.began, self.quickest, connection.idle)
             and connection.state.dead
             and stream.error in ("closed", "reset")
             and connection.answered > 0
-            and not stream.first
+            and not stream.answering
             and stream.attempts < 2
             and stream.request.startswith(_IDEMPOTENT, HEADER_BYTES)
         )

@@ -56,6 +56,11 @@ class Stream:
         self.body: Read = b""
 
     @property
+    def answering(self) -> bool:
+        """Whether a byte of an answer came, if only of an interim one."""
+        return bool(self.first or self.interim)
+
+    @property
     def status(self) -> int:
         """Status of the response; 0 if none came."""
         return self.fields.status if self.fields else 0

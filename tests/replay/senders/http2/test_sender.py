@@ -528,6 +528,75 @@ def test_requests_lost_with_a_connection_share_its_successor(monkeypatch: pytest
     run(main())
 
 
+def test_all_requests_that_met_the_end_of_an_idle_connection_are_sent_again() -> None:
+    """The connection was idle for 300 ms; the target closes it 100 ms after they began."""
+
+    async def ends_when_idle(asked: Asked) -> None:
+        if asked.connection.server.connections > 1:
+            await ok(asked)
+        elif asked.number == 6:
+            await asyncio.sleep(0.1)
+            asked.close()
+
+    async def main() -> None:
+        async with http2_server(answers={"/late": ends_when_idle}) as server, asking(server, connections=1) as client:
+            await client.ask("/ok")
+            await asyncio.sleep(0.3)
+            assert words(await client.ask(*["/late"] * 5)) == [""] * 5
+            assert client.sender.counts.retried == 5
+
+    run(main())
+
+
+@pytest.mark.parametrize("first", ["/ok", "/hints", "/head"])
+def test_requests_that_are_lost_with_a_busy_connection_are_not_sent_again(first: str) -> None:
+    """The target answers the first request, or begins to, and loses the others with the connection 100 ms later."""
+    beginnings = {"/hints": lambda number: head(number, 103), "/head": head, "/ok": answer}
+
+    async def begun(asked: Asked) -> None:
+        await asked.send(beginnings[first](asked.stream))
+
+    async def crash(asked: Asked) -> None:
+        if asked.number == 4:
+            await asyncio.sleep(0.1)
+            asked.close()
+
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/first": begun, "/crash": crash}) as server,
+            asking(server, connections=1) as client,
+        ):
+            await client.ask("/ok")
+            await asyncio.sleep(0.3)
+            rows = await client.ask("/first", "/crash", "/crash")
+            lost = "short_body" if first == "/head" else "closed"
+            assert words(rows) == ["" if first == "/ok" else lost, "closed", "closed"]
+            assert client.sender.counts.retried == 0
+
+    run(main())
+
+
+def test_a_request_on_a_connection_that_stalls_is_not_sent_again_for_the_stall() -> None:
+    """The first request is not answered, the second one begins 300 ms later and is lost in work."""
+
+    async def crash(asked: Asked) -> None:
+        await asyncio.sleep(0.1)
+        asked.close()
+
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/stall": stall, "/crash": crash}) as server,
+            asking(server, connections=1) as client,
+        ):
+            await client.ask("/ok")
+            stalled = client.begin(["/stall"])
+            await asyncio.sleep(0.3)
+            assert words([*await client.ask("/crash"), await stalled[0]]) == ["closed", "closed"]
+            assert client.sender.counts.retried == 0
+
+    run(main())
+
+
 def test_without_keep_alive_no_connection_is_used_after_a_time_out() -> None:
     async def main() -> None:
         async with (
