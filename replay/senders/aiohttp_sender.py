@@ -191,7 +191,7 @@ class AiohttpSender:
             return await self._session.request(op, self._url, headers=sent, data=data, allow_redirects=False)
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
             lost = self._clock()
-            again = points.sends and not points.connect and not points.first
+            again = points.sends and not points.connect and not points.last
             race = is_race(lost - points.begun, self._connector.quickest, points.idle)
             if not again or not race or op.encode() not in IDEMPOTENT:
                 raise

@@ -167,6 +167,14 @@ async def _lost_in_work(asked: Asked) -> None:
         await ok(asked)
 
 
+async def _lost_behind_hints(asked: Asked) -> None:
+    if asked.number > 1:
+        await asked.send(head(asked.stream, 103, [("link", "</a>")]))
+        asked.close()
+    else:
+        await ok(asked)
+
+
 async def _reset(asked: Asked) -> None:
     asked.reset()
 
@@ -181,6 +189,7 @@ ANSWERS: Final[dict[str, StreamAnswer]] = {
     "/escape": gives(lambda n: good(n, fields=[("x-evil", "\x9b31mred")])),
     "/reused": _closed_when_reused,
     "/crash": _lost_in_work,
+    "/hints": _lost_behind_hints,
     "/reset": _reset,
     "/stall": stall,
     "/stall-in-body": _stall_in_body,

@@ -104,6 +104,14 @@ async def _lost_in_work(exchange: Exchange) -> bool:
     return await ok(exchange)
 
 
+async def _lost_behind_hints(exchange: Exchange) -> bool:
+    """As a server that crashes when it has begun to answer: the second request gets an interim answer only."""
+    if exchange.number > 1:
+        await exchange.send(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
+        return False
+    return await ok(exchange)
+
+
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 ANSWERS: dict[str, Answer] = {
@@ -115,6 +123,7 @@ ANSWERS: dict[str, Answer] = {
     "/escape": sends(response(b"hello", "200 OK", "X-Evil: \x9b31mred"), keep=True),
     "/reused": _closed_when_reused,
     "/crash": _lost_in_work,
+    "/hints": _lost_behind_hints,
     "/reset": reset,
     "/stall": stall,
     "/stall-in-body": _stall_in_body,

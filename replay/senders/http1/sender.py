@@ -191,9 +191,9 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_answered", "_body", "_clock", "_fd", "_feed", "_first", "_head", "_heads", "_in_body", "_lasting", "_parser",
-        "_request", "_sender", "_transport", "_unsent", "_useless", "connect", "ended", "queued", "reused", "seq",
-        "start",
+        "_answered", "_body", "_clock", "_fd", "_feed", "_first", "_head", "_heads", "_in_body", "_lasting", "_now",
+        "_parser", "_request", "_sender", "_transport", "_unsent", "_useless", "connect", "ended", "queued", "reused",
+        "seq", "start",
     )  # fmt: skip
 
     reads_all: ClassVar[bool] = False
@@ -210,7 +210,7 @@ class Connection(asyncio.Protocol):
 
     def _clear(self) -> None:
         """No byte of a response has arrived."""
-        self._first = self._body = self._useless = 0
+        self._first = self._now = self._body = self._useless = 0
         self._answered = _NOT_YET
         self._in_body = self._lasting = False
         self._head = b""
@@ -298,6 +298,7 @@ class Connection(asyncio.Protocol):
                     self._count_useless(received)
                     return
             self._first = now
+        self._now = now
         body, in_body = self._body, self._in_body
         try:
             self._feed(data)
@@ -375,7 +376,7 @@ class Connection(asyncio.Protocol):
 
     def _lost(self, exc: BaseException | None) -> None:
         sender, waited = self._sender, self._clock() - self.start
-        again = self.reused and not self._first and is_race(waited, sender.quickest, self.start - self.ended)
+        again = self.reused and not self._now and is_race(waited, sender.quickest, self.start - self.ended)
         if again and self._request.split(b" ", 1)[0] in IDEMPOTENT:
             sender.counts.retried += 1
             seq, self.seq = self.seq, -1

@@ -197,6 +197,14 @@ def test_a_connection_that_a_busy_target_closes_late_after_it_was_idle_is_replac
 
 
 @pytest.mark.usefixtures("_unhurried")
+@SENDERS
+def test_a_request_that_got_an_interim_answer_is_not_sent_again(tmp_path: Path, sender: type[WireSender]) -> None:
+    _, rows, server, made = send(sender, write_log(tmp_path, ["/hints"] * 2), rate=20, at_once=1)
+    assert rows["error"].to_list() == [None, "closed"]
+    assert (server.counts["/hints"], made.counts.retried) == (2, 0)
+
+
+@pytest.mark.usefixtures("_unhurried")
 @pytest.mark.parametrize("sender", [*SENDERS.args[1], ByClientSender])
 def test_the_time_before_a_second_attempt_is_queued(tmp_path: Path, sender: type[WireSender]) -> None:
     _, rows, server, made = send(sender, write_log(tmp_path, ["/crash"] * 2), rate=20, at_once=1)
