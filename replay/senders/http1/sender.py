@@ -395,6 +395,7 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         if self._answered >= 0:
             raise _UnaskedError  # ends the parser: it would speak of this answer from here on
+        self._first = self._first or self._now  # behind an interim answer
 
     def on_body(self, data: bytes) -> None:
         self._body += len(data)

@@ -149,3 +149,13 @@ def test_a_response_behind_interim_answers_and_empty_lines_ends_alike_wherever_i
         ends.add(tuple(end))
     assert {end[:3] for end in ends} == {(5, 200, 0)}
     assert len(ends) == 1
+
+
+def test_the_first_byte_of_a_response_behind_an_interim_answer_counts_when_it_arrives() -> None:
+    """The clock moves by one at each piece."""
+    data, reading = _EARLY + OK + b"hello", list[int]()
+    for cut in range(1, len(data)):
+        sender = Sender(Connection)
+        answer(sender, 1, "GET", data, cut)
+        reading.append(sender.ends[0][5])
+    assert reading == [0] * len(_EARLY) + [1] * (len(OK) + 4)
