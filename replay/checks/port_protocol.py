@@ -42,7 +42,7 @@ async def speaks_tls(endpoint: Endpoint) -> bool:
         return False
     try:
         async with asyncio.timeout(_REPLY_S):
-            transport, _ = await Dialer(endpoint, tls_context(verify=False)).open(asyncio.Protocol)
+            transport, _ = await Dialer(endpoint, tls_context(verify=False), _REPLY_S).open(asyncio.Protocol)
     except ssl.SSLError as error:
         return "ALERT" in str(error)
     except (OSError, TimeoutError):
@@ -67,7 +67,7 @@ async def _reply(endpoint: Endpoint, data: bytes, count: int) -> bytes:
     reader = asyncio.StreamReader()
     try:
         async with asyncio.timeout(_REPLY_S):
-            transport, _ = await Dialer(endpoint, None).open(lambda: asyncio.StreamReaderProtocol(reader))
+            transport, _ = await Dialer(endpoint, None, _REPLY_S).open(lambda: asyncio.StreamReaderProtocol(reader))
             try:
                 transport.write(data)
                 return await reader.readexactly(count)

@@ -209,7 +209,7 @@ async def _accepting(endpoint: Endpoint, timeout_s: float) -> tuple[str, ...]:
     async def accepts(address: str) -> bool:
         try:
             async with asyncio.timeout(timeout_s):
-                dialer = Dialer(replace(endpoint, addresses=(address,)), None)
+                dialer = Dialer(replace(endpoint, addresses=(address,)), None, timeout_s)
                 transport, _ = await dialer.open(asyncio.Protocol)
         except (OSError, TimeoutError):
             return False

@@ -29,7 +29,7 @@ from logreplay.replay.requests.header_columns import PAYLOAD
 from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.senders.digests import BodyReader, Digests, Read
 from logreplay.replay.senders.encode import default_headers, header_rows
-from logreplay.replay.senders.endpoint import Endpoint
+from logreplay.replay.senders.endpoint import HANDSHAKE_MARGIN_S, Endpoint
 from logreplay.replay.senders.errors import connect_fault, is_race, local_fault, loss_fault
 from logreplay.replay.senders.http1.sender import IDEMPOTENT, MAX_HEAD, TLS_UNSEEN, persists
 
@@ -101,7 +101,7 @@ class AiohttpSender:
         else:
             resolver = _Resolved(self._endpoint.addresses)
             connector = _TcpConnector(limit=0, use_dns_cache=False, resolver=resolver, ssl=self._tls or True, **reuse)
-        self._connector, connector.clock = connector, clock
+        self._connector, connector.clock, connector.handshake_s = connector, clock, self._timeout + HANDSHAKE_MARGIN_S
         connector._factory = partial(_TimedHandler, self._clock, self.counts, loop=self._loop)  # type: ignore[assignment]
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -386,9 +386,14 @@ class _RequestTarget:
 
 
 class _Dialing(aiohttp.BaseConnector):
-    """Notes how long opening a connection took."""
+    """Notes how long opening a connection took.
+
+    Attributes:
+        handshake_s: seconds that a handshake of TLS may take.
+    """
 
     clock: Callable[[], int]
+    handshake_s: float
     quickest: float = inf
 
     async def _get(self, *asked: Any) -> Connection | None:
@@ -405,7 +410,11 @@ class _Dialing(aiohttp.BaseConnector):
         return protocol
 
 
-class _TcpConnector(_Dialing, aiohttp.TCPConnector): ...
+class _TcpConnector(_Dialing, aiohttp.TCPConnector):
+    async def _wrap_create_connection(self, *given: Any, **options: Any) -> tuple[asyncio.Transport, ResponseHandler]:
+        if options.get("ssl"):
+            options["ssl_handshake_timeout"] = self.handshake_s
+        return await super()._wrap_create_connection(*given, **options)
 
 
 class _UnixConnector(_Dialing, aiohttp.UnixConnector): ...

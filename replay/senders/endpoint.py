@@ -20,6 +20,8 @@ from logreplay.core.errors import NotPermitted, TargetError, UsageError
 from logreplay.replay.senders.source_addresses import Sources, check_sources, reached_from
 
 _PORTS: Final = {"http": 80, "https": 443}
+HANDSHAKE_MARGIN_S: Final = 1.0
+"""Seconds by which a handshake of TLS may take longer than a request: the sender gives it up first, as a time-out."""
 _AUTHORITY: Final = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9_.-]+)?\])(?::[0-9]*)?")
 
 
@@ -84,12 +86,16 @@ class Dialer:
     Args:
         endpoint: where to.
         tls: context for https.
+        timeout: seconds after which the caller gives a connection up.
     """
 
-    def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None, timeout: float) -> None:
         self._target, self._port = endpoint.target, endpoint.port
         name = endpoint.tls_name or endpoint.target.host
-        self._tls: dict[str, Any] = {"ssl": tls, "server_hostname": name} if tls else {}
+        self._tls: dict[str, Any] = {}
+        if tls:
+            limit = timeout + HANDSHAKE_MARGIN_S
+            self._tls = {"ssl": tls, "server_hostname": name, "ssl_handshake_timeout": limit}
         self._addresses = cycle(endpoint.addresses or ("",))
         self._sources = Sources(endpoint.sources) if endpoint.sources else None
 

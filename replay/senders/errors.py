@@ -39,6 +39,8 @@ def connect_fault(error: BaseException) -> str:
         return "tls"
     if isinstance(error, TimeoutError) or getattr(error, "errno", None) == errno.ETIMEDOUT:
         return "connect_timeout"
+    if isinstance(error, ConnectionAbortedError) and not error.errno:  # so the loop says of a handshake without end
+        return "connect_timeout"
     if isinstance(error, ConnectionResetError):
         return "reset" if error.errno else "tls"  # without a number asyncio says so of a handshake that was cut short
     return "refused"

@@ -89,7 +89,7 @@ class WireSender:
         self.busy: dict[int, Connection] = {}
         self.quickest = inf
         self.heads: dict[bytes, tuple[int, int, int]] = {}
-        self._dialer = Dialer(endpoint, tls)
+        self._dialer = Dialer(endpoint, tls, timeout)
         self._spreads = budget is not None or len(endpoint.addresses) > 1
         self._opening: dict[Connection, asyncio.Task[None]] = {}
 

@@ -85,7 +85,7 @@ class Http2Sender:
         self._limit = UNKNOWN_LIMIT
         if tls:
             tls.set_alpn_protocols(["h2"])
-        self._dialer = Dialer(endpoint, tls)
+        self._dialer = Dialer(endpoint, tls, timeout)
         self._waiting: dict[Pool, None] = {}
         self._connections: set[Http2Connection] = set()
         self._opening: dict[Http2Connection, asyncio.Task[None]] = {}

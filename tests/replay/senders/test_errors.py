@@ -22,6 +22,11 @@ def test_a_handshake_that_was_cut_short_is_no_reset() -> None:
     assert connect_fault(ssl.SSLError("bad")) == "tls"
 
 
+def test_a_handshake_that_takes_too_long_is_a_time_out() -> None:
+    assert connect_fault(ConnectionAbortedError("SSL handshake is taking longer than 60 s")) == "connect_timeout"
+    assert connect_fault(ConnectionAbortedError(errno.ECONNABORTED, "aborted")) == "refused"
+
+
 def test_a_lost_connection_is_told_by_how_it_was_lost() -> None:
     assert loss_fault(None, in_body=False) == "closed"
     assert loss_fault(None, in_body=True) == "short_body"

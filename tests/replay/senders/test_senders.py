@@ -1,8 +1,10 @@
 """Both senders, against a server that answers well and badly: the same rows, the right words, the right counts."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import polars as pl
 import pytest
 import uvloop
 
+from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Engine, Limits, replay
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome, Progress
@@ -21,11 +24,12 @@ from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve
 from logreplay.replay.senders.http1.per_client import ByClientSender
 from logreplay.replay.senders.http1.sender import WireSender
+from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.tls import tls_context
 from support.certificates import Authority
 from support.http2_server import http2_server
 from support.raw_server import CHUNKED, RawServer, raw_server, response
-from support.sender_driver import OneStream, OneStreamOfH2, resolved
+from support.sender_driver import Client, OneStream, OneStreamOfH2, resolved
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 TIMEOUT = 0.8
@@ -98,6 +102,32 @@ def test_a_connection_that_never_comes_about_is_given_up_with_its_exchange(tmp_p
     outcome, left = uvloop.run(main())
     assert outcome.counters.errors == {"connect_timeout": 5}
     assert left == 0
+
+
+@pytest.mark.parametrize(
+    ("sender", "sources"), [(WireSender, ()), (WireSender, ("127.0.0.2",)), (Http2Sender, ()), (AiohttpSender, ())]
+)
+def test_a_handshake_may_take_as_long_as_a_request(sender: Any, sources: tuple[str, ...]) -> None:
+    """Loops end it after 60 s, unless they are told otherwise."""
+    limits = []
+
+    async def main() -> None:
+        async def connect(*_: object, sock: socket.socket | None = None, **options: object) -> None:
+            limits.append(options.get("ssl_handshake_timeout"))
+            if sock:
+                sock.close()
+            raise ConnectionRefusedError
+
+        asyncio.get_running_loop().create_connection = connect  # type: ignore[method-assign, assignment]
+        async with raw_server() as server:
+            endpoint = replace(await resolved(server.url.replace("http:", "https:")), sources=sources)
+            client = Client(sender(endpoint, timeout=90, tls=tls_context(verify=False)))
+            await client.sender.open(client.done, monotonic)
+            await client.ask("/x")
+            await client.sender.close()
+
+    asyncio.run(main())
+    assert limits == [91]
 
 
 def test_progress_counts_the_whole_second(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ from logreplay.replay.senders.endpoint import Dialer, Endpoint, parse_target
 async def main():
     servers = [await asyncio.start_server(lambda *pair: None, "127.0.0.1", port) for port in (30001, 30002)]
     for port in (30001, 30002):
-        dialer = Dialer(Endpoint(parse_target(f"127.0.0.1:{port}"), ("127.0.0.1",), ("127.0.0.2",)), None)
+        dialer = Dialer(Endpoint(parse_target(f"127.0.0.1:{port}"), ("127.0.0.1",), ("127.0.0.2",)), None, 1)
         transport, _ = await dialer.open(asyncio.Protocol)
         print(transport.get_extra_info("sockname")[1], flush=True)
 asyncio.run(main())
