@@ -44,11 +44,10 @@ class Http2ByClientSender(Http2Sender):
         self.begin(pool, seq, rendered, start, latest)
 
     def assign(self, stream: Stream, pool: Pool, now: int, *, new: bool = False) -> bool:
-        first = not stream.attempts
-        if first:  # the time-out counts from here, as with HTTP/1.1
+        if stream.since == inf:  # the time-out counts from here, as with HTTP/1.1
             stream.since = now
         assigned = super().assign(stream, pool, now, new=new)
-        if first and not assigned:
+        if not assigned and not stream.attempts:
             stream.since = inf
         return assigned
 

@@ -7,7 +7,8 @@ the order of their start, so those that timed out are at its front: one sweep, n
 
 A request that the target says it has not processed (GOAWAY, REFUSED_STREAM) is sent again on another stream, and
 counted as retried; so is one whose connection is lost as it is sent. A connection that the target ends is replaced at
-once, before its successor is needed.
+once, before its successor is needed. One that does not open within the time-out is given up: what waits for it goes to
+another.
 """
 
 import asyncio
@@ -326,11 +327,25 @@ class Http2Sender:
             self._report(stream, now)
             return
         connection.give_up(stream)
+        ended = [stream]
         task, waited = self._opening.get(connection), now - connection.dialled
-        if task and connection.unused and (not connection.pool.queue or waited >= self.timeout_ns):
+        if task and (waited >= self.timeout_ns or (connection.unused and not connection.pool.queue)):
             connection.state.dead = True  # not if others wait, whose time is nearly up: each would open another
             task.cancel()
-        self.ended(connection, [stream], now)
+            ended += self._wait_anew(connection, now)
+        self.ended(connection, ended, now)
+
+    def _wait_anew(self, connection: Http2Connection, now: int) -> list[Stream]:
+        """Let what waits for a connection that does not open wait for another; returns the requests that timed out."""
+        waiting, connection.waiting = connection.waiting, []
+        for stream in reversed(waiting):
+            if now - stream.since >= self.timeout_ns:
+                stream.error = "timeout"
+            else:
+                stream.carrier, stream.began = None, 0
+                connection.pool.queue.appendleft((stream, inf))
+                self._waiting[connection.pool] = None
+        return [stream for stream in waiting if stream.error]
 
     def cancel(self) -> None:
         now = self.clock()

@@ -188,6 +188,38 @@ def test_a_connection_that_does_not_open_in_the_time_of_a_request_is_given_up(mo
     run(main())
 
 
+@pytest.mark.parametrize("by_client", [False, True])
+def test_what_waits_for_a_connection_that_does_not_open_goes_to_another(
+    monkeypatch: pytest.MonkeyPatch, by_client: bool
+) -> None:
+    """The first connection hangs: only the first request times out, the others have time left for the next one."""
+    opened, tried = Dialer.open, 0
+
+    async def open_once(self: Dialer, factory: Any, client: str | None) -> Any:
+        nonlocal tried
+        tried += 1
+        if tried == 1:
+            await asyncio.sleep(3600)
+        return await opened(self, factory)
+
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/stall": stall}) as server,
+            asking(server, by_client=by_client, connections=1, timeout=0.4) as client,
+        ):
+            begun = client.begin(["/ok"])
+            await asyncio.sleep(0.2)
+            begun += client.begin(["/ok", "/ok", "/stall"])
+            rows = await asyncio.gather(*begun)
+            assert words(rows) == ["connect_timeout", "", "", "timeout"]
+            assert all(row.queued >= 150 * MS for row in rows[1:])
+            assert rows[3].total == 400 * MS
+            assert (client.sender.counts.connections, client.sender.counts.retried) == (2, 0)
+
+    monkeypatch.setattr(Dialer, "open", open_once)
+    run(main())
+
+
 def test_streams_may_be_limited_below_what_the_target_allows() -> None:
     async def main() -> None:
         async with http2_server() as server, asking(server, connections=3, streams=2) as client:
