@@ -113,13 +113,22 @@ class PacedUsers(OpenLoopSender):
         users = self._users
         self._come = True
         if users.duration is not None:
-            self._loop.call_later(users.duration, self._wake_up)
+            self._loop.call_later(users.duration, self._end_in_time, self._plan)
         if think := users.think.mean if isinstance(users.think, UniformThink) else users.think:
             places = users.places or range(users.count)
             for place in places:
                 self._loop.call_later(place / places.stop * think, self._one_free, self._plan)
         else:
             self._free = users.count
+
+    def _end_in_time(self, plan: int) -> None:
+        """End a plan whose duration is over, although no user may be free; timers of uvloop call back early."""
+        if plan != self._plan or self._is_cut:
+            return
+        if (left := self._end_of_plan - self._clock()) > 0:
+            self._loop.call_later(left / 1e9, self._end_in_time, plan)
+        else:
+            self._wake_up()
 
 
 class ThinkTimes:

@@ -4,10 +4,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from math import inf
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
+from logreplay.replay.engine.closed_loop import PacedUsers
 from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome
@@ -153,6 +156,27 @@ def test_users_end_with_their_plan(log: Path) -> None:
     assert outcome.scheduled == outcome.counters.ok == 100
     assert sorted(rows["row"]) == list(range(100))
     assert rows["offered"].null_count() == 100
+
+
+def test_a_duration_ends_while_all_users_think_also_if_timers_are_early() -> None:
+    """Those of uvloop are, by up to a millisecond."""
+
+    class EarlyLoop(VirtualTimeLoop):
+        def call_later(self, delay: float, *call: Any) -> asyncio.TimerHandle:  # type: ignore[override]
+            return super().call_later(delay - 0.0005 if delay > 0.001 else delay, *call)
+
+    loop = EarlyLoop()
+
+    async def main() -> float:
+        sender = PacedUsers(Workers(ServerCapacity(1, 0.1)))
+        await sender.open(loop.now_ns)
+        sender.begin(0, Users(1, think=1000.0, duration=2))
+        await sender.push(0, np.zeros(10, np.int64), [""] * 10)
+        await sender.finish()
+        await sender.close()
+        return loop.time()
+
+    assert run(main(), loop) == pytest.approx(2, abs=1e-6)
 
 
 def test_one_engine_runs_more_and_more_users(log: Path) -> None:
