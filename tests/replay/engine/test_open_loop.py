@@ -1,6 +1,7 @@
 """Requests that are due at once are sent one after the other, and each start is when its request was handed over."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from math import inf
 
@@ -8,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.replay.clock import Clock
+from logreplay.replay.clock import Clock, monotonic
 from logreplay.replay.engine.open_loop import Limits, OpenLoopSender
 from logreplay.replay.senders.contract import Done, SenderCounts, Trace
 from support.virtual_time import VirtualTimeLoop, run
@@ -62,6 +63,20 @@ def test_the_start_of_a_request_is_when_it_was_handed_to_the_sender(kind: type[S
 
     run(main(), loop)
     assert np.diff(sender.starts).tolist() == [SEND_NS] * 9
+
+
+def test_a_sender_that_cannot_be_opened_leaves_no_timer_behind() -> None:
+    class Broken(SlowToSend):
+        async def open(self, done: Done, clock: Clock, trace: Trace | None = None) -> None:
+            raise OSError("no")
+
+    async def main() -> None:
+        before = os.listdir("/proc/self/fd")
+        with pytest.raises(OSError, match=r"^no$"):
+            await OpenLoopSender(Broken(), Limits()).open(monotonic)
+        assert os.listdir("/proc/self/fd") == before
+
+    asyncio.run(main())
 
 
 def test_requests_up_to_the_limit_in_flight_are_sent_and_the_others_counted() -> None:
