@@ -82,7 +82,7 @@ class Hooked(Made):
             that request out, counted by the name of the error. One that is marked as `signing` is not called by
             `frames`, but by the reader of the plan: see `sign`.
         methods: that may be sent, also after the hook.
-        calls, spent: number of calls, and seconds spent in them.
+        calls, spent: number of calls in all plans, and seconds spent in them.
         first_error: in full, of the first call that failed; empty if none did.
     """
 
@@ -92,15 +92,17 @@ class Hooked(Made):
     calls: int = 0
     spent: float = 0.0
     first_error: str = ""
+    _left_out_before: Counter[str] = field(default_factory=Counter)
     _left_out: Counter[str] = field(default_factory=Counter)
     _kept: int = 0
     _gaps: "array[int]" = field(default_factory=partial(array, "q"))
     _reasons: list[str] = field(default_factory=list)
+    _used: int = 0
 
     def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
+        self._left_out_before += Counter(self._reasons[: self._used])
         self._left_out.clear()
-        self._kept, self._gaps, self._reasons = 0, array("q"), []
-        self.calls, self.spent, self.first_error = 0, 0.0, ""
+        self._kept, self._gaps, self._reasons, self._used = 0, array("q"), [], 0
         if self.signing:
             yield from self.requests.frames(rows, begin)
             return
@@ -111,7 +113,7 @@ class Hooked(Made):
             failing = not self._kept and _LEFT_OUT not in self._left_out
             if refused >= _FAILURES and (failing or refused > self.requests.usable):
                 why = ", ".join(f"{n:,} x {why.removeprefix(_OF_HOOK)}" for why, n in self._left_out.most_common(3))
-                every = f"each of the first {self.calls:,} requests" if failing else "every request of the log"
+                every = f"each of the first {refused:,} requests" if failing else "every request of the log"
                 raise LogreplayError(f"the hook leaves out {every}, so no request can be sent: {why}{self._first()}")
             yield seen
 
@@ -132,7 +134,7 @@ class Hooked(Made):
 
     def _through_hook(self, frame: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
         """The rows that the hook keeps, and their changes."""
-        seen = [self._seen(planned) for planned in _planned(frame, self.calls)]
+        seen = [self._seen(planned) for planned in _planned(frame, self._kept + len(self._gaps))]
         for planned in seen:
             if planned is None:
                 self._gaps.append(self._kept)
@@ -143,7 +145,7 @@ class Hooked(Made):
 
     @property
     def left_out(self) -> Counter[str]:
-        return self.requests.left_out + self._left_out
+        return self.requests.left_out + self._left_out_before + self._left_out
 
     def used(self, sent: int) -> int:
         """How many requests of the stream were used up by those that were sent; the hook sees others ahead.
@@ -154,7 +156,11 @@ class Hooked(Made):
         return sent + bisect_left(self._gaps, sent)
 
     def forget_ahead(self, sent: int) -> None:
-        """Count no request as left out that would have come after the last that was sent; argument as of `used`."""
+        """Count no request of the plan as left out that would come after the next one to send; argument as of `used`.
+
+        The next plan counts those between the last sent one and the next one itself.
+        """
+        self._used = bisect_left(self._gaps, sent)
         self._left_out = Counter(self._reasons[: bisect_right(self._gaps, sent)])
 
     @property

@@ -90,7 +90,7 @@ class RequestStream(Protocol):
 
     @property
     def left_out(self) -> Counter[str]:
-        """Rows left out since `frames` began, by reason; each row of a log is counted once."""
+        """Rows left out, by reason: each row of the log once, and what a hook left out of each plan."""
 
     @property
     def usable(self) -> int:

@@ -122,6 +122,30 @@ def test_a_plan_goes_on_in_the_log_where_the_one_before_it_ended_though_the_hook
 
     assert asyncio.run(main()) == [80, 80, 80]
     assert results.frame.sort("seq")["row"].to_list() == [row for row in range(240) if row % 4]
+    assert hooked.left_out["hook: left out"] == 60 + (not hooked.signing)  # the next request after the last is, too
+
+
+def test_what_a_hook_leaves_out_in_each_plan_of_a_sweep_counts_once(tmp_path: Path) -> None:
+    """The counts were those of the last step."""
+    log = written(tmp_path / "log.csv", *(f"GET /{number} 200" for number in range(1000)))
+    numbers: list[int] = []
+
+    def leave(request: Planned) -> Planned | None:
+        numbers.append(request.number)
+        if request.row == 4:
+            raise ValueError("row 4")
+        return request if request.row % 4 else None
+
+    hooked, begin = Hooked(Requests(log), leave), 0
+    for _ in range(3):
+        next(hooked.frames(begin=begin))
+        hooked.forget_ahead(30)  # the row after them is left out, too
+        begin += hooked.used(30)
+    assert begin == 3 * 40
+    assert hooked.left_out == {"hook: left out": 30, "hook: failed: ValueError": 1}
+    assert hooked.first_error == "ValueError: row 4"
+    assert numbers == [*range(64)] * 3
+    assert hooked.calls == len(numbers)
 
 
 def test_a_request_is_sent_as_one_of_the_client_that_a_hook_gives_it(shop: Path) -> None:
