@@ -236,22 +236,27 @@ class Param:
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
         url = pl.col("url")
-        pair = f"{quote(self.name, safe=_UNRESERVED)}={quote(self.value, safe=_UNRESERVED)}"
-        name = re.escape(quote(self.name, safe=_UNRESERVED))
-        valued, bare = rf"([?&]){name}=[^&]*", rf"([?&]){name}(&|$)"
+        name, value = _spellings(self.name), quote(self.value, safe=_UNRESERVED)
         target, fragment = url.str.extract(r"^([^#]*)"), url.str.extract(r"(#.*)$").fill_null("")
-        replaced = target.str.replace_all(valued, f"${{1}}{pair}")
-        for _ in range(2):  # each pass skips every other one of several neighbours
-            replaced = replaced.str.replace_all(bare, f"${{1}}{pair}${{2}}")
-        mark = pl.when(target.str.contains("?", literal=True)).then(pl.lit("&")).otherwise(pl.lit("?"))
+        path, query = target.str.extract(r"^([^?]*\?)"), target.str.extract(r"\?(.*)$")
+        changed = pl.element().str.replace(rf"^({name})(=.*)?$", f"${{1}}={value}")
+        mark = pl.when(query.is_null()).then(pl.lit("?")).otherwise(pl.lit("&"))
         new = (
             pl.when(~url.str.starts_with("/"))
             .then(url)
-            .when(target.str.contains(valued) | target.str.contains(bare))
-            .then(replaced + fragment)
-            .otherwise(target + mark + pl.lit(pair) + fragment)
+            .when(query.str.contains(rf"(^|&){name}(=|&|$)"))
+            .then(path + query.str.split("&").list.eval(changed).list.join("&") + fragment)
+            .otherwise(target + mark + pl.lit(f"{quote(self.name, safe=_UNRESERVED)}={value}") + fragment)
         )
         return frame.with_columns(new.alias("url"))
+
+
+def _spellings(name: str) -> str:
+    """A regular expression for all that is decoded as this name in a query."""
+    texts = {byte: re.escape(chr(byte)) for byte in range(0x21, 0x7F) if chr(byte) not in "#%&+="} | {0x20: r"\+"}
+    return "".join(
+        f"(?:{texts[byte]}|%(?i:{byte:02x}))" if byte in texts else f"%(?i:{byte:02x})" for byte in name.encode()
+    )
 
 
 def _found(patterns: Sequence[str]) -> pl.Expr:

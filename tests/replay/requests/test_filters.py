@@ -1,7 +1,9 @@
 """Which requests of a log a server receives, and with which urls."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 import polars as pl
 import pytest
@@ -121,11 +123,23 @@ def test_a_parameter_is_set_or_added(shop: Path) -> None:
         ("/a#f", "/a?x=9#f"),
         ("/a?y=1#f?x=2", "/a?y=1&x=9#f?x=2"),
         ("/a?x=#f", "/a?x=9#f"),
+        ("/a&x=1?y=2", "/a&x=1?y=2&x=9"),
+        ("/login?next=/shop?x=5", "/login?next=/shop?x=5&x=9"),
+        ("/login?x=/shop?y=5&y=6", "/login?x=9&y=6"),
+        ("/a?%78=1&%58=1", "/a?%78=9&%58=1"),
         ("*", "*"),
     ],
 )
 def test_a_parameter_has_its_value_wherever_it_stands_before_the_fragment(url: str, changed: str) -> None:
     assert Param("x", "9")(pl.DataFrame({"url": [url]}))["url"].to_list() == [changed]
+
+
+@pytest.mark.parametrize("name", ["a b", "a+b", "ä", "a&b=c", "A%", "%41", "id[]", "x?", "a.b-c"])
+@pytest.mark.parametrize("spelled", [quote, quote_plus, lambda name: "".join(f"%{b:02x}" for b in name.encode())])
+def test_a_parameter_is_found_however_the_log_writes_its_name(name: str, spelled: Callable[[str], str]) -> None:
+    logged = spelled(name)
+    (url,) = Param(name, "9")(pl.DataFrame({"url": [f"/p?{logged}=1&{logged}2=1"]}))["url"]
+    assert url == f"/p?{logged}=9&{logged}2=1"
 
 
 def test_a_shape_of_ones_own_composes(shop: Path) -> None:
