@@ -265,7 +265,7 @@ def _request(row: object) -> LoginRequest:
         raise ValueError('expected an object such as {"client": "10.0.0.7", "op": "POST", "url": "/login"}')
     if not all(is_text(value) for value in row.values() if isinstance(value, str)):
         raise ValueError("half of a surrogate pair (\\ud800) stands for no character")
-    client, op, url = (str(row.get(name) or "") for name in _COLUMNS[:3])
+    client, op, url = ("" if (value := row.get(name)) is None else str(value) for name in _COLUMNS[:3])
     body = row.get("body")
     op = op or ("GET" if body is None else "POST")
     if not HEADER.name.fullmatch(op) or op == "CONNECT":

@@ -56,6 +56,15 @@ def test_a_table_of_a_program_is_read_like_a_file(made: Callable[..., Any], tmp_
         LoginFile.of_table(made({"body": ["x"]})).read()
 
 
+@pytest.mark.parametrize("made", [pd.DataFrame, pl.DataFrame])
+def test_the_client_0_has_its_own_login(made: Callable[..., Any], tmp_path: Path) -> None:
+    """It was a row of the pool, which any client could take."""
+    table = LoginFile.of_table(made({"client": [0, 1], "url": ["/login", "/login"]})).read()
+    lines = read(tmp_path, '{"client": 0, "url": "/login"}\n{"client": 1, "url": "/login"}\n', "logins.jsonl")
+    assert table.own == lines.own == {"0": [0], "1": [1]}
+    assert not table.pool
+
+
 def test_a_table_with_two_columns_of_one_name_is_refused() -> None:
     """It ended in a DuplicateError of Polars."""
     table = pd.DataFrame([["/login", "/token"]], columns=["url", "url"])
