@@ -14,6 +14,8 @@ _LENGTH: Final = re.compile(rb"\r\ncontent-length:[^\r]*", re.IGNORECASE)
 _BLANKS: Final = re.compile(r"[ \t\n\r]*")
 _TEXTS: Final = json.JSONDecoder(parse_float=str, parse_int=str)
 """Leaves numbers unchanged: some are larger than Python converts."""
+_BARE: Final = (re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"), re.compile("true|false"))
+"""Numbers and booleans in JSON."""
 BODY_METHODS: Final = frozenset({b"POST", b"PUT", b"PATCH"})
 
 
@@ -77,7 +79,8 @@ def _with_field(fields: bytes, name: str, value: bytes) -> bytes | None:
 def with_body_field(request: bytes, name: str, value: str) -> bytes:
     """The request with a field of its form or of its JSON object set; unchanged if the body is neither, or compressed.
 
-    A request without a body gets a form. Only methods of `BODY_METHODS` are changed.
+    A request without a body gets a form. Only methods of `BODY_METHODS` are changed. In JSON a number that replaces a
+    number stays one, and so does a boolean; any other value is a text.
     """
     if method_of(request) not in BODY_METHODS:
         return request
@@ -122,9 +125,10 @@ def _with_key(body: bytes, name: str, value: str) -> bytes | None:
     coded = json.dumps(value)
     if not spans:
         comma = "" if text[end - 1] == "{" else ","
-        spans, coded = [(end, end)], f"{comma}{json.dumps(name)}:{coded}"
+        return f"{text[:end]}{comma}{json.dumps(name)}:{coded}{text[end:]}".encode()
     for start, stop in reversed(spans):
-        text = f"{text[:start]}{coded}{text[stop:]}"
+        bare = any(kind.fullmatch(value) and kind.fullmatch(text, start, stop) for kind in _BARE)
+        text = f"{text[:start]}{value if bare else coded}{text[stop:]}"
     return text.encode()
 
 

@@ -85,6 +85,31 @@ def test_a_json_body_keeps_its_other_bytes(body: bytes, changed: bytes) -> None:
     assert body_of(with_body_field(JSON.replace(b'{"a":1}', body), "t", "v")) == changed
 
 
+@pytest.mark.parametrize(
+    ("logged", "value", "sent"),
+    [
+        (b"17", "4711", b"4711"),
+        (b"-1.50e3", "0", b"0"),
+        (b"17", "9" * 4000, b"9" * 4000),
+        (b"true", "false", b"false"),
+        (b'"17"', "4711", b'"4711"'),
+        (b"17", "abc", b'"abc"'),
+        (b"17", "007", b'"007"'),
+        (b"17", "1,2", b'"1,2"'),
+        (b"17", "\u0661", b'"\\u0661"'),
+        (b"17", "NaN", b'"NaN"'),
+        (b"17", "true", b'"true"'),
+        (b"true", "1", b'"1"'),
+        (b"null", "1", b'"1"'),
+        (b"[1]", "1", b'"1"'),
+    ],
+)
+def test_a_number_stays_a_number_in_json_and_a_text_a_text(logged: bytes, value: str, sent: bytes) -> None:
+    """A server that needs a number refused the text."""
+    request = JSON.replace(b'{"a":1}', b'{"id": %b, "b": 2}' % logged)
+    assert body_of(with_body_field(request, "id", value)) == b'{"id": %b, "b": 2}' % sent
+
+
 def test_an_empty_body_becomes_a_form() -> None:
     assert header_of(with_body_field(POST, "t", "v"), b"content-type") == b"application/x-www-form-urlencoded"
     bare = POST.replace(b"Content-Length: 0\r\n", b"")
@@ -121,7 +146,7 @@ def test_another_body_stays(request_: bytes) -> None:
 def test_any_value_stays_in_its_place(value: str, name: str) -> None:
     changed = with_body_field(FORM, name, value)
     assert dict(parse_qsl(body_of(changed).decode(), keep_blank_values=True))[name] == value
-    assert json.loads(body_of(with_body_field(JSON, name, value)))[name] == value
+    assert json.loads(body_of(with_body_field(JSON, name, value)), parse_int=str, parse_float=str)[name] == value
     target = target_of(with_parameter(GET, "x", value))
     assert parse_qs(target.partition(b"?")[2].decode(), keep_blank_values=True)["x"] == [value]
     assert re.fullmatch(rb"[\x21-\x7e]+", target)
