@@ -34,7 +34,8 @@ class Extraction:
     Attributes:
         name: name of the value.
         kind: ``header``, ``json`` or ``regex``.
-        rule: name of the header, path, or expression; its first group is the value, or all of it.
+        rule: name of the header, path, or expression. The value is the first of its groups that took part
+            in the match, or all of the match if it has no group.
     """
 
     name: str
@@ -145,5 +146,6 @@ def _by_expression(body: bytes, expression: str) -> str | None:
     if at < 0:  # most answers: the engine of expressions takes a fifth of a millisecond for each
         return None
     text = pl.Series([body[at:].decode("utf-8", "replace")])
-    found: str | None = text.str.extract(expression, 1)[0] if "(" in expression else None
-    return found if found is not None else text.str.extract(expression, 0)[0]
+    groups: dict[str, str | None] = text.str.extract_groups(expression)[0] if "(" in expression else {}
+    found: Iterable[str | None] = groups.values() or text.str.extract(expression, 0)
+    return next((value for value in found if value is not None), None)
