@@ -8,10 +8,13 @@ from hypothesis import strategies as st
 from logreplay.replay.schedules.users import UniformThink, Users
 
 
-@pytest.mark.parametrize(("users", "text"), [((0,), "at least 1 user"), ((1, -1.0), "think"), ((1, 0, 0), "duration")])
-def test_impossible_users_say_why(users: tuple[int, ...], text: str) -> None:
+@pytest.mark.parametrize(
+    ("users", "think", "duration", "text"),
+    [(0, 0.0, None, "at least 1 user"), (1, -1.0, None, "think"), (1, 0.0, 0.0, "duration")],
+)
+def test_impossible_users_say_why(users: int, think: float, duration: float | None, text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        Users(*users)
+        Users(users, think, duration)
 
 
 @pytest.mark.parametrize("think", [-1.0, float("nan"), float("inf")])
