@@ -49,28 +49,28 @@ def show_sweep(
         print_text("\n".join((answers if quiet else answer_lines)(summary)))
     if result.stopped:
         return stopped
-    return Exit.OK if result.valid else Exit.INVALID
+    return of_checks(result.checks)
 
 
 def show_find(result: "FindResult", *, as_json: bool, quiet: bool) -> Exit:
     """Show a search; return the exit code."""
-    summary, held = result.summary, result.checks[0]
+    summary = result.summary
+    if as_json and summary:
+        print_json(summary)
     if result.unfinished:
         quiet = quiet and not (result.by_rule or result.lost)  # an error, unless somebody interrupted
         say(result.unfinished, quiet=quiet)
         if summary:
             say(f"results: {result.files[0].parent}", quiet=quiet)
         return Exit.CONDITION if result.by_rule else Exit.INVALID if result.lost else Exit.INTERRUPTED
-    if as_json:
-        print_json(summary)
-    elif not quiet:
+    if not (as_json or quiet):
         print_arrivals(summary["options"])
         seed = summary["options"]["seed"]
         print_text(f"seed: {seed}; --seed {seed} repeats the same random choices")
     _say_findings(result, quiet=quiet)
     if not as_json:
         print_text(summary["answer"])
-    return of_checks([held])
+    return of_checks(result.checks)
 
 
 def _say_findings(result: "RatesResult", *, quiet: bool) -> None:

@@ -1,5 +1,6 @@
 """A search or a sweep that ended early says why, and exits with the code for it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,22 @@ def test_a_sweep_that_a_condition_stopped_says_so_also_if_quiet(
     result = SweepResult(summary={}, files=(Path("out"),), stopped=why, why_nothing=why, by_rule=by_rule)
     assert show_sweep(result, quiet=True) == code
     assert (why in capsys.readouterr().err) == by_rule
+
+
+@pytest.mark.parametrize(("by_rule", "lost", "code"), [(True, False, 4), (False, True, 3), (False, False, 130)])
+def test_a_search_without_an_answer_prints_its_summary_as_json(
+    by_rule: bool, lost: bool, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = {"verdict": "NO_ANSWER", "answer": WHY, "findings": []}
+    held, files = Check("bounds", "unjudged", WHY), (Path("out/results.csv"),)
+    result = FindResult(summary=summary, files=files, checks=(held,), unfinished=WHY, by_rule=by_rule, lost=lost)
+    assert show_find(result, as_json=True, quiet=False) == code
+    assert json.loads(capsys.readouterr().out) == summary
+
+
+def test_a_stop_condition_that_cannot_be_judged_makes_a_sweep_and_a_search_end_with_3() -> None:
+    summary = {"verdict": "VALID", "answer": "", "findings": []}
+    checks, files = (Check("valid", "passed"), Check("--stop p99>1s/5s", "unjudged")), (Path("out/results.csv"),)
+    assert show_sweep(SweepResult(summary=summary, files=files, checks=checks), as_json=True) == 3
+    assert show_find(FindResult(summary=summary, files=files, checks=checks), as_json=True, quiet=True) == 3
+    assert show_find(FindResult(summary=summary, files=files, checks=checks[:1]), as_json=True, quiet=True) == 0
