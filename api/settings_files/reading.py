@@ -11,17 +11,26 @@ from logreplay.options import kinds
 from logreplay.options.option import FORMER, Option
 from logreplay.options.other_commands import OTHERS
 from logreplay.options.table import MOST_USED, options_of
-from logreplay.settings_files.entries import Meanings, entries, nearest, shared
+from logreplay.settings_files.entries import Entry, Meanings, entries, nearest, shared
 from logreplay.settings_files.places import DESTINATIONS, NEEDS_TYPED_DESTINATION, check_places
 from logreplay.settings_files.rules import opposite
 
 _ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     **{"run": ("log", "target"), "sweep": ("rates", "log", "target"), "find": ("log", "target")},
-    **{"duet": ("log", "baseline", "candidate"), "compare": ("baseline", "candidate"), "serve": ("log",)},
+    **{"duet": ("log", "baseline", "candidate"), "compare": ("baseline", "candidate", "more"), "serve": ("log",)},
     **{"capacity": ("results",), "analyze": ("results",), "convert": ("logs",), "inspect": ("logs",)},
     "plan": ("logs", "target"),
 }
-"""The parameters of a function that stand before its keywords."""
+"""The arguments of a command that is a function, too."""
+_OTHERS: Final = {"plot": ("results",), "seconds": ("results",), "urls": ("templates",)}
+"""The arguments of the other commands."""
+_REPEATED: Final = {
+    **{"convert": "logs", "inspect": "logs", "plan": "logs"},
+    **{"capacity": "results", "compare": "more"},
+}
+"""The argument of a command that can be given more than once."""
+_TAKES_LIST: Final = ("plan", "capacity")
+"""Functions to which it can be given as a keyword."""
 _SWITCHES: Final = (kinds.SWITCH, kinds.OFF, kinds.EITHER)
 _Key = tuple[str, Option | None, bool]
 """The parameter that a key sets; its row in the table, None for an argument; whether ``true`` is what the row says."""
@@ -47,7 +56,7 @@ def settings(function: str, path: str | PathLike[str] = "logreplay.toml") -> dic
     path, keys, taken = Path(path), _keys(function), dict[str, Any]()
     for entry in entries(path, _meanings(), _shared()):
         if entry.command == function:
-            taken[entry.key] = _typed(entry.where, entry.key, keys[entry.key], entry.value)
+            taken[entry.key] = _typed(entry, keys[entry.key])
             _check_sent(entry.where, function, entry.key, keys[entry.key], taken[entry.key])
     check_places(str(path), function, taken)
     if taken.keys() & {*DESTINATIONS} and (both := taken.keys() & {*NEEDS_TYPED_DESTINATION}):
@@ -74,7 +83,8 @@ def _meaning(meant: _Key) -> object:
 
 def _keys(command: str) -> dict[str, _Key]:
     """The keys of a command, each with what it sets."""
-    keys: dict[str, _Key] = {name: (name, None, True) for name in _ARGUMENTS.get(command, ())}
+    arguments = {**_ARGUMENTS, **_OTHERS}.get(command, ())
+    keys: dict[str, _Key] = {name: ("log" if name == "logs" else name, None, True) for name in arguments}
     for option in options_of(command):
         names = [flag[2:] for flag in option.names if flag.startswith("--")]
         if option.kind not in _SWITCHES:
@@ -88,13 +98,13 @@ def _keys(command: str) -> dict[str, _Key]:
     return keys
 
 
-def _typed(where: str, key: str, meant: _Key, value: Any) -> Any:
+def _typed(entry: Entry, meant: _Key) -> Any:
     """A value of the file as a program would write it.
 
     Raises:
-        LogreplayError: it is not of the kind of the option.
+        LogreplayError: it is not of the kind of the option, or the function does not take it as a keyword.
     """
-    _, option, on = meant
+    where, key, value, (_, option, on) = entry.where, entry.key, entry.value, meant
     if option and option.kind in _SWITCHES:
         if not isinstance(value, bool):
             raise LogreplayError(f"{where}: {key!r} is a switch: write true or false, not {value!r}")
@@ -106,6 +116,13 @@ def _typed(where: str, key: str, meant: _Key, value: Any) -> Any:
         raise LogreplayError(f"{where}: {key!r} is empty, or holds the character U+0000: give a value, or leave it out")
     if option and (option.several or option.kind is kinds.PAIR):
         return texts
+    if _REPEATED.get(entry.command) == key and (len(texts) > 1 or key == "more"):
+        if entry.command in _TAKES_LIST:
+            return texts
+        raise LogreplayError(
+            f"{where}: {entry.command}() takes {key!r} only before its keywords: leave it out of the file, and name "
+            "them in the program"
+        )
     return option.kind.checked(texts[0]) if option and option.commands in OTHERS else ",".join(texts)
 
 

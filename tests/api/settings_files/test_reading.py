@@ -1,5 +1,6 @@
 """Parameters from a settings file: those of the command line with its limits, and no permission."""
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,8 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_keys_are_those_of_the_command_line() -> None:
     for command, parameters in configurable(cli).items():
-        arguments = {"more", "templates", "words", "place"} | ({"results"} if command in ("plot", "seconds") else set())
-        assert _keys(command).keys() == parameters.keys() - arguments, command
-    # of commands without settings, too
-    elsewhere = {"templates", "more", "words", "shell", "command", "check", "no-check", "place"}
-    assert _shared().keys() - elsewhere == shared(cli).keys() - elsewhere
+        assert _keys(command).keys() == parameters.keys(), command
+    assert _shared().keys() == shared(cli).keys()
 
 
 def test_options_of_the_top_and_of_the_section_become_parameters(file: Path) -> None:
@@ -132,3 +130,33 @@ def test_two_values_of_an_option_are_read(file: Path) -> None:
         values["swap"] == ("http://127.0.0.1:1", "http://127.0.0.1:2") == read("duet", {"swap": values["swap"]})["swap"]
     )
     assert values["swap_every"] == 1.0
+
+
+def test_the_logs_of_a_file_are_those_that_the_function_takes(file: Path) -> None:
+    file.write_text('[convert]\nlogs = "a.log"\n[inspect]\nlogs = ["a.log"]\n[plan]\nlogs = ["a.log", "b.log"]\n')
+    for function, log in (("convert", "a.log"), ("inspect", "a.log"), ("plan", ["a.log", "b.log"])):
+        given = logreplay.settings(function)
+        assert given == {"log": log}
+        inspect.signature(getattr(logreplay, function)).bind(**given)
+
+
+def test_several_results_stay_apart(file: Path) -> None:
+    file.write_text('[capacity]\nresults = ["a,b", "c"]\n')
+    assert logreplay.settings("capacity") == {"results": ["a,b", "c"]}
+
+
+@pytest.mark.parametrize(
+    ("function", "line"),
+    [("convert", 'logs = ["a", "b"]'), ("inspect", 'logs = ["a", "b"]'), ("compare", 'more = "a"')],
+)
+def test_what_a_function_takes_only_before_its_keywords_is_refused(file: Path, function: str, line: str) -> None:
+    file.write_text(f"[{function}]\n{line}\n")
+    with pytest.raises(logreplay.LogreplayError, match=f"line 2: {function}.. takes .* only before its keywords"):
+        logreplay.settings(function)
+    assert logreplay.settings("run") == {}
+
+
+@pytest.mark.parametrize("section", ["[plot]\nresults", "[seconds]\nresults", "[urls]\ntemplates"])
+def test_sections_of_commands_that_are_no_functions_change_nothing(file: Path, section: str) -> None:
+    file.write_text(f'{section} = "a"\n')
+    assert logreplay.settings("run") == {}
