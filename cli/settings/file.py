@@ -11,7 +11,7 @@ from logreplay.settings_files.entries import entries
 from logreplay.settings_files.entries import shared as agreed
 from logreplay.settings_files.rules import FILE
 
-WITHOUT_SETTINGS: Final = ("init", "completion", "man")
+WITHOUT_SETTINGS: Final = ("control", "init", "completion", "man")
 """Commands that take no settings."""
 
 
@@ -44,7 +44,9 @@ def configurable(group: click.Group) -> dict[str, dict[str, click.Parameter]]:
 
 def shared(group: click.Group) -> dict[str, object]:
     """The options that may stand at the top of a file, and what they are there: what run, sweep and find agree on."""
-    return agreed({name: {key: kind_of(one) for key, one in settable(each)} for name, each in group.commands.items()})
+    return agreed(
+        {name: {key: kind_of(one) for key, one in keys.items()} for name, keys in configurable(group).items()}
+    )
 
 
 def kind_of(parameter: click.Parameter) -> object:

@@ -124,3 +124,10 @@ def test_each_option_of_a_command_has_its_variable(command: str) -> None:
         found = read_variables(cli, dict.fromkeys(given, "x"))[command].values()
         assert {(each.origin, each.rank) for each in found} == {(each, Rank.COMMAND_VARIABLE) for each in given}
         assert {str(each.value) for each in found} <= {"x", "('x',)"}
+
+
+@pytest.mark.parametrize("name", ["CHECK", "SHELL", "COMMAND", "PLACE", "CONTROL_PLACE", "INIT_LOG"])
+def test_a_variable_of_a_command_without_settings_is_told_and_has_no_effect(name: str) -> None:
+    told: list[str] = []
+    read_variables(cli, {f"LOGREPLAY_{name}": "1"}, told.append)
+    assert [text.partition(":")[0] for text in told] == [f"LOGREPLAY_{name} has no effect"]
