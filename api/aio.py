@@ -23,6 +23,7 @@ from logreplay.calling.progress_line import ProgressLine
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.inputs.python_logs import RequestsFrom, python_log
 from logreplay.options.keywords import read
+from logreplay.options.spelling import respelled
 from logreplay.replay.child_process import start_child
 from logreplay.scratch import Scratch
 
@@ -60,9 +61,12 @@ def asynchronous(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]
         parameters: dict[str, Any] = dict(named)
         if name not in _SENDING:
             return await _InChild(function, given, parameters).ended()  # type: ignore[no-any-return]  # of `function`
-        read(name, {key: value for key, value in parameters.items() if key not in _OWN})
-        if not (log is None or isinstance(log, str | PathLike) or name == "plan"):
-            log = python_log(log)
+        if given and "log" in parameters:
+            raise TypeError(f"{name}() got multiple values for argument 'log'")
+        with respelled(name):
+            read(name, {key: value for key, value in parameters.items() if key not in _OWN})
+            if not (log is None or isinstance(log, str | PathLike) or name == "plan"):
+                log = python_log(log)
         parameters.pop("log", None)
         here = isinstance(log, RequestsFrom) or callable(named.get("hook"))
         made: _Background = (_InThread if here else _InChild)(function, (log, *given[1:]), parameters)

@@ -149,6 +149,18 @@ def test_parameters_of_a_wrong_type_are_refused(target: str, wrong: dict[str, An
         asyncio.run(aio.run(None, target, **RUN, **wrong))
 
 
+def test_errors_before_the_call_name_the_parameters_of_the_function() -> None:
+    with pytest.raises(logreplay.UsageError, match="think= needs users: add vusers=") as refused:
+        asyncio.run(aio.run(None, "http://127.0.0.1:9", tps=1, think=1))
+    assert refused.value.parameters == ("think", "vusers")
+
+
+def test_two_logs_are_refused() -> None:
+    for run in (logreplay.run, lambda *given, **named: asyncio.run(aio.run(*given, **named))):
+        with pytest.raises(TypeError, match=r"run\(\) got multiple values for argument 'log'"):
+            run("a.csv", "http://127.0.0.1:9", tps=1, log="other.csv")
+
+
 def test_its_names_are_those_of_the_functions() -> None:
     assert {*dir(aio)} == FUNCTIONS
     with pytest.raises(AttributeError):
