@@ -299,6 +299,8 @@ def analyze_once(
             if value:
                 raise UsageError(f"{given}: is the folder of a duet, which is compared without {option}: leave it out")
         return _duet(given)
+    if output is None and trace_url:
+        raise UsageError("--trace-url needs -o: the links are written into its report")
     path = sources.locate(given)
     if output is not None and not force and not (Path(output).is_dir() and not any(Path(output).iterdir())):
         check_absent(Path(output))

@@ -168,6 +168,12 @@ def test_results_are_written_where_they_are_asked_for(sweep: Path, tmp_path: Pat
     assert found.steps.equals(logreplay.analyze(sweep).steps)
 
 
+def test_links_to_traces_need_a_report(sweep: Path) -> None:
+    with pytest.raises(logreplay.UsageError, match=r"^trace_url= needs output=: ") as refused:
+        logreplay.analyze(sweep, trace_url="https://traces/{trace_id}")
+    assert refused.value.parameters == ("trace_url", "output")
+
+
 def test_the_verdict_of_the_run_itself_is_repeated(sweep: Path, tmp_path: Path) -> None:
     results = tmp_path / "results.csv"
     results.write_bytes((sweep / "results.csv").read_bytes())
