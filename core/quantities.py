@@ -107,8 +107,9 @@ def fraction_of(text: str, *, most: float = 1.0) -> float:
         number = float(share.removesuffix("%"))
     except ValueError:
         number = -1.0
-    if not share.endswith("%") and 1 <= number < math.inf:
-        raise ValueError(f"{text!r} is ambiguous: write {number:g}%, or {number / 100:g}")
+    if not share.endswith("%") and 1 <= number <= 100 * most:
+        other = f", or {number * 100:g}%" if number <= most else f", or {number / 100:g}" if number < 100 else ""
+        raise ValueError(f"{text!r} is ambiguous: write {number:g}%{other}")
     fraction = number / 100 if share.endswith("%") else number
     if not 0 <= fraction <= most:
         raise ValueError(f"{text!r}: expected a share from 0% to {most:.0%}, such as 20% or 0.2")

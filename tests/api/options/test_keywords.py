@@ -69,6 +69,9 @@ def test_a_value_of_python_means_what_its_text_means(function: str, name: str, v
         ({"header": {"A": 5}}, r"header=\{'A': 5\}: 5 in \('A', 5\): expected str"),
         ({"match": ""}, "match='': is empty: give a value, or None"),
         ({"sample": 5}, r"sample=5: '5' is ambiguous: write 5%, or 0\.05"),
+        ({"sample": 1.0}, r"sample=1\.0: '1\.0' is ambiguous: write 1%, or 100%$"),
+        ({"sample": 100}, "sample=100: '100' is ambiguous: write 100%$"),
+        ({"sample": 101}, "sample=101: expected a share from 0% to 100%"),
         ({"header": "@none.txt"}, "header='@none.txt': @none.txt: cannot be read: No such file or directory"),
     ],
 )

@@ -340,8 +340,8 @@ def test_runs_without_a_partner_and_logs_among_several_pairs_are_refused(folder:
 @pytest.mark.parametrize(
     ("share", "said"),
     [
-        ("5", "'5' is ambiguous: write 5%, or 0.05"),
-        ("1", "'1' is ambiguous: write 1%, or 0.01"),
+        ("5", "'5' is ambiguous: write 5%, or 500%"),
+        ("1", "'1' is ambiguous: write 1%, or 100%"),
         ("1001%", "'1001%': expected a share from 0% to 1000%"),
         ("nan", "'nan': expected a share"),
         ("inf", "'inf': expected a share"),
