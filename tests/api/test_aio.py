@@ -156,9 +156,10 @@ def test_errors_before_the_call_name_the_parameters_of_the_function() -> None:
 
 
 def test_two_logs_are_refused() -> None:
+    named: dict[str, Any] = {"tps": 1, "log": "other.csv"}
     for run in (logreplay.run, lambda *given, **named: asyncio.run(aio.run(*given, **named))):
         with pytest.raises(TypeError, match=r"run\(\) got multiple values for argument 'log'"):
-            run("a.csv", "http://127.0.0.1:9", tps=1, log="other.csv")
+            run("a.csv", "http://127.0.0.1:9", **named)
 
 
 def test_its_names_are_those_of_the_functions() -> None:
