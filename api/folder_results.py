@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from logreplay.core.files import TakenError, unwritable
+from logreplay.options.spelling import spelled_for_save
 from logreplay.replay.results.verdict import Finding
 from logreplay.result_folder import ResultFolder
 from logreplay.results import Result
@@ -27,6 +28,7 @@ class FolderResult(Result):
 
     left_out: tuple[str, ...] = ()
 
+    @spelled_for_save()
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Copy the files into a folder, which is their place from now on.
 

@@ -313,7 +313,7 @@ def _answered(
         BusyError: another run is under way in this process.
         Interrupted: Ctrl-C before there was a result, or after its last request.
     """
-    from logreplay.options.spelling import all_spelled
+    from logreplay.options.spelling import all_spelled, checks_spelled
     from logreplay.runs.evaluation import heard
     from logreplay.scratch import Scratch
 
@@ -332,7 +332,7 @@ def _answered(
             raise Interrupted from None
         stack.pop_all()  # the folder goes with the result
     result.notes, result.scratch = tuple(listener.notes), scratch
-    result.checks = all_spelled((heard(check, listener.asked) for check in result.checks), function)
+    result.checks = checks_spelled((heard(check, listener.asked) for check in result.checks), function)
     result.findings = all_spelled(result.findings, function)
     if late:
         raise late

@@ -14,6 +14,7 @@ from logreplay.analysis.json_text import json_text
 from logreplay.core.files import check_absent, removed_if_empty, write_atomically
 from logreplay.core.plural import number_of
 from logreplay.core.record import to_csv
+from logreplay.options.spelling import spelled_for_save
 from logreplay.parsers.conversion.job import output_for
 from logreplay.results import frame_of
 
@@ -140,6 +141,7 @@ class InspectResult:
         reasons = dict(self.report.reasons.most_common())
         return html(title, self.profile, self.facts, self.replays, self.missing, account, reasons)
 
+    @spelled_for_save()
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
         """Write ``report.html``, ``summary.json`` and the tables as CSV into a folder, which is made.
 

@@ -12,6 +12,7 @@ from logreplay.analysis.planning import wording
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import check_absent, removed_if_empty, write_atomically
+from logreplay.options.spelling import spelled_for_save
 from logreplay.results import frame_of
 from logreplay.scratch import HoldsScratch, Scratch
 
@@ -139,6 +140,7 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         target = self.plan.scaling if self.plan else None
         return manifests(target) if target else {}
 
+    @spelled_for_save()
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
         """Write ``plan.json``, ``plan.html`` and the manifests into a folder, which is made.
 

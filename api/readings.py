@@ -15,7 +15,7 @@ from logreplay.core.quantities import Seconds
 from logreplay.options.keywords import read, renamed
 from logreplay.options.kinds import BOUNDS
 from logreplay.options.other_commands import BOUNDED
-from logreplay.options.spelling import all_spelled, respelled
+from logreplay.options.spelling import checks_spelled, respelled
 from logreplay.results import Result
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def compare(
     """
     given = {"tolerance": tolerance, "fail_above": fail_above, "output": output, "junit": junit, "force": force}
     found = compare_once([_named(run) for run in (baseline, candidate, *more)], **read("compare", given))
-    return replace(found, checks=all_spelled(found.checks, "compare"))
+    return replace(found, checks=checks_spelled(found.checks, "compare"))
 
 
 def compare_once(
@@ -270,7 +270,7 @@ def analyze(
         raise UsageError(f"results={type(results).__name__}: expected the path of a result log, or of its folder")
     given = {"output": output, "plots": plots, "force": force, "cluster": cluster, "trace_url": trace_url}
     result = analyze_once(results, **read("analyze", given))
-    result.checks = all_spelled(result.checks, "duet")  # only those of a duet name an option
+    result.checks = checks_spelled(result.checks, "duet")  # only those of a duet name an option
     return result
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, overload
 from logreplay.analysis.notebook_view import html
 from logreplay.core.errors import LogreplayError
 from logreplay.core.quantities import Seconds, as_seconds
+from logreplay.options.spelling import spelled_for_save
 from logreplay.scratch import HoldsScratch, Scratch
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ class Result(HoldsScratch):
         draw = self._drawing(kind, None if slo is None else as_seconds(slo), linear)
         return figure(draw) if ax is None else draw(ax)
 
+    @spelled_for_save()
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the result log to ``path``, and the files that belong to it beside it; they are its place from now on.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from logreplay.analysis.verdict.checks import Check
     from logreplay.replay.results.verdict import Finding
 
-T = TypeVar("T", "Check", "Finding", "Proof")
+T = TypeVar("T", "Finding", "Proof")
 _OPTION: Final = re.compile(
     r"(?<![\w-])(?P<flag>--?[a-z][a-z0-9-]*)(?:(?P<gap> )(?P<value>'[^']*'|[^\s,;)]+(?:,[^\s,;)]+)*))?"
 )
@@ -71,8 +71,13 @@ def spelled(text: str, function: str) -> str:
 
 
 def all_spelled(told: Iterable[T], function: str) -> tuple[T, ...]:
-    """Findings, checks or proofs whose texts name the parameters of a function."""
+    """Findings or proofs whose texts name the parameters of a function."""
     return tuple(replace(each, text=spelled(each.text, function)) for each in told)
+
+
+def checks_spelled(checks: "Iterable[Check]", function: str) -> "tuple[Check, ...]":
+    """Checks whose names and texts name the parameters of a function."""
+    return tuple(replace(each, name=spelled(each.name, function), text=spelled(each.text, function)) for each in checks)
 
 
 @contextmanager
@@ -86,6 +91,16 @@ def respelled(function: str) -> Iterator[None]:
             names = [option.name for option in options_of(function, python=True)]
             error.parameters = tuple(name for name in dict.fromkeys(re.findall(r"\b(\w+)=", text)) if name in names)
         error.args = (text, *error.args[1:])
+        raise
+
+
+@contextmanager
+def spelled_for_save() -> Iterator[None]:
+    """Within the block, errors advise what can be given to ``save`` of a result: another path, or ``force``."""
+    try:
+        yield
+    except LogreplayError as error:
+        error.args = (str(error).replace(" with -o", "").replace("--force", "force=True"), *error.args[1:])
         raise
 
 

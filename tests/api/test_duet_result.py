@@ -189,7 +189,7 @@ def test_a_duet_needs_a_log(urls: Urls) -> None:
 def test_a_duet_that_a_condition_stops_does_not_pass(log: Path, urls: Urls) -> None:
     result = logreplay.duet(log, urls[0], urls[2], stop="errors>5%/1s", tps=80, duration="30s")
     assert result.stopped.startswith("stopped: errors>5%/1s")
-    assert {check.name: check.state for check in result.checks}["--stop errors>5%/1s"] == "failed"
+    assert {check.name: check.state for check in result.checks}['stop="errors>5%/1s"'] == "failed"
     by_function = logreplay.duet(log, urls[0], urls[1], stop=lambda now: "enough", tps=80, duration="30s")
     assert by_function.stopped == "stopped: enough"
     assert not by_function.passed

@@ -179,7 +179,7 @@ def test_a_function_of_stop_ends_a_run_with_its_reason(target: str) -> None:
     result = logreplay.run(None, target, **RUN | {"duration": "60s"}, stop=["errors>50%", full])
     assert result.stopped.startswith("stopped: pool full")
     assert [(check.name, check.state) for check in result.checks] == [
-        ("--stop errors>50%", "passed"),
+        ('stop="errors>50%"', "passed"),
         ("stop function", "failed"),
         ("valid run", "passed"),
     ]

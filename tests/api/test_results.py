@@ -136,8 +136,11 @@ def test_a_saved_result_keeps_its_rows_and_what_belongs_to_them(passing: logrepl
     assert {path.name for path in tmp_path.iterdir()} >= {"kept.csv", "kept.summary.json"}
     assert (Path(passing), passing.folder, scratch.exists()) == (place, tmp_path, False)
     assert len(pickle.loads(pickle.dumps(passing)).requests) == 20
-    with pytest.raises(logreplay.TakenError, match="exists already"):
+    with pytest.raises(logreplay.TakenError, match=r"exists already; choose another, or replace it with force=True$"):
         passing.save(place)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(logreplay.LogreplayError, match=r"is a folder; give the name of a file$"):
+        passing.save(tmp_path / "folder.csv")
     with pytest.raises(logreplay.LogreplayError, match="none"):
         passing.save(tmp_path / "none" / "kept.csv")
 
