@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from logreplay.core.errors import LogreplayError
-from logreplay.settings_files.rules import check_allowed, line_of
+from logreplay.options.option import FORMER
+from logreplay.settings_files.rules import check_allowed, line_of, opposite
 
 _SENDING: Final = ("run", "sweep", "find")
 Meanings = Mapping[str, Mapping[str, object]]
@@ -54,6 +55,7 @@ def entries(path: Path, known: Meanings, everywhere: Mapping[str, object]) -> It
             if name not in everywhere:
                 instead = _elsewhere(name, known, everywhere)
                 raise LogreplayError(f"{where}: there is no option {name!r} for all commands{instead}")
+            _check_once(where, name, found, everywhere)
             check_allowed(where, path, name, value)
             commands = [each for each, keys in known.items() if name in keys and keys[name] == everywhere[name]]
             yield from (Entry(where, command, name, value, own=False) for command in commands)
@@ -70,8 +72,20 @@ def _section(path: Path, text: str, name: str, section: Mapping[str, object], kn
         where = f"{path}, line {line_of(text, name, key)}"
         if key not in known[name]:
             raise LogreplayError(f"{where}: {name} has no option {key!r}{nearest(key, known[name])}")
+        _check_once(where, key, section, known[name])
         check_allowed(where, path, key, value)
         yield Entry(where, name, key, value, own=True)
+
+
+def _check_once(where: str, key: str, given: Mapping[str, object], known: Iterable[str]) -> None:
+    """Check that an option is not also set by its earlier name, or by the name that undoes it.
+
+    Raises:
+        LogreplayError: it is.
+    """
+    for other in {FORMER.get(key, key), opposite(key)} - {key}:
+        if other in given and other in known:
+            raise LogreplayError(f"{where}: {key!r} and {other!r} set the same option: leave out one of them")
 
 
 def shared(meanings: Meanings) -> dict[str, object]:

@@ -29,7 +29,8 @@ def read_variables(
         For each command the settings by the name of the parameter.
 
     Raises:
-        ClickException: an option does not mean the same in all commands, or a switch has a value other than 1 or 0.
+        ClickException: an option does not mean the same in all commands, two variables set it, or a switch has a value
+            other than 1 or 0.
     """
     found = {name: text for name, text in environment.items() if name.startswith(PREFIX) and text}
     if not found:
@@ -44,18 +45,25 @@ def read_variables(
         parameter = commands.get(command, {}).get(key.removeprefix(f"{command}-"))
         if parameter is not None:
             name = key.removeprefix(f"{command}-")
-            single[command][parameter.name or ""] = _setting(variable, name, parameter, text, Rank.COMMAND_VARIABLE)
+            _put(single[command], parameter, _setting(variable, name, parameter, text, Rank.COMMAND_VARIABLE))
         elif key in everywhere:
             for other, options in commands.items():
                 if key in options and kind_of(options[key]) == everywhere[key]:
-                    given = _setting(variable, key, options[key], text, Rank.VARIABLE)
-                    general[other][options[key].name or ""] = given
+                    _put(general[other], options[key], _setting(variable, key, options[key], text, Rank.VARIABLE))
         elif having := [name for name, options in commands.items() if key in options]:
             names = " or ".join(variable_of(name, key) for name in having)
             raise click.ClickException(f"{variable}: {key!r} does not mean the same in all commands; set {names}")
         else:
             tell(f"{terminal_safe(variable)} has no effect: {_unknown(key, command, commands, everywhere)}")
     return {name: general[name] | single[name] for name in commands}
+
+
+def _put(settings: dict[str, Setting], parameter: click.Parameter, setting: Setting) -> None:
+    name = parameter.name or ""
+    if name in settings:
+        both = f"{settings[name].origin} and {setting.origin}"
+        raise click.ClickException(f"{both} set the same option: leave out one of them")
+    settings[name] = setting
 
 
 def _unknown(

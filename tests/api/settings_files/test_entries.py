@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from logreplay.core.errors import LogreplayError
 from logreplay.settings_files.entries import entries, nearest, shared
 
 KNOWN: dict[str, dict[str, object]] = {
@@ -26,3 +29,15 @@ def test_names_that_are_near_are_suggested_and_otherwise_all_are_listed() -> Non
     assert nearest("tsp", ["tps", "for", "tps"]) == "; did you mean tps?"
     assert nearest("tms", ["tps", "tmp"]) == "; did you mean tmp or tps?"
     assert nearest("xyzzy", ["for", "tps", "for"]) == "; there are for, tps"
+
+
+@pytest.mark.parametrize(
+    "text", ["[find]\ndemand = 5\ntps = 6\n", "[find]\ntps = 6\ndemand = 5\n", "loop = true\nno-loop = true\n"]
+)
+def test_two_names_of_one_option_are_refused(tmp_path: Path, text: str) -> None:
+    keys: dict[str, object] = {"demand": "rate", "tps": "rate", "loop": 1, "no-loop": 1}
+    known = dict.fromkeys(("run", "sweep", "find"), keys)
+    path = tmp_path / "logreplay.toml"
+    path.write_text(text)
+    with pytest.raises(LogreplayError, match=r"line \d: '.*' and '.*' set the same option: leave out one of them$"):
+        list(entries(path, known, shared(known)))

@@ -131,3 +131,11 @@ def test_a_variable_of_a_command_without_settings_is_told_and_has_no_effect(name
     told: list[str] = []
     read_variables(cli, {f"LOGREPLAY_{name}": "1"}, told.append)
     assert [text.partition(":")[0] for text in told] == [f"LOGREPLAY_{name} has no effect"]
+
+
+@pytest.mark.parametrize("names", [("FIND_DEMAND", "FIND_TPS"), ("LOOP", "NO_LOOP"), ("QUIET", "NO_QUIET")])
+def test_two_variables_of_one_option_are_refused(names: tuple[str, str]) -> None:
+    one, other = (f"LOGREPLAY_{name}" for name in names)
+    with pytest.raises(click.ClickException) as told:
+        read_variables(cli, {one: "1", other: "1"}, print)
+    assert told.value.message == f"{one} and {other} set the same option: leave out one of them"
