@@ -245,6 +245,8 @@ class NewFile(Closing):
             return
         if path.is_dir():
             raise LogreplayError(f"{path}: is a folder; give the name of a file with {option}")
+        if _is_descriptor(path):
+            raise LogreplayError(f"{path}: leads to a file that is open already; name the file itself with {option}")
         self._check()
         remove_left_behind(path.parent)
         self.part = path.with_name(_part_of(path.name))
@@ -353,6 +355,12 @@ def check_nameable(path: str | os.PathLike[str]) -> None:
             return
         why = f"{len(os.fspath(path))} characters are too many"
     raise UsageError(f"{os.fspath(path)[:40]!r}: is not a name that a file can have: {why}; name a file")
+
+
+def _is_descriptor(path: Path) -> bool:
+    """Whether a path is a link such as ``/dev/stdout`` or ``/proc/self/fd/1``, which must not be replaced."""
+    folder = path.parent.resolve()
+    return path.is_symlink() and (folder == Path("/dev") or folder.is_relative_to("/proc"))
 
 
 def is_stream(path: Path) -> bool:

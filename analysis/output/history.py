@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final
 from logreplay.analysis.json_text import json_text
 from logreplay.analysis.summary import failed_of
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import lock, unwritable, write_atomically
+from logreplay.core.files import is_stream, lock, unwritable, write_atomically
 from logreplay.core.masking import masked
 
 ATTRIBUTES: Final = frozenset({"log", "target", "baseline", "candidate", "verdict"})
@@ -45,14 +45,15 @@ def append(path: Path, row: Mapping[str, Any], now: datetime | None = None) -> P
         now: instant for the row's ``time``; the present by default.
 
     Returns:
-        The file that got the row: another one beside it, if the row lacks a metric.
+        The file that got the row: another one beside it, if the row lacks a metric and it is no device.
 
     Raises:
         LogreplayError: the file has other columns, or cannot be written.
     """
     time = (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M:%S %z")
     if lacking := [name for name, value in row.items() if name not in ATTRIBUTES and not _is_number(value)]:
-        path = path.with_name(f"{path.stem}.without-{'-'.join(lacking)}{path.suffix}")
+        if not is_stream(path):
+            path = path.with_name(f"{path.stem}.without-{'-'.join(lacking)}{path.suffix}")
         row = {name: value for name, value in row.items() if name not in lacking}
     try:
         with path.open("a+b") as file:

@@ -111,16 +111,17 @@ def convert(
     """
     options = options or ConvertOptions()
     target = None if str(output) == "-" else Path(output)
+    owner = None if target is None or is_stream(target) else target
     with ExitStack() as stack:
         if target and (target.is_dir() or not target.name):
             raise LogreplayError(f"-o {output}: is a folder; name a file in it")
         tables, sources, formats = open_input(paths, options, stack, executor)
         if tables and options.idle_zone:
             raise LogreplayError(f"--timezone and {tables[0]} exclude each other: its times are UTC; leave it out")
-        rejects = options.rejects or _rejects_beside(target or output_for(paths[0]))
+        rejects = options.rejects or _rejects_beside(owner or output_for(paths[0]))
         logs = [("log", path) for path in paths]
         check_distinct([*([("-o", target)] if target else []), ("--rejects", rejects)], logs)
-        folder = stack.enter_context(scratch_folder()) if target is None or is_stream(target) else target.parent
+        folder = owner.parent if owner else stack.enter_context(scratch_folder())
         job = _Job(sources, tables, target, rejects, options, folder)
         job.captures = formats
         stack.callback(job.tidy_up)
@@ -284,8 +285,9 @@ class _Job:
         self.captures: Sequence[CaptureFormat] = ()
         with ExitStack() as stack:
             self._new = stack.enter_context(_new(target, "-o", options)) if target else None
-            shared = _has_other_result(rejects, target)
-            unowned = not options.rejects and not shared and not (target and os.path.lexists(target))
+            owner = None if target is None or is_stream(target) else target
+            shared = _has_other_result(rejects, owner)
+            unowned = not options.rejects and not shared and not (owner and os.path.lexists(owner))
             free = replace(options, force=options.force or unowned)
             self._new_rejects = stack.enter_context(_new(rejects, "--rejects", free))
             self._replaces_rejects = free.force and not shared
@@ -452,8 +454,10 @@ class _Job:
         elif (
             self._options.force
             and self._kind not in writers.EXPORTS
+            and self._target
+            and not is_stream(self._target)
             and not is_stream(bodies)
-            and not (self._target and other_user(self._target))
+            and not other_user(self._target)
         ):
             bodies.unlink(missing_ok=True)
 

@@ -243,3 +243,10 @@ def test_an_address_may_be_longer_than_the_name_of_a_file() -> None:
     check_nameable(address)
     with pytest.raises(UsageError, match="is not a name that a file can have"):
         check_nameable(address.partition("://")[2])
+
+
+def test_the_name_of_an_open_file_is_not_replaced(tmp_path: Path) -> None:
+    with (tmp_path / "rows.csv").open("wb") as file:
+        path = Path(f"/proc/self/fd/{file.fileno()}")
+        with pytest.raises(LogreplayError, match=f"{path}: leads to a file that is open already; name the file itself"):
+            NewFile(path, force=True)

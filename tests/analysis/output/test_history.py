@@ -40,6 +40,11 @@ def test_a_row_without_a_metric_goes_to_a_file_without_that_column(tmp_path: Pat
     assert lines[1][0] == "time,log,target,p50_s"
 
 
+def test_a_row_for_a_device_goes_to_no_file_beside_it() -> None:
+    device = Path("/dev/null")
+    assert append(device, {"log": "a.csv", "p50_s": 0.1, "p99_s": None}) == device
+
+
 def test_the_json_is_what_github_action_benchmark_reads(tmp_path: Path) -> None:
     path, change = tmp_path / "runs.json", {"ratio": 1.1, "low": 1.0, "high": 1.25, "count": 9}
     urls = {"baseline": {"target": "http://u:verysecret@a"}, "candidate": {"target": "b"}}

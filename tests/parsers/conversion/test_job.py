@@ -116,6 +116,22 @@ def test_what_is_rejected_on_the_way_to_standard_output_is_kept_by_the_name_of_t
     assert Path("shop.rejects").read_bytes().endswith(b"\tnonsense\n")
 
 
+def test_rejects_of_a_pipe_are_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside ``-o /dev/null`` they would be in ``/dev``."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    log, rows, bodies = tmp_path / "access.log", tmp_path / "rows", tmp_path / "rows.bodies.zst"
+    log.write_text(f"{LINE}\nnonsense\n")
+    bodies.write_text("of another program")
+    os.mkfifo(rows)
+    reader = threading.Thread(target=rows.read_bytes)
+    reader.start()
+    report = convert([log], rows, ConvertOptions(force=True))
+    reader.join()
+    assert report.rejects == "access.rejects"
+    assert {path.name for path in tmp_path.iterdir()} == {"access.log", "here", "rows", bodies.name}
+
+
 def test_no_reject_file_without_rejects(tmp_path: Path) -> None:
     converted(tmp_path, LINE)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["access.csv", "access.log"]
