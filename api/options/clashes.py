@@ -144,7 +144,7 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Clash("growth", "forecast", "the forecast is the demand to come; leave out one of them", "plan"),
     Clash("per_machine_of", "forecast", "the forecast is the demand of all machines; leave out one of them", "plan"),
     Clash("noise", "alternate", "--noise needs all responses to one request, and --alternate sends it to one target",
-          "duet", ""),
+          "duet"),
     Clash("swap", "alternate", "--swap compares both responses to one request, and --alternate sends it to one target",
           "duet", ""),
     Needs("swap_every", ("swap",), "--swap: it is the length of a turn of its pairs", "duet"),
@@ -228,7 +228,7 @@ def gives_way(command: str) -> Mapping[str, Set[str]]:
     pairs += [(row.other, row.one) for row in clashes if row.yields == "both"]
     pairs += permutations(MODES, 2) if command in _PACED.split() else []
     pairs += [("workers", "follow")] if command in _PACED.split() else []
-    pairs += [("workers", "by_client")] if command == "find" else []
+    pairs += [("workers", {"run": "control", "find": "by_client"}[command])] if command in ("run", "find") else []
     pairs += [("workers", "hook"), ("target", "demo_target")]
     return {one: {other for first, other in pairs if first == one} for one, _ in pairs}
 

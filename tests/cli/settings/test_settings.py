@@ -122,6 +122,18 @@ def test_what_is_typed_sets_aside_the_settings_that_contradict_it(
     assert previewed(capsys, *words).startswith(sent)
 
 
+def test_workers_of_the_settings_give_way_to_orders_and_a_third_target_to_alternation(folder: Path) -> None:
+    write("[run]\ntps = 10\nworkers = 2\n[duet]\nnoise = 'http://127.0.0.1:3'\n")
+    assert parameters("run", "a.csv")["workers"] == 2
+    steered, alone = (
+        parameters("run", "a.csv", *more)["workers"] for more in (("--control", "load"), ("--no-workers",))
+    )
+    assert steered == alone
+    pair = ("duet", "a.csv", "http://127.0.0.1:1", "http://127.0.0.1:2")
+    assert parameters(*pair)["noise"] == "http://127.0.0.1:3"
+    assert parameters(*pair, "--alternate")["noise"] is None
+
+
 def test_the_log_s_own_bursts_leave_settings_that_go_with_them(folder: Path) -> None:
     write("[run]\ntps = 10\nshuffle = true\nskip-idle = '1s'\n")
     even, bursts = parameters("run", "a.csv"), parameters("run", "a.csv", "--arrivals", "log")
