@@ -64,8 +64,7 @@ def parse(text: str) -> Condition:
     if figure == "errors" and number >= 100:
         raise ValueError(f"{text!r} can never come true: no more than 100% of the requests can fail; write errors>99%")
     if figure == "errors" and not match[3] and number >= 1:
-        other = f", or errors>{number / 100:g}" if number < 100 else ""
-        raise ValueError(f"{text!r} is ambiguous: write errors>{number:g}%{other}")
+        raise ValueError(f"{text!r} is ambiguous: write errors>{number:g}%, or errors>{number / 100:g}")
     scale = 0.01 if match[3] == "%" else 1.0 if figure in ("errors", "in_flight") else SECONDS[match[3]]
     window = float(match[4]) * SECONDS[match[5]] if match[4] else 0.0
     return Condition(figure, round(number * scale, 9), window, text.strip())
