@@ -62,27 +62,40 @@ def expect(
             raise LogreplayError(f"{path or log}: none of {number_of(count, 'request')} has {each.text}")
 
 
-def expect_times(log: "Path | RequestSource", methods: frozenset[str]) -> None:
-    """Check that the requests of a log did not all start at one time, or at none that is known.
+def expect_times(log: "Path | RequestSource", methods: frozenset[str], *, ordered: bool) -> None:
+    """Check that the requests of a log did not all start at one time, or at none that is known, and are in order.
+
+    Args:
+        log: its first rows are read, and the others until a second time is found.
+        methods: methods of the requests that are sent.
+        ordered: the log will be put in order.
 
     Raises:
-        LogreplayError: they did, so that all of them would be sent at once; or the log cannot be read.
+        LogreplayError: requests would be sent at once, all or some; or the log cannot be read.
     """
     import polars as pl
 
     from logreplay.core.errors import LogreplayError
     from logreplay.core.record import start_time
+    from logreplay.replay.requests.log_stats import LogFigures
     from logreplay.replay.requests.sources import LogFile
 
     source = LogFile(log) if isinstance(log, Path) else log
-    count, known = 0, set[int]()
+    count, known, figures = 0, set[int](), LogFigures()
     for frame in source.batches(("op", "date", "time")):
         sent = frame.filter(pl.col("op").is_in(methods)).select(start_time().to_physical())
         count += sent.height
         known |= {*sent["start"].drop_nulls().unique().head(3)} - {0}
-        if len(known) > 1:
-            return
-    if count > 1:
+        figures.add(sent["start"].fill_null(0).to_numpy())
+        if len(known) > 1 and (ordered or count >= _LOOKED_AT):
+            break
+    if not ordered and figures.unordered > _MOST_UNORDERED * count:
+        raise LogreplayError(
+            f"{log}: {figures.unordered:,} of its first {number_of(count, 'request')} are earlier than one before: "
+            "--speed and --arrivals log would send each together with the one before it; put the log in order with "
+            "logreplay convert"
+        )
+    if len(known) < 2 and count > 1:
         have = "the same time" if known else "no time"
         raise LogreplayError(
             f"{log}: its {count:,} requests have {have}: --speed and --arrivals log would send all of them at once; "
@@ -193,10 +206,12 @@ def _crowded(counts: Counter[str], *, all_read: bool) -> str:
 
 
 _LOOKED_AT: Final = 50_000
-"""Rows that are searched for a client with most of the requests."""
+"""Rows that are searched for a client with most of the requests, and for those out of order."""
 _FEWEST: Final = 20
 """Requests of which a share means something."""
 _MOST_OF: Final = 0.5
+_MOST_UNORDERED: Final = 0.01
+"""Share of requests out of order with which the times of the log still stand."""
 
 
 def _values(rules: RequestRules, source: "RequestSource", methods: frozenset[str]) -> _Said:

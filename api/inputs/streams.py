@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.core.errors import Loss, UsageError
 from logreplay.core.plural import number_of
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from logreplay.options.sender_rules import SenderRules
     from logreplay.replay.requests.plan import Requests, RequestStream, Shape
     from logreplay.replay.requests.sources import RequestSource
+
+_RESULT_ROWS: Final = 32_768
+"""A result log is out of order by no more rows."""
 
 
 def request_stream(
@@ -43,7 +46,7 @@ def request_stream(
         loop: begin again at the end.
         keep: further columns that the schedule needs.
         skip_idle: seconds; shorten longer gaps of the log to this.
-        in_time: the log's times count: put a result log, which is in order of completion, in order of start.
+        in_time: the log's times count: put a table or a result log, which is by completion, in order of start.
         last: a shape after all others, for a second stream of the same log, which is not looked through again.
         ahead: add credentials when requests are read: when they are due, is not known.
 
@@ -72,7 +75,7 @@ def request_stream(
         shapes=(*request_rules.filters(), *changes, *versions, *([last] if last else [])),
         keep=keep,
         skip_idle=skip_idle,
-        sorted_within=32_768 if in_time and _by_completion(log) else 0,
+        sorted_within=_sorted_within(log) if in_time else 0,
     )
     stream: RequestStream = requests
     if request_rules.order == "shuffle":
@@ -94,7 +97,7 @@ def request_stream(
         single = isinstance(requests.source, RequestFile)  # which is due at once
         expect(needed, requests.source, methods)
         if in_time and not single:
-            expect_times(requests.source, methods)
+            expect_times(requests.source, methods, ordered=requests.sorted_within > 0)
         tell_lacking(request_rules, sender_rules, requests.source, tell)
     for place, (path, share) in enumerate(request_rules.inject):
         other = stack.enter_context(replayable(path, tell))
@@ -149,8 +152,11 @@ def _logs(stream: "RequestStream") -> "Iterator[Requests]":
     yield inner
 
 
-def left_out(stream: "RequestStream") -> tuple[str, ...]:
-    """Which requests (a `Loss`) and headers were not sent, and the time spent in a hook, in sentences."""
+def left_out(stream: "RequestStream", *, in_time: bool = False) -> tuple[str, ...]:
+    """Which requests (a `Loss`) and headers were not sent, and the time spent in a hook, in sentences.
+
+    ``in_time``: the log's times count: also, how many requests the log has out of order.
+    """
     from logreplay.analysis.format_time import show
     from logreplay.core.masking import masked, terminal_safe
     from logreplay.replay.requests.hook import hooked
@@ -165,6 +171,10 @@ def left_out(stream: "RequestStream") -> tuple[str, ...]:
         if count:
             text = f"not in {number_of(count, 'request')} of those read from the log, which have no value in column"
             told.append(f"header {header.name}: {text} {header.column}")
+    if in_time and (count := stream.figures.unordered):
+        each = number_of(count, "request is", "requests are")
+        text = f"warning: {each} earlier in the log than one before: each is sent together with the one before it"
+        told.append(f"{text}; logreplay convert puts a log in order")
     if hook := hooked(stream):
         told.append(f"hook: {number_of(hook.calls, 'call')}, ahead of the requests, {show(hook.cost)} each")
         if hook.first_error:
@@ -176,6 +186,15 @@ def _source(log: "Path | RequestSource") -> "Path | RequestSource":
     from logreplay.replay.requests.sources import RequestFile, is_request_file
 
     return RequestFile(log) if isinstance(log, Path) and is_request_file(log) else log
+
+
+def _sorted_within(log: "Path | RequestSource") -> int:
+    """Rows within which a log is put in order: all of a table, some of a result log, none of another."""
+    from logreplay.inputs.python_logs import TableLog
+
+    if isinstance(log, TableLog):
+        return log.table.height
+    return _RESULT_ROWS if _by_completion(log) else 0
 
 
 def _by_completion(log: "Path | RequestSource") -> bool:

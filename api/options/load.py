@@ -268,6 +268,8 @@ def log_report(stream: "RequestStream", schedule: "Schedule", sent: int, *, chan
         report["skipped_idle_s"] = requests.skipped_s
     if figures.untimed and _speed_of(schedule):
         report["untimed"] = figures.untimed
+    if figures.unordered and _speed_of(schedule):
+        report["unordered"] = figures.unordered
     if hook := hooked(stream):
         report["hook_us"] = hook.cost * 1e6
     return report

@@ -143,7 +143,7 @@ def sweep_to(
         stopped=f"stopped: {stopped}" if stopped and rule.hit else stopped,
         by_rule=bool(rule.hit),
         lost=lost,
-        left_out=left_out(stream),
+        left_out=left_out(stream, in_time=call.arrivals == "log"),
         why_nothing=stopped or next((outcome.why_nothing for outcome in outcomes), "all steps were made before"),
     )
 

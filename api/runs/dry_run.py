@@ -63,6 +63,5 @@ def dry_run(call: RunCall, listener: "CallListener") -> DryRun:
         head = [(due, op, url if call.sender_rules.show_secrets else masked(url)) for due, op, url in seen.head]
         sent = changed_routes(logins.sent_by(seen.clients)) if logins else None
         count_on(plan.requests)
-        return DryRun(
-            call, seen, head, changed_routes(seen.changes), sent, dict(plan.requests.left_out), left_out(plan.requests)
-        )
+        told = left_out(plan.requests, in_time=call.load.in_time)
+        return DryRun(call, seen, head, changed_routes(seen.changes), sent, dict(plan.requests.left_out), told)

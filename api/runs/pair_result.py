@@ -79,7 +79,7 @@ class EndedDuet:
             health=self.health,
             comparison=found,
             answers=differences,
-            left_out=left_out(self.plan.requests),
+            left_out=left_out(self.plan.requests, in_time=self.call.load.in_time),
         )
 
     def nothing(self, folder: Path) -> DuetResult:

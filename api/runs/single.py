@@ -215,7 +215,7 @@ class _OneRun:
             stopped=self._stopped(outcome),
             by_rule=bool(self.rule.hit),
             checks=tuple(self._checks(outcome)),
-            left_out=left_out(self.plan.requests),
+            left_out=left_out(self.plan.requests, in_time=self.call.load.in_time),
         )
 
     def _stopped(self, outcome: "Outcome") -> str:

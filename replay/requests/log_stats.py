@@ -18,6 +18,7 @@ class LogFigures:
         first, last: microseconds since 1970 of the earliest and the latest whose start is known; 0: none.
         peak: requests in the busiest second of the clock.
         untimed: requests whose start is not known.
+        unordered: requests that started earlier than one before them.
     """
 
     requests: int = 0
@@ -25,6 +26,7 @@ class LogFigures:
     last: int = 0
     peak: int = 0
     untimed: int = 0
+    unordered: int = 0
     _second: int = 0
     _in_second: int = 0
 
@@ -39,8 +41,10 @@ class LogFigures:
         self.untimed += len(starts) - len(known)
         if not len(known):
             return
+        latest = np.maximum.accumulate(np.concatenate(([self.last], known)))
+        self.unordered += int((known < latest[:-1]).sum())
         self.first = min(self.first or int(known.min()), int(known.min()))
-        self.last = max(self.last, int(known.max()))
+        self.last = int(latest[-1])
         seconds, counts = np.unique(known // _SECOND_US, return_counts=True)
         if seconds[0] == self._second:
             counts[0] += self._in_second

@@ -418,16 +418,17 @@ def _rounds(frame: pl.DataFrame, rows: int, period: int, at: int) -> Iterator[pl
 
 
 def _in_order(frames: Iterator[pl.DataFrame], within: int) -> Iterator[pl.DataFrame]:
-    """Sort rows by start that are out of order by no more than so many rows."""
+    """Sort rows by start that are out of order by no more than so many; one without it stays behind the one before."""
+    by_start = pl.col("start").forward_fill()
     waiting: list[pl.DataFrame] = []
     for frame in frames:
         waiting.append(frame)
         if sum(part.height for part in waiting) >= 2 * within:
-            ordered = pl.concat(waiting, how="diagonal").sort("start", maintain_order=True)
+            ordered = pl.concat(waiting, how="diagonal").sort(by_start, maintain_order=True)
             yield ordered.head(-within)
             waiting = [ordered.tail(within)]
     if waiting:
-        yield pl.concat(waiting, how="diagonal").sort("start", maintain_order=True)
+        yield pl.concat(waiting, how="diagonal").sort(by_start, maintain_order=True)
 
 
 def _without_idle(frame: pl.DataFrame, longest: int, last: int, removed: int) -> tuple[pl.DataFrame, int, int]:
@@ -438,5 +439,5 @@ def _without_idle(frame: pl.DataFrame, longest: int, last: int, removed: int) ->
     known = np.maximum.accumulate(np.concatenate(([last], starts)))
     too_long = np.where(known[:-1] > 0, np.maximum(np.diff(known) - longest, 0), 0)
     taken = removed + np.cumsum(too_long)
-    start = pl.Series("start", known[1:] - taken).cast(pl.Datetime("us"))
+    start = pl.col("start") - pl.Series(taken).cast(pl.Duration("us"))
     return frame.with_columns(start), int(known[-1]), int(taken[-1])

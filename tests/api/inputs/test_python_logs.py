@@ -127,6 +127,26 @@ def test_a_table_and_a_function_are_replayed_with_a_function_as_hook(target: Rec
     assert {(each.header("x-run"), each.body) for each in sent} == {("42", b"{}")}
 
 
+def test_two_tables_of_the_same_seconds_are_replayed_together_and_not_one_in_a_burst(target: RecordingServer) -> None:
+    start = pd.Timestamp("2026-01-01T00:00:00Z")
+    one, other = (
+        pd.DataFrame({"url": f"/{name}", "start": [start + pd.Timedelta(ms, "ms") for ms in range(0, 400, 100)]})
+        for name in "ab"
+    )
+    with logreplay.run(pd.concat([one, other]), target.url, speed=1) as result:
+        due = result.requests.sort_values("seq")
+    assert due["url"].tolist() == ["/a", "/b"] * 4
+    assert due["scheduled"].tolist() == pytest.approx([0, 0, 0.1, 0.1, 0.2, 0.2, 0.3, 0.3])
+    assert due["row"].tolist() == [0, 4, 1, 5, 2, 6, 3, 7]
+
+
+def test_a_row_without_a_time_stays_behind_the_one_before_it_when_a_table_is_put_in_order() -> None:
+    at = [datetime(2026, 1, 1, 0, 0, second) for second in (2, 0, 1)]
+    log = python_log(pl.DataFrame({"url": ["/2", "/2/too", "/0", "/1"], "start": [at[0], None, *at[1:]]}))
+    (frame,) = Requests(log, loop=False, sorted_within=4).frames()
+    assert frame["url"].to_list() == ["/0", "/1", "/2", "/2/too"]
+
+
 def test_each_client_sends_its_login_from_a_table_first(target: RecordingServer) -> None:
     log = pd.DataFrame({"url": ["/a", "/b"], "client": "10.0.0.7"})
     logins = pd.DataFrame({"client": ["10.0.0.7"], "op": "POST", "url": "/login", "body": "u=a&p=b"})
