@@ -31,6 +31,7 @@ COLUMNS: Final = (
 )
 """The columns needed of each request."""
 
+_MEASURED: Final = ("date", "time", "scheduled", "lag", "latency", "xfertime", "rc")
 _BATCH: Final = 1 << 16
 _HEAD: Final = 100
 
@@ -220,6 +221,22 @@ def first_sends(source: Source) -> pl.Series:
     if head is None:
         return pl.Series(dtype=pl.Float64)
     return head.select(pl.col("scheduled") + pl.col("lag").fill_null(0.0)).to_series()
+
+
+def same_rows(one: Source, other: Source) -> bool:
+    """Whether the requests of two sources have the same times and statuses, in the columns that both have."""
+    heads = [first_sends(each) for each in (one, other)]
+    known = min(map(len, heads))
+    if not heads[0].head(known).equals(heads[1].head(known)):
+        return False
+    columns = [name for name in _MEASURED if all(name in OpenedRows.of(each).names for each in (one, other))]
+    return _hashes(one, columns).equals(_hashes(other, columns))
+
+
+def _hashes(source: Source, columns: Sequence[str]) -> pl.Series:
+    with reading(source):
+        hashes = (rows.select(columns).hash_rows() for rows in OpenedRows.of(source).frames(columns))
+        return pl.concat([pl.Series(dtype=pl.UInt64), *hashes])
 
 
 def _utc(instant: datetime | None) -> datetime | None:

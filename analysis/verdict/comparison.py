@@ -7,7 +7,6 @@ themselves. Several pairs, run in turn, A B A B, are judged by the spread betwee
 once, as a duet, are compared pair by pair, over the same short blocks of time: what disturbed one disturbed the other.
 """
 
-import filecmp
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
@@ -249,7 +248,7 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
         ValueError: a baseline has no candidate.
     """
     runs = (baseline, candidate, *more)
-    check_no_copies(runs)
+    check_no_copies([run for run in runs if isinstance(run, str | Path)])
     duets = [of_a_duet(old, new) for old, new in _pairs(runs)]
     if tolerance is None:
         tolerance = AT_ONCE_TOLERANCE if all(duets) else TOLERANCE
@@ -271,18 +270,16 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
 
 
 def check_no_copies(runs: Sequence[Source]) -> None:
-    """Check that no two of the files are copies of one: two runs never agree in every microsecond.
+    """Check that no two of the runs are copies of one: two runs never agree in every microsecond.
 
     Raises:
         LogreplayError: two of them are.
     """
-    paths = [sources.locate(run) for run in runs if isinstance(run, str | Path)]
-    for at, path in enumerate(paths):
-        for other in paths[:at]:
-            if path.is_file() and other.is_file() and filecmp.cmp(other, path, shallow=False):
-                raise LogreplayError(
-                    f"{other} and {path} hold the same rows: a run does not differ from its copy; name two runs"
-                )
+    for at, run in enumerate(runs):
+        for other in runs[:at]:
+            if sources.same_rows(other, run):
+                names = " and ".join(str(sources.path_of(each) or "a table") for each in (other, run))
+                raise LogreplayError(f"{names} hold the same rows: a run does not differ from its copy; name two runs")
 
 
 def second_baseline(baseline: Source, candidate: Source) -> Path | None:

@@ -38,6 +38,7 @@ def compare_judged(
     if logs:
         found = compare_log.against_log(*runs, tolerance=tolerance)
     else:
+        comparison.check_no_copies(runs)
         found = comparison.compare(*runs, tolerance=tolerance)
     void = {str(run): void_findings(sources.locate(run).resolve()) for run in files if run not in logs}
     checks, first = [], str(runs[0])

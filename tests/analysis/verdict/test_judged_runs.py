@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from logreplay.analysis import load
 from logreplay.analysis.verdict.judged_runs import compare_judged
-from logreplay.core.errors import UsageError
+from logreplay.core.errors import LogreplayError, UsageError
 from support.simulated_results import write_results
 
 
@@ -20,6 +22,15 @@ def test_runs_without_a_partner_or_named_twice_are_refused(sweep: Path, tmp_path
         compare_judged([sweep, tmp_path / "a", tmp_path / "b"])
     with pytest.raises(UsageError, match="name each run once"):
         compare_judged([sweep, sweep.parent])
+
+
+def test_a_table_of_the_rows_of_a_run_is_a_copy_of_it(sweep: Path, tmp_path: Path) -> None:
+    table, parquet = load(sweep), tmp_path / "copy.parquet"
+    pl.read_csv(sweep).write_parquet(parquet)
+    for copies in ([table, table], [table, sweep], [sweep, pl.from_pandas(table)], [sweep, parquet]):
+        with pytest.raises(LogreplayError, match="hold the same rows: a run does not differ from its copy"):
+            compare_judged(copies)
+    compare_judged([sweep, table.assign(latency=table["latency"] + 0.001)])
 
 
 def test_a_log_in_the_place_of_a_run_is_refused(sweep: Path, tmp_path: Path) -> None:
