@@ -4,7 +4,7 @@ import math
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 """Seconds of each unit of a duration; a number without a unit is seconds."""
@@ -46,6 +46,17 @@ def iso(us: int) -> str:
     return (_EPOCH + timedelta(microseconds=us)).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
+def as_timedelta(value: Any) -> Any:
+    """Return a duration of numpy as one of Python, None if it is not known; any other value as it is.
+
+    To Python, a ``timedelta64`` is a whole number, of whatever unit; one without a unit stands for no time.
+    """
+    if getattr(getattr(value, "dtype", None), "kind", "") != "m" or getattr(value, "shape", None) != ():
+        return value
+    made = None if str(value.dtype) == "timedelta64" else value.astype("m8[us]").item()
+    return made if isinstance(made, timedelta) else None
+
+
 def as_seconds(value: Seconds) -> float:
     """Read a duration, as text or value.
 
@@ -54,8 +65,9 @@ def as_seconds(value: Seconds) -> float:
     """
     if isinstance(value, str):
         return seconds_of(value)
-    seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if not seconds > 0:
+    known = as_timedelta(value)
+    seconds: float = known.total_seconds() if isinstance(known, timedelta) else known
+    if not (seconds and seconds > 0):
         raise ValueError(f"{value!r}: expected a duration above 0, such as 0.3 or '300ms' ({TIME_UNITS})")
     if seconds > _LONGEST_S:
         raise ValueError(f"{value!r}: too long; expected at most 87600h (ten years)")

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from logreplay.core.files import writable
 from logreplay.core.quantities import (
+    as_timedelta,
     fraction_of,
     parse_rates,
     pause_of,
@@ -118,6 +119,7 @@ class Kind:
             return value
         if between and isinstance(value, Iterable) and not isinstance(value, bytes):
             return between[0].join(self._part(part, between[1:], value) for part in value)
+        value = as_timedelta(value)
         if isinstance(value, bool) or not isinstance(value, self.types):
             raise ValueError(f"expected {self.annotation}")
         if isinstance(value, PathLike):

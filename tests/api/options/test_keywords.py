@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import logreplay
@@ -17,6 +18,8 @@ SAME: Iterable[tuple[str, str, Any, str]] = (
     ("run", "tps", 1e-6, "0.000001"),
     ("run", "duration", 0.3, "300ms"),
     ("run", "duration", timedelta(minutes=1), "1m"),
+    ("find", "p99", np.timedelta64(50, "ms").astype("m8[ns]"), "50ms"),
+    *(("run", "duration", np.timedelta64(60_000_000, "us").astype(f"m8[{unit}]"), "1m") for unit in ("m", "s", "ms")),
     ("run", "ramp", (50, 400.5), "50..400.5"),
     ("run", "steps", [(50, 10), (100, "20s")], "50:10s,100:20s"),
     ("run", "think", (1, "3s"), "1s..3s"),
@@ -60,6 +63,9 @@ def test_a_value_of_python_means_what_its_text_means(function: str, name: str, v
         ({"tps": "fast"}, r"tps='fast': expected a rate above 0 requests/s, such as 100 or 0\.5"),
         ({"tps": True}, "tps=True: expected float"),
         ({"duration": 0}, "duration=0: expected a duration above 0, such as 300ms, 10s or 5m"),
+        ({"duration": np.timedelta64("NaT", "ns")}, r"duration=.*NaT.*: expected Seconds"),
+        ({"duration": np.timedelta64(5)}, r"duration=.*: expected Seconds"),
+        ({"requests": np.timedelta64(5, "ns")}, r"requests=.*: expected int"),
         ({"duration": float("nan")}, "duration=nan: expected a duration above 0"),
         ({"max_in_flight": 2.5}, r"max_in_flight=2\.5: expected int"),
         ({"max_in_flight": 0}, "max_in_flight=0: expected a whole number, 1 or more"),
