@@ -76,7 +76,11 @@ def _column(name: str, column: "pd.Series[Any]") -> pl.Series:
     if isinstance(kind, np.dtype) and kind.kind != "O":
         return _values(name, column.to_numpy())
     missing = column.isna().to_numpy()
-    return pl.Series(name, [None if gone else value for value, gone in zip(column, missing, strict=True)], strict=False)
+    values = [None if gone else value for value, gone in zip(column, missing, strict=True)]
+    try:
+        return pl.Series(name, values, strict=False)
+    except pl.exceptions.ComputeError:  # instants of which some have a time zone
+        return pl.Series(name, [value if value is None else str(value) for value in values])
 
 
 def _values(name: str, values: "np.ndarray[Any, Any]") -> pl.Series:

@@ -193,7 +193,7 @@ def _frame(name: str, requests: Sequence[object], first: int) -> pl.DataFrame:
         if not isinstance(request, Request):
             raise LogError(f"{where}: expected logreplay.Request, got {type(request).__name__}")
         _check(where, request)
-        started = request.time and (request.time.astimezone(UTC) if request.time.tzinfo else request.time)
+        started = request.time and _utc(request.time)
         fields["url"].append(request.url)
         fields["op"].append(request.op)
         fields["client"].append(request.client)
@@ -218,7 +218,7 @@ def _check(where: str, request: Request) -> None:
     kinds: dict[str, Any] = {"url": str, "op": str, "body": bytes | str | None, "headers": Mapping}
     kinds |= {"time": datetime | None, "client": str | None, "rc": int | None}
     for name, kind in kinds.items():
-        if not isinstance(value := getattr(request, name), kind):
+        if not isinstance(value := getattr(request, name), kind) or (name == "time" and _unknown(value)):
             raise LogError(f"{where}: {name}={value!r}: expected {getattr(kind, '__name__', kind)}")
     for name in ("url", "op", "client", "body"):
         if isinstance(text := getattr(request, name), str) and not record.is_text(text):
@@ -233,6 +233,14 @@ def _check(where: str, request: Request) -> None:
             check_header(header, value)
         except ValueError as error:
             raise LogError(f"{where}: {error}") from None
+
+
+def _unknown(time: datetime | None) -> bool:
+    """Whether a time is NaT of pandas, which is a datetime without a date, or cannot be told in UTC."""
+    try:
+        return time is not None and _utc(time).isoformat() == "NaT"
+    except OverflowError:
+        return True
 
 
 def _check_once(where: str, headers: Iterable[object]) -> None:
@@ -294,10 +302,16 @@ def _check_headers(name: str, header: str, values: pl.Series) -> None:
 
 
 def _times(name: str, table: pl.DataFrame) -> dict[str, pl.Series]:
-    """The start of requests as date and time: from a column of instants, ``start`` or ``time``; or as it stands."""
+    """The start of requests as date and time: from a column of instants, ``start`` or ``time``; or as it stands.
+
+    Raises:
+        LogError: a text is no instant.
+    """
     for column in ("start", "time"):
-        if column in table.columns and table[column].dtype.base_type() == pl.Datetime:
-            instant = table[column]
+        instant = table[column] if column in table.columns else pl.Series(dtype=pl.Null)
+        if "date" not in table.columns and instant.dtype in (pl.String, pl.Categorical, pl.Enum):
+            instant = _instants(name, instant)
+        if instant.dtype.base_type() == pl.Datetime:
             if getattr(instant.dtype, "time_zone", None):
                 instant = instant.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
             return {key: instant.dt.strftime(form) for key, form in _INSTANT.items()}
@@ -308,6 +322,21 @@ def _times(name: str, table: pl.DataFrame) -> dict[str, pl.Series]:
         for column in _INSTANT
         if column in table.columns
     }
+
+
+def _instants(name: str, texts: pl.Series) -> pl.Series:
+    instants: list[datetime | None] = []
+    for row, text in enumerate(texts):
+        try:
+            instants.append(None if text is None else _utc(datetime.fromisoformat(text)))
+        except (ValueError, OverflowError):
+            said = "expected an instant, such as 2026-01-01T12:00:00Z"
+            raise LogError(f"{name}: row {row}, column {texts.name}: {text[:80]!r}: {said}") from None
+    return pl.Series(texts.name, instants, dtype=pl.Datetime("us"))
+
+
+def _utc(instant: datetime) -> datetime:
+    return instant.astimezone(UTC).replace(tzinfo=None) if instant.tzinfo else instant
 
 
 def _typed(name: str, column: pl.Series) -> pl.Series:

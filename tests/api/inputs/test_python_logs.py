@@ -21,6 +21,7 @@ from support.background_server import beside
 from support.recording_server import RecordingServer, recording
 
 COLUMNS = ("date", "time", "url", "op", "rc", "bytes", "client")
+EAST = timezone(timedelta(hours=1))
 SHORT: dict[str, Any] = {"tps": 40, "requests": 6, "timeout": 5}
 
 
@@ -57,6 +58,20 @@ def test_instants_of_a_table_are_dates_and_times_in_utc() -> None:
     at = datetime(2026, 1, 1, 1, 2, 3, 400_000, timezone(timedelta(hours=1)))
     for table in (pd.DataFrame({"url": ["/a"], "start": [at]}), pl.DataFrame({"url": ["/a"], "time": [at]})):
         assert rows(table).select("date", "time").row(0) == ("2026-01-01", "00:02:03.400000")
+
+
+@pytest.mark.parametrize("column", ["start", "time"])
+@pytest.mark.parametrize(
+    "instants",
+    [
+        ["2026-01-01T01:00:00+01:00", None, "2026-01-01 00:00:01.5"],
+        [datetime(2026, 1, 1, 1, tzinfo=EAST), None, datetime(2026, 1, 1, 0, 0, 1, 500_000)],
+    ],
+)
+def test_instants_as_texts_and_those_with_and_without_a_zone_are_read(column: str, instants: list[Any]) -> None:
+    found = rows(pd.DataFrame({"url": "/a", column: pd.Series(instants, dtype=object)}))
+    assert found["date"].to_list() == ["2026-01-01", None, "2026-01-01"]
+    assert found["time"].to_list() == ["00:00:00.000000", None, "00:00:01.500000"]
 
 
 def test_requests_become_rows_with_their_headers_and_bodies() -> None:
@@ -102,6 +117,10 @@ def test_requests_become_rows_with_their_headers_and_bodies() -> None:
         (pl.DataFrame({"url": ["/a"], "header:X-A": "1", "header:x-a": "2"}), "header:X-A and header:x-a are one"),
         (pd.DataFrame([["/a", "/b"]], columns=["url", "url"]), "two columns have the name url"),
         (lambda: None, "returned NoneType, not requests"),
+        ([Request("/a", time=pd.NaT)], "request 0: time=NaT: expected"),  # type: ignore[arg-type]
+        ([Request("/a", time=datetime(1, 1, 1, tzinfo=EAST))], "request 0: time=datetime.*: expected"),
+        (pd.DataFrame({"url": "/a", "start": ["noon"]}), "row 0, column start: 'noon': expected an instant"),
+        (pl.DataFrame({"url": "/a", "time": ["12:00:00"]}), "row 0, column time: '12:00:00': expected an instant"),
     ],
 )
 def test_a_log_that_cannot_be_read_is_refused_with_its_row_and_column(log: object, said: str) -> None:
