@@ -12,6 +12,9 @@ from logreplay.cli.options.help_groups import sections
 from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.share import share
 
+_FIRST = '.TH "LOGREPLAY'
+"""What a page begins with."""
+
 
 @click.command(cls=Checked)
 @click.argument("command", required=False)
@@ -33,15 +36,20 @@ def man(command: str | None, output: Path | None) -> None:
     if output is None:
         print_result(page(root, command or "").removesuffix("\n"))
         return
+    from logreplay.core.errors import LogreplayError
     from logreplay.core.files import unwritable, write_atomically
 
     share()
+    pages = {output / f"{_title(name)}.1": page(root, name) for name in ("", *root.commands)}
     try:
         output.mkdir(parents=True, exist_ok=True)
+        for path in pages:
+            if path.is_file() and not path.read_bytes().startswith(_FIRST.encode()):
+                raise LogreplayError(f"{path}: exists already, and is not a page of logreplay; choose another with -o")
     except OSError as error:
         raise unwritable(output, error) from None
-    for name in ("", *root.commands):
-        write_atomically(output / f"{_title(name)}.1", page(root, name))
+    for path, text in pages.items():
+        write_atomically(path, text)
     say(str(output))
 
 
@@ -59,7 +67,7 @@ def _title(name: str) -> str:
 
 def _lines(root: click.Group, command: click.Command, context: click.Context, name: str) -> Iterator[str]:
     about, _, examples = inspect.cleandoc(command.help or "").partition("\b\n")
-    yield f'.TH "{_title(name).upper()}" "1" "" "logreplay" "logreplay"'
+    yield f'{_FIRST}{_title(name).removeprefix("logreplay").upper()}" "1" "" "logreplay" "logreplay"'
     yield from (".SH NAME", rf"{_text(_title(name))} \- {_text(command.get_short_help_str(200))}")
     pieces = " ".join(command.collect_usage_pieces(context))
     yield from (".SH SYNOPSIS", rf"\fBlogreplay{' ' + name if name else ''}\fR {_text(pieces)}")

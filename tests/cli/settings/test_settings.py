@@ -436,6 +436,16 @@ def test_all_manual_pages_are_written(folder: Path) -> None:
     }
 
 
+def test_manual_pages_replace_earlier_ones_and_no_other_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["man", "-o", "man1"]) == 0
+    assert run(["man", "-o", "man1"]) == 0
+    Path("man1/logreplay-run.1").write_text("mine")
+    Path("man1/logreplay.1").unlink()
+    assert "man1/logreplay-run.1: exists already, and is not a page" in failed(capsys, "man", "-o", "man1")
+    assert Path("man1/logreplay-run.1").read_text() == "mine"
+    assert not Path("man1/logreplay.1").exists()
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_completion_names_the_program(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["completion", shell]) == 0
