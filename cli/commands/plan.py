@@ -1,6 +1,7 @@
 """``logreplay plan``: how many machines the demand of a log needs."""
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +20,36 @@ if TYPE_CHECKING:
     from logreplay.plan_result import PlanResult
 
 
-@click.command(cls=GroupedCommand)
+class _Plan(GroupedCommand):
+    """A command whose last word is TARGET, or one more LOG beside a target of the settings."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        left = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing and _is_log(ctx.params):
+            ctx.params["logs"] = (*ctx.params["logs"], ctx.params["target"])
+            ctx.params["target"] = (ctx.default_map or {}).get("target")
+        return left
+
+    def _typed(self, ctx: click.Context, args: list[str]) -> dict[str, Any]:
+        typed = super()._typed(ctx, args)
+        if _is_log(typed):
+            typed["logs"] = (*typed.get("logs", ()), typed["target"])
+            if _sends(typed):
+                del typed["target"]
+        return typed
+
+
+def _sends(given: Mapping[str, Any]) -> bool:
+    return given.get("results") is None or bool(given.get("prove"))
+
+
+def _is_log(given: Mapping[str, Any]) -> bool:
+    """Whether the word in the place of TARGET is a log."""
+    places = r"https?://.*|unix:.*" if _sends(given) else r"https?://[^/]+/?|unix:.*"  # https://HOST/PATH: of a store
+    return given.get("target") is not None and not re.fullmatch(places, given["target"])
+
+
+@click.command(cls=_Plan)
 @click.argument("logs", nargs=-1, metavar="LOG...")
 @click.argument("target", required=False)
 @options
@@ -45,11 +75,7 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
     from logreplay.planning import plan_call, plan_once
     from logreplay.result_folder import free_folder, place_for
 
-    sends = given["results"] is None or given["prove"]
     context = click.get_current_context()
-    places = r"https?://.*|unix:.*" if sends else r"https?://[^/]+/?|unix:.*"  # https://HOST/PATH is a log of a store
-    if target is not None and not re.fullmatch(places, target):
-        logs, target = (*logs, target), None  # the last word is a log, too
     asked = frozenset(name for name in given if context.get_parameter_source(name) is ParameterSource.COMMANDLINE)
     reading = {name: given.pop(name) for name in READING}
     values = parts({**given, "seed": seed_of(given["seed"]), "target": target})

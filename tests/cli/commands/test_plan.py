@@ -707,3 +707,23 @@ def test_a_plan_of_an_unreadable_log_leaves_no_folder(logreplay: Logreplay, tmp_
     assert code == 1
     assert "none.log" in err
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("typed", [["access.log"], []])
+def test_the_target_of_the_settings_is_searched_beside_a_log_that_is_typed(
+    logreplay: Logreplay, log: Path, monkeypatch: pytest.MonkeyPatch, typed: list[str]
+) -> None:
+    monkeypatch.chdir(log.parent)
+    Path("logreplay.toml").write_text('[plan]\nlogs = ["access.log"]\ntarget = "http://127.0.0.1:1"\np99 = "300ms"\n')
+    _, _, err = logreplay("plan", *typed, "-o", "out")
+    assert "http://127.0.0.1:1: connection refused" in err
+    assert ("logreplay.toml: logs" in err) == (not typed)
+
+
+def test_the_target_of_the_settings_is_left_out_beside_a_log_and_an_earlier_search(
+    logreplay: Logreplay, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(log.parent)
+    Path("logreplay.toml").write_text('[plan]\ntarget = "http://127.0.0.1:1"\n')
+    _, out, _ = logreplay("plan", "access.log", "--from", searched(tmp_path / "s"))
+    assert "machines" in out
