@@ -47,7 +47,7 @@ def iso(us: int) -> str:
 
 
 def as_timedelta(value: Any) -> Any:
-    """Return a duration of numpy as one of Python, None if it is not known; any other value as it is.
+    """Return a duration of numpy as one of Python, None if it is not known; any other value unchanged.
 
     To Python, a ``timedelta64`` is a whole number, of whatever unit; one without a unit stands for no time.
     """

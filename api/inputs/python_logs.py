@@ -305,7 +305,7 @@ def _times(name: str, table: pl.DataFrame) -> dict[str, pl.Series]:
     """The start of requests as date and time: from a column of instants, ``start`` or ``time``; or as it stands.
 
     Raises:
-        LogError: a text is no instant.
+        LogError: a text is not an instant.
     """
     for column in ("start", "time"):
         instant = table[column] if column in table.columns else pl.Series(dtype=pl.Null)

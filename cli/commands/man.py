@@ -13,7 +13,7 @@ from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.share import share
 
 _FIRST = '.TH "LOGREPLAY'
-"""What a page begins with."""
+"""Beginning of each page."""
 
 
 @click.command(cls=Checked)
