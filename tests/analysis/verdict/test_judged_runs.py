@@ -1,6 +1,7 @@
 """Which runs are compared, and what makes them pass."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -27,7 +28,8 @@ def test_runs_without_a_partner_or_named_twice_are_refused(sweep: Path, tmp_path
 def test_a_table_of_the_rows_of_a_run_is_a_copy_of_it(sweep: Path, tmp_path: Path) -> None:
     table, parquet = load(sweep), tmp_path / "copy.parquet"
     pl.read_csv(sweep).write_parquet(parquet)
-    for copies in ([table, table], [table, sweep], [sweep, pl.from_pandas(table)], [sweep, parquet]):
+    twins: list[tuple[Any, Any]] = [(table, table), (table, sweep), (sweep, pl.from_pandas(table)), (sweep, parquet)]
+    for copies in twins:
         with pytest.raises(LogreplayError, match="hold the same rows: a run does not differ from its copy"):
             compare_judged(copies)
     compare_judged([sweep, table.assign(latency=table["latency"] + 0.001)])
