@@ -45,7 +45,7 @@ def append(path: Path, row: Mapping[str, Any], now: datetime | None = None) -> P
         now: instant for the row's ``time``; the present by default.
 
     Returns:
-        The file that got the row: another one beside it, if the row lacks a metric and it is no device.
+        The file that got the row: another one beside it, if the row lacks a metric and the file is a regular one.
 
     Raises:
         LogreplayError: the file has other columns, or cannot be written.

@@ -252,7 +252,7 @@ class Param:
 
 
 def _spellings(name: str) -> str:
-    """A regular expression for all that is decoded as this name in a query."""
+    """A regular expression for each spelling of this name in a query."""
     texts = {byte: re.escape(chr(byte)) for byte in range(0x21, 0x7F) if chr(byte) not in "#%&+="} | {0x20: r"\+"}
     return "".join(
         f"(?:{texts[byte]}|%(?i:{byte:02x}))" if byte in texts else f"%(?i:{byte:02x})" for byte in name.encode()
