@@ -9,6 +9,7 @@ import polars as pl
 from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import Done, Trace
 from logreplay.replay.senders.http1.per_client import most_idle
+from logreplay.replay.senders.http2.connection import Http2Connection
 from logreplay.replay.senders.http2.pool import Pool
 from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.senders.http2.stream import Stream
@@ -42,14 +43,14 @@ class Http2ByClientSender(Http2Sender):
                 self._dial, least=0, most=1, most_open=self._most_open, streams=self._each, client=client
             )
         self.begin(pool, seq, rendered, start, latest)
-
-    def assign(self, stream: Stream, pool: Pool, now: int, *, new: bool = False) -> bool:
-        if stream.since == inf:  # the time-out counts from here, as with HTTP/1.1
-            stream.since = now
-        assigned = super().assign(stream, pool, now, new=new)
-        if not assigned and not stream.attempts:
+        stream = self.busy[seq]
+        if stream.carrier is None:
             stream.since = inf
-        return assigned
+
+    def _carry(self, stream: Stream, connection: Http2Connection, now: int) -> None:
+        if stream.since == inf:  # the time-out of a request that waited for a stream counts from here, as with HTTP/1.1
+            stream.since = now
+        super()._carry(stream, connection, now)
 
     def expired(self, now: int) -> list[Stream]:
         return [one for one in self.busy.values() if now - one.since >= self.timeout_ns]

@@ -472,11 +472,11 @@ def test_the_time_out_of_a_client_that_waits_begins_with_its_stream() -> None:
 
     async def main() -> None:
         async with (
-            http2_server(answers={"/slow": after(0.25)}) as server,
+            http2_server(answers={"/slow": after(0.25), "/quick": after(0.1)}) as server,
             asking(server, by_client=True, streams=1, timeout=0.4) as client,
         ):
-            rows = await client.ask("/slow", "/slow", "/slow", client=["a"] * 3)
-            assert words(rows) == ["", "", ""]
+            rows = await client.ask(*["/slow"] * 3, *["/quick"] * 6, client=["a"] * 3 + ["b"] * 6)
+            assert words(rows) == [""] * 9
 
     async def stalled() -> None:
         async with (
