@@ -191,7 +191,7 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_answered", "_body", "_clock", "_fd", "_feed", "_first", "_head", "_heads", "_in_body", "_lasting", "_now",
+        "_answered", "_body", "_clock", "_fd", "_feed", "_first", "_head", "_heads", "_in_body", "_last", "_lasting",
         "_parser", "_request", "_sender", "_transport", "_unsent", "_useless", "connect", "ended", "queued", "reused",
         "seq", "start",
     )  # fmt: skip
@@ -210,7 +210,7 @@ class Connection(asyncio.Protocol):
 
     def _clear(self) -> None:
         """No byte of a response has arrived."""
-        self._first = self._now = self._body = self._useless = 0
+        self._first = self._last = self._body = self._useless = 0
         self._answered = _NOT_YET
         self._in_body = self._lasting = False
         self._head = b""
@@ -298,7 +298,7 @@ class Connection(asyncio.Protocol):
                     self._count_useless(received)
                     return
             self._first = now
-        self._now = now
+        self._last = now
         body, in_body = self._body, self._in_body
         try:
             self._feed(data)
@@ -376,7 +376,7 @@ class Connection(asyncio.Protocol):
 
     def _lost(self, exc: BaseException | None) -> None:
         sender, waited = self._sender, self._clock() - self.start
-        again = self.reused and not self._now and is_race(waited, sender.quickest, self.start - self.ended)
+        again = self.reused and not self._last and is_race(waited, sender.quickest, self.start - self.ended)
         if again and self._request.split(b" ", 1)[0] in IDEMPOTENT:
             sender.counts.retried += 1
             seq, self.seq = self.seq, -1
@@ -395,7 +395,7 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         if self._answered >= 0:
             raise _UnaskedError  # ends the parser: it would speak of this answer from here on
-        self._first = self._first or self._now  # behind an interim answer
+        self._first = self._first or self._last  # behind an interim answer
 
     def on_body(self, data: bytes) -> None:
         self._body += len(data)
