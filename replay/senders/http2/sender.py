@@ -219,10 +219,7 @@ class Http2Sender:
             self.counts.calm, state.calm = self.counts.calm + state.calm, 0
         if state.greeted:
             self._limit = state.limit
-        unused = connection.unused
-        if unused:
-            connection.idle_since = now
-        if state.retired or (unused and not self.keep_alive):
+        if state.retired or (connection.unused and not self.keep_alive):
             self._retire(connection, now)
         else:
             pool.note(connection)
