@@ -101,7 +101,8 @@ class AiohttpSender:
         else:
             resolver = _Resolved(self._endpoint.addresses)
             connector = _TcpConnector(limit=0, use_dns_cache=False, resolver=resolver, ssl=self._tls or True, **reuse)
-        self._connector, connector.clock, connector.handshake_s = connector, clock, self._timeout + HANDSHAKE_MARGIN_S
+            connector.handshake_s = self._timeout + HANDSHAKE_MARGIN_S
+        self._connector, connector.clock = connector, clock
         connector._factory = partial(_TimedHandler, self._clock, self.counts, loop=self._loop)  # type: ignore[assignment]
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -386,14 +387,9 @@ class _RequestTarget:
 
 
 class _Dialing(aiohttp.BaseConnector):
-    """Notes how long opening a connection took.
-
-    Attributes:
-        handshake_s: seconds that a handshake of TLS may take.
-    """
+    """Notes how long opening a connection took."""
 
     clock: Callable[[], int]
-    handshake_s: float
     quickest: float = inf
 
     async def _get(self, *asked: Any) -> Connection | None:
@@ -411,6 +407,14 @@ class _Dialing(aiohttp.BaseConnector):
 
 
 class _TcpConnector(_Dialing, aiohttp.TCPConnector):
+    """Limits the TLS handshake.
+
+    Attributes:
+        handshake_s: seconds that a TLS handshake may take.
+    """
+
+    handshake_s: float
+
     async def _wrap_create_connection(self, *given: Any, **options: Any) -> tuple[asyncio.Transport, ResponseHandler]:
         if options.get("ssl"):
             options["ssl_handshake_timeout"] = self.handshake_s
