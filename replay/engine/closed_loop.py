@@ -122,7 +122,7 @@ class PacedUsers(OpenLoopSender):
             self._free = users.count
 
     def _end_in_time(self, plan: int) -> None:
-        """End a plan whose duration is over, although no user may be free; timers of uvloop call back early."""
+        """End a plan whose duration is over, also while no user is free. A timer of uvloop may call this too early."""
         if plan != self._plan or self._is_cut:
             return
         if (left := self._end_of_plan - self._clock()) > 0:

@@ -3,8 +3,8 @@
 Theory of operation. The process that sends does none of this: a page, a scrape or a slow probe must not delay a
 request. Down go the configuration and, once a second, snapshots, written by a thread of their own; up come readings,
 orders to change the load, and the wish to stop. The sidecar (`logreplay.replay.monitor.sidecar_main`) ends when its
-connection is closed, so also when the replay is killed. If it dies, which is heard, or does not keep up, the run goes
-on without it.
+connection is closed, so also when the replay is killed. If it dies or does not keep up, the run goes on without it;
+its death is told (`SidecarDied`).
 """
 
 import pickle

@@ -21,7 +21,7 @@ from logreplay.replay.senders.source_addresses import Sources, check_sources, re
 
 _PORTS: Final = {"http": 80, "https": 443}
 HANDSHAKE_MARGIN_S: Final = 1.0
-"""Seconds by which a handshake of TLS may take longer than a request: the sender gives it up first, as a time-out."""
+"""Seconds by which the limit of a TLS handshake exceeds the time-out of a request, so that the request ends first."""
 _AUTHORITY: Final = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9_.-]+)?\])(?::[0-9]*)?")
 
 

@@ -39,7 +39,9 @@ def connect_fault(error: BaseException) -> str:
         return "tls"
     if isinstance(error, TimeoutError) or getattr(error, "errno", None) == errno.ETIMEDOUT:
         return "connect_timeout"
-    if isinstance(error, ConnectionAbortedError) and not error.errno:  # so the loop says of a handshake without end
+    if (
+        isinstance(error, ConnectionAbortedError) and not error.errno
+    ):  # how the loop reports a TLS handshake that takes too long
         return "connect_timeout"
     if isinstance(error, ConnectionResetError):
         return "reset" if error.errno else "tls"  # without a number asyncio says so of a handshake that was cut short

@@ -21,7 +21,7 @@ class Pool:
         dial: opens one more connection of a pool.
         least: connections that are opened before one is used for a second request.
         most: connections that take requests.
-        most_open: connections that carry requests, those that take no more of them included.
+        most_open: most connections at once, including those that only finish their requests.
         streams: at once on each connection.
         client: whose requests they are; None: of all.
     """

@@ -326,14 +326,15 @@ class Http2Sender:
         connection.give_up(stream)
         ended = [stream]
         task, waited = self._opening.get(connection), now - connection.dialled
+        # within the time-out, a connection for which others wait is kept: each of them would open another one
         if task and (waited >= self.timeout_ns or (connection.unused and not connection.pool.queue)):
-            connection.state.dead = True  # not if others wait, whose time is nearly up: each would open another
+            connection.state.dead = True
             task.cancel()
             ended += self._wait_anew(connection, now)
         self.ended(connection, ended, now)
 
     def _wait_anew(self, connection: Http2Connection, now: int) -> list[Stream]:
-        """Let what waits for a connection that does not open wait for another; returns the requests that timed out."""
+        """Queue again the requests that wait for a connection that does not open; return those that timed out."""
         waiting, connection.waiting = connection.waiting, []
         for stream in reversed(waiting):
             if now - stream.since >= self.timeout_ns:
