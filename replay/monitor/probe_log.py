@@ -88,7 +88,7 @@ class ProbeLog:
         """The process that reads ended at this instant, seconds of the monotonic clock: no more readings come."""
         with self._lock:
             self.latest = {}
-            self._lost = self._first + int(max(0.0, at - (at if self._began is None else self._began)))
+            self._lost = self._first + (0 if self._began is None else int(max(0.0, at - self._began)))
 
     def end(self) -> list[Finding]:
         """Take no more readings, so that file and findings agree; return a finding for each problem.
