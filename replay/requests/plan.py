@@ -418,7 +418,7 @@ def _rounds(frame: pl.DataFrame, rows: int, period: int, at: int) -> Iterator[pl
 
 
 def _in_order(frames: Iterator[pl.DataFrame], within: int) -> Iterator[pl.DataFrame]:
-    """Sort rows by start that are out of order by at most ``within`` rows; one without it follows the row before."""
+    """Sort rows by start, if out of order by at most ``within`` rows; one without a start follows the row before it."""
     by_start = pl.col("start").forward_fill()
     waiting: list[pl.DataFrame] = []
     for frame in frames:
