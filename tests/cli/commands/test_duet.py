@@ -1,7 +1,6 @@
 """``logreplay duet`` as a user meets it."""
 
 import json
-import resource
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -14,6 +13,7 @@ from logreplay.cli.main import run
 from logreplay.core.record import RESULT_COLUMNS
 from logreplay.core.rows import scan
 from support.background_server import beside
+from support.file_size_limit import files_limited_to
 from support.raw_server import RawServer, raw_server
 from support.recording_server import recording
 
@@ -169,12 +169,9 @@ def test_a_full_disk_leaves_rows_that_the_error_names_and_no_hidden_file(
 ) -> None:
     """A limit of the files' size stands for the disk."""
     monkeypatch.setattr("sys.dont_write_bytecode", True)  # modules that are loaded now would be cut
-    folder, (soft, hard) = tmp_path / "out", resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (15_001, hard))
-    try:
+    folder = tmp_path / "out"
+    with files_limited_to(15_001):
         assert duet(log, servers[0].url, servers[1].url, "--tps", 100, "--for", "4s", "-o", folder) == 1
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     said = capsys.readouterr().err
     assert "the file size limit is reached" in said
     assert all(said.count(f"are kept in {folder / name}") == 1 for name in ("baseline.csv", "candidate.csv"))

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import resource
 import sys
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from logreplay.analysis.input.external_metrics import maxima, watch_beside, with
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.monitor.probe_log import HEADER, ProbeLog
 from logreplay.replay.monitor.probes import Probe, ProbeReading, keep_reading, number_in, parse_probe
+from support.file_size_limit import files_limited_to
 
 
 def prometheus(*results: object, kind: str = "vector") -> str:
@@ -193,15 +193,12 @@ def test_a_disk_that_fills_up_leaves_whole_readings_and_stops_nothing(
     size: int, kept: list[tuple[int, float]], tmp_path: Path
 ) -> None:
     """Half a line stayed, so that the result log could not be analysed, and the run ended with a traceback."""
-    log, (soft, hard) = ProbeLog(tmp_path / "r.watch.csv"), resource.getrlimit(resource.RLIMIT_FSIZE)
+    log = ProbeLog(tmp_path / "r.watch.csv")
     log.begin(0.0)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
+    with files_limited_to(size):
         for at in (1.0, 2.0, 3.0):
             log.hear(ProbeReading("cpu", at, 0.5))
         log.close()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     (finding,) = log.end()
     assert f"{3 - len(kept)} of 3 readings failed and left gaps" in finding.text
     seconds = with_watched(pl.DataFrame({"second": range(4)}), tmp_path / "r.csv")
@@ -211,15 +208,12 @@ def test_a_disk_that_fills_up_leaves_whole_readings_and_stops_nothing(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs prlimit")
 def test_readings_go_on_when_the_disk_has_space_again(tmp_path: Path) -> None:
-    log, (soft, hard) = ProbeLog(tmp_path / "r.watch.csv"), resource.getrlimit(resource.RLIMIT_FSIZE)
+    log = ProbeLog(tmp_path / "r.watch.csv")
     log.begin(0.0)
     log.hear(ProbeReading("cpu", 1.0, 0.5))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (40, hard))
-    try:
+    with files_limited_to(40):
         log.hear(ProbeReading("cpu", 2.0, 0.5))
         log.go_on(2)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     log.begin(10.0)
     log.hear(ProbeReading("cpu", 11.0, 0.7))
     log.close()

@@ -2,7 +2,6 @@
 
 import os
 import re
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.record import RESULT_COLUMNS, SCHEMA
 from logreplay.core.rows import FORMS, scan
 from logreplay.replay.results.result_log import InSteps, MemoryResults, ResultLog
+from support.file_size_limit import files_limited_to
 
 
 def rows(first: int, count: int) -> pl.DataFrame:
@@ -75,14 +75,15 @@ def test_a_disk_that_fills_up_leaves_whole_lines(tmp_path: Path, form: str) -> N
     path = tmp_path / f"results{form}"
     code = (
         "import resource, signal, sys; from pathlib import Path\n"
-        "sys.path.insert(0, sys.argv[2]); from test_result_log import rows, ResultLog, LogreplayError\n"
+        "sys.path[:0] = sys.argv[2:]; from test_result_log import rows, ResultLog, LogreplayError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (20_001, 20_001))\n"
         "log = ResultLog(Path(sys.argv[1]))\n"
         "try:\n"
         "    for first in range(0, 10**6, 100): log.write(rows(first, 100))\n"
         "except LogreplayError as error: print(error); log.close()\n"
     )
-    command = [sys.executable, "-B", "-c", code, str(path), str(Path(__file__).parent)]
+    here = Path(__file__)
+    command = [sys.executable, "-B", "-c", code, str(path), str(here.parent), str(here.parents[2])]
     said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     assert said.startswith(f"{path}: cannot be written any more: ")
     growing = next(tmp_path.iterdir())
@@ -93,14 +94,10 @@ def test_a_disk_that_fills_up_leaves_whole_lines(tmp_path: Path, form: str) -> N
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs prlimit")
 def test_a_disk_that_fills_up_in_the_first_write_leaves_its_whole_lines(tmp_path: Path) -> None:
-    path, (soft, hard) = tmp_path / "results.csv", resource.getrlimit(resource.RLIMIT_FSIZE)
-    log = ResultLog(path)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (5_001, hard))
-    try:
-        with pytest.raises(LogreplayError, match=f"; the rows written so far are kept in {re.escape(str(path))}$"):
-            log.write(rows(0, 1000))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    path = tmp_path / "results.csv"
+    log, said = ResultLog(path), f"; the rows written so far are kept in {re.escape(str(path))}$"
+    with files_limited_to(5_001), pytest.raises(LogreplayError, match=said):
+        log.write(rows(0, 1000))
     log.close()
     seqs = scan(path).collect()["seq"].to_list()
     assert seqs == list(range(len(seqs)))
