@@ -2,8 +2,9 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from itertools import chain, repeat
 from typing import Any
 
 import polars as pl
@@ -132,15 +133,21 @@ def test_what_exceeds_the_streams_is_queued() -> None:
     run(main())
 
 
+def delay_connections(monkeypatch: pytest.MonkeyPatch, seconds: Iterator[float]) -> None:
+    """Let each connection wait for so many seconds before it is opened."""
+    opened = Dialer.open
+
+    async def open_late(self: Dialer, factory: Any, client: str | None) -> Any:
+        await asyncio.sleep(next(seconds))
+        return await opened(self, factory, client)
+
+    monkeypatch.setattr(Dialer, "open", open_late)
+
+
 def test_requests_whose_time_is_nearly_up_do_not_give_up_the_connection_of_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A connection takes 80 ms to open, and each request that waits for it times out 10 ms after the one before."""
-    opened = Dialer.open
-
-    async def open_late(self: Dialer, factory: Any, client: str | None) -> Any:
-        await asyncio.sleep(0.08)
-        return await opened(self, factory)
 
     async def close_late(asked: Asked) -> None:
         await asyncio.sleep(0.2)
@@ -159,20 +166,11 @@ def test_requests_whose_time_is_nearly_up_do_not_give_up_the_connection_of_the_o
             assert rows[-1].error == 0
             assert client.sender.counts.connections == 2
 
-    monkeypatch.setattr(Dialer, "open", open_late)
+    delay_connections(monkeypatch, repeat(0.08))
     run(main())
 
 
 def test_a_connection_that_does_not_open_in_the_time_of_a_request_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened, tried = Dialer.open, 0
-
-    async def open_once(self: Dialer, factory: Any, client: str | None) -> Any:
-        nonlocal tried
-        tried += 1
-        if tried == 1:
-            await asyncio.sleep(3600)
-        return await opened(self, factory)
-
     async def main() -> None:
         async with http2_server() as server, asking(server, connections=1, streams=1, timeout=0.2) as client:
             begun = client.begin(["/ok"])
@@ -184,7 +182,7 @@ def test_a_connection_that_does_not_open_in_the_time_of_a_request_is_given_up(mo
             assert rows[-1].error == 0
             assert client.sender.counts.connections == 2
 
-    monkeypatch.setattr(Dialer, "open", open_once)
+    delay_connections(monkeypatch, chain([3600], repeat(0)))
     run(main())
 
 
@@ -193,14 +191,6 @@ def test_what_waits_for_a_connection_that_does_not_open_goes_to_another(
     monkeypatch: pytest.MonkeyPatch, by_client: bool
 ) -> None:
     """The first connection hangs: only the first request times out, the others have time left for the next one."""
-    opened, tried = Dialer.open, 0
-
-    async def open_once(self: Dialer, factory: Any, client: str | None) -> Any:
-        nonlocal tried
-        tried += 1
-        if tried == 1:
-            await asyncio.sleep(3600)
-        return await opened(self, factory)
 
     async def main() -> None:
         async with (
@@ -216,7 +206,7 @@ def test_what_waits_for_a_connection_that_does_not_open_goes_to_another(
             assert rows[3].total == 400 * MS
             assert (client.sender.counts.connections, client.sender.counts.retried) == (2, 0)
 
-    monkeypatch.setattr(Dialer, "open", open_once)
+    delay_connections(monkeypatch, chain([3600], repeat(0)))
     run(main())
 
 
