@@ -32,7 +32,7 @@ from logreplay.replay.servers.target_process import spawned
 from logreplay.replay.workers import dask_workers
 from logreplay.replay.workers.dask_workers import cluster_client, workers
 from support.background_server import beside
-from support.command_line import children, semaphores_of, started, wait_for_rows, wait_until
+from support.command_line import COMMAND, children, semaphores_of, started, wait_for_rows, wait_until
 
 pytest.importorskip("distributed", reason="needs the extra `cluster`")
 
@@ -259,8 +259,9 @@ def test_a_killed_scheduler_is_named_and_ends_a_run_without_end(tmp_path: Path) 
 
 def begun(*words: object) -> "subprocess.Popen[str]":
     """A command of logreplay in a process group of its own."""
-    command = [sys.executable, "-m", "logreplay.cli.main", *map(str, words)]
-    return started(*command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return started(
+        *COMMAND, *words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
 
 
 VERSION = """
@@ -470,19 +471,9 @@ def test_a_signal_while_a_local_cluster_starts_ends_a_conversion_in_good_order(
 def test_a_cluster_that_is_ended_while_it_starts_leaves_no_process_file_or_semaphore(tmp_path: Path) -> None:
     psutil = pytest.importorskip("psutil")
     (scratch := tmp_path / "tmp").mkdir()
-    command = [
-        sys.executable,
-        "-m",
-        "logreplay.cli.main",
-        "convert",
-        str(SAMPLE),
-        "--cluster",
-        "local:2",
-        "-o",
-        "out.csv",
-    ]
+    words = ("convert", SAMPLE, "--cluster", "local:2", "-o", "out.csv")
     environment = {**os.environ, "TMPDIR": str(scratch)}
-    process = started(*command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+    process = started(*COMMAND, *words, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
     wait_until(lambda: len(psutil.Process(process.pid).children(recursive=True)) > 2)
     family = psutil.Process(process.pid).children(recursive=True)
     semaphores = [path for each in family for path in semaphores_of(each.pid)]

@@ -18,7 +18,7 @@ import pytest
 
 from conftest import NGINX, NGINX_COMBINED, NGINX_CONF
 from logreplay.core.rows import scan
-from support.command_line import started, wait_until
+from support.command_line import COMMAND, started, wait_until
 
 pytest.importorskip("distributed", reason="needs the extra `cluster`")
 
@@ -125,7 +125,7 @@ def replay(network: Network, tmp_path: Path) -> Replay:
         log = tmp_path / "log.csv"
         rows = (f"2026-01-01,00:00:00.000000,0,0,0,0,/{number},200,GET\n" for number in range(requests))
         log.write_text("".join(itertools.chain([HEADER + "\n"], rows)))
-        command = (sys.executable, "-m", "logreplay.cli.main", "run", log, f"http://{TARGET}:8080", "--tps", tps)
+        command = (*COMMAND, "run", log, f"http://{TARGET}:8080", "--tps", tps)
         options = ("--cluster", f"tcp://{COORDINATOR}:8786", "--allow-target", TARGET, "--workers", 2)
         words = network.on(COORDINATOR, *command, *options, "-o", tmp_path / "r.csv", "--json")
         return started(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

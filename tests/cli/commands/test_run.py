@@ -21,6 +21,7 @@ from logreplay.core.record import RESULT_COLUMNS
 from logreplay.core.rows import scan
 from logreplay.replay.requests import plan
 from support.background_server import beside
+from support.command_line import COMMAND, started
 from support.raw_server import RawServer, raw_server, response, sends
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
@@ -434,14 +435,12 @@ def test_a_run_says_that_it_waits_for_a_gap_of_the_log(server: RawServer, tmp_pa
     with log.open("a") as file:
         file.write("2026-01-04,00:00:00.000000,0,0,0,5,/ok,200,GET\n")
     words = command.replace("LOG", str(log)).replace("URL", server.url).split()
-    words = [sys.executable, "-m", "logreplay.cli.main", *words, "--speed", "1", "-o", str(path)]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stderr
-            told = next((line for line in process.stderr if line.startswith("waiting")), "")
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.communicate(timeout=20)
+    words += ["--speed", "1", "-o", str(path)]
+    process = started(*COMMAND, *words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    told = next((line for line in process.stderr if line.startswith("waiting")), "")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
     assert told == "waiting: by the log's times the next request is due in 3 days; --skip-idle shortens such gaps\n"
     assert rows_of(path / "baseline.csv" if path.is_dir() else path).height == 4
 

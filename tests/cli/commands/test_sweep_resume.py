@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from logreplay.core.rows import scan
 from logreplay.replay.servers.known_capacity import ServerCapacity
 from logreplay.replay.servers.target_process import spawned
 from logreplay.replay.sweeps.step_log import Mark, StepLog
-from support.command_line import started, wait_for_rows, wait_until, workers_of
+from support.command_line import COMMAND, started, wait_for_rows, wait_until, workers_of
 
 pytestmark = pytest.mark.slow
 
@@ -43,8 +42,8 @@ def target(log: Path) -> Iterator[str]:
 
 
 def sweep(log: Path, target: str, *arguments: str | Path, rates: str = RATES) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "logreplay.cli.main", "sweep", rates, log, target, "--for", "1500ms", "--no-plots"]
-    return started(*command, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    words = ("sweep", rates, log, target, "--for", "1500ms", "--no-plots", *arguments)
+    return started(*COMMAND, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def said_by(process: "subprocess.Popen[str]", *codes: int) -> str:

@@ -19,7 +19,7 @@ from logreplay.parsers.conversion import compression
 from logreplay.parsers.conversion import source as reader
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.parsers.conversion.source import BlockSource
-from support.command_line import started
+from support.command_line import COMMAND, started
 
 LINE = b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /%s HTTP/1.1" 200 17 "-" "curl/8.5.0" 0.010\n'
 SOME = b"".join(LINE % str(number).encode() for number in range(300))
@@ -178,8 +178,7 @@ def test_what_is_unpacked_at_once_is_bounded(packing: str, tmp_path: Path) -> No
 def test_a_bomb_can_be_interrupted(tmp_path: Path) -> None:
     log = tmp_path / "bomb.gz"
     log.write_bytes(packed(b"\0", 65_536))
-    command = [sys.executable, "-m", "logreplay.cli.main", "convert", str(log), "-o", str(tmp_path / "out.csv")]
-    process = started(*command, stderr=subprocess.PIPE)
+    process = started(*COMMAND, "convert", log, "-o", tmp_path / "out.csv", stderr=subprocess.PIPE)
     while process.poll() is None and not process_time_s(process.pid) > 1:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
