@@ -109,7 +109,7 @@ def the_collector_scans_only_what_a_module_makes() -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    """End what a test that failed has left."""
+    """End the processes that a failed test has left."""
     yield
     end_started()
 

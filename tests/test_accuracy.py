@@ -59,7 +59,7 @@ def test_only_the_runs_and_seeds_of_the_page_are_written(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Those of another seed were written, too."""
+    """Results of another seed were written, too."""
     (page := tmp_path / "accuracy.md").write_text("<!-- find_live -->old<!-- end of find_live -->")
     monkeypatch.setattr(__main__, "PAGE", page)
     monkeypatch.setattr(_tables, "DATA", tmp_path / "data")

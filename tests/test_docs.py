@@ -126,7 +126,7 @@ def test_the_two_commands_are_one_line_each() -> None:
     lines = [line for block in blocks(ROOT / "README.md") for line in block.text.splitlines()]
     setup = [line for line in lines if line.startswith("python3")]
     assert [line.split("&&")[0].strip() for line in setup] == ["python3 -m venv .venv"] * 2
-    assert ". .venv/bin/activate" in setup[0]  # what is pasted next calls logreplay
+    assert ". .venv/bin/activate" in setup[0]  # the commands that a reader pastes next call logreplay
     assert setup[0].endswith(" logreplay demo")
     assert setup[1].endswith(".venv/bin/tox")
 
@@ -364,13 +364,13 @@ def test_the_log_format_for_apache_is_understood_by_sight(apache: ServerFactory,
 
 def test_texts_quote_the_present_figures_of_the_page_beside_other_load_generators() -> None:
     """`python -m benchmarks.peers` writes them into the page and into the other texts."""
-    quoted = [*quotes(ROOT)]  # of no text if the page lacks a figure
+    quoted = [*quotes(ROOT)]  # it is empty if the page lacks a figure
     assert [path.name for path, _, _ in quoted] == ["README.md", "comparison.md"]
     assert [path for path, text, present in quoted if text != present] == []
 
 
 def test_another_first_screen_replaces_that_of_the_readme() -> None:
-    """Where the block was not found, another one was appended."""
+    """A block was appended where none was found."""
     readme = (ROOT / "README.md").read_text("utf-8")
     assert first_screen.replaced(readme, "$ logreplay sweep 1..2").count(first_screen.BLOCK) == 1
     with pytest.raises(ValueError, match="no block that begins with"):

@@ -26,6 +26,6 @@ def test_searches_without_an_answer_are_counted_and_do_not_enter_the_promises() 
 
 
 def test_an_error_beside_the_server_ends_it(tmp_path: Path) -> None:
-    """The end of the server was waited for, and nothing ended it."""
+    """The program waited for the end of the server, but did not end it."""
     with pytest.raises(ZeroDivisionError), find_live.server(written(tmp_path)):
         raise ZeroDivisionError

@@ -28,7 +28,7 @@ def test_few_causes_that_are_named_are_wrong() -> None:
 
 @pytest.mark.slow
 def test_the_limit_of_a_real_server_is_told_in_one_of_three_sweeps_and_is_right() -> None:
-    """A busy machine sends requests late, and then none is told."""
+    """A busy machine sends requests late, and then no limit is named."""
     sweeps = [limit_live.limit_of("threads", 1, 2.0)]
     while sweeps[-1].kind is None and len(sweeps) < 3:
         sweeps.append(limit_live.limit_of("threads", 1 + len(sweeps), 2.0))
@@ -41,7 +41,7 @@ def test_the_figure_of_the_full_pool_and_no_other_is_at_its_maximum() -> None:
 
 
 def test_a_table_without_a_kind_of_server_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was made, and written onto the page, with the other kinds only."""
+    """A table with the other kinds only was made and written onto the page."""
     monkeypatch.setattr(limit_live, "available", lambda kind: kind != "nginx_429")
     with pytest.raises(SystemExit, match="not installed: nginx with a limit of 100/s that refuses"):
         limit_live.table(1, 1)
@@ -49,7 +49,7 @@ def test_a_table_without_a_kind_of_server_is_not_made(monkeypatch: pytest.Monkey
 
 @pytest.mark.skipif(not available("nginx_429"), reason="needs nginx")
 def test_an_error_beside_a_server_ends_it() -> None:
-    """The end of the server was waited for, and nothing ended it."""
+    """The program waited for the end of the server, but did not end it."""
     with pytest.raises(ZeroDivisionError), serving("nginx_429"):
         raise ZeroDivisionError
 

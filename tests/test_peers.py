@@ -1,4 +1,4 @@
-"""`benchmarks.peers`: which of the kept figures count, and what its page says of the machine and of what is missing."""
+"""`benchmarks.peers` counts the figures of this commit and machine; its page names the machine and missing figures."""
 
 import json
 import subprocess
@@ -51,7 +51,7 @@ def test_a_failure_is_named_unless_another_turn_had_a_figure() -> None:
 
 
 def test_the_version_of_nginx_is_that_of_the_program_that_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was that of the search path, where there may be none, and each machine was called a virtual one."""
+    """The page had the version of the nginx on the search path, or none, and called each machine a virtual one."""
     pytest.importorskip("uvloop")
     monkeypatch.setattr(drawing, "NGINX", "/bin/false")
     assert drawing._conditions().endswith("nginx .")

@@ -464,7 +464,7 @@ def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame, name: st
     summary: dict[str, Any] = json.loads(path.read_text())
     counts = summary["requests"]
     begun = pl.sum_horizontal("connect", "latency", "xfertime") > 0
-    lost = pl.col("queued") == 0  # with its worker, which may have sent it
+    lost = pl.col("queued") == 0  # a lost worker may have sent it
     started = judged.filter((pl.col("error").fill_null("") != "cancelled") | begun | lost)
     sent = started.filter(pl.col("error").fill_null("") != "dropped").height
     failed = started.filter(~pl.col("error").fill_null("").is_in(["", "dropped"])).height
@@ -609,7 +609,7 @@ def _received(case: Case, ran: Ran, rows: pl.DataFrame) -> Iterator[Finding]:
         yield Finding("received", f"--requests-per-connection, and {got.most_on_one} requests on a connection")
     by_client = case.command == "run" and case.choice["by-client"] == "yes" and case.choice["timeout"] != "short"
     clients = CLIENTS * (AGENTS if case.choice["client-key"] == "agent" else 1)
-    versions = 2 if case.choice["http"] == "log" else 1  # a client has a connection for each; one of each asks before
+    versions = 2 if case.choice["http"] == "log" else 1  # clients and the check before have one each
     if plain and by_client and each == math.inf and got.connections > versions * (clients + 1):
         yield Finding("received", f"--by-client with {clients} clients, and {got.connections} connections")
     heads = sum(count for (op, _), count in got.requests.items() if op == "HEAD")

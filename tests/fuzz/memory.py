@@ -1,4 +1,4 @@
-"""The file of an input, in memory on Linux, and its text."""
+"""A file for an input, in memory on Linux, and the text of an input."""
 
 import atexit
 import os
@@ -8,7 +8,7 @@ from tempfile import gettempdir
 
 
 def file(name: str) -> Path:
-    """Return the path of a file for this process only. It ends with the process; in memory also if that is killed."""
+    """Return the path of a new file of this process. It ends with the process, on Linux even if that is killed."""
     if sys.platform == "linux":
         return Path(f"/proc/self/fd/{os.memfd_create(name)}")
     path = Path(gettempdir()) / f"logreplay-fuzz-{os.getpid()}-{name}"

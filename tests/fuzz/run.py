@@ -42,7 +42,7 @@ def main() -> None:
         chosen.corpus.mkdir(parents=True, exist_ok=True)
     inputs = ",".join(map(str, [*seeds, *(FINDINGS / chosen.harness).glob("*")]))
     options = ["-max_len=1024", "-timeout=120", "-print_final_stats=1", f"-max_total_time={chosen.seconds}"]
-    gc.freeze()  # what is imported stays: not to be gone through again every some hundred executions
+    gc.freeze()  # imported objects stay: without this the collector scans them every few hundred executions
     gc.set_threshold(100_000, 50, 100)
     atheris.Setup([sys.argv[0], f"-runs={chosen.runs}", *options, f"-seed_inputs={inputs}", *corpus], harness.one_input)
     atheris.Fuzz()

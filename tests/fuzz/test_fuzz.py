@@ -27,7 +27,7 @@ def test_what_was_found_once_stays_mended(path: Path) -> None:
 
 
 def test_the_file_of_an_input_is_gone_however_its_process_ends() -> None:
-    """The fuzzer ends it without its exit handlers."""
+    """The fuzzer ends its process without the exit handlers."""
     program = "import os; from fuzz.memory import file; file('a.csv').write_text('input'); os._exit(0)"
     with subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[1]) as process:
         pass

@@ -30,7 +30,7 @@ def of_family(name: str, seed: int) -> tuple[Limited, TargetLimit]:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_the_kind_of_a_simulated_limit_is_right_and_only_of_two_it_is_not_told(name: str) -> None:
+def test_the_kind_of_a_simulated_limit_is_right_and_only_two_systems_may_have_none(name: str) -> None:
     system, found = of_family(name, 2)
     untold = name in ("a pool for 60 % of the requests", "slow at first")
     assert found.kind in system.kinds or (untold and found.kind is None), found.text

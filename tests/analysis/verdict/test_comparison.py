@@ -102,7 +102,7 @@ def test_runs_of_different_logs_are_compared_by_percentiles_and_that_is_said() -
 
 
 def test_runs_without_a_rate_have_no_row_of_a_rate() -> None:
-    """Those with --speed or --follow had one of 0/s."""
+    """Runs with --speed or --follow had a row of 0/s."""
     found = compare(*(run(seed).with_columns(offered=pl.lit(None, pl.Float64)) for seed in (1, 2)))
     assert found.change
     assert found.as_dict()["by_step"] == []
@@ -110,7 +110,7 @@ def test_runs_without_a_rate_have_no_row_of_a_rate() -> None:
 
 
 def test_the_span_that_a_verdict_covers_is_that_of_the_pairs_that_were_compared() -> None:
-    """Of one pair nothing was answered: both were compared over 0."""
+    """All requests of one pair failed: the text said that both were compared over 0 s."""
     failed = [run(seed).with_columns(rc=pl.lit(500)) for seed in (5, 6)]
     found = compare(*(run(seed) for seed in range(1, 5)), *failed)
     assert found.not_covered.startswith("both were compared over 60 s: ")

@@ -17,7 +17,7 @@ def label_as_value(command: str, label: str) -> dict[str, Any]:
 
 
 def test_only_these_combinations_are_refused() -> None:
-    """The crossings expect what a row refuses, also where it refuses too much: a new row is written here, too."""
+    """The crossings accept each refusal of the table, even a wrong one: a new row must stand in this file, too."""
     found: dict[str, list[str]] = {}
     for row in ROWS:
         word, other = ("excludes", row.other) if isinstance(row, Clash) else ("needs", "|".join(row.others))

@@ -122,7 +122,7 @@ def test_an_invalid_run_adds_nothing_to_a_history_and_says_so(
     words = ("run", log, server.url, "--tps", 300, "-o", tmp_path / "r.csv", "--history", history, "-q")
     done = "nothing is added"
     if name == "runs.json":
-        history.write_text('[{"name": "p50_s", "unit": "s", "value": 0.2}]')  # of the run before
+        history.write_text('[{"name": "p50_s", "unit": "s", "value": 0.2}]')  # the figures of the run before
         done = "the figures of the run before are removed"
     assert logreplay(*words) == 3
     said = capsys.readouterr().err

@@ -90,7 +90,7 @@ def combinations() -> Iterator[tuple[str, str, str]]:
         option = next(one for one in cli.commands[command].params if name in one.opts)
         kind = (type(option.type), option.type.name, option.multiple)
         values = texts if kind not in seen else [texts[at % len(texts)]]
-        if command == "demo":  # one that begins takes half a minute: another command gets the others
+        if command == "demo":  # a demo that starts takes half a minute: other commands get the other values
             values = ["empty", "this folder"]
         else:
             seen.add(kind)

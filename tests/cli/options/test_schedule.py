@@ -196,7 +196,7 @@ def test_injected_requests_are_no_rounds_of_the_log_and_are_offered_at_a_rate_an
 
 
 @pytest.mark.parametrize("marked", [lambda hook: hook, signing])
-def test_requests_that_a_hook_left_out_are_of_a_round_of_the_log(
+def test_requests_that_a_hook_left_out_count_in_the_rounds_of_the_log(
     log_of_two_seconds: Requests, marked: Callable[[Hook], Hook]
 ) -> None:
     def leave_out_thirds(request: Planned) -> Planned | None:

@@ -159,7 +159,7 @@ def test_users_end_with_their_plan(log: Path) -> None:
 
 
 def test_a_duration_ends_while_all_users_think_also_if_timers_are_early() -> None:
-    """Those of uvloop are, by up to a millisecond."""
+    """Timers of uvloop are early by up to a millisecond."""
 
     class EarlyLoop(VirtualTimeLoop):
         def call_later(self, delay: float, *call: Any) -> asyncio.TimerHandle:  # type: ignore[override]

@@ -295,7 +295,7 @@ def test_readings_that_end_before_the_run_are_a_finding_and_leave_no_last_value(
     assert log.latest == {}
     text = "the readings of --watch end at second {}: the process beside the replay"
     assert [finding.text.startswith(text.format(19)) for finding in log.end()] == [True]
-    log.go_on(15)  # what came between two parts of the run is no second of it
+    log.go_on(15)  # the run goes on at second 15: the readings end there, not between its two parts
     assert [finding.text.startswith(text.format(15)) for finding in log.end()] == [True]
 
 

@@ -79,7 +79,7 @@ def test_what_a_stranger_sends_to_the_live_page_prints_nothing(capfd: pytest.Cap
     assert capfd.readouterr() == ("", "")
 
 
-def test_that_it_was_killed_is_heard_and_that_it_was_closed_is_not() -> None:
+def test_a_killed_sidecar_is_reported_and_a_closed_one_is_not() -> None:
     """Nobody was told that the figures of other systems, the page and the metrics had ended."""
     config, before = SidecarConfig(probes=(Probe("one", "echo 1", "command"),)), _children()
     for killed in (True, False):

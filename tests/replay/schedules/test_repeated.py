@@ -12,10 +12,10 @@ def test_a_schedule_that_repeats_itself_goes_on_in_the_same_rhythm() -> None:
 
 
 @pytest.mark.parametrize("arrivals", [Poisson, Scattered])
-def test_random_arrivals_are_others_in_each_round_and_the_same_in_each_run(
+def test_random_arrivals_differ_between_rounds_and_not_between_runs(
     arrivals: type[Poisson] | type[Scattered],
 ) -> None:
-    """Each round had the instants of the first."""
+    """Each round repeated the instants of the first."""
     schedule = arrivals(Constant(100, 2), 7)
     due = Repeated(schedule).pacer()(np.zeros(1000, np.int64))
     first, *others = (due[due // 2_000_000_000 == index] - index * 2_000_000_000 for index in range(4))

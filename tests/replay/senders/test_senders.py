@@ -108,7 +108,7 @@ def test_a_connection_that_never_comes_about_is_given_up_with_its_exchange(tmp_p
     ("sender", "sources"), [(WireSender, ()), (WireSender, ("127.0.0.2",)), (Http2Sender, ()), (AiohttpSender, ())]
 )
 def test_a_handshake_may_take_as_long_as_a_request(sender: Any, sources: tuple[str, ...]) -> None:
-    """Loops end it after 60 s, unless they are told otherwise."""
+    """Event loops end a handshake after 60 s, unless they are given another limit."""
     limits = []
 
     async def main() -> None:

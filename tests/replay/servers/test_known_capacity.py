@@ -139,15 +139,15 @@ def test_a_size_below_0_in_the_log_is_answered_without_a_body() -> None:
     assert LoggedAnswers(iter([("GET", "/a", 200, -5)])).take("GET", "/a") == (200, 0)
 
 
-def test_a_request_that_is_answered_stays_nowhere() -> None:
-    """Each url that was asked for stayed in memory once more."""
+def test_an_answered_request_is_not_kept_in_memory() -> None:
+    """A second copy of each requested url stayed in memory."""
     rows = ((f"/{number}", rc) for number in range(5000) for rc in (200, 304))
     answers = LoggedAnswers(("GET", url, rc, 5) for url, rc in rows)
     tracemalloc.start()
     try:
         taken = [answers.take("GET", f"/{number}") for number in range(5000)] + [answers.take("GET", "/7")]
         assert taken == [(200, 5)] * 5000 + [(304, 5)]
-        assert tracemalloc.get_traced_memory()[0] < 500_000  # of which the list has most
+        assert tracemalloc.get_traced_memory()[0] < 500_000  # most of it is the list `taken`
     finally:
         tracemalloc.stop()
 
