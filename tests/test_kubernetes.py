@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,7 @@ import pytest
 import yaml
 
 from conftest import ServerFactory, free_port
-from support.command_line import started
+from support.command_line import children, semaphores_of, started, wait_until
 
 FOLDER = Path(__file__).parents[1] / "docs" / "kubernetes"
 PLAIN, JOB = FOLDER / "plain.yaml", FOLDER / "daskjob.yaml"
@@ -150,9 +151,14 @@ def test_the_commands_of_the_manifests_make_a_run(path: Path, nginx: ServerFacto
         return started(*words, *more, cwd=tmp_path, env=env, start_new_session=True)
 
     by_name = {container["name"]: container for container in containers(path)}
-    begin(by_name["scheduler"], "--host", f"tcp://127.0.0.1:{port}")
-    begin(by_name["worker"])
+    scheduler, worker = begin(by_name["scheduler"], "--host", f"tcp://127.0.0.1:{port}"), begin(by_name["worker"])
     waiting = by_name.get("wait-for-workers", documents(PLAIN)[3]["spec"]["template"]["spec"]["initContainers"][0])
     assert begin(waiting).wait(60) == 0
     assert begin(by_name.get("run") or by_name["job"]).wait(60) in (0, 3)  # 3: a busy machine
     assert pl.read_csv(tmp_path / "run.csv").height == 50
+    semaphores = [path for pid in (worker.pid, *children(worker.pid)) for path in semaphores_of(pid)]
+    assert semaphores
+    for process in (worker, scheduler):
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
+    wait_until(lambda: not any(path.exists() for path in semaphores))
