@@ -66,7 +66,7 @@ def expect_times(log: "Path | RequestSource", methods: frozenset[str], *, ordere
     """Check that the requests of a log did not all start at one time, or at none that is known, and are in order.
 
     Args:
-        log: its first rows are read, and the others until a second time is found.
+        log: read until two different times are found; if it will not be put in order, `_LOOKED_AT` requests at least.
         methods: methods of the requests that are sent.
         ordered: the log will be put in order.
 
@@ -78,25 +78,23 @@ def expect_times(log: "Path | RequestSource", methods: frozenset[str], *, ordere
     from logreplay.core.errors import LogreplayError
     from logreplay.core.record import start_time
     from logreplay.replay.requests.log_stats import LogFigures
+    from logreplay.replay.requests.plan import instants
     from logreplay.replay.requests.sources import LogFile
 
-    source = LogFile(log) if isinstance(log, Path) else log
-    count, known, figures = 0, set[int](), LogFigures()
+    source, figures = LogFile(log) if isinstance(log, Path) else log, LogFigures()
     for frame in source.batches(("op", "date", "time")):
-        sent = frame.filter(pl.col("op").is_in(methods)).select(start_time().to_physical())
-        count += sent.height
-        known |= {*sent["start"].drop_nulls().unique().head(3)} - {0}
-        figures.add(sent["start"].fill_null(0).to_numpy())
-        if len(known) > 1 and (ordered or count >= _LOOKED_AT):
+        figures.add(instants(frame.filter(pl.col("op").is_in(methods)).select(start_time())))
+        if figures.last > figures.first and (ordered or figures.requests >= _LOOKED_AT):
             break
+    count = figures.requests
     if not ordered and figures.unordered > _MOST_UNORDERED * count:
         raise LogreplayError(
             f"{log}: {figures.unordered:,} of its first {number_of(count, 'request')} are earlier than one before: "
             "--speed and --arrivals log would send each together with the one before it; put the log in order with "
             "logreplay convert"
         )
-    if len(known) < 2 and count > 1:
-        have = "the same time" if known else "no time"
+    if figures.last == figures.first and count > 1:
+        have = "the same time" if figures.last else "no time"
         raise LogreplayError(
             f"{log}: its {count:,} requests have {have}: --speed and --arrivals log would send all of them at once; "
             "give a rate with --tps, without --arrivals log"

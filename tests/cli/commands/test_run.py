@@ -574,6 +574,15 @@ def test_a_log_without_times_cannot_be_replayed_at_its_own(
     assert f"Error: {timeless}: {text}" in capsys.readouterr().err
 
 
+def test_a_log_whose_times_are_all_before_1970_cannot_be_replayed_at_them(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The schedule does not know such times: all requests were sent at once."""
+    pl.read_csv(log).with_columns(date=pl.lit("1969-07-20")).write_csv(tmp_path / "early.csv")
+    assert logreplay("run", tmp_path / "early.csv", "http://127.0.0.1:1", "--speed", 1) == 1
+    assert "its 50 requests have no time: --speed and --arrivals log would" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("load", ["--speed 1", "--speed 1 --skip-idle 1s", "--tps 5 --arrivals log"])
 def test_a_log_out_of_order_is_not_replayed_at_its_own_times(
     load: str, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
