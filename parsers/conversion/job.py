@@ -111,7 +111,7 @@ def convert(
     """
     options = options or ConvertOptions()
     target = None if str(output) == "-" else Path(output)
-    owner = None if target is None or is_stream(target) else target
+    owner = _owner(target)
     with ExitStack() as stack:
         if target and (target.is_dir() or not target.name):
             raise LogreplayError(f"-o {output}: is a folder; name a file in it")
@@ -278,6 +278,7 @@ class _Job:
         folder: Path,
     ) -> None:
         self._sources, self._tables, self._target, self._options = sources, tables, target, options
+        self._owner = _owner(target)
         self._kind = writers.kind_of(target or "-", options.to)
         self._rejects_path = rejects
         self._rejects: BinaryIO | None = None
@@ -285,9 +286,8 @@ class _Job:
         self.captures: Sequence[CaptureFormat] = ()
         with ExitStack() as stack:
             self._new = stack.enter_context(_new(target, "-o", options)) if target else None
-            owner = None if target is None or is_stream(target) else target
-            shared = _has_other_result(rejects, owner)
-            unowned = not options.rejects and not shared and not (owner and os.path.lexists(owner))
+            shared = _has_other_result(rejects, self._owner)
+            unowned = not options.rejects and not shared and not (self._owner and os.path.lexists(self._owner))
             free = replace(options, force=options.force or unowned)
             self._new_rejects = stack.enter_context(_new(rejects, "--rejects", free))
             self._replaces_rejects = free.force and not shared
@@ -332,18 +332,18 @@ class _Job:
         """The columns of the CSV: without that of bodies where there is no file for them."""
         if REF not in columns:
             return tuple(columns)
-        target, kind = self._target, self._kind
+        owner, kind = self._owner, self._kind
         if kind in writers.EXPORTS:
             self._side = SideFile(self._sorted.with_name(self._sorted.name + ".bodies"))
-        elif kind == "pias" or target is None or is_stream(target):
+        elif kind == "pias" or owner is None:
             self.report.notes.append(
                 "bodies are not kept: they need a CSV or Parquet file beside them; name it with -o"
             )
             return tuple(name for name in columns if name != REF)
         else:
-            if other := other_user(target):
-                raise LogreplayError(f"{beside(str(target))}: holds the bodies of {other}; choose another name with -o")
-            path = Path(beside(str(target)))
+            if other := other_user(owner):
+                raise LogreplayError(f"{beside(str(owner))}: holds the bodies of {other}; choose another name with -o")
+            path = Path(beside(str(owner)))
             self._side = SideFile(path, self._names.enter_context(_new(path, "-o", self._options)))
         return tuple(columns)
 
@@ -428,7 +428,7 @@ class _Job:
             except OSError as error:
                 error.filename = error.filename or "standard output"
                 raise
-        elif kind == "csv" and not is_stream(self._target):
+        elif kind == "csv" and self._owner:
             self._keep_beside(bodies)
             self._new.keep(self._sorted)
         else:  # all files take their names when all are whole
@@ -454,12 +454,16 @@ class _Job:
         elif (
             self._options.force
             and self._kind not in writers.EXPORTS
-            and self._target
-            and not is_stream(self._target)
+            and self._owner
             and not is_stream(bodies)
-            and not other_user(self._target)
+            and not other_user(self._owner)
         ):
             bodies.unlink(missing_ok=True)
+
+
+def _owner(target: Path | None) -> Path | None:
+    """The output that may have files beside it: none for standard output, a device or a pipe."""
+    return None if target is None or is_stream(target) else target
 
 
 def _new(path: Path, option: str, options: ConvertOptions) -> NewFile:
