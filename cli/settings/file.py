@@ -1,5 +1,6 @@
 """Options from ``logreplay.toml``."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,9 +27,9 @@ def read_settings(group: click.Group, path: Path) -> dict[str, dict[str, Setting
         LogreplayError: it is not TOML, has an unknown name, or sets what it may not.
     """
     known = configurable(group)
-    kinds = {command: {key: kind_of(one) for key, one in options.items()} for command, options in known.items()}
+    kinds = _kinds(known)
     values: dict[str, dict[str, Setting]] = {name: {} for name in known}
-    for entry in entries(path, kinds, shared(group)):
+    for entry in entries(path, kinds, agreed(kinds)):
         parameter = known[entry.command][entry.key]
         typed = _as_typed(entry.where, entry.key, parameter, entry.value)
         values[entry.command][parameter.name or ""] = Setting(
@@ -42,11 +43,17 @@ def configurable(group: click.Group) -> dict[str, dict[str, click.Parameter]]:
     return {name: dict(settable(command)) for name, command in group.commands.items() if name not in WITHOUT_SETTINGS}
 
 
-def shared(group: click.Group) -> dict[str, object]:
-    """The options that may stand at the top of a file, and what they are there: what run, sweep and find agree on."""
-    return agreed(
-        {name: {key: kind_of(one) for key, one in keys.items()} for name, keys in configurable(group).items()}
-    )
+def shared(known: Mapping[str, Mapping[str, click.Parameter]]) -> dict[str, object]:
+    """The options that may stand at the top of a file, and what they are there: what run, sweep and find agree on.
+
+    Args:
+        known: as `configurable` returns it.
+    """
+    return agreed(_kinds(known))
+
+
+def _kinds(known: Mapping[str, Mapping[str, click.Parameter]]) -> dict[str, dict[str, object]]:
+    return {command: {key: kind_of(one) for key, one in options.items()} for command, options in known.items()}
 
 
 def kind_of(parameter: click.Parameter) -> object:

@@ -21,7 +21,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_keys_are_those_of_the_command_line() -> None:
     for command, parameters in configurable(cli).items():
         assert _keys(command).keys() == parameters.keys(), command
-    assert _shared().keys() == shared(cli).keys()
+    assert _shared().keys() == shared(configurable(cli)).keys()
 
 
 def test_options_of_the_top_and_of_the_section_become_parameters(file: Path) -> None:
