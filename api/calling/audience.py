@@ -217,7 +217,8 @@ class Telling:
 
     def _sidecar(self, audience: Audience, readings: "ProbeLog", listener: "CallListener") -> "Sidecar | None":
         otlp = self._otlp()
-        if not (self.live or self.metrics or self.watch or otlp or self.control):
+        names = ("live", "metrics", "watch", "otlp", "control")
+        if not (asked := [name for name in names if getattr(self, name) not in (None, ())]):
             return None
         from logreplay.replay.monitor.sidecar import Sidecar, SidecarConfig, SidecarDied, StopAsked
 
@@ -234,8 +235,7 @@ class Telling:
             elif isinstance(message, SidecarDied):
                 if self.watch:
                     readings.lose(message.at)
-                asked = {name: getattr(self, name) for name in ("live", "metrics", "watch", "otlp", "control")}
-                options = ", ".join(f"--{name}" for name, value in asked.items() if value not in (None, ()))
+                options = ", ".join(f"--{name}" for name in asked)
                 listener.note(
                     f"warning: the process of {options} has ended, perhaps for lack of memory; the run goes on"
                 )
