@@ -41,6 +41,15 @@ def microseconds(text: str, zone: tzinfo = UTC) -> int:
     return round(((moment if moment.tzinfo else moment.replace(tzinfo=zone)) - _EPOCH).total_seconds() * 1e6)
 
 
+def naive_utc(instant: datetime) -> datetime:
+    """Return an instant in UTC without its time zone; one without a zone unchanged.
+
+    Raises:
+        OverflowError: an instant out of range.
+    """
+    return instant.astimezone(UTC).replace(tzinfo=None) if instant.tzinfo else instant
+
+
 def iso(us: int) -> str:
     """Write microseconds since 1970 in ISO 8601, UTC."""
     return (_EPOCH + timedelta(microseconds=us)).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from logreplay.core.errors import LogError, UsageError
 from logreplay.core.files import unwritable
 from logreplay.core.frames import from_pandas, table_name
 from logreplay.core.plural import number_of
+from logreplay.core.quantities import naive_utc
 from logreplay.core.rows import converted
 from logreplay.replay.requests.header_columns import CONTROLS, PAYLOAD, check_header, header_column, header_name
 from logreplay.replay.requests.plan import CHUNK_ROWS
@@ -193,7 +194,7 @@ def _frame(name: str, requests: Sequence[object], first: int) -> pl.DataFrame:
         if not isinstance(request, Request):
             raise LogError(f"{where}: expected logreplay.Request, got {type(request).__name__}")
         _check(where, request)
-        started = request.time and _utc(request.time)
+        started = request.time and naive_utc(request.time)
         fields["url"].append(request.url)
         fields["op"].append(request.op)
         fields["client"].append(request.client)
@@ -236,9 +237,9 @@ def _check(where: str, request: Request) -> None:
 
 
 def _unknown(time: datetime | None) -> bool:
-    """Whether a time is NaT of pandas, which is a datetime without a date, or cannot be told in UTC."""
+    """Whether a time is NaT of pandas, which is a datetime without a date, or is out of range in UTC."""
     try:
-        return time is not None and _utc(time).isoformat() == "NaT"
+        return time is not None and naive_utc(time).isoformat() == "NaT"
     except OverflowError:
         return True
 
@@ -307,8 +308,7 @@ def _times(name: str, table: pl.DataFrame) -> dict[str, pl.Series]:
     Raises:
         LogError: a text is not an instant.
     """
-    for column in ("start", "time"):
-        instant = table[column] if column in table.columns else pl.Series(dtype=pl.Null)
+    for instant in (table[column] for column in ("start", "time") if column in table.columns):
         if "date" not in table.columns and instant.dtype in (pl.String, pl.Categorical, pl.Enum):
             instant = _instants(name, instant)
         if instant.dtype.base_type() == pl.Datetime:
@@ -328,15 +328,11 @@ def _instants(name: str, texts: pl.Series) -> pl.Series:
     instants: list[datetime | None] = []
     for row, text in enumerate(texts):
         try:
-            instants.append(None if text is None else _utc(datetime.fromisoformat(text)))
+            instants.append(None if text is None else naive_utc(datetime.fromisoformat(text)))
         except (ValueError, OverflowError):
             said = "expected an instant, such as 2026-01-01T12:00:00Z"
             raise LogError(f"{name}: row {row}, column {texts.name}: {text[:80]!r}: {said}") from None
     return pl.Series(texts.name, instants, dtype=pl.Datetime("us"))
-
-
-def _utc(instant: datetime) -> datetime:
-    return instant.astimezone(UTC).replace(tzinfo=None) if instant.tzinfo else instant
 
 
 def _typed(name: str, column: pl.Series) -> pl.Series:

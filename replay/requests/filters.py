@@ -7,13 +7,14 @@ shapes before it left it: as logged, if it stands before the rewriting.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import blake2b
 from typing import ClassVar, Final
 from urllib.parse import quote
 
 import polars as pl
 
+from logreplay.core.quantities import naive_utc
 from logreplay.core.record import REASON
 
 _UNRESERVED: Final = "~"
@@ -127,9 +128,8 @@ class FromTime:
         return self.instant.isoformat()
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        instant = self.instant
-        naive = instant.astimezone(UTC).replace(tzinfo=None) if instant.tzinfo else instant
-        return leave_out(frame, pl.col("start").is_null() | (pl.col("start") < naive), "before the beginning")
+        early = pl.col("start").is_null() | (pl.col("start") < naive_utc(self.instant))
+        return leave_out(frame, early, "before the beginning")
 
 
 @dataclass(frozen=True, slots=True)
