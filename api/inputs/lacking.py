@@ -89,7 +89,7 @@ def expect_times(log: "Path | RequestSource", methods: frozenset[str], *, ordere
     count = figures.requests
     if not ordered and figures.unordered > _MOST_UNORDERED * count:
         raise LogreplayError(
-            f"{log}: {figures.unordered:,} of its first {number_of(count, 'request')} are earlier than one before: "
+            f"{log}: {figures.unordered:,} of its first {number_of(count, 'request')} are out of order: "
             "--speed and --arrivals log would send each together with the one before it; put the log in order with "
             "logreplay convert"
         )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from logreplay.replay.requests.sources import RequestSource
 
 _RESULT_ROWS: Final = 32_768
-"""A result log is out of order by no more rows."""
+"""Rows by which a result log is out of order, at most."""
 
 
 def request_stream(
@@ -46,7 +46,7 @@ def request_stream(
         loop: begin again at the end.
         keep: further columns that the schedule needs.
         skip_idle: seconds; shorten longer gaps of the log to this.
-        in_time: the log's times count: put a table or a result log, which is by completion, in order of start.
+        in_time: the log's times count: put a table, or a result log (in order of completion), in order of start.
         last: a shape after all others, for a second stream of the same log, which is not looked through again.
         ahead: add credentials when requests are read: when they are due, is not known.
 
@@ -155,7 +155,9 @@ def _logs(stream: "RequestStream") -> "Iterator[Requests]":
 def left_out(stream: "RequestStream", *, in_time: bool = False) -> tuple[str, ...]:
     """Which requests (a `Loss`) and headers were not sent, and the time spent in a hook, in sentences.
 
-    ``in_time``: the log's times count: also, how many requests the log has out of order.
+    Args:
+        stream: requests of the run, after it.
+        in_time: the log's times count: also say how many of its requests are out of order.
     """
     from logreplay.analysis.format_time import show
     from logreplay.core.masking import masked, terminal_safe
@@ -172,8 +174,8 @@ def left_out(stream: "RequestStream", *, in_time: bool = False) -> tuple[str, ..
             text = f"not in {number_of(count, 'request')} of those read from the log, which have no value in column"
             told.append(f"header {header.name}: {text} {header.column}")
     if in_time and (count := stream.figures.unordered):
-        each = number_of(count, "request is", "requests are")
-        text = f"warning: {each} earlier in the log than one before: each is sent together with the one before it"
+        some = number_of(count, "request of the log is", "requests of the log are")
+        text = f"warning: {some} out of order: each is sent together with the one before it"
         told.append(f"{text}; logreplay convert puts a log in order")
     if hook := hooked(stream):
         told.append(f"hook: {number_of(hook.calls, 'call')}, ahead of the requests, {show(hook.cost)} each")

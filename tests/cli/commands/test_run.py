@@ -591,7 +591,7 @@ def test_a_log_out_of_order_is_not_replayed_at_its_own_times(
     rows = pl.read_csv(log).with_columns(time=pl.format("00:00:{}", 10 + pl.int_range(pl.len()) % 25))
     rows.write_csv(tmp_path / "mixed.csv")
     assert logreplay("run", tmp_path / "mixed.csv", "http://127.0.0.1:1", *load.split()) == 1
-    text = "24 of its first 50 requests are earlier than one before: --speed and --arrivals log would send each"
+    text = "24 of its first 50 requests are out of order: --speed and --arrivals log would send each"
     assert f"Error: {tmp_path / 'mixed.csv'}: {text}" in capsys.readouterr().err
 
 
@@ -602,13 +602,13 @@ def test_few_requests_out_of_order_are_counted_and_told(
     rows = [f"2026-01-01,{time},0,0,0,5,/ok,200,GET" for time in times]
     log = tmp_path / "few.csv"
     log.write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
-    told = "warning: 1 request is earlier in the log than one before: each is sent together with the one before it"
+    told = "warning: 1 request of the log is out of order: each is sent together with the one before it"
     for more in ([], ["--skip-idle", "1s"]):
         assert_ran(log, server.url, "--speed", 1, *more, "-o", tmp_path / f"r{len(more)}.csv")
         assert json.loads((tmp_path / f"r{len(more)}.summary.json").read_text())["replay"]["unordered"] == 1
         assert told in capsys.readouterr().err
     assert_ran(log, server.url, "--tps", 500, "-o", tmp_path / "rate.csv")
-    assert "earlier in the log" not in capsys.readouterr().err
+    assert "out of order" not in capsys.readouterr().err
 
 
 @pytest.mark.slow
