@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -12,7 +13,7 @@ from logreplay.cli.options.help_groups import sections
 from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.share import share
 
-_FIRST = '.TH "LOGREPLAY'
+_FIRST: Final = b'.TH "LOGREPLAY'
 """Beginning of each page."""
 
 
@@ -44,7 +45,7 @@ def man(command: str | None, output: Path | None) -> None:
     try:
         output.mkdir(parents=True, exist_ok=True)
         for path in pages:
-            if path.is_file() and not path.read_bytes().startswith(_FIRST.encode()):
+            if path.is_file() and not path.read_bytes().startswith(_FIRST):
                 raise LogreplayError(f"{path}: exists already, and is not a page of logreplay; choose another with -o")
     except OSError as error:
         raise unwritable(output, error) from None
@@ -66,14 +67,15 @@ def _title(name: str) -> str:
 
 
 def _lines(root: click.Group, command: click.Command, context: click.Context, name: str) -> Iterator[str]:
-    about, _, examples = inspect.cleandoc(command.help or "").partition("\b\n")
-    yield f'{_FIRST}{_title(name).removeprefix("logreplay").upper()}" "1" "" "logreplay" "logreplay"'
+    about, *examples = re.split(r"\x08\nExamples?:\s*", inspect.cleandoc(command.help or ""), maxsplit=1)
+    yield f'.TH "{_title(name).upper()}" "1" "" "logreplay" "logreplay"'
     yield from (".SH NAME", rf"{_text(_title(name))} \- {_text(command.get_short_help_str(200))}")
     pieces = " ".join(command.collect_usage_pieces(context))
     yield from (".SH SYNOPSIS", rf"\fBlogreplay{' ' + name if name else ''}\fR {_text(pieces)}")
     yield ".SH DESCRIPTION"
     for paragraph in about.strip().split("\n\n"):
-        yield from (".PP", _text(" ".join(paragraph.split())))
+        kept = paragraph.startswith("\b\n")  # its lines
+        yield from (".PP", *(_as_lines(paragraph[2:]) if kept else [_text(" ".join(paragraph.split()))]))
     for number, (title, options) in enumerate(sections(command, context)):
         yield from ((".SH OPTIONS",) if not number else ())
         yield from ((f".SS {_text(title)}",) if title != "Options" else ())
@@ -83,13 +85,16 @@ def _lines(root: click.Group, command: click.Command, context: click.Context, na
         yield ".SH COMMANDS"
         for other, child in root.commands.items():
             yield from (".TP", rf"\fB{_text(other)}\fR", _text(child.get_short_help_str(200)))
-    if examples:
-        body = re.sub(r"^Examples?:\s*", "", examples.strip())
-        yield from (".SH EXAMPLES", ".nf", *(_text(line.strip()) for line in body.splitlines()), ".fi")
+    for text in examples:
+        yield from (".SH EXAMPLES", *_as_lines(text))
     if command.epilog:
         yield from (".SH SETTINGS", _text(command.epilog))
     others = [_title(other) for other in ("", *root.commands) if other != name]
     yield from (".SH SEE ALSO", ", ".join(rf"\fB{_text(other)}\fR(1)" for other in others))
+
+
+def _as_lines(text: str) -> Iterator[str]:
+    yield from (".nf", *(_text(line.strip()) for line in text.strip().splitlines()), ".fi")
 
 
 def _text(text: str) -> str:

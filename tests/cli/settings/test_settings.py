@@ -428,6 +428,16 @@ def test_a_manual_page_shows_signs_as_they_are() -> None:
     assert "SETTINGS" in shown
 
 
+def test_a_manual_page_keeps_the_lines_of_a_list_and_begins_its_examples_after_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The list of orders stood under EXAMPLES, and the example under a sign that is not printable."""
+    assert run(["man", "control"]) == 0
+    about, _, examples = capsys.readouterr().out.partition(".SH EXAMPLES\n")
+    assert ".nf\nORDER is one of\nraise 20%   send 20 % more\n" in about
+    assert examples.startswith(".nf\nlogreplay run access.log")
+
+
 def test_all_manual_pages_are_written(folder: Path) -> None:
     assert run(["man", "-o", "man1"]) == 0
     assert {path.name for path in Path("man1").iterdir()} == {
