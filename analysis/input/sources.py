@@ -229,7 +229,8 @@ def same_rows(one: Source, other: Source) -> bool:
     known = min(map(len, heads))
     if not heads[0].head(known).equals(heads[1].head(known)):
         return False
-    columns = [name for name in _MEASURED if all(name in OpenedRows.of(each).names for each in (one, other))]
+    both = {*OpenedRows.of(one).names} & {*OpenedRows.of(other).names}
+    columns = [name for name in _MEASURED if name in both]
     return _hashes(one, columns).equals(_hashes(other, columns))
 
 

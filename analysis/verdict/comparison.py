@@ -56,7 +56,6 @@ from logreplay.analysis.verdict.shares import (
     transitions,
     verdict_of,
 )
-from logreplay.core.errors import LogreplayError
 from logreplay.core.frames import to_pandas
 from logreplay.core.masking import masked, terminal_safe
 from logreplay.core.plural import first_of, listed, number_of
@@ -244,11 +243,10 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
         tolerance: changes up to this fraction do not count, however certain; None: `usual_tolerance`.
 
     Raises:
-        LogreplayError: a result log cannot be read, or is a copy of another.
+        LogreplayError: a result log cannot be read.
         ValueError: a baseline has no candidate.
     """
     runs = (baseline, candidate, *more)
-    check_no_copies([run for run in runs if isinstance(run, str | Path)])
     duets = [of_a_duet(old, new) for old, new in _pairs(runs)]
     if tolerance is None:
         tolerance = AT_ONCE_TOLERANCE if all(duets) else TOLERANCE
@@ -267,19 +265,6 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
         if not _in_turn(runs):
             notes.append(_NOT_IN_TURN)
     return _comparison(found, judged, tolerance, notes)
-
-
-def check_no_copies(runs: Sequence[Source]) -> None:
-    """Check that no two of the runs are copies of one: two runs never agree in every microsecond.
-
-    Raises:
-        LogreplayError: two of them are.
-    """
-    for at, run in enumerate(runs):
-        for other in runs[:at]:
-            if sources.same_rows(other, run):
-                names = " and ".join(str(sources.path_of(each) or "a table") for each in (other, run))
-                raise LogreplayError(f"{names} hold the same rows: a run does not differ from its copy; name two runs")
 
 
 def second_baseline(baseline: Source, candidate: Source) -> Path | None:
