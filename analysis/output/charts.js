@@ -8,6 +8,7 @@
     const size = Math.abs(value);
     return value.toLocaleString("en", size && size < 1000 ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 0 });
   };
+  const unjoined = (dots) => dots && dots !== "solid";
   const nines = (x) => {
     const share = 100 * (1 - 10 ** -x);
     return `${share.toLocaleString("en", { maximumFractionDigits: Math.max(0, Math.ceil(x) - 2) })} %`;
@@ -158,7 +159,7 @@
         width: thick || 1.5,
         dash,
         value: (_, y) => (dots === "failed" ? "–" : figure(y)),
-        ...(["small", "hollow", "failed"].includes(dots) && { paths: () => null }),
+        ...(unjoined(dots) && { paths: () => null }),
         ...(row.stepped && { paths: uPlot.paths.stepped({ align: 1 }) }),
         points: { show: Boolean(dots), size: dots === "small" ? 4 : dots === "hollow" ? 9 : 6, width: 1.2,
                   fill: () => (dots === "hollow" ? css("--card") : colour(mark)) },
@@ -167,7 +168,7 @@
     legend: { markers: { width: 3, dash: (_, index) => line(row.series[index - 1]) } },
     hooks: {
       ready: [(u) => row.series.forEach(({ dots }, i) => {
-        if (["small", "hollow", "failed"].includes(dots)) u.root.querySelectorAll(".u-series")[i + 1].classList.add("point");
+        if (unjoined(dots)) u.root.querySelectorAll(".u-series")[i + 1].classList.add("point");
       })],
       drawAxes: [(u) => spans(u, row)], drawSeries: [(u, index) => dashes(u, row, index)],
     },
