@@ -25,7 +25,7 @@ def test_the_log_of_an_earlier_time_is_kept_though_it_is_in_the_folder_of_the_re
 @pytest.mark.parametrize("name", ["thesis.txt", "results"])
 def test_a_folder_with_files_of_others_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).mkdir()
-    with pytest.raises(click.UsageError, match="it has files of others"):
+    with pytest.raises(click.UsageError, match="it holds other files"):
         made_anew(tmp_path, None)
     assert (tmp_path / name).exists()
 

@@ -149,7 +149,7 @@ class LogProfile:
         seconds: ``second``, ``requests``: seconds with a request, ascending.
         routes: ``method``, ``route``, ``requests``, ``share``, ``4xx``, ``5xx``, ``bytes`` (mean), and, where the log
             has response times, ``p50``, ``p90``, ``p99``, rounded to three digits; most requests first.
-        peak_routes: ``method``, ``route``, ``requests`` of the busiest hour in `peaks`, or of a log shorter than one.
+        peak_routes: ``method``, ``route``, ``requests`` in the busiest hour of `peaks`, or in all of a shorter log.
         statuses, methods, protocols: the value and ``requests``.
         agents: ``agent``, ``requests``, ``bot``: whether it names itself as a program.
         clients: ``client``, ``requests``, ``agents`` (different ones).

@@ -55,7 +55,7 @@ def mix_change(peak: pl.DataFrame, sent: pl.DataFrame, methods: Collection[str])
     of_peak, of_sent = max(int(both["requests"].sum()), 1), max(int(both["requests_sent"].sum()), 1)
     mean = (pl.col("requests") + pl.col("requests_sent")) / (of_peak + of_sent)
     both = both.with_columns(share=pl.col("requests") / of_peak, share_sent=pl.col("requests_sent") / of_sent)
-    one = 1 / of_peak + 1 / of_sent  # one request in each share: among many rare routes, some differ by this by chance
+    one = 1 / of_peak + 1 / of_sent  # shares of one request: with many rare routes, a few differ this much at random
     chance = _CHANCE * (mean * (1 - mean) * one).sqrt() + one
     both = both.with_columns(excess=(pl.col("share") - pl.col("share_sent")).abs() - chance)
     both = both.sort("excess", "route", descending=[True, False])

@@ -39,11 +39,11 @@ _VARIES: Final = 1.5
 _HALF: Final = 5
 """Tenths of a window that are counted together: short runs have few windows."""
 _FEWEST_COUNTS: Final = 5
-"""Fewest counts that show whether a rate varies; and their least mean with squared errors that are chi-squared."""
+"""Fewest counts, and least mean of the counts, with which the chi-squared test of `rate_varies` holds."""
 _SURELY: Final = 5.0
 """Standard deviations above the scatter of random arrivals at one rate from which rates differ."""
 _TREND: Final = 3.5
-"""Standard deviations of the slope of random arrivals at one rate: chance exceeds them in 1 of 2,000 runs."""
+"""Standard deviations of the slope of random arrivals at one rate, which 1 of 2,000 runs exceeds."""
 
 _FEWEST_S: Final = 12
 _MEDIAN_CHI_SQUARE: Final = 0.455

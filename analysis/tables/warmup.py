@@ -2,8 +2,8 @@
 
 Source: White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69 (1997): cut
 off what makes the mean of the rest least certain. On steady load it cuts nothing in most runs, and some seconds in one
-of ten, and more where few requests are slow. So only a cut that changes the mean by more than chance is worth a word.
-It also cuts behind a stall, wherever that lies in the first half: a warm-up is slow from the start of the step.
+of ten, and more where few requests are slow. So a cut is named only if it changes the mean by more than random errors.
+The rule also cuts after a stall in the first half of a step. A warm-up, unlike a stall, is slow from the start.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ BIAS: Final = 0.1
 SURE: Final = 3.0
 """Standard errors by which they must differ."""
 EARLY: Final = 0.25
-"""Share of the excess of the part cut off that its first third must have: simulated stalls have it near 0."""
+"""Least `WarmUp.early` of a warm-up; that of simulated stalls is near 0."""
 
 _FEWEST: Final = 10
 
@@ -37,7 +37,7 @@ class WarmUp:
         cut_s: seconds from its start.
         bias: mean response time of all of it over that of the rest, less 1.
         error: standard error of the bias, if there was no warm-up.
-        early: by how much the first third of the part cut off exceeds the rest, over the excess of all of that part;
+        early: excess of the first third of the part cut off over the rest, divided by the excess of the whole part;
             0 where nothing is cut off.
         settled: True if it settled before the middle of the step; otherwise it never was stationary.
     """

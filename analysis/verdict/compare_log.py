@@ -234,8 +234,8 @@ def _change(pairs: pl.DataFrame, resolution: float) -> tuple[Change | None, floa
     """The typical ratio of service times, and by what share the resolution of the log's times may change it.
 
     It is None where the resolution alone leaves it undecided, or most requests have no time in the log, such as 0 of
-    whole seconds. A 0 among coarse times is a short time, or none: the interval allows for both. The true logarithm of
-    a time of one unit that was rounded up is lower by 1 on average.
+    whole seconds. A 0 among coarse times is a short time, or none: the interval allows for both. The logarithm of a
+    time that was rounded up to one unit is too high by 1 on average.
     """
     answered = pairs.filter("good_new", pl.col("service_new") > 0).sort("scheduled_new")
     timed = answered.filter(pl.col("service") > 0)

@@ -97,7 +97,7 @@ def timed(seconds: pl.DataFrame) -> pl.Expr:
 def _steps_of(offered: Ints) -> pl.Series:
     """The step of each second that a table does not name: as found, or windows; none for stragglers and remnants.
 
-    The table is one step if its rate varies by chance only.
+    A table whose rate does not vary (`rate_varies`) is one step.
     """
     step = steps_of_seconds(offered)
     if step is None:

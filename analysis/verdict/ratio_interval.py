@@ -54,7 +54,7 @@ _ENDLESS: Final = 600.0
 ALL: Final = "all"
 """Name of the change of all requests together."""
 SECOND_PAIR: Final = "second_pair"
-"""Column beside `SWAP_TURN`: whether the turn was that of one pair of targets, or of the other."""
+"""Column beside `SWAP_TURN`: True in the turns of one pair of targets, False in those of the other."""
 _SERIES: Final = ("scheduled", "log", "noise")
 SWAPPED_SERIES: Final = ("scheduled", "log", SWAP_TURN, SECOND_PAIR)
 """Columns of pairs from which their typical ratio comes where two pairs of targets took turns."""
@@ -126,7 +126,7 @@ class Change:
         if not self.seconds:
             scatter = 2 * self.error * math.sqrt(self.blocks)
             fewest = max(math.ceil(min((scatter * student(1 - _DOUBT, 1e6) / size) ** 2, 1e9)), self.blocks + 1)
-            some = range(fewest, fewest + 9)  # of few pairs Student's t asks for up to four more
+            some = range(fewest, fewest + 9)  # with few pairs, Student's t needs up to four more
             enough = (each for each in some if scatter * student(1 - _DOUBT, each - 1) <= size * math.sqrt(each))
             return f"compare at least {number_of(next(enough, fewest), 'pair')} of runs"
         if self._half > _ENDLESS / 4:

@@ -292,8 +292,8 @@ def rows(source: Source, notes: list[str], *, at_once: bool = False) -> pl.DataF
         the log, and ``turn`` (how often the row came before in the step), in the order of ``seq``. ``step``; ``lag``:
         microseconds; ``route``; ``what``: hash of method and URL; ``scheduled``, ``response``: seconds; ``good``,
         ``failed``, ``kind``, ``bytes`` as in `logreplay.analysis.input.arrays.RequestArrays`. Of a duet in which two
-        pairs of targets took turns also `SWAP_TURN`, `TARGET`, and `SECOND_PAIR`: whether the turn was not that of the
-        pair of the first row.
+        pairs of targets took turns also `SWAP_TURN`, `TARGET`, and `SECOND_PAIR`: whether the turn was that of another
+        pair than in the first row.
 
     Raises:
         LogreplayError: there are none, or a request of a duet stands in several rows.

@@ -4,8 +4,8 @@ Theory of operation. The sample of a log is its different lines with the smalles
 the same hash in both, and is in both samples if that hash is small enough for both. So a part of a log is found beside
 the whole, also if a filter made it, or if it consists of several pieces.
 
-Several machines can log the same line by chance, if it recurs at other times, as that of a health check does. So a line
-counts only if neither sample holds its text, without the time, more than once.
+Logs of different machines can share a line that each of them repeats at other times, such as that of a health check. So
+a line counts only if neither sample holds its text, without the time, more than once.
 
 Two logs are refused if at least 100 of the lines that count are in both, and these are at least 9 of 10 of the lines
 that count in the log with fewer of them. Only the time that both logs span is compared.

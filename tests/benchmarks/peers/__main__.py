@@ -112,7 +112,7 @@ def _command(
 
 
 def origin() -> dict[str, str]:
-    """The last commit of the code, and the machine, of which figures are made now; texts are written between turns."""
+    """The commit of the code and the machine of a measurement; texts do not count, since a turn writes some."""
 
     def git(*words: str) -> str:
         command = ["git", *words, "--", ".", ":!docs", ":!*.md"]
@@ -123,7 +123,7 @@ def origin() -> dict[str, str]:
 
 
 def figures_of(origin: Mapping[str, str], lines: Iterable[str]) -> list[dict[str, Any]]:
-    """The kept figures of a commit and machine: medians of several would say nothing of any."""
+    """The kept figures of this commit and machine; a median over several would describe none of them."""
     return [row for row in map(json.loads, lines) if origin.items() <= row.items()]
 
 

@@ -79,7 +79,7 @@ def made_anew(keep: Path, log: Path | None) -> tuple[Path, Path]:
     """
     if keep.exists() and {path.name for path in keep.iterdir()} not in (set(), {"server", "results"}):
         raise click.UsageError(
-            f"--keep {keep}: it has files of others; name an empty folder, or one of an earlier time"
+            f"--keep {keep}: it holds other files; name an empty folder, or one that this command made"
         )
     stored = log.read_bytes() if log else None  # it may be in the folder that is deleted
     shutil.rmtree(keep, ignore_errors=True)
