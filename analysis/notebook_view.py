@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
-from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.masking import safe_to_show
 
 
 def html(sentence: str, findings: Iterable[str], picture: bytes = b"") -> str:
@@ -26,4 +26,4 @@ def html(sentence: str, findings: Iterable[str], picture: bytes = b"") -> str:
 
 
 def _clean(text: str) -> str:
-    return escape(terminal_safe(masked(text)))
+    return escape(safe_to_show(text))

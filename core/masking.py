@@ -82,3 +82,8 @@ def masked(text: str) -> str:
     text = _PAIR.sub(lambda m: f"{m['name']}={MASK}" if is_secret(m["name"]) else m[0], text)
     text = _NESTED.sub(lambda m: m["before"] + m["name"] + m["equals"] + MASK if is_secret(m["name"]) else m[0], text)
     return _JSON_PAIR.sub(lambda m: f'"{m["name"]}"{m["colon"]}"{MASK}"' if is_secret(m["name"]) else m[0], text)
+
+
+def safe_to_show(text: str) -> str:
+    """A text of a log, a target or another program, with credentials masked and nothing that steers a terminal."""
+    return terminal_safe(masked(text))

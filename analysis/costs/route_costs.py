@@ -13,7 +13,7 @@ from logreplay.analysis.format_time import show, show_rate
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.external_metrics import watched_in
 from logreplay.analysis.statistics.quantiles import Floats
-from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.masking import masked, safe_to_show
 from logreplay.core.plural import number_of
 
 BUSIEST: Final = 0.7
@@ -200,7 +200,7 @@ def _rows(routes: Sequence[str], demand: RouteDemand, usual: Floats) -> list[Rou
         names = [routes[each] for each in group]
         why = ""
         if not demand.separate[place]:
-            shown = terminal_safe(masked(", ".join(names)))
+            shown = safe_to_show(", ".join(names))
             why = "no step that counts leaves it out" if len(names) == 1 else f"always together: {shown}"
         elif cost_lows[place] <= 0:
             why = TOO_CHEAP
@@ -237,7 +237,7 @@ def _sentence(
     else:
         first = known[0]
         text = (
-            f"{terminal_safe(masked(first.route))} takes {100 * first.share:.0f} % "
+            f"{safe_to_show(first.route)} takes {100 * first.share:.0f} % "
             f"({100 * first.share_low:.0f}–{100 * first.share_high:.0f}) of the processor time of all requests: "
             f"{show(first.seconds)} ({show(first.low)}–{show(first.high)}) a request; a fifth of it costs "
             f"{first.fifth:.3g} of 100 machines"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from logreplay.analysis.format_time import show, show_rate
 from logreplay.analysis.limit.watched import WatchedFigure, told
-from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.masking import safe_to_show
 from logreplay.core.plural import number_of
 
 _WATCH: Final = "--watch"
@@ -158,7 +158,7 @@ def route(name: str, alone: TargetLimit | None) -> TargetLimit:
         name: name of the route.
         alone: limit of the route by itself; None: unknown.
     """
-    shown = terminal_safe(masked(name))
+    shown = safe_to_show(name)
     text, advice = f"only route {shown} slows down", f"look at what {shown} alone uses, such as a pool of its own"
     if alone is None or alone.kind is None:
         return TargetLimit("route", None, None, None, None, f"{text}; the others do not", advice)

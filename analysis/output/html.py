@@ -33,7 +33,7 @@ from logreplay.analysis.output.trace_links import is_sampled, link
 from logreplay.analysis.output.trial_table import SearchAnswer, search_answer, trial_rows
 from logreplay.analysis.tables import aggregate
 from logreplay.core.files import atomic_path
-from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.masking import safe_to_show
 from logreplay.core.record import TRACE_ID
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def _micros(name: str) -> pl.Expr:
 
 def shown(url: str) -> str:
     """A url or route for a page that others may read: secrets masked, no control characters."""
-    return terminal_safe(masked(url))
+    return safe_to_show(url)
 
 
 def _tiles(analysis: Analysis, answer: SearchAnswer | None) -> list[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from logreplay.analysis.verdict.checks import Check
 from logreplay.core.errors import Interrupted, LogreplayError, UsageError
 from logreplay.core.files import unwritable, write_atomically
-from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.masking import safe_to_show
 
 _ENDED: Final = "the command came to its end"
 
@@ -62,8 +62,8 @@ def write_junit(path: Path, command: str, checks: Iterable[Check]) -> None:
     numbers = {name: str(count) for name, count in counts.items()}
     suite = Element("testsuite", {"name": f"logreplay {command}", **numbers})
     for case in cases:
-        element = SubElement(suite, "testcase", classname=f"logreplay.{command}", name=terminal_safe(masked(case.name)))
-        text = terminal_safe(masked(case.text))
+        element = SubElement(suite, "testcase", classname=f"logreplay.{command}", name=safe_to_show(case.name))
+        text = safe_to_show(case.text)
         if case.state == "passed":
             SubElement(element, "system-out").text = text
         else:

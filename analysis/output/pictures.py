@@ -10,7 +10,7 @@ import polars as pl
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.output.plots import hockey_stick, single_run, users
 from logreplay.analysis.summary import step_names
-from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.masking import safe_to_show
 from logreplay.core.plural import number_of
 from logreplay.core.quantities import seconds_of
 
@@ -131,7 +131,7 @@ def caption(analysis: Analysis) -> str:
 
 def _short(name: str) -> str:
     """A name that can be drawn, its secrets masked, its beginning and end kept."""
-    drawn = terminal_safe(masked(name))
+    drawn = safe_to_show(name)
     return drawn if len(drawn) <= 60 else f"{drawn[:29]}…{drawn[-30:]}"
 
 

@@ -38,7 +38,7 @@ from logreplay.analysis.verdict.shares import (
 )
 from logreplay.analysis.verdict.status_changes import explained
 from logreplay.core.frames import to_pandas
-from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.masking import safe_to_show
 from logreplay.core.plural import number_of
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def _sentence(pairs: pl.DataFrame, status: Share, size: Share, table: pl.DataFra
     if moved.height:
         most = moved.sort(pl.col("relative").log().abs(), descending=True).row(0, named=True)
         factor, word = (most["relative"], "slower") if most["relative"] > 1 else (1 / most["relative"], "faster")
-        text += f"; {terminal_safe(masked(most['route']))} is {factor:.1f}x {word}"
+        text += f"; {safe_to_show(most['route'])} is {factor:.1f}x {word}"
     return text
 
 

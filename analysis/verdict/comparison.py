@@ -57,7 +57,7 @@ from logreplay.analysis.verdict.shares import (
     verdict_of,
 )
 from logreplay.core.frames import to_pandas
-from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.masking import safe_to_show
 from logreplay.core.plural import first_of, listed, number_of
 
 if TYPE_CHECKING:
@@ -392,7 +392,7 @@ def _not_covered(found: Sequence[PairOfRuns], judged: _Judged, of: str) -> str:
     rows = {of.removeprefix(" in ").removeprefix(" at "): judged.change, **judged.quantiles, **judged.routes}
     known = {name: each for name, each in rows.items() if each.high <= WIDEST * each.low}
     name = max(known, key=lambda name: known[name].high / known[name].low, default="")
-    range_of = f"that of {terminal_safe(masked(name))} ({interval(known[name].low, known[name].high)})" if name else ""
+    range_of = f"that of {safe_to_show(name)} ({interval(known[name].low, known[name].high)})" if name else ""
     span = min(each.span for each in compared)
     text = not_tested("both were compared over", [span], "verdict", "another load", another_mix(routes))
     return text + f"; the widest interval is {range_of}" * bool(range_of)
@@ -473,7 +473,7 @@ def _without_row(found: Sequence[PairOfRuns], judged: _Judged) -> Iterator[str]:
         keys = pl.concat([each.sides[0].select(pl.col(by).cast(_KEYS[by])) for each in found])[by]
         counts = keys.filter(~keys.is_in([*rows]) & (keys.cast(pl.String) != "0.0")).value_counts(sort=True)
         if rows and counts.height:
-            names = [terminal_safe(masked(name)) for name in counts[by].head(_NAMED).cast(pl.String)]
+            names = [safe_to_show(name) for name in counts[by].head(_NAMED).cast(pl.String)]
             more = " and more" * (counts.height > _NAMED)
             yield (
                 f"{number_of(counts.height, by)} without a row in the table, "

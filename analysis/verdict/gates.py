@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from logreplay.analysis.format_time import interval
 from logreplay.analysis.verdict.checks import Check
-from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.masking import safe_to_show
 from logreplay.core.plural import first_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def check_valid(why: Mapping[str, Sequence[str]]) -> Check:
     for run, findings in why.items():
         if findings:
             runs.setdefault("; ".join(findings), []).append(run)
-    texts = [terminal_safe(masked(f"{' and '.join(names)}: {finding}")) for finding, names in runs.items()]
+    texts = [safe_to_show(f"{' and '.join(names)}: {finding}") for finding, names in runs.items()]
     return Check(VALID_RUNS, "unjudged" if texts else "passed", "; ".join(texts))
 
 
@@ -78,7 +78,7 @@ def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
         text = f"--fail-above {limit:.1%}: cannot be judged, since the change of the times is unknown"
         return Check(name, "unjudged", text)
     if slower := found.slower(limit):
-        text = f"--fail-above {limit:.1%}: slower by more: {terminal_safe(masked(', '.join(slower)))}"
+        text = f"--fail-above {limit:.1%}: slower by more: {safe_to_show(', '.join(slower))}"
         return Check(name, "failed", text)
     if not (uncertain := found.uncertain(limit)):
         return Check(name)
@@ -86,6 +86,6 @@ def _check_times(found: "Fidelity | Comparison", limit: float) -> Check:
         ends = f"{100 * change.confidence:.4g}% interval {interval(change.low, change.high)}"
         text = f"cannot be judged: the change may be larger ({ends}); "
         return Check(name, "unjudged", f"--fail-above {limit:.1%}: {text}{change.remedy(limit)}")
-    rows = terminal_safe(masked(first_of(uncertain, _NAMED)))
+    rows = safe_to_show(first_of(uncertain, _NAMED))
     text = f"all requests together pass; too uncertain to judge: {rows} (run longer)"
     return Check(name, text=f"--fail-above {limit:.1%}: {text}")

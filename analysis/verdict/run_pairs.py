@@ -36,7 +36,7 @@ from logreplay.analysis.verdict.ratio_interval import (
 )
 from logreplay.analysis.verdict.shares import Hits, hits
 from logreplay.core.errors import LogreplayError
-from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.masking import safe_to_show
 from logreplay.core.plural import first_of, listed, number_of
 from logreplay.core.record import SCHEMA, SWAP_TURN, TARGET
 from logreplay.core.rows import left_out
@@ -223,7 +223,7 @@ def _between_pairs(timed: pl.DataFrame) -> Iterator[str]:
     if abs(apart.value) > _PAIRS_APART and not low <= 0 <= high:
         first, second = (math.expm1(change.value + sign * apart.value) for sign in (1, -1))
         one, other = (
-            terminal_safe(masked(timed.filter(pl.col(SECOND_PAIR) == is_second)[TARGET].cast(pl.String)[0]))
+            safe_to_show(timed.filter(pl.col(SECOND_PAIR) == is_second)[TARGET].cast(pl.String)[0])
             for is_second in (False, True)
         )
         yield (

@@ -15,7 +15,7 @@ from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.untested import OTHER_LOAD, another_mix, not_tested
 from logreplay.analysis.verdict.status_changes import CREDENTIALS
-from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.masking import safe_to_show
 from logreplay.core.plural import first_of, number_of
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def of_routes(usable: pl.DataFrame, first: int, routes: Sequence[tuple[str, floa
         grows: True if their backlog grows; otherwise they fail.
     """
     row, good = usable.row(first, named=True), usable["rate"][first - 1]
-    shares = [f"{terminal_safe(masked(name))} ({100 * share:.0f} % of the requests)" for name, share in routes]
+    shares = [f"{safe_to_show(name)} ({100 * share:.0f} % of the requests)" for name, share in routes]
     place = _place(row["rate"], good)
     place += f" ({row['failure']})" if row["failure"] and not grows else ""
     alone = f"only on {'route' if len(routes) == 1 else 'routes'} {' and '.join(shares)}"

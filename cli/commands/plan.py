@@ -14,7 +14,7 @@ from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
 from logreplay.cli.options.replay import ReplayOptions, parts
 from logreplay.cli.signals import SIGNALS
-from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.masking import safe_to_show
 
 if TYPE_CHECKING:
     from logreplay.plan_result import PlanResult
@@ -93,7 +93,7 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
         print_json(result.summary)
     else:
         _tell(result, quiet=options.quiet)
-        (print_text if written else print_result)(terminal_safe(masked(result.sentence)))
+        (print_text if written else print_result)(safe_to_show(result.sentence))
     if written and not options.quiet:
         say(f"{written / 'plan.html' if result.plan else written}")
     if result.stopped.startswith("interrupted"):
@@ -105,6 +105,6 @@ def _tell(result: "PlanResult", *, quiet: bool) -> None:
     if quiet:
         say_losses(result.log.report)
     else:
-        print_text(terminal_safe(masked(f"{result.log.sentence}")))
+        print_text(safe_to_show(f"{result.log.sentence}"))
         for name, text in result.facts:
-            print_text(terminal_safe(masked(f"  {name:<17} {text}")))
+            print_text(safe_to_show(f"  {name:<17} {text}"))

@@ -24,7 +24,7 @@ from logreplay.analysis.format_time import show, show_range, show_rate
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats
 from logreplay.analysis.verdict.saturation import first_lasting
 from logreplay.analysis.verdict.stability import MIX, VOID
-from logreplay.core.masking import masked, terminal_safe
+from logreplay.core.masking import safe_to_show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -337,7 +337,7 @@ def finish(
 
 def drawable(name: str, longest: int) -> str:
     """A name that can be drawn, whatever a log put into it: secrets masked, cut at its end."""
-    drawn = terminal_safe(masked(name))
+    drawn = safe_to_show(name)
     return drawn if len(drawn) <= longest else f"{drawn[: longest - 1]}…"
 
 
