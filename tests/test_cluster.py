@@ -196,8 +196,13 @@ def test_what_arrives_at_the_target_is_the_schedule(
     pytest.skip(f"this machine is too busy to be on time: {worst:.4f} s")
 
 
-def test_a_killed_worker_is_named_and_nothing_is_sent_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("seen", [True, False], ids=["seen gone", "back before anybody looks"])
+def test_a_killed_worker_is_named_and_nothing_is_sent_twice(
+    seen: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its nanny starts it anew at the same address, and the scheduler begins its task once more: in vain."""
+    if not seen:
+        monkeypatch.setattr(dask_workers.DaskProcess, "gone", lambda _: "")
     log = distinct_urls(tmp_path / "log.csv", 4000)
     path = tmp_path / "r.csv"
     with real_cluster(tmp_path) as cluster, arrivals() as (url, noted), cluster_client(cluster) as client:

@@ -473,10 +473,12 @@ class Coordinator:
             self._loop.call_soon_threadsafe(call, *arguments)
 
     def _heard(self, worker: _RemoteWorker, message: object) -> None:
+        if isinstance(message, Hello) and worker.token:
+            worker.process.begun_again()
+            self._dismiss(worker, "its process was killed, or crashed")
+            return
         worker.heard()
         if isinstance(message, Hello):
-            if worker.token:
-                return  # Dask restarted the task: ignore the duplicate
             worker.token, worker.where, worker.pid = message.token, message.where, message.pid
             self._tell(worker, Welcome(message.token))
         if isinstance(message, ExchangeSeen):

@@ -146,8 +146,12 @@ class DaskProcess:
             return ""  # the listener measures the silence
         except _GONE:
             return SCHEDULER_GONE
-        self._left = self._worker not in workers
+        self._left = self._left or self._worker not in workers
         return "its worker has left the cluster, was killed, or crashed" if self._left else ""
+
+    def begun_again(self) -> None:
+        """A nanny may start a worker between two looks at the workers of the scheduler, at the same address."""
+        self._left = True
 
     def end(self) -> None:
         """Do nothing: the worker ends itself when it hears `Leave`, or nothing, for a while."""

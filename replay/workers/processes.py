@@ -35,6 +35,9 @@ class WorkerProcess(Protocol):
     def gone(self) -> str:
         """The reason why the process ended; empty while it runs. May take a moment."""
 
+    def begun_again(self) -> None:
+        """Note that the worker said hello a second time: the process of the first one has ended."""
+
     def end(self) -> None:
         """End the worker, if it can be ended from here."""
 
@@ -86,6 +89,9 @@ class LocalProcess:
 
     def gone(self) -> str:
         return ""  # its future says so at once
+
+    def begun_again(self) -> None:
+        """Do nothing: nobody begins it again."""
 
     def end(self) -> None:
         if self._process:
