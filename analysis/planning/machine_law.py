@@ -1,5 +1,6 @@
 """The scalability of machines that was measured before: the number for a load, in place of n times one."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,14 @@ import numpy as np
 from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.planning.supply import NoAnswer
 from logreplay.analysis.scaling.law import fewest, throughput
-from logreplay.analysis.scaling.scale_out import FARTHEST
+from logreplay.analysis.scaling.scale_out import FARTHEST, share_range
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.core.errors import LogreplayError
 
 _NAMES: Final = ("contention", "coherency")
 _ENDS: Final = (0, -1, 1)
+_ENDLESS: Final = 1e6
+"""Value of the law from which an upper end is none: files once held such numbers in its place."""
 _MOST: Final = 1_000_000
 """Most machines that a file may name: the law is computed for each number up to `FARTHEST` times it."""
 
@@ -25,7 +28,7 @@ class MachineLaw:
     """The universal scalability law of some machines.
 
     Attributes:
-        contention, coherency: values of the law with their ranges: likely, low, high.
+        contention, coherency: values of the law with their ranges: likely, low, high; high is infinite if unknown.
         largest: the largest number of machines that was measured.
         not_covered: weaknesses of its measurements, in words; empty if they have none.
     """
@@ -38,7 +41,7 @@ class MachineLaw:
     def times(self, numbers: Sequence[float] | Floats, end: int = 0) -> Floats:
         """The rate that each number of machines carries, over that of one machine; ``end`` as of `number`."""
         place = _ENDS.index(end)
-        values = np.array([[1.0, self.contention[place], self.coherency[place]]])
+        values = np.array([[1.0, *(min(each[place], _ENDLESS) for each in (self.contention, self.coherency))]])
         return np.asarray(throughput(values, np.asarray(numbers, np.float64))[0])
 
     def number(self, times: float, end: int = 0, survive: int = 0) -> int:
@@ -65,7 +68,7 @@ class MachineLaw:
     def sentence(self) -> str:
         """The law in words."""
         parts = (
-            f"{name} {100 * likely:.3g} % ({100 * low:.2g}–{100 * high:.2g})"
+            f"{name} {100 * likely:.3g} % ({share_range(low, high)})"
             for name, (likely, low, high) in zip(_NAMES, (self.contention, self.coherency), strict=True)
         )
         return f"{', '.join(parts)}, measured up to {self.largest} machines, in place of n times one"
@@ -92,4 +95,6 @@ def _range(told: JsonValue, name: str) -> tuple[float, float, float]:
     """The likely value of a parameter, its low and its high end."""
     low = told[f"{name}_low"].number()
     likely = told[name].number(low)
-    return likely, low, told[f"{name}_high"].number(likely)
+    high = told[f"{name}_high"]
+    end = math.inf if high.value is None else high.number(likely, math.inf)
+    return likely, low, end if end < _ENDLESS else math.inf

@@ -9,6 +9,7 @@ and level from there: the law does not describe it, and beyond the measured numb
 Source: Gunther, Guerrilla Capacity Planning, 2007.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -39,6 +40,8 @@ _NOTHING: Final = 1e-9
 """Values a and b up to this come from rounding."""
 ENDS_PERCENT: Final = (1.5, 98.5)
 """Percentiles of the draws that are taken for the ends of a 95 % range."""
+_ENDLESS: Final = 1e12
+"""Rate of one machine, requests/s, where the points set no upper limit: they begin above one machine, and fall."""
 _FLOOR: Final = 0.005
 """Least relative error of a point: no two measurements agree better."""
 
@@ -61,9 +64,11 @@ class ScalingLaw:
     knee: tuple[float, float] | None = None
 
     def range(self, place: int) -> tuple[float, float]:
-        """The 95 % range of a value."""
-        low, high = np.percentile(self.draws[:, place], ENDS_PERCENT)
-        return float(low), float(high)
+        """The 95 % range of a value; its upper end is infinite where the points set none."""
+        values = self.draws[:, place]
+        endless = (self.draws[:, 0] >= _ENDLESS) & (values > 0)
+        low, high = np.percentile(values, ENDS_PERCENT)
+        return float(low), math.inf if 100 * endless.mean() >= 100 - ENDS_PERCENT[1] else float(high)
 
     def may_be_straight(self, number: float) -> bool:
         """Whether that many machines, the most that were measured, may carry that many times what one carries."""
@@ -117,10 +122,10 @@ def fitted_law(numbers: Sequence[float], rates: Sequence[float], errors: Sequenc
     chance = np.random.default_rng(0).standard_normal((DRAWS, len(count)))
     draws, _ = _fit(count, rate * np.exp(error * chance), error)
     wall, knee = _wall(count, rate, error)
-    return ScalingLaw(_kind(count, draws, float(misfit[0]), wall), values[0], draws, knee)
+    return ScalingLaw(_kind(count, float(values[0, 0]), draws, float(misfit[0]), wall), values[0], draws, knee)
 
 
-def _kind(count: Floats, draws: Floats, misfit: float, wall: float) -> Kind:
+def _kind(count: Floats, single: float, draws: Floats, misfit: float, wall: float) -> Kind:
     if len(np.unique(count)) < FEWEST:
         return "few"
     first, last = throughput(draws, count[[0, -1]]).T
@@ -132,7 +137,7 @@ def _kind(count: Floats, draws: Floats, misfit: float, wall: float) -> Kind:
     if misfit >= level:
         return "unlike"
     if high <= _STRAIGHT:
-        return "bent"
+        return "bent" if single < _ENDLESS else "uncertain"
     return "straight" if low >= _BENT else "uncertain"
 
 
@@ -150,7 +155,7 @@ def _fit(count: Floats, rates: Floats, error: Floats) -> tuple[Floats, Floats]:
     design = np.column_stack((np.ones(len(count)), count - 1, count * (count - 1)))
     usual = np.median(weight, axis=0)  # the errors are shares, so the weights of all draws are nearly the same
     coefficients = nonnegative(design * usual[:, None], count / rates * usual)
-    found[:, 0] = 1 / np.maximum(coefficients[:, 0], 1e-12)
+    found[:, 0] = 1 / np.maximum(coefficients[:, 0], 1 / _ENDLESS)
     found[:, 1:] = coefficients[:, 1:] * found[:, :1]
     found[:, 1:][found[:, 1:] < _NOTHING] = 0
     misfit = (((np.log(throughput(found, count)) - np.log(rates)) / error) ** 2).sum(1)

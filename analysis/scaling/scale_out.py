@@ -47,7 +47,7 @@ class ScalingPoint:
 
 @dataclass(frozen=True, repr=False)
 class ScaleOut(CheckedAnswer):
-    """Whether more machines carry more. Ranges are 95 %.
+    """Whether more machines carry more. Ranges are 95 %; an upper end that the points do not set is infinite.
 
     Attributes:
         sentence: the answer in words.
@@ -195,13 +195,17 @@ def _described(law: ScalingLaw, points: Sequence[ScalingPoint], unit: str) -> st
         )
     if law.kind != "bent":
         return f"{measured}: neither the universal scalability law nor a wall fits; repeat the measurements"
-    (alow, ahigh), (blow, bhigh) = law.range(1), law.range(2)
     peak, most = _peak(law)
     top = "more never carry less" if peak is None else f"the most is {show_rate(most)}/s, with {peak}"
     return (
-        f"{measured}: contention {100 * law.values[1]:.3g} % ({100 * alow:.2g}–{100 * ahigh:.2g}), coherency "
-        f"{100 * law.values[2]:.2g} % ({100 * blow:.2g}–{100 * bhigh:.2g}); {top}"
+        f"{measured}: contention {100 * law.values[1]:.3g} % ({share_range(*law.range(1))}), coherency "
+        f"{100 * law.values[2]:.2g} % ({share_range(*law.range(2))}); {top}"
     )
+
+
+def share_range(low: float, high: float) -> str:
+    """Write a range of a share in percent: ``2.1–4``; ``26 or more`` if its upper end is infinite."""
+    return f"{100 * low:.2g} or more" if math.isinf(high) else f"{100 * low:.2g}–{100 * high:.2g}"
 
 
 def _peak(law: ScalingLaw) -> tuple[int | None, float]:

@@ -65,6 +65,20 @@ def test_a_wrong_value_of_a_law_is_named(tmp_path: Path, key: str, value: object
     assert str(error.value).startswith(f"{path}: ")
 
 
+@pytest.mark.parametrize("end", [None, float("inf"), 3.3e9, 1e308])
+def test_a_law_without_an_upper_end_gives_no_largest_number_also_from_an_older_file(
+    tmp_path: Path, end: float | None
+) -> None:
+    """Older files hold a large number in place of null."""
+    path = saved(tmp_path, [100, 160, 220])
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"coherency_high": end}))
+    law = read_law(path)
+    assert re.search(r"coherency \S+ % \(0 or more\)", law.sentence)
+    assert law.number(1, 1) == 1
+    with pytest.raises(NoAnswer, match="is sure to carry it: measure more machines"):
+        law.number(1.5, 1)
+
+
 def test_a_straight_line_or_another_file_holds_no_law(tmp_path: Path) -> None:
     with pytest.raises(LogreplayError, match="holds no scalability law: 4 machines carry 4 times"):
         read_law(saved(tmp_path, [100, 200, 400]))

@@ -1,10 +1,13 @@
 """How many machines carry a load, in words and values."""
 
+import json
+import re
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
+from logreplay.analysis.json_text import json_text
 from logreplay.analysis.scaling.law import throughput
 from logreplay.analysis.scaling.scale_out import ScaleOut, ScalingPoint, scale_out
 
@@ -99,6 +102,25 @@ def test_points_that_scatter_widely_name_no_cause() -> None:
         ": n times one does not hold; the points are too uncertain to tell a curve from a wall, so no number is given: "
         "measure 1,4,8,16, or longer"
     )
+
+
+def test_an_upper_end_that_the_points_do_not_set_is_null_in_json_and_no_large_number() -> None:
+    """One machine carried up to 1000000000000 requests/s, and coherency was 26 to 3.3e+11 %."""
+    points = [ScalingPoint(n, rate, 0.9 * rate, 1.1 * rate) for n, rate in ((4, 100.0), (8, 50.0), (16, 20.0))]
+    found = scale_out(points, tps=100)
+    told = json.loads(json_text(found.as_dict()))
+    assert found.kind == "bent"
+    assert (told["single_high"], told["coherency_high"]) == (None, None)
+    assert told["single_low"] < told["single"] < 1000
+    assert told["contention_high"] < 1
+    assert re.search(r"coherency 1\.1e\+02 % \(\d+ or more\);", found.sentence)
+
+
+def test_points_that_say_nothing_of_one_machine_give_no_law() -> None:
+    """One machine was said to carry 1000000000000 requests/s."""
+    points = [ScalingPoint(n, rate, 0.6 * rate, 1.4 * rate) for n, rate in ((4, 100.0), (8, 40.0), (16, 9.0))]
+    found = scale_out(points, tps=100)
+    assert (found.kind, found.single, found.machines) == ("uncertain", None, None)
 
 
 def test_points_that_scatter_widely_around_a_straight_line_are_not_called_a_wall() -> None:
