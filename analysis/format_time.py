@@ -55,9 +55,9 @@ def between(step: Mapping[str, Any]) -> str:
     return f"{low / {'s': 1, 'ms': 1e-3, 'µs': 1e-6}[unit]:.3g}–{figure} {unit}"
 
 
-def interval(low: float, high: float) -> str:
-    """The ends of an interval of a ratio, as changes."""
-    return "too wide" if high > WIDEST * low else f"{low - 1:+.1%} to {high - 1:+.1%}"
+def interval(low: float | None, high: float | None) -> str:
+    """The ends of an interval of a ratio, as changes; None: an end is not known."""
+    return "too wide" if low is None or high is None or high > WIDEST * low else f"{low - 1:+.1%} to {high - 1:+.1%}"
 
 
 def show_rate(rate: float, digits: int = 3) -> str:

@@ -7,7 +7,7 @@ seconds, may have cut off or added nearly one of them: what this can make of a t
 """
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -127,7 +127,7 @@ class Fidelity(CheckedAnswer):
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         value = {name: getattr(self, name) for name in _PLAIN}
-        value["change"] = asdict(self.change) if self.change else None
+        value["change"] = self.change.as_dict() if self.change else None
         value |= {"by_route": self.routes.to_dicts(), "transitions": as_rows(self.statuses)}
         return finite(value | shares(self))
 

@@ -8,7 +8,7 @@ once, as a duet, are compared pair by pair, over the same short blocks of time: 
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -184,7 +184,7 @@ class Comparison(CheckedAnswer):
         """The changes by ``pair``, ``rate`` or ``route`` as rows with their verdicts."""
         tables: dict[str, Mapping[Any, Change]] = {"pair": self.pairs, "rate": self.steps, "route": self.routes}
         judged = tables[by].items()
-        return [{by: name, **asdict(each), "verdict": each.verdict(self.tolerance)} for name, each in judged]
+        return [{by: name, **each.as_dict(), "verdict": each.verdict(self.tolerance)} for name, each in judged]
 
     def slower(self, limit: float) -> list[str]:
         """``all`` if requests are slower by more than a limit, and such percentiles, routes and rates of a duet."""
@@ -210,9 +210,9 @@ class Comparison(CheckedAnswer):
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         value = {name: getattr(self, name) for name in _PLAIN}
-        value["change"] = asdict(self.change) if self.change else None
+        value["change"] = self.change.as_dict() if self.change else None
         value["quantiles"] = {
-            name: asdict(change) | {"verdict": change.verdict(self.tolerance)}
+            name: change.as_dict() | {"verdict": change.verdict(self.tolerance)}
             for name, change in self.quantiles.items()
         }
         value |= {"by_pair": self.rows("pair"), "by_step": self.rows("rate"), "by_route": self.rows("route")}

@@ -9,8 +9,8 @@ disturbs all routes alike is in the change of all requests only.
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -49,7 +49,7 @@ _BURSTS_PER_S: Final = 0.6
 _LEFT_OUT: Final = 0.2
 """Share of the seconds that the deviation of a route leaves out at each end."""
 _ENDLESS: Final = 600.0
-"""Logarithm of a ratio in place of an end that is infinite."""
+"""Logarithm of a ratio from which an end is infinite."""
 
 ALL: Final = "all"
 """Name of the change of all requests together."""
@@ -68,8 +68,8 @@ class Change:
 
     Attributes:
         ratio: candidate / baseline; 1.03 is 3 % slower.
-        low: lower end of its interval.
-        high: upper end.
+        low: lower end of its interval; 0 where the measurement sets none.
+        high: upper end; infinite where it sets none.
         count: requests (or pairs of them) it rests on.
         blocks: blocks of time it rests on; of several pairs of runs: pairs.
         freedom: degrees of freedom of Student's t, from which the interval comes.
@@ -94,7 +94,11 @@ class Change:
     @property
     def _half(self) -> float:
         """Half the interval, of the logarithm of the ratio."""
-        return math.log(self.high / max(self.low, 1e-300)) / 2
+        return (_log(self.high) - _log(self.low)) / 2
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; an end that the measurement does not set is None."""
+        return asdict(self) | {"low": self.low or None, "high": self.high if math.isfinite(self.high) else None}
 
     def verdict(self, tolerance: float = TOLERANCE) -> str:
         """``slower`` or ``faster`` if the interval does not contain 0 %; otherwise ``no difference detected``.
@@ -189,13 +193,13 @@ class Measurement:
     def beside(self, whole: Change, confidence: float) -> Change:
         """The change of a route: that of all requests, and this deviation from them."""
         ends = zip((whole.low, whole.high), self.estimate.ends(confidence), strict=True)
-        low, high = (math.log(end) + own for end, own in ends)
+        low, high = (_log(end) + own for end, own in ends)
         return self._between(math.log(whole.ratio) + self.estimate.value, (low, high), 1 - self.doubt)
 
     def _between(self, value: float, ends: tuple[float, float], confidence: float) -> Change:
-        ratio, low, high = (math.exp(max(min(each, _ENDLESS), -_ENDLESS)) for each in (value, *ends))
+        low, high = (math.exp(end) if abs(end) < _ENDLESS else 0.0 if end < 0 else math.inf for end in ends)
         of = self.estimate
-        return Change(ratio, low, high, self.count, of.blocks, of.freedom, confidence, of.seconds)
+        return Change(math.exp(value), low, high, self.count, of.blocks, of.freedom, confidence, of.seconds)
 
 
 def together(found: Mapping[Key, Measurement]) -> dict[Key, Change]:
@@ -337,7 +341,7 @@ def drift(halves: Sequence[Measurement | None], tolerance: float) -> Iterator[st
     if not (first and second):
         return
     moved = math.log(second.ratio / first.ratio)
-    certain = math.hypot(*(math.log(each.high / each.low) / 2 for each in (first, second)))
+    certain = math.hypot(first._half, second._half)
     if abs(moved) > max(tolerance, certain):
         yield (
             f"the change drifted: {first.ratio - 1:+.1%} in the first half, {second.ratio - 1:+.1%} in the "
@@ -348,6 +352,11 @@ def drift(halves: Sequence[Measurement | None], tolerance: float) -> Iterator[st
 def span_of(sides: Sequence[pl.DataFrame]) -> float:
     """Seconds of the shorter run."""
     return min(float(np.ptp(side["scheduled"].to_numpy())) if side.height else 0.0 for side in sides)
+
+
+def _log(end: float) -> float:
+    """The logarithm of an end of an interval, which may be 0 or infinite."""
+    return math.log(end) if end else -math.inf
 
 
 def _placed(side: pl.DataFrame, blocks: int) -> Placed:

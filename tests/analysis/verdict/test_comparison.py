@@ -1,5 +1,8 @@
 """A run compared with itself, with a slower one, with a faster one."""
 
+import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +10,8 @@ import polars as pl
 import pytest
 
 import simulate
+from logreplay.analysis.json_text import json_text
+from logreplay.analysis.output import history
 from logreplay.analysis.verdict import run_pairs
 from logreplay.analysis.verdict.comparison import Comparison, compare, compare_duet
 from logreplay.analysis.verdict.ratio_interval import NO_DIFFERENCE, Change
@@ -434,6 +439,20 @@ def test_a_change_that_is_certain_and_too_small_to_count_is_not_called_undetecte
     certain = Change(1.003, 1.001, 1.005, 6000, 60, 59)
     assert certain.sentence(0.01) == "slower by 0.3% (0.1% to 0.5%), within 1%: too small to count"
     assert certain.sentence(0.002) == "slower by 0.3% (0.1% to 0.5%)"
+
+
+def test_an_end_that_the_runs_do_not_set_is_null_in_json_and_no_large_number() -> None:
+    """The upper end was 3.77e+260."""
+    endless = Change(1.1, 0.0, math.inf, 6000, 60, 4, seconds=60)
+    same = compare(run(1, seconds=20), run(1, seconds=20))
+    found = replace(same, change=endless, quantiles={"p50": endless}, routes={"/a": endless}, steps={150.0: endless})
+    told = json.loads(json_text(found.as_dict()))
+    rows = [told["change"], *told["quantiles"].values(), *told["by_route"], *told["by_step"]]
+    assert [(row["low"], row["high"]) for row in rows] == [(None, None)] * 4
+    assert found.by_route["high"].isna().all()
+    assert history.of_duet({"times": told})["high"] is None
+    assert endless.verdict() == "undecided"
+    assert endless.remedy(0.1) == "run longer, or use a quieter machine"
 
 
 def with_second_baseline(folder: Path, **columns: pl.Expr) -> list[Path]:

@@ -236,4 +236,5 @@ def test_an_interval_without_an_end_does_not_say_how_long_it_must_be() -> None:
     found = typical_change(pl.DataFrame({"scheduled": times, "log": new - old, "noise": second - old}))
     assert found
     assert math.inf in found.estimate.ends()
+    assert (found.change().low, found.change().high) == (0, math.inf)
     assert found.change().sentence() == "undecided (too wide): to detect 10%, run longer, or use a quieter machine"
