@@ -568,8 +568,12 @@ def _times(ordered: Micros, some: Micros) -> dict[str, Any]:
 def findings_of(requests: RequestArrays, verdict: SaturationVerdict) -> list[dict[str, str]]:
     """Return the observations that bear on a verdict: ``code``, ``severity``, ``text`` each."""
     found = []
-    if (requests.kind == CANCELLED).all():
-        text = f"no response came before the end: all requests ({len(requests):,}) were cancelled when the run stopped"
+    dropped = requests.count(DROPPED)
+    if dropped + np.count_nonzero(requests.kind == CANCELLED) == len(requests):
+        some, when = "or dropped " * bool(dropped), "when the run stopped"
+        text = f"no response came before the end: all requests ({len(requests):,}) were cancelled {some}{when}"
+        if dropped == len(requests):
+            text = f"nothing was measured: all requests ({dropped:,}) were dropped, none was sent"
         found.append({"code": "rate_missed", "severity": "void", "text": text})
     if requests.unreadable:
         lost = pias.lost(requests.unreadable)

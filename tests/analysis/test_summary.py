@@ -86,6 +86,21 @@ def test_requests_that_were_not_sent_are_no_failed_ones(tmp_path: Path) -> None:
     assert answer.endswith(f"; {number} of {partial.height} requests were not sent (dropped)")
 
 
+def test_a_run_that_sent_no_request_is_not_valid(tmp_path: Path) -> None:
+    """It was VALID: "0 requests/s: p50 failed; 399 of 399 requests were not sent (dropped)"."""
+    none = in_error(one_step(tmp_path), "dropped", PLACE >= 0, connect=0.0, latency=0.0, xfertime=0.0)
+    none.write_csv(tmp_path / "none.csv")
+    mixed = in_error(none, "cancelled", PLACE % 2 == 1, queued=1.5)
+    mixed.write_csv(tmp_path / "mixed.csv")
+    for name, text in (
+        ("none", f"nothing was measured: all requests ({none.height}) were dropped, none was sent"),
+        ("mixed", f"no response came before the end: all requests ({none.height}) were cancelled or dropped when"),
+    ):
+        summary, _ = write_beside(tmp_path / f"{name}.csv")
+        assert summary["verdict"] == "RATE_MISSED"
+        assert next(each["text"] for each in summary["findings"] if each["severity"] == "void").startswith(text)
+
+
 def test_a_sweep_of_which_most_requests_were_dropped_does_not_blame_the_target() -> None:
     """It was TARGET_FAILING, or the analysis crashed."""
     rng = np.random.default_rng(1)
