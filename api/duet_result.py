@@ -42,7 +42,7 @@ class DuetResult(FolderResult):
 
     @property
     def verdict(self) -> str:
-        return str(self.health.whole.verdict) if self.health else super().verdict
+        return str(self.health.whole.verdict) if self.summary and self.health else super().verdict
 
     @property
     def sentence(self) -> str:

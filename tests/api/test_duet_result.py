@@ -69,6 +69,13 @@ def test_a_duet_prints_nothing_and_leaves_nothing_behind(
     assert list(tmp_path.rglob("*")) == [tmp_path / "temporary"]
 
 
+def test_a_duet_that_sent_nothing_is_not_valid(log: Path, urls: Urls) -> None:
+    """Its verdict was VALID."""
+    result = logreplay.duet(log, urls[0], urls[1], tps=0.01, duration="50ms")
+    assert result.sentence == "nothing was sent: the schedule holds no request"
+    assert (result.verdict, result.valid, result.passed) == ("", False, False)
+
+
 def test_a_candidate_that_fails_does_not_pass_and_the_checks_name_it(versions: DuetResult, urls: Urls) -> None:
     assert not versions.passed, versions.sentence
     assert not versions.valid
