@@ -174,7 +174,8 @@ def left_out(stream: "RequestStream", *, in_time: bool = False) -> tuple[str, ..
             text = f"not in {number_of(count, 'request')} of those read from the log, which have no value in column"
             told.append(f"header {header.name}: {text} {header.column}")
     if in_time and (count := stream.figures.unordered):
-        some = number_of(count, "request of the log is", "requests of the log are")
+        part = "log" if base(stream).whole else "part of the log that was read"
+        some = number_of(count, f"request of the {part} is", f"requests of the {part} are")
         text = f"warning: {some} out of order: each is sent together with the one before it"
         told.append(f"{text}; logreplay convert puts a log in order")
     if hook := hooked(stream):

@@ -297,6 +297,12 @@ def test_the_figures_of_a_log_that_is_too_long_to_be_counted_say_of_which_rows_t
     assert f"not sent: 1 x method POST, among the first {rows:,} rows of the log; send them" in shown
     report = json.loads((tmp_path / "r.summary.json").read_text())["replay"]
     assert (report["log_requests"], report["log_whole"], report["rounds"]) == (rows - 1, False, None)
+    head, *lines = log.read_text().splitlines()
+    lines[39] = lines[39].replace("2026", "2025")
+    log.write_text("\n".join([head, *lines]) + "\n")
+    assert_ran(log, server.url, "--speed", 500, "--requests", 5, "-o", tmp_path / "own.csv")
+    told = "warning: 1 request of the part of the log that was read is out of order: each is sent together"
+    assert told in capsys.readouterr().err
 
 
 def test_a_log_read_to_its_end_is_the_whole_log_beside_a_part_of_an_injected_one(
