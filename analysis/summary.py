@@ -296,11 +296,17 @@ def _common(verdict: SaturationVerdict, about: About, found: Sequence[Mapping[st
     word = "VALID" if about.answered else "NO_ANSWER"
     if "rate_missed" in {each["code"] for each in found}:
         word = "RATE_MISSED"
+    findings = [*about.findings, *(each for each in found if each["code"] not in told)]
+    return common(about, word if verdict.word == "VALID" else verdict.word, verdict.sentence, findings)
+
+
+def common(about: About, verdict: str, answer: str, findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The keys that all summaries of a run, a sweep or a search have."""
     return {
         "schema": SCHEMA,
-        "verdict": word if verdict.word == "VALID" else verdict.word,
-        "answer": verdict.sentence,
-        "findings": [*map(dict, about.findings), *(dict(each) for each in found if each["code"] not in told)],
+        "verdict": verdict,
+        "answer": answer,
+        "findings": [*map(dict, findings)],
         "log": about.log,
         "target": about.target,
         "options": dict(about.options),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.analysis.json_text import json_text
 from logreplay.analysis.output.folder import write_beside
-from logreplay.analysis.summary import About, protocol
+from logreplay.analysis.summary import SCHEMA, About, protocol
 from logreplay.analysis.verdict.checks import Check
 from logreplay.analysis.verdict.comparison import compare_duet
 from logreplay.analysis.verdict.gates import check_answers, check_candidate, gate
@@ -116,6 +116,7 @@ class EndedDuet:
             if any(rows.height for rows in read_batches(folder / f"{name}.csv", ("seq",)))
         }
         summary = {
+            "schema": SCHEMA,
             "verdict": str(self.health.whole.verdict),
             "log": str(call.log),
             "options": call.as_summary(),

@@ -11,7 +11,7 @@ from logreplay.analysis.output.file_names import logins_beside
 from logreplay.analysis.output.folder import remove_unfinished, write_folder, write_unfinished
 from logreplay.analysis.search import report
 from logreplay.analysis.search.search import Search
-from logreplay.analysis.summary import About
+from logreplay.analysis.summary import About, common
 from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.audience import Audience
 from logreplay.calling.busy import used_by_thread
@@ -166,7 +166,7 @@ class _RateSearch:
         text, summary = self._unfinished(why), dict[str, Any]()
         if self.place.measured:
             told = [finding.as_dict() for finding in findings]
-            summary = {"verdict": "NO_ANSWER", "answer": text, "findings": told}
+            summary = common(self._about(told, {}), "NO_ANSWER", text, told)
         result = self._made(self.place.path / JUDGED, summary, Check(_HELD, "unjudged", text))
         result.unfinished, result.stopped, result.lost = text, why, bool(trial.lost)
         return result

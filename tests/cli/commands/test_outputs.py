@@ -1,5 +1,6 @@
 """What is read is never written, and an earlier result stays until the new one is whole."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -43,6 +44,32 @@ def test_no_command_writes_over_what_it_reads(
     assert "-o would overwrite" in capsys.readouterr().err
     assert Path("r.csv").read_text() == Path("r.png").read_text() == RESULTS
     assert Path("link.csv").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("run access.csv {0} --tps 100 -n 20 -o r.csv", 0),
+        ("sweep 100,200 access.csv {0} --for 200ms --no-plots -o out", 0),
+        ("find access.csv {0} --p99 10s --start 50 --stop p50>1us/1s --no-plots -o out", 4),
+        ("duet access.csv {0} {1} --tps 100 -n 20 -o out", 0),
+    ],
+)
+def test_the_summaries_of_all_commands_that_send_have_the_common_keys(
+    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, code: int
+) -> None:
+    """That of a search that was stopped had neither ``schema`` nor ``options``, that of a duet no ``schema``."""
+    monkeypatch.chdir(log.parent)
+    with beside(raw_server) as one, beside(raw_server) as other:
+        ended = logreplay([*command.format(one.url, other.url).split(), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert ended in (code, 3)
+    assert {"schema", "verdict", "findings", "log", "options"} <= told.keys()
+    assert (told["schema"], told["log"]) == ("logreplay/1", "access.csv")
+    assert "answer" in told or "answers" in told
+    for path in (Path("r.summary.json"), Path("out/summary.json")):
+        if path.exists():
+            assert json.loads(path.read_text()) == told
 
 
 def test_places_that_commands_choose_in_one_second_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
