@@ -19,7 +19,7 @@ from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.saturation import NEAR
 from logreplay.analysis.verdict.saturation_sentences import FEWEST_STEPS
-from logreplay.analysis.verdict.stability import CUT, MIX, VOID, late_from
+from logreplay.analysis.verdict.stability import CUT, MIX, SENT_ENOUGH, VOID, late_from
 from logreplay.core.plural import number_of
 
 FIGURES: Final = ("mean", *PERCENTILES)
@@ -30,6 +30,7 @@ LONG_STEP_S: Final = 60
 """Steps shorter than this give optimistic estimates, marked with ~: queues have not filled yet."""
 _LIMIT: Final = "this machine was the limit"
 _LATE: Final = "sent late"
+_DROPPED: Final = "requests dropped"
 _OUTAGE: Final = "outage"
 _CUT: Final = "cut short"
 _INVALID: Final = "invalid trial"
@@ -156,7 +157,8 @@ def capacity(
     answered as expected; failures that took longer than the bound are late, and the others have a budget of their own:
     a step in which more fail than at the lowest rates (`more_errors`) does not keep it. Steps whose requests were sent
     late, or whose bounded figure the generator's lag reaches, count only if they keep the bound with that lag: a target
-    that gets the same requests on time answers none of them later. Load is taken to be split evenly, without a shared
+    that gets the same requests on time answers none of them later. Steps without a backlog of whose requests more than
+    2 % were dropped do not count: they did not reach their rate. Load is taken to be split evenly, without a shared
     resource behind the machines: measure two machines once to know.
 
     Args:
@@ -327,6 +329,7 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
         .when(pl.col("verdict") == VOID).then(pl.lit(_INVALID))
         .when(pl.col("verdict") == MIX).then(pl.lit(_MIX))
         .when(pl.col("late") & ~pl.col("kept")).then(pl.lit(_LATE))
+        .when(stable & (pl.col("dropped") > (1 - SENT_ENOUGH) * pl.col("scheduled"))).then(pl.lit(_DROPPED))
         .when(pl.col("verdict") == "outage").then(pl.lit(_OUTAGE))
         .when(pl.col("verdict") == CUT).then(pl.lit(_CUT))
         .when(few).then(pl.format(f"{{}} requests, {figure} needs {needed:,}", pl.col("judged")))
@@ -350,7 +353,7 @@ def _by_reason(left_out: Sequence[RateLeftOut]) -> str:
 def _remedy(left_out: Sequence[RateLeftOut]) -> str:
     """The change that makes steps count that did not, by the reasons: longer steps if requests were too few."""
     whys = {each.why for each in left_out} - {_OUTAGE, _CUT, _INVALID, _MIX}
-    late = whys & {_LIMIT, _LATE}
+    late = whys & {_LIMIT, _LATE, _DROPPED}
     remedies = [*[_LONGER] * (whys > late), *[_IDLE] * bool(late)]
     return "; ".join(remedies) or "repeat the sweep"
 

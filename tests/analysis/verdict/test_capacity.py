@@ -240,6 +240,19 @@ def test_a_step_sent_late_that_keeps_the_bound_with_the_lag_counts() -> None:
     assert "sent late, and counted" not in ask(slow_failures).sentence
 
 
+def test_a_step_whose_requests_were_dropped_proves_no_rate() -> None:
+    """Three of four requests of 120/s and of 150/s were dropped, and one machine carried about 150/s."""
+    steps = table((60, 0.1, "stable"), (90, 0.1, "stable"), (120, 0.1, "stable"), (150, 0.1, "stable"))
+    many = pl.when(pl.col("rate") > 100).then(3 * pl.col("scheduled") // 4).otherwise(pl.col("scheduled") // 50)
+    found = ask(steps.with_columns(dropped=many, errors=many))
+    assert found.high is None
+    assert found.likely == 90
+    assert found.sentence.endswith("; not counted: 120/s, 150/s (requests dropped)")
+    assert "higher rates do not count, so stop other programs, add --workers" in found.sentence
+    over = steps.with_columns(dropped=many, errors=many, verdict=pl.Series(["stable"] * 2 + ["overloaded"] * 2))
+    assert "requests dropped" not in ask(over).sentence
+
+
 def test_lower_rates_that_were_sent_late_are_not_answered_with_the_advice_to_sweep_lower() -> None:
     """It advised to sweep lower, as if all rates were near saturation; a lower one was swept, but does not count."""
     steps = table((50, 0.4, "stable"), (95, 0.1, "stable"), (120, 2.0, "overloaded"))
