@@ -96,7 +96,11 @@ class DuetJudgement:
             counters: counts of the targets, in that order.
             lacking: metrics of ``--server-timing`` that only responses of other targets had, of each target.
         """
-        shared = Judgement.of(each for each in pooled.findings if each.code != "target_failing")
+        shared = Judgement.of(
+            replace(each, text=f"all targets together: {each.text}") if each.code == "server_timing" else each
+            for each in pooled.findings
+            if each.code != "target_failing"
+        )
         judged = shared.valid  # or they may have failed on this machine
         found = [
             (*(failures(own) if judged else ()), *map(metric_missed, lacks if own.completed else ()))

@@ -11,7 +11,7 @@ from logreplay.replay.engine.duet import duet
 from logreplay.replay.results.by_target import ByTarget, DuetJudgement
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.result_log import MemoryResults
-from logreplay.replay.results.verdict import Judgement
+from logreplay.replay.results.verdict import Judgement, metric_missed
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.endpoint import parse_target, resolve
@@ -118,6 +118,19 @@ def test_a_metric_that_one_target_does_not_send_is_told_of_that_target() -> None
     assert note.text == (
         "candidate http://c: no response had the Server-Timing metric db with a duration; run -v shows the headers"
     )
+
+
+def test_metrics_that_are_counted_over_all_targets_say_so() -> None:
+    """40 of 80 responses had no duration that can be read: all 40 of the candidate, which the note did not tell."""
+    urls = {"baseline": "http://b", "candidate": "http://c"}
+    counters = [Counters.of_kinds({("", 200, 200): 40}) for _ in urls]
+    pooled = Judgement.of([metric_missed("db", 80, 40), metric_missed("gone")])
+    told = [each.text for each in DuetJudgement.of(pooled, urls, counters, [[], []]).whole.findings]
+    assert told == [
+        "all targets together: the Server-Timing metric db of 40 responses of 80 has no duration that can be read, "
+        "such as dur=5.2",
+        "all targets together: no response had the Server-Timing metric gone with a duration; run -v shows the headers",
+    ]
 
 
 @pytest.mark.parametrize("failing", ["candidate2", "baseline2"])
