@@ -19,7 +19,7 @@ from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.saturation import NEAR
 from logreplay.analysis.verdict.saturation_sentences import FEWEST_STEPS
-from logreplay.analysis.verdict.stability import CUT, MIX, SENT_ENOUGH, VOID, late_from
+from logreplay.analysis.verdict.stability import CUT, MIX, VOID, dropped_too_many, late_from
 from logreplay.core.plural import number_of
 
 FIGURES: Final = ("mean", *PERCENTILES)
@@ -329,7 +329,7 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
         .when(pl.col("verdict") == VOID).then(pl.lit(_INVALID))
         .when(pl.col("verdict") == MIX).then(pl.lit(_MIX))
         .when(pl.col("late") & ~pl.col("kept")).then(pl.lit(_LATE))
-        .when(stable & (pl.col("dropped") > (1 - SENT_ENOUGH) * pl.col("scheduled"))).then(pl.lit(_DROPPED))
+        .when(dropped_too_many()).then(pl.lit(_DROPPED))
         .when(pl.col("verdict") == "outage").then(pl.lit(_OUTAGE))
         .when(pl.col("verdict") == CUT).then(pl.lit(_CUT))
         .when(few).then(pl.format(f"{{}} requests, {figure} needs {needed:,}", pl.col("judged")))

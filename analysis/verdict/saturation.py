@@ -21,7 +21,7 @@ from logreplay.analysis.tables.slow_routes import SlowRoute, slow_routes
 from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.outages import FEWEST
 from logreplay.analysis.verdict.saturation_sentences import RateEstimate
-from logreplay.analysis.verdict.stability import CUT, GROWTH, LATE_S, MIX, VOID
+from logreplay.analysis.verdict.stability import CUT, GROWTH, LATE_S, MIX, VOID, dropped_too_many
 
 TWICE: Final = 2.0
 """The onset is the rate at which p90 is this many times its floor."""
@@ -91,6 +91,7 @@ def judge(table: pl.DataFrame, asked: Collection[float] = (), routes: pl.DataFra
     found = _judge(sent.filter(~pl.col("verdict").is_in([CUT, VOID, MIX])), asked, routes)
     cut, void = (table.filter(pl.col("verdict") == word)["rate"] for word in (CUT, VOID))
     aside = sentences.describe_cut_steps(f"at {rate:g}/s" for rate in cut) + sentences.describe_void_trials(void)
+    aside += sentences.describe_dropped(table.filter(dropped_too_many())["rate"])
     return replace(found, sentence=found.sentence + aside, steps=table)
 
 

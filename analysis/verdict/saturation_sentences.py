@@ -257,6 +257,14 @@ def describe_void_trials(rates: Collection[float]) -> str:
     return f"; {number_of(len(rates), 'invalid trial')} not counted, at {at}"
 
 
+def describe_dropped(rates: Collection[float]) -> str:
+    """Words for the steps of which too many requests were dropped."""
+    if not len(rates):
+        return ""
+    at = first_of([f"{rate:g}/s" for rate in sorted(set(rates))])
+    return f"; not reached, since requests were dropped: {at}"
+
+
 def too_few(measured: pl.DataFrame, usable: int) -> str:
     """Words for fewer rates than a verdict needs."""
     tried = measured["rate"].n_unique()

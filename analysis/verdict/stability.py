@@ -55,6 +55,11 @@ MIX: Final = "other-mix"
 """Verdict of a step that leaves out routes: it measures their cost, not the rate that the target carries."""
 
 
+def dropped_too_many() -> pl.Expr:
+    """Whether a step without a backlog did not reach its rate, since too many of its requests were dropped."""
+    return (pl.col("verdict") == "stable") & (pl.col("dropped") > (1 - SENT_ENOUGH) * pl.col("scheduled"))
+
+
 def judged_steps(
     requests: RequestArrays,
     limited: Collection[int] = (),

@@ -120,6 +120,7 @@ def test_a_sweep_of_which_most_requests_were_dropped_does_not_blame_the_target()
     assert len(routes) > 5
     assert {*routes} == {"0"}
     assert summary["verdict"] == "VALID"
+    assert summary["answer"].endswith("; not reached, since requests were dropped: 40/s, 60/s, 80/s, 100/s, 120/s")
     assert not {"target_failing", "outage"} & {finding["code"] for finding in summary["findings"]}
 
 
