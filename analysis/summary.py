@@ -208,10 +208,10 @@ def _named_step(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _figures(requests: RequestArrays) -> dict[str, Any]:
     """Counts, rates, times and the figures of siege and ab of some requests."""
-    not_sent = requests.not_sent if requests.has_times else 0
+    not_sent = int((requests.taken_up & ~requests.sent).sum())
     counts = {
         "scheduled": len(requests),
-        "sent": int(requests.sent.sum()) - not_sent,
+        "sent": int(requests.sent.sum()),
         "not_sent": not_sent,
         "dropped": requests.count(DROPPED),
         "ok": requests.count(OK),

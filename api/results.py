@@ -321,7 +321,7 @@ class RunResult(Result):
         counts = self.outcome.counters
         times = {name: value for name, value in self.summary.get("response_s", {}).items() if value is not None}
         told = next((f", {name} {show(times[name])}" for name in ("p99", "p95", "p90", "p50") if name in times), "")
-        return f"{self.verdict}: {counts.sent - counts.not_sent:,} requests sent, {counts.failed:,} failed{told}"
+        return f"{self.verdict}: {counts.sent:,} requests sent, {counts.failed:,} failed{told}"
 
 
 def frame_of(table: "pl.DataFrame", *, categories: bool = False) -> "pd.DataFrame":

@@ -147,16 +147,16 @@ def failed(error: _Values, status: _Values, expected: _Values) -> _Values:
     return found
 
 
-def never_sent(service: _Values, queued: _Values) -> _Values:
-    """Whether each cancelled request was never sent: a limit held it back until the run was stopped.
+def never_sent(service: _Values, response: _Values) -> _Values:
+    """Whether each cancelled request was never sent: a limit or the generator held it back until the run was stopped.
 
-    Those of a lost worker, which may have been sent, waited for no limit.
+    Those of a lost worker, which may have been sent, have no times at all, or the time from their due time on.
 
     Args:
         service: (n,) connect + latency + xfertime.
-        queued: (n,) time for which it waited for a limit.
+        response: (n,) lag + queued + service.
     """
-    found: _Values = (service == 0) & (queued > 0)
+    found: _Values = (service == 0) & (response > 0)
     return found
 
 

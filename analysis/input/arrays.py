@@ -212,15 +212,19 @@ class RequestArrays:
         return int(self.kind_counts[outcome == OUTCOMES].sum())
 
     @cached_property
-    def sent(self) -> npt.NDArray[np.bool_]:
-        """(n,) whether the request was sent at all."""
+    def taken_up(self) -> npt.NDArray[np.bool_]:
+        """(n,) whether the request was sent, or held back until the run was stopped: it was not dropped."""
         return np.asarray(self.outcome != DROPPED)
 
-    @property
-    def not_sent(self) -> int:
-        """How many requests a limit held back until the run was stopped (`logreplay.core.record.never_sent`)."""
-        cancelled = self.take(np.flatnonzero(self.kind == CANCELLED))
-        return int(never_sent(cancelled.service, cancelled.queued).sum())
+    @cached_property
+    def sent(self) -> npt.NDArray[np.bool_]:
+        """(n,) whether the request was sent at all: neither dropped nor held back until the run was stopped."""
+        cancelled = np.flatnonzero(self.kind == CANCELLED)
+        if not len(cancelled):
+            return self.taken_up
+        sent, of_them = self.taken_up.copy(), self.take(cancelled)
+        sent[cancelled] = ~never_sent(of_them.service, of_them.response)
+        return sent
 
     @cached_property
     def last_end(self) -> int:
@@ -229,12 +233,12 @@ class RequestArrays:
 
     @cached_property
     def sending(self) -> tuple[int, int, int]:
-        """Microseconds at which the first and the last request were sent, and the last one sent was over; 0 if none."""
+        """Microseconds at which the first and the last request were taken up, and the last was over; 0 if none."""
         found = [
-            (int(at.min()), int(at.max()), int(those(self.scheduled[rows] + self.response[rows], sent).max()))
+            (int(at.min()), int(at.max()), int(those(self.scheduled[rows] + self.response[rows], taken_up).max()))
             for rows in slices(len(self))
-            if (sent := self.sent[rows]).any()
-            for at in (those(self.scheduled[rows] + self.lag[rows], sent),)
+            if (taken_up := self.taken_up[rows]).any()
+            for at in (those(self.scheduled[rows] + self.lag[rows], taken_up),)
         ]
         first, last, over = zip(*found, strict=True) if found else ((0,), (0,), (0,))
         return min(first), max(last), max(over)

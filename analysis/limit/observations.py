@@ -64,7 +64,7 @@ class Observations:
         for rows in slices(len(requests)):
             part = requests.take(rows)
             waited += np.bincount(part.step[part.queued > 0], minlength=number)
-            chosen.append(rows.start + np.flatnonzero(part.sent & (part.scheduled < until[part.step])))
+            chosen.append(rows.start + np.flatnonzero(part.taken_up & (part.scheduled < until[part.step])))
         taken = requests.take(np.concatenate(chosen))
         began = taken.scheduled + taken.lag + taken.queued
         order = np.argsort(began, kind="stable")

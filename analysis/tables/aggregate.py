@@ -67,25 +67,26 @@ def seconds(requests: RequestArrays) -> pl.DataFrame:
 
         ``second``: from 0. ``offered``: requests scheduled in it. ``sent``, ``completed`` (an HTTP response came),
         both at the time they happened. ``errors``: of those scheduled in it, how many failed.
-        ``in_flight``: at its end. ``mean``, ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time of those
-        scheduled in it, seconds; a percentile counts failures as never answered (inf) and is null where it cannot
-        be known (p99 under 368 requests); mean and max are of those answered as expected. Each is null where the
-        generator's lag reaches it (`logreplay.core.validity`). No time is of a request
-        that the run cancelled as it stopped. ``bytes``: of bodies, by schedule. ``ok``: answered with a status below
-        400. ``dropped``: of the errors, those never sent. ``service_p50``: without generator lag. ``lag_p50``,
-        ``lag_max``: generator lag. ``step``: of the first request scheduled in it. Times are null where nothing
-        happened.
+        ``in_flight``: at its end, with those that were held back until the run was stopped.
+        ``mean``, ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time of those scheduled in it, seconds; a
+        percentile counts failures as never answered (inf) and is null where it cannot be known (p99 under 368
+        requests); mean and max are of those answered as expected. Each is null where the generator's lag reaches it
+        (`logreplay.core.validity`). No time is of a request that the run cancelled as it stopped. ``bytes``: of bodies,
+        by schedule. ``ok``: answered with a status below 400. ``dropped``: of the errors, those never sent.
+        ``service_p50``: without generator lag. ``lag_p50``, ``lag_max``: generator lag. ``step``: of the first request
+        scheduled in it. Times are null where nothing happened.
     """
     number = requests.last_end // SECOND + 1
-    sent, over, failed = np.zeros((3, number), np.int64)
+    taken_up, sent, over, failed = np.zeros((4, number), np.int64)
     for rows in slices(len(requests)):
         part = requests.take(rows)
-        end = (part.scheduled + part.response) // SECOND
-        sent += _counts((part.scheduled + part.lag) // SECOND, part.sent, number)
-        over += _counts(end, part.sent, number)
+        begin, end = (part.scheduled + part.lag) // SECOND, (part.scheduled + part.response) // SECOND
+        taken_up += _counts(begin, part.taken_up, number)
+        sent += _counts(begin, part.sent, number)
+        over += _counts(end, part.taken_up, number)
         failed += _counts(end, part.outcome == NET_ERROR, number)
     happened = pl.DataFrame(
-        {"second": np.arange(number), "sent": sent, "completed": over - failed, "in_flight": np.cumsum(sent - over)}
+        {"second": np.arange(number), "sent": sent, "completed": over - failed, "in_flight": np.cumsum(taken_up - over)}
     )
     due = pl.concat([_due(first, stop, requests.take(rows)) for first, stop, rows in by_second(requests)])
     counts = ("offered", "errors", "bytes", "ok", "dropped")
@@ -169,7 +170,7 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
             "scheduled": windows.count,
             **counts,
             "offered": windows.count / windows.length * SECOND,
-            "sent": (flow.stop - flow.start)[0] / windows.length * SECOND,
+            "sent": (flow.stop - flow.start)[4] / windows.length * SECOND,
             "completed": completed / windows.length * SECOND,
             "goodput": good / windows.length * SECOND,
             "settled_completed": (flow.stop - flow.settled)[2] / judged_s,
@@ -348,13 +349,13 @@ def run_spans(requests: RequestArrays) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Flow:
-    """How many requests were sent, over, answered and answered as expected before each edge of the steps.
+    """How many requests were taken up, over, answered, answered as expected and sent before each edge of the steps.
 
     Attributes:
-        start: (4, steps) the counts at the start of each step, in this order.
-        settled: (4, steps) from when on it is judged.
-        middle: (4, steps) half-way between that and its end.
-        stop: (4, steps) at its end.
+        start: (5, steps) the counts at the start of each step, in this order.
+        settled: (5, steps) from when on it is judged.
+        middle: (5, steps) half-way between that and its end.
+        stop: (5, steps) at its end.
     """
 
     start: Ints
@@ -364,34 +365,35 @@ class Flow:
 
     @property
     def in_flight_start(self) -> Ints:
-        """(steps,) sent and not yet over when the step begins."""
+        """(steps,) taken up and not yet over when the step begins."""
         return np.asarray(self.start[0] - self.start[1])
 
     @property
     def in_flight_settled(self) -> Ints:
-        """(steps,) sent and not yet over when the judging begins."""
+        """(steps,) taken up and not yet over when the judging begins."""
         return np.asarray(self.settled[0] - self.settled[1])
 
     @property
     def in_flight_middle(self) -> Ints:
-        """(steps,) sent and not yet over half-way through the judged part."""
+        """(steps,) taken up and not yet over half-way through the judged part."""
         return np.asarray(self.middle[0] - self.middle[1])
 
     @property
     def in_flight(self) -> Ints:
-        """(steps,) sent and not yet over at the end of the step."""
+        """(steps,) taken up and not yet over at the end of the step."""
         return np.asarray(self.stop[0] - self.stop[1])
 
 
 def step_flow(requests: RequestArrays, windows: Windows) -> Flow:
     """Count the requests sent and ended at the edges of the steps."""
-    sent = _counts_before(requests, requests.lag, requests.sent, windows)
-    over = _counts_before(requests, requests.response, requests.sent, windows)
-    answered = good = over
+    sent = taken_up = _counts_before(requests, requests.lag, requests.taken_up, windows)
+    answered = good = over = _counts_before(requests, requests.response, requests.taken_up, windows)
     if not requests.good.all():  # usually all are; spares two sorts
         answered = _counts_before(requests, requests.response, requests.outcome <= HTTP_ERROR, windows)
         good = _counts_before(requests, requests.response, requests.good, windows)
-    return Flow(*np.moveaxis(np.array([sent, over, answered, good]), 1, 0))
+    if requests.sent is not requests.taken_up:
+        sent = _counts_before(requests, requests.lag, requests.sent, windows)
+    return Flow(*np.moveaxis(np.array([taken_up, over, answered, good, sent]), 1, 0))
 
 
 def _counts_before(requests: RequestArrays, after: npt.NDArray[np.uint32], chosen: Bools, windows: Windows) -> Ints:

@@ -27,7 +27,7 @@ def completed_falling_behind(requests: RequestArrays, step: int, usual: float) -
         step: index of an overloaded step.
         usual: requests in flight at a lower rate that was carried.
     """
-    rows = np.flatnonzero((requests.step == step) & requests.sent)
+    rows = np.flatnonzero((requests.step == step) & requests.taken_up)
     if len(rows) > MOST:
         rows = rows[np.argpartition(requests.scheduled[rows], MOST)[:MOST]]
     sent = requests.scheduled[rows] + requests.lag[rows]

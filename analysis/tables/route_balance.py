@@ -92,7 +92,7 @@ def _moved(sample: RequestArrays, windows: Windows, group: Ints, number: int) ->
 
     def count(instants: Ints) -> Ints:
         step = order[np.maximum(np.searchsorted(starts, instants, side="right") - 1, 0)]
-        inside = (instants >= windows.settled[step]) & (instants < windows.stop[step]) & sample.sent
+        inside = (instants >= windows.settled[step]) & (instants < windows.stop[step]) & sample.taken_up
         return np.bincount((step * number + group)[inside], minlength=length)
 
     return count(sample.scheduled + sample.lag), count(sample.scheduled + sample.response)
@@ -101,6 +101,6 @@ def _moved(sample: RequestArrays, windows: Windows, group: Ints, number: int) ->
 def _medians(sample: RequestArrays, windows: Windows, own: Ints, groups: int) -> Floats:
     """(steps * routes, `BLOCKS`) medians of the response time after the first fifth of each step, seconds."""
     block = windows.block(sample.step, sample.scheduled)
-    inside = (block >= 0) & sample.sent
+    inside = (block >= 0) & sample.taken_up
     keys = own[inside] * BLOCKS + block[inside]
     return Grouped(keys, sample.response[inside], groups * BLOCKS).quantile(0.5).reshape(groups, BLOCKS)

@@ -149,7 +149,7 @@ def users_table(requests: RequestArrays, closed: ClosedLoop) -> pl.DataFrame:
             {
                 "users": closed.users[label],
                 "step": label,
-                "sent": int(mine.sum()),
+                "sent": int(those(requests.sent, mine).sum()),
                 "throughput": rate,
                 "throughput_low": max(0.0, rate - _T * error),
                 "throughput_high": rate + _T * error,

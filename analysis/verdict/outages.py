@@ -85,7 +85,7 @@ def _in_flight_before(requests: RequestArrays, start: int) -> int:
     """Requests in flight when the last one was answered that was sent before an outage without end."""
     sent, over = requests.scheduled + requests.lag, requests.scheduled + requests.response
     last = int(over[requests.good & (requests.scheduled <= start)].max(initial=0))
-    return int(np.count_nonzero((sent <= last) & (over > last) & requests.sent))
+    return int(np.count_nonzero((sent <= last) & (over > last) & requests.taken_up))
 
 
 def _length(start: int, stop: int) -> str:

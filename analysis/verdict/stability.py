@@ -284,7 +284,7 @@ def _block_times(requests: RequestArrays, windows: Windows) -> tuple[Floats, Flo
     def part(rows: slice) -> Part:
         step = requests.step[rows]
         block = windows.block(step, requests.scheduled[rows])
-        inside = (block >= 0) & requests.sent[rows]
+        inside = (block >= 0) & requests.taken_up[rows]
         return those(step * BLOCKS + block, inside), those(requests.response[rows], inside)
 
     groups = number * BLOCKS

@@ -225,7 +225,7 @@ class _OneRun:
         if not outcome.stopped or self.watch.culprit or not outcome.scheduled:
             return outcome.stopped
         planned = self.call.load.planned(self.plan.schedule)
-        sent = outcome.counters.sent - outcome.counters.not_sent
+        sent = outcome.counters.sent
         were = f"{sent:,} of {planned} requests were" if planned else number_of(sent, "request was", "requests were")
         return f"{outcome.stopped}: {were} sent; their rows are kept"
 

@@ -50,9 +50,9 @@ def metrics_of(now: Snapshot) -> Iterator[Metric]:
         "logreplay.rate", "{requests_per_second}", "Requests per second in the last second.", _by("kind", rates)
     )
     yield gauge("logreplay.in_flight", "{request}", "Requests in flight.", _one(now.in_flight))
-    yield counter("logreplay.scheduled", "{request}", "Requests sent or dropped.", _one(totals.scheduled))
+    yield counter("logreplay.scheduled", "{request}", "Requests sent, dropped or not sent.", _one(totals.scheduled))
     yield counter("logreplay.sent", "{request}", "Requests sent.", _one(totals.sent))
-    outcomes = _by("outcome", {**_ended(now), "dropped": totals.dropped})
+    outcomes = _by("outcome", {**_ended(now), "dropped": totals.dropped, "not_sent": totals.not_sent})
     yield counter("logreplay.requests", "{request}", "Requests that have ended, by outcome.", outcomes)
     yield counter(
         "logreplay.failed", "{request}", "Requests sent that failed: the errors of the tables.", _one(totals.failed)
@@ -70,7 +70,7 @@ def metrics_of(now: Snapshot) -> Iterator[Metric]:
 
 def response_counts(now: Snapshot) -> Sequence[int]:
     """Requests whose response time is at most each of `BOUNDS`, then all that have one: the cancelled ones do not."""
-    known = sum(_ended(now).values()) - now.totals.errors.get("cancelled", 0)
+    known = sum(_ended(now).values()) + now.totals.not_sent - now.totals.errors.get("cancelled", 0)
     return (*(now.totals.buckets or (0,) * len(BOUNDS)), known)
 
 

@@ -61,7 +61,7 @@ class Totals:
     """Counts of the whole run, all its stages.
 
     Attributes:
-        scheduled, sent, dropped, ok, http_error, net_error, failed, new_errors, bytes: as in
+        scheduled, sent, not_sent, dropped, ok, http_error, net_error, failed, new_errors, bytes: as in
             `logreplay.replay.results.counters.Counters`.
         errors: requests by error word; status: responses by status; samples: a request of each.
         buckets: requests with a response time up to each of `BOUNDS`; seconds: the sum of all response times.
@@ -69,6 +69,7 @@ class Totals:
 
     scheduled: int = 0
     sent: int = 0
+    not_sent: int = 0
     dropped: int = 0
     ok: int = 0
     http_error: int = 0

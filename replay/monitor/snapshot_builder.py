@@ -14,7 +14,9 @@ from logreplay.replay.results.verdict import RunEvidence, RunVerdict, Severity, 
 _NOTES: Final = 30
 _P99: Final = 0.99
 """Share of the response times that must be the target's, so that their p99 is: other times hold the generator's lag."""
-_COPIED: Final = ("sent", "dropped", "ok", "http_error", "net_error", "failed", "new_errors", "bytes", "samples")
+_COPIED: Final = (
+    *("sent", "not_sent", "dropped", "ok", "http_error", "net_error", "failed", "new_errors", "bytes", "samples"),
+)
 
 
 class SnapshotBuilder:
@@ -139,7 +141,7 @@ class SnapshotBuilder:
 
 def _totals(counted: Counters) -> Totals:
     return Totals(
-        scheduled=counted.sent + counted.dropped,
+        scheduled=counted.ended,
         **{name: getattr(counted, name) for name in _COPIED},
         errors=dict(counted.errors.most_common()),
         status=dict(sorted(counted.status.items())),

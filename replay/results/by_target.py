@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.core.record import TARGET
+from logreplay.core.record import RESPONSE_PARTS, TARGET, never_sent
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.result_log import Results
 from logreplay.replay.results.verdict import Finding, Judgement, failures, metric_missed
@@ -16,7 +16,9 @@ from logreplay.replay.sessions.server_timing import column_of
 
 CANDIDATES: Final = ("candidate", "candidate2")
 """Names of the targets whose failures are a result."""
-_KIND: Final = ("error", "rc", "expected_rc")
+_SERVICE: Final = pl.sum_horizontal("connect", "latency", "xfertime")
+_HELD_BACK: Final = (pl.col("error") == "cancelled") & never_sent(_SERVICE, pl.sum_horizontal(*RESPONSE_PARTS))
+_KIND: Final = ("error", "rc", "expected_rc", _HELD_BACK.fill_null(False).alias("held_back"))
 
 
 class ByTarget:
@@ -38,12 +40,12 @@ class ByTarget:
         metrics: Sequence[str] = (),
     ) -> None:
         self._results, self._together, self._urls = results, together, pl.Series(taking_turns, dtype=pl.String)
-        self._kinds: list[Counter[tuple[str, int, int]]] = [Counter() for _ in taking_turns or results]
+        self._kinds: list[Counter[tuple[str, int, int, bool]]] = [Counter() for _ in taking_turns or results]
         self._metrics, self._had = metrics, [set[str]() for _ in self._kinds]
 
     def write(self, rows: pl.DataFrame) -> None:
-        for target, error, status, logged, count in rows.group_by(TARGET, *_KIND).len().iter_rows():
-            self._kinds[target][error or "", status or 0, logged or 0] += count
+        for target, error, status, logged, held_back, count in rows.group_by(TARGET, *_KIND).len().iter_rows():
+            self._kinds[target][error or "", status or 0, logged or 0, held_back] += count
         for name in self._metrics:
             if (column := column_of(name)) in rows.columns:  # rows of a lost worker lack it
                 for target in rows.filter(pl.col(column).is_not_null())[TARGET].unique():

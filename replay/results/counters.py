@@ -28,13 +28,13 @@ class Counters:
     """Counts of records.
 
     Attributes:
-        sent: requests that were started and have ended.
-        not_sent: number of those in `sent` that a limit held back until the run was stopped: cancelled, and never
-            sent (`logreplay.core.record.never_sent`).
+        sent: requests that were sent and have ended.
+        not_sent: requests that were held back until the run was stopped: cancelled, and never sent
+            (`logreplay.core.record.never_sent`).
         dropped: requests that were too late, and never sent.
         ok: a status below 400 came, and no error.
         http_error: a status of 400 or above came, and no error.
-        net_error: no whole response came.
+        net_error: they were sent, and no whole response came.
         failed: number of sent requests that failed (`logreplay.core.record.failed`).
         errors: requests by error word.
         status: responses by status.
@@ -76,12 +76,14 @@ class Counters:
             expected_rc: ``(n,)`` status in the log, 0 where it had none.
         """
         error, status = records["error"], records["status"]
-        sent = error != _DROPPED
-        whole = error == 0
-        self.sent += int(sent.sum())
+        dropped, whole, lag = error == _DROPPED, error == 0, records["start"] - due
         service = records["connect"] + records["latency"] + records["xfertime"]
-        self.not_sent += int(((error == _CANCELLED) & never_sent(service, records["queued"])).sum())
-        self.dropped += int((~sent).sum())
+        without_lag = records["queued"] + service
+        held_back = (error == _CANCELLED) & never_sent(service, lag + without_lag)
+        sent = ~(dropped | held_back)
+        self.sent += int(sent.sum())
+        self.not_sent += int(held_back.sum())
+        self.dropped += int(dropped.sum())
         self.ok += int((whole & (status < 400)).sum())
         self.http_error += int((whole & (status >= 400)).sum())
         self.net_error += int((sent & ~whole).sum())
@@ -97,21 +99,27 @@ class Counters:
         ).items():
             if unexpected(code, logged):
                 self.unexpected[f"{logged or 'none'} → {code}"] += count
-        lag = records["start"] - due
         self.lag.add(lag)
-        without_lag = records["queued"] + service
         whole_time = sent & (error != _CANCELLED)
         self.response.add((lag + without_lag)[whole_time])
         self.without_lag.add(without_lag[whole_time])
 
     @classmethod
-    def of_kinds(cls, kinds: Mapping[tuple[str, int, int], int]) -> Self:
-        """Count requests by their error (empty: none), their status and that in the log (0: none); no times."""
+    def of_kinds(cls, kinds: Mapping[tuple[str, int, int, bool], int]) -> Self:
+        """Count requests by their kind; no times.
+
+        A kind is the error (empty: none), the status and that in the log (0: none), and whether it was cancelled
+        without being sent.
+        """
         made = cls()
-        for (error, status, logged), count in kinds.items():
+        for (error, status, logged, held_back), count in kinds.items():
             code = np.array([_WORDS.index(error), status, logged])
             if error == "dropped":
                 made.dropped += count
+                continue
+            if held_back:
+                made.not_sent += count
+                made.errors[error] += count
                 continue
             made.sent += count
             made.failed += count * int(failed(code[:1], code[1:2], code[2:])[0])
@@ -127,6 +135,11 @@ class Counters:
         return made
 
     @property
+    def ended(self) -> int:
+        """Requests of which it is known what became of them."""
+        return self.sent + self.not_sent + self.dropped
+
+    @property
     def completed(self) -> int:
         """Requests that ended with a response, whatever its status."""
         return self.ok + self.http_error
@@ -139,7 +152,7 @@ class Counters:
     @property
     def new_errors(self) -> int:
         """Responses with a status of 400 or above, where the log has none of its class (4xx, 5xx)."""
-        return self.failed - (self.net_error - self.errors["cancelled"])
+        return self.failed - (self.net_error + self.not_sent - self.errors["cancelled"])
 
     def copy(self) -> "Counters":
         """A copy of the present state; another thread may be counting."""

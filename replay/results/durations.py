@@ -21,6 +21,7 @@ _METHODS: Final = ("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST
 _MOST: Final = 100
 """Groups kept apart; the requests of further ones are counted together."""
 _DROPPED: Final = ERROR_CODES["dropped"]
+_CANCELLED: Final = ERROR_CODES["cancelled"]
 
 Group = tuple[str, int, str]
 """Method, status (0: none came), error word (empty: none)."""
@@ -46,8 +47,9 @@ class Durations:
             records: ``(n,)`` of `logreplay.replay.senders.contract.RECORD`.
             methods: ``(n,)``.
         """
-        sent = records["error"] != _DROPPED
         service = (records["connect"] + records["latency"] + records["xfertime"]) / 1e9
+        held_back = (records["error"] == _CANCELLED) & (service == 0)
+        sent = (records["error"] != _DROPPED) & ~held_back
         outcome = records["status"].astype(np.int64) << 8 | records["error"]
         names = methods.unique().to_list()
         for name in names:  # NumPy, since a frame of Polars costs more than a small batch of requests

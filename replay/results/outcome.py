@@ -17,7 +17,7 @@ class Progress:
 
     Attributes:
         elapsed: seconds since the start of this plan.
-        scheduled: requests of this plan that were due by now and taken up: ``sent + dropped``.
+        scheduled: requests of this plan that were due by now and taken up: ``sent + dropped + not_sent``.
         in_flight: requests in flight now.
         counters: counters of requests that have ended; a copy that does not change.
         level: the load, where it may be changed while it is sent.
@@ -36,7 +36,7 @@ class Progress:
     @property
     def sent(self) -> int:
         """Requests that were started; `Counters.sent` has those that ended."""
-        return self.scheduled - self.counters.dropped
+        return self.scheduled - self.counters.dropped - self.counters.not_sent
 
     @property
     def started(self) -> Counters:
@@ -86,7 +86,7 @@ class Outcome:
 
     def __post_init__(self) -> None:
         counters = self.counters
-        assert self.scheduled == counters.sent + counters.dropped, "scheduled = sent + dropped"
+        assert self.scheduled == counters.ended, "scheduled = sent + dropped + not_sent"
         assert counters.sent == counters.ok + counters.http_error + counters.net_error, (
             "sent = ok + http_error + net_error"
         )
@@ -103,7 +103,7 @@ class Outcome:
 
     @property
     def scheduled(self) -> int:
-        """Requests that were sent or dropped."""
+        """Requests that were sent, dropped, or held back until a stop."""
         return self.evidence.scheduled
 
     @property

@@ -206,7 +206,7 @@ class RunEvidence:
     def achieved(self) -> float:
         """Share of the schedule that was sent in its time; 1 where nothing was asked."""
         in_time = 1.0 if self.duration is None else min(1.0, self.duration / max(self.seconds, 1e-9))
-        return in_time * self.sent_on * (self.counters.sent / self.scheduled if self.scheduled else 1.0)
+        return in_time * self.sent_on * (1 - self.counters.dropped / self.scheduled if self.scheduled else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,10 +493,10 @@ def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
     cancelled = seen.counters.errors["cancelled"]
     if by_generator:
         return findings
-    if 0 < seen.counters.sent == cancelled:
+    if 0 < seen.counters.sent + seen.counters.not_sent == cancelled:
         text = (
             f"no response came before the end: {number_of(cancelled, 'request was', 'requests were')} cancelled when "
-            "the run stopped, which is all that were sent; run longer than a response takes"
+            "the run stopped, and no other was sent; run longer than a response takes"
         )
         findings.append(Finding("rate_missed", Severity.VOID, text))
     elif seen.achieved < SENT_ENOUGH:

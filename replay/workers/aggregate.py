@@ -61,7 +61,7 @@ class SharedPlan:
     @property
     def scheduled(self) -> int:
         """Requests of all workers."""
-        return self.counters.sent + self.counters.dropped
+        return self.counters.ended
 
     def numbers(self, count: int) -> int:
         """Number of sequence numbers that the plan took; more than its requests if workers stopped at other ones."""

@@ -331,8 +331,7 @@ class Coordinator:
         elapsed = max(0.0, (self._clock.common(monotonic()) - self._at) / 1e9) if self._at else 0.0
         taken_up = sum(worker.taken_up for worker in self._workers)
         next_due = min((worker.next_due for worker in self._workers if worker.next_due is not None), default=None)
-        in_flight = taken_up - counters.sent - counters.dropped
-        return Progress(elapsed, taken_up, in_flight, counters, next_due=next_due)
+        return Progress(elapsed, taken_up, taken_up - counters.ended, counters, next_due=next_due)
 
     # --- messages to the workers
 

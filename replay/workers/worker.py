@@ -171,7 +171,7 @@ class _Worker:
                     self._over = True
         finally:
             if counters := self._counters:  # of a plan that failed: what it had in flight ended as the engine closed
-                self._report(counters, counters.sent + counters.dropped, monotonic(), last=True)
+                self._report(counters, counters.ended, monotonic(), last=True)
         if self._fault:
             raise self._fault
 

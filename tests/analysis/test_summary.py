@@ -50,6 +50,9 @@ def test_requests_that_a_limit_held_back_until_the_stop_are_in_no_rate_of_sendin
     assert counts["not_sent"] == held.height // 2
     assert counts["scheduled"] == held.height == counts["sent"] + counts["not_sent"]
     assert summary["rate"]["sent"] == pytest.approx(25, rel=0.1)
+    found = analyse(tmp_path / "held.csv")
+    assert found.seconds["sent"].sum() == counts["sent"]
+    assert found.steps["sent"].to_list() == pytest.approx([25], rel=0.1)
 
 
 def test_the_lag_is_that_of_all_requests_also_of_those_cancelled_by_the_stop(tmp_path: Path) -> None:

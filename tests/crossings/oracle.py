@@ -464,7 +464,7 @@ def _identities(case: Case, ran: Ran, result: Path, rows: pl.DataFrame, name: st
     summary: dict[str, Any] = json.loads(path.read_text())
     counts = summary["requests"]
     begun = pl.sum_horizontal("connect", "latency", "xfertime") > 0
-    lost = pl.col("queued") == 0  # a lost worker may have sent it
+    lost = pl.col("lag") + pl.col("queued") == 0  # a lost worker may have sent it
     started = judged.filter((pl.col("error").fill_null("") != "cancelled") | begun | lost)
     sent = started.filter(pl.col("error").fill_null("") != "dropped").height
     failed = started.filter(~pl.col("error").fill_null("").is_in(["", "dropped"])).height

@@ -49,7 +49,7 @@ def test_the_last_push_has_every_request_of_the_result_log(
     metrics = {metric["name"]: metric for metric in metrics_of(body)}
     outcomes = {labels_of(p)["outcome"]: int(p["asInt"]) for p in points_of(metrics["logreplay.requests"])}
     counts = result.summary["requests"]
-    assert outcomes == {name: counts[name] for name in ("ok", "http_error", "net_error", "dropped")}
+    assert outcomes == {name: counts[name] for name in ("ok", "http_error", "net_error", "dropped", "not_sent")}
     (response,) = points_of(metrics["logreplay.response.duration"])
     assert int(response["count"]) == counts["sent"]
     service = points_of(metrics["http.client.request.duration"])

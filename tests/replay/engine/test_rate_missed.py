@@ -171,6 +171,7 @@ def test_requests_that_a_limit_held_back_when_the_run_was_stopped_have_rows_and_
     assert rows["seq"].to_list() == list(range(outcome.scheduled))
     unsent = rows.filter(pl.col("error") == "cancelled")
     assert len(unsent) == outcome.counters.not_sent == pytest.approx(288, abs=2)
+    assert outcome.counters.sent == outcome.scheduled - len(unsent)
     assert (unsent["scheduled"] + unsent["queued"]).to_numpy() == pytest.approx(3.2, abs=0.05)
     assert unsent["lag"].max() == pytest.approx(0, abs=0.01)
 

@@ -11,8 +11,8 @@ from support.otlp import points_of
 
 STATE = Snapshot(
     command="run", target="http://shop.example", at=1e9, second=5.0, rate=Rates(10, 9, 8), lag=Times(p50=0.001),
-    totals=Totals(scheduled=10, sent=9, dropped=1, ok=5, http_error=1, net_error=1, failed=2, bytes=700,
-                  errors={"timeout": 1}, status={200: 5, 503: 1}),
+    totals=Totals(scheduled=12, sent=9, not_sent=2, dropped=1, ok=5, http_error=1, net_error=1, failed=2, bytes=700,
+                  errors={"timeout": 1, "cancelled": 2}, status={200: 5, 503: 1}),
     verdict="RATE_MISSED", watch={"cpu": 0.5, "gone": None},
 )  # fmt: skip
 
@@ -50,5 +50,6 @@ def test_a_run_without_a_response_has_as_many_counts_as_one_with_them() -> None:
 
 
 def test_requests_that_the_run_cancelled_have_no_response_time() -> None:
-    totals = Totals(ok=20, net_error=5, errors={"cancelled": 3, "reset": 2}, buckets=(22,) * len(BOUNDS))
+    errors = {"cancelled": 7, "reset": 2}
+    totals = Totals(ok=20, net_error=5, not_sent=4, errors=errors, buckets=(22,) * len(BOUNDS))
     assert response_counts(Snapshot(totals=totals)) == (22,) * (len(BOUNDS) + 1)

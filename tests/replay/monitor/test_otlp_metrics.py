@@ -16,8 +16,8 @@ NOW = Snapshot(
     command="run", target="http://shop.example:8080", at=BEGAN / 1e9 + 5, second=5.0, stage=Stage("a run", 10.0),
     rate=Rates(10, 9, 8), lag=Times(0.001, 0.002, 0.003, 0.004, 0.005), in_flight=3,
     totals=Totals(
-        scheduled=10, sent=9, dropped=1, ok=5, http_error=1, net_error=1, failed=2, bytes=700,
-        errors={"timeout": 1}, status={200: 5, 503: 1}, buckets=(1, 1, 2, 2, *(6,) * 11), seconds=1.25,
+        scheduled=12, sent=9, not_sent=2, dropped=1, ok=5, http_error=1, net_error=1, failed=2, bytes=700,
+        errors={"timeout": 1, "cancelled": 2}, status={200: 5, 503: 1}, buckets=(1, 1, 2, 2, *(6,) * 11), seconds=1.25,
     ),
     verdict="VALID", watch={"cpu": 0.5, "gone": None},
     durations=(
@@ -51,7 +51,7 @@ def test_a_state_is_rendered_as_the_protocol_defines_it(now: Snapshot) -> None:
 def test_counters_add_up_and_the_histogram_is_that_of_the_response_times() -> None:
     metrics = rendered(NOW)
     outcomes = {labels_of(p)["outcome"]: p["asInt"] for p in points_of(metrics["logreplay.requests"])}
-    assert outcomes == {"ok": "5", "http_error": "1", "net_error": "1", "dropped": "1"}
+    assert outcomes == {"ok": "5", "http_error": "1", "net_error": "1", "dropped": "1", "not_sent": "2"}
     (point,) = points_of(metrics["logreplay.response.duration"])
     assert point["explicitBounds"] == [*BOUNDS]
     assert point["bucketCounts"] == ["1", "0", "1", "0", "4", *["0"] * 10, "1"]

@@ -24,7 +24,8 @@ def value(samples: list[Sample], name: str, **labels: str) -> float:
 
 def test_prometheus_reads_what_is_written_for_it() -> None:
     totals = Totals(
-        scheduled=7, sent=6, dropped=1, ok=4, http_error=1, net_error=1, errors={"timeout": 1}, status={200: 4, 404: 1},
+        scheduled=9, sent=6, not_sent=2, dropped=1, ok=4, http_error=1, net_error=1,
+        errors={"timeout": 1, "cancelled": 2}, status={200: 4, 404: 1},
         buckets=(0,) * 5 + (6,) * (len(BOUNDS) - 5), seconds=0.5,
         bytes=123_456_789_012_345,
     )  # fmt: skip
@@ -34,7 +35,7 @@ def test_prometheus_reads_what_is_written_for_it() -> None:
     assert families["logreplay_info"].samples[0].labels["target"] == target
     assert families["logreplay_response_seconds"].type == "histogram"
     assert families["logreplay_received_bytes"].samples[0].value == 123_456_789_012_345
-    assert [s.value for s in families["logreplay_requests"].samples] == [4, 1, 1, 1]
+    assert [s.value for s in families["logreplay_requests"].samples] == [4, 1, 1, 1, 2]
     assert [s.labels for s in families["logreplay_watch"].samples] == [{"name": "cpu"}]
     assert not any("evil" in name for name in families)
 

@@ -1,5 +1,6 @@
 """Snapshots of a run, made from the progress of its engine."""
 
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -40,7 +41,7 @@ def progress(elapsed: float, counters: Counters, *, in_flight: int = 0) -> Progr
 
 def outcome(counters: Counters) -> Outcome:
     """What became of a stage that counted this."""
-    scheduled, now = counters.sent + counters.dropped, datetime(2026, 1, 1, tzinfo=UTC)
+    scheduled, now = counters.ended, datetime(2026, 1, 1, tzinfo=UTC)
     evidence = RunEvidence(
         offered=10, scheduled=scheduled, counters=counters, duration=None, seconds=1, limited=0, local={},
         vitals=ProcessLoad(),
@@ -59,6 +60,16 @@ def test_rates_and_times_are_those_of_the_last_second() -> None:
     assert seen.so_far.p50 == pytest.approx(0.005, rel=0.02)
     assert seen.totals.scheduled == 20
     assert seen.second == 2.0
+
+
+def test_requests_that_were_held_back_until_the_stop_are_in_no_count_of_those_sent() -> None:
+    builder = SnapshotBuilder("run")
+    builder.begin(Stage(rate=10))
+    counters = counted(Counters(not_sent=3, errors=Counter(cancelled=3)), [5.0] * 7)
+    seen = builder.see(Progress(1.0, 12, 2, counters), NOW)
+    assert (seen.rate.sent, seen.totals.sent, seen.totals.not_sent, seen.totals.scheduled) == (9, 9, 3, 12)
+    ended = builder.end(outcome(counters), NOW).totals
+    assert (ended.sent, ended.not_sent, ended.net_error, ended.scheduled) == (7, 3, 0, 10)
 
 
 def test_totals_go_on_over_stages_and_the_curve_grows() -> None:

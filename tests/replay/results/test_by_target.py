@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from logreplay.core.record import TARGET
+from logreplay.core.record import RESPONSE_PARTS, TARGET
 from logreplay.replay.engine.duet import duet
 from logreplay.replay.results.by_target import ByTarget, DuetJudgement
 from logreplay.replay.results.counters import Counters
@@ -68,23 +68,25 @@ def test_rows_are_divided_by_target_and_numbered_by_group() -> None:
     logs = [MemoryResults(), MemoryResults(), MemoryResults()]
     rows = pl.DataFrame(
         {
-            "seq": [5, 3, 4, 0],
-            "offered": [300.0, 300.0, None, 300.0],
-            "error": ["", "timeout", "dropped", "cancelled"],
-            "rc": [404, 0, 0, 0],
-            "expected_rc": [200, 200, 200, 0],
-            TARGET: [0, 1, 1, 0],
+            "seq": [5, 3, 4, 0, 6],
+            "offered": [300.0, 300.0, None, 300.0, 300.0],
+            "error": ["", "timeout", "dropped", "cancelled", "cancelled"],
+            "rc": [404, 0, 0, 0, 0],
+            "expected_rc": [200, 200, 200, 0, 0],
+            "latency": [0.1, 1.0, 0.0, 0.5, 0.0],
+            "queued": [0.0, 0.0, 0.0, 0.0, 2.0],
+            TARGET: [0, 1, 1, 0, 0],
         }
-    )
+    ).with_columns(**dict.fromkeys(("lag", "connect", "xfertime"), pl.lit(0.0)))
     divided = ByTarget(logs, together=3)
     divided.write(rows)
     named = [log.frame.select("seq", "offered").to_dicts() for log in logs]
-    assert named[0] == [{"seq": 1, "offered": 100.0}, {"seq": 0, "offered": 100.0}]
+    assert named[0] == [{"seq": seq, "offered": 100.0} for seq in (1, 0, 2)]
     assert named[1] == [{"seq": 1, "offered": 100.0}, {"seq": 1, "offered": None}]
     assert named[2] == []
     one, other, third = divided.counters
-    assert (one.sent, one.http_error, one.net_error, one.failed) == (2, 1, 1, 1)
-    assert (dict(one.unexpected), dict(one.errors)) == ({"200 → 404": 1}, {"cancelled": 1})
+    assert (one.sent, one.not_sent, one.http_error, one.net_error, one.failed) == (2, 1, 1, 1, 1)
+    assert (dict(one.unexpected), dict(one.errors)) == ({"200 → 404": 1}, {"cancelled": 2})
     assert (other.sent, other.dropped, other.failed, dict(other.errors)) == (1, 1, 1, {"timeout": 1})
     assert third.sent == third.dropped == 0
 
@@ -93,7 +95,7 @@ def test_targets_that_take_turns_share_a_result_log_whose_rows_name_them() -> No
     logs, urls = [MemoryResults(), MemoryResults()], ["http://b", "http://c", "http://b2", "http://c2"]
     rows = pl.DataFrame(
         {"seq": [0, 1, 2, 3], "offered": 20.0, "error": "", "rc": [200, 200, 500, 200], "expected_rc": 200}
-    ).with_columns(pl.Series(TARGET, [1, 0, 2, 3], dtype=pl.Int8))
+    ).with_columns(pl.Series(TARGET, [1, 0, 2, 3], dtype=pl.Int8), **dict.fromkeys(RESPONSE_PARTS, pl.lit(0.1)))
     divided = ByTarget(logs, together=2, taking_turns=urls)
     divided.write(rows)
     named = [log.frame.select("seq", "offered", TARGET).rows() for log in logs]
@@ -107,7 +109,10 @@ def test_a_metric_that_one_target_does_not_send_is_told_of_that_target() -> None
     rows = pl.DataFrame(
         {"seq": [0, 1, 2, 3], "offered": 20.0, "error": "", "rc": 200, "expected_rc": 200,
          "server_db": [0.1, None, None, None], "server_app": [None, 0.1, 0.1, None], "server_gone": [None] * 4}
-    ).with_columns(pl.Series(TARGET, [0, 1, 0, 1], dtype=pl.Int8))  # fmt: skip
+    )  # fmt: skip
+    rows = rows.with_columns(
+        pl.Series(TARGET, [0, 1, 0, 1], dtype=pl.Int8), **dict.fromkeys(RESPONSE_PARTS, pl.lit(0.1))
+    )
     divided = ByTarget([MemoryResults(), MemoryResults()], together=2, metrics=("db", "app", "gone"))
     divided.write(rows)
     divided.write(rows.drop("server_db", "server_app", "server_gone"))  # of a lost worker
@@ -123,7 +128,7 @@ def test_a_metric_that_one_target_does_not_send_is_told_of_that_target() -> None
 def test_metrics_that_are_counted_over_all_targets_say_so() -> None:
     """40 of 80 responses had no duration that can be read: all 40 of the candidate, which the note did not tell."""
     urls = {"baseline": "http://b", "candidate": "http://c"}
-    counters = [Counters.of_kinds({("", 200, 200): 40}) for _ in urls]
+    counters = [Counters.of_kinds({("", 200, 200, False): 40}) for _ in urls]
     pooled = Judgement.of([metric_missed("db", 80, 40), metric_missed("gone")])
     told = [each.text for each in DuetJudgement.of(pooled, urls, counters, [[], []]).whole.findings]
     assert told == [
@@ -137,7 +142,7 @@ def test_metrics_that_are_counted_over_all_targets_say_so() -> None:
 def test_one_of_two_targets_that_share_a_result_log_may_fail_alone(failing: str) -> None:
     """Half of the rows in the log failed, which is not more than half."""
     urls = {name: f"http://{name}" for name in ("baseline", "candidate", "baseline2", "candidate2")}
-    counters = [Counters.of_kinds({("", 500 if name == failing else 200, 200): 50}) for name in urls]
+    counters = [Counters.of_kinds({("", 500 if name == failing else 200, 200, False): 50}) for name in urls]
     found = DuetJudgement.of(Judgement.of(()), urls, counters, [[]] * 4)
     assert found.failing == [failing]
     assert found.valid == (failing == "candidate2")

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ def figures(counters: Counters) -> dict[str, Any]:
 @given(st.lists(ENDED, max_size=40))
 def test_each_request_is_counted_once(ended: list[Ended]) -> None:
     counters = counted(ended)
-    assert counters.sent + counters.dropped == len(ended)
+    assert counters.sent + counters.dropped + counters.not_sent == counters.ended == len(ended)
     assert counters.ok + counters.http_error + counters.net_error == counters.sent
     assert counters.errors.total() == counters.net_error + counters.dropped
     assert 0 <= counters.new_errors <= counters.http_error
@@ -85,6 +86,18 @@ def test_a_request_that_was_cancelled_has_no_response_time() -> None:
     counters = counted([(200, 0, 200, 10**7), *[cut] * 9])
     assert (counters.sent, counters.net_error, counters.response.total, counters.without_lag.total) == (10, 9, 1, 1)
     assert (counters.response.quantile(1.0) or 0) < 0.011
+
+
+@pytest.mark.parametrize(("lag_s", "queued_s"), [(0, 3), (3, 0)])
+def test_a_request_that_was_held_back_until_the_stop_was_not_sent(lag_s: int, queued_s: int) -> None:
+    """It counted as sent and as a network error, and whoever showed the requests sent had to subtract it."""
+    records = records_of([(200, 0, 200, 10**7), *[(0, ERROR_CODES["cancelled"], 200, 0)] * 2])
+    records["start"][1], records["queued"][1] = lag_s * 10**9, queued_s * 10**9
+    records["latency"][2] = 10**9
+    counters = Counters()
+    counters.add(records, np.zeros(3, np.int64), np.full(3, 200))
+    assert (counters.sent, counters.not_sent, counters.ok, counters.net_error, counters.ended) == (2, 1, 1, 1, 3)
+    assert (counters.errors["cancelled"], counters.failed, counters.new_errors) == (2, 0, 0)
 
 
 def test_the_response_time_counts_from_the_scheduled_send_time() -> None:

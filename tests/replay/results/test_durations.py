@@ -21,7 +21,7 @@ def counted(*requests: tuple[str, int, str, float]) -> Durations:
     return made
 
 
-def test_service_times_are_counted_by_method_and_outcome_and_dropped_requests_are_not() -> None:
+def test_service_times_are_counted_by_method_and_outcome_and_those_that_were_not_sent_are_not() -> None:
     made = counted(
         ("GET", 200, "", 0.004),
         ("GET", 200, "", 0.3),
@@ -29,6 +29,7 @@ def test_service_times_are_counted_by_method_and_outcome_and_dropped_requests_ar
         ("PROPFIND", 207, "", 0.02),
         ("POST", 0, "timeout", 3.0),
         ("GET", 0, "dropped", 0.0),
+        ("GET", 0, "cancelled", 0.0),
     )
     assert made.counts.keys() == {("GET", 200, ""), ("GET", 503, ""), (OTHER, 207, ""), ("POST", 0, "timeout")}
     assert {at for at, count in enumerate(made.counts["GET", 200, ""]) if count} == {0, DURATION_BOUNDS.index(0.5)}

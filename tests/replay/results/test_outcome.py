@@ -23,24 +23,25 @@ def outcome(counters: Counters, scheduled: int, **more: Any) -> Outcome:
     return Outcome(0, 0, scheduled, NOW, NOW, 0.0, 10.0, judge(evidence), evidence, **more)
 
 
-def balanced(ok: int, http_error: int, net_error: int, dropped: int) -> Counters:
-    return Counters(
-        sent=ok + http_error + net_error, ok=ok, http_error=http_error, net_error=net_error, dropped=dropped
-    )
+def balanced(ok: int, http_error: int, net_error: int, dropped: int, not_sent: int = 0) -> Counters:
+    sent = ok + http_error + net_error
+    return Counters(sent, not_sent, dropped, ok, http_error, net_error)
 
 
-@given(*[st.integers(0, 100)] * 4)
-def test_an_outcome_says_what_its_evidence_counted(ok: int, http_error: int, net_error: int, dropped: int) -> None:
-    counters = balanced(ok, http_error, net_error, dropped)
-    whole = outcome(counters, ok + http_error + net_error + dropped)
+@given(*[st.integers(0, 100)] * 5)
+def test_an_outcome_says_what_its_evidence_counted(
+    ok: int, http_error: int, net_error: int, dropped: int, not_sent: int
+) -> None:
+    counters = balanced(ok, http_error, net_error, dropped, not_sent)
+    whole = outcome(counters, ok + http_error + net_error + dropped + not_sent)
     assert whole.counters is counters
-    assert (whole.scheduled, whole.offered) == (counters.sent + dropped, 10)
+    assert (whole.scheduled, whole.offered) == (counters.sent + dropped + not_sent, 10)
 
 
 @pytest.mark.parametrize(
     ("counters", "scheduled", "identity"),
     [
-        (balanced(5, 1, 1, 2), 8, "scheduled = sent \\+ dropped"),
+        (balanced(5, 1, 1, 2), 8, "scheduled = sent \\+ dropped \\+ not_sent"),
         (Counters(sent=7, ok=5, http_error=1), 7, "sent = ok \\+ http_error \\+ net_error"),
     ],
 )
@@ -51,10 +52,12 @@ def test_an_outcome_whose_requests_do_not_add_up_cannot_be_made(
         outcome(counters, scheduled)
 
 
-@given(st.integers(0, 100), st.integers(0, 100), st.integers(0, 100))
-def test_while_a_run_goes_on_what_is_in_flight_counts_as_sent(ended: int, dropped: int, in_flight: int) -> None:
-    counters = balanced(ended, 0, 0, dropped)
-    now = Progress(1.0, ended + dropped + in_flight, in_flight, counters)
+@given(*[st.integers(0, 100)] * 4)
+def test_while_a_run_goes_on_what_is_in_flight_counts_as_sent(
+    ended: int, dropped: int, not_sent: int, in_flight: int
+) -> None:
+    counters = balanced(ended, 0, 0, dropped, not_sent)
+    now = Progress(1.0, ended + dropped + not_sent + in_flight, in_flight, counters)
     assert now.sent == now.started.sent == ended + in_flight
     assert now.started.ok == counters.sent == ended
 
