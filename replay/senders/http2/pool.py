@@ -15,7 +15,7 @@ class Pool:
 
     Attributes:
         live: connections that take more streams, now or later.
-        queue: requests that wait, and the instant after which each is dropped.
+        queue: requests that wait.
 
     Args:
         dial: opens one more connection of a pool.
@@ -43,7 +43,7 @@ class Pool:
         self._dial, self._least, self._most, self._streams = dial, least, most, streams
         self.live: set[Http2Connection] = set()
         self._free: dict[Http2Connection, None] = {}
-        self.queue: deque[tuple[Stream, float]] = deque()
+        self.queue: deque[Stream] = deque()
 
     def open(self, now: int) -> Http2Connection:
         """Open one more connection."""

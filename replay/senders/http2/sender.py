@@ -111,7 +111,7 @@ class Http2Sender:
     def send(self, seq: int, request: bytes, start: int, latest: float = inf) -> None:
         if self._batch_room:  # as `begin` does it, in a third of the time
             self._batch_room -= 1
-            stream = self.busy[seq] = Stream(seq, request, start)
+            stream = self.busy[seq] = Stream(seq, request, start, latest)
             stream.began, stream.carrier = start, self._batch
             self._begin_in_batch(stream)
         else:
@@ -144,11 +144,11 @@ class Http2Sender:
 
     def begin(self, pool: Pool, seq: int, request: bytes, start: int, latest: float) -> None:
         """Start an exchange on a connection of a pool, or let it wait for one."""
-        stream = self.busy[seq] = Stream(seq, request, start)
+        stream = self.busy[seq] = Stream(seq, request, start, latest)
         if pool.queue or not self.assign(stream, pool, start):
             self.counts.queued += 1
             self.counts.queued_for = self.counts.queued_for or self._limits()
-            pool.queue.append((stream, latest))
+            pool.queue.append(stream)
             self._waiting[pool] = None
 
     def assign(self, stream: Stream, pool: Pool, now: int, *, new: bool = False) -> bool:
@@ -241,7 +241,7 @@ class Http2Sender:
         stream.clear()
         stream.carrier, stream.began, stream.connect = None, 0, 0
         if not self.assign(stream, pool, now, new=new):
-            pool.queue.appendleft((stream, inf))
+            pool.queue.appendleft(stream)
             self._waiting[pool] = None
         return True
 
@@ -272,10 +272,10 @@ class Http2Sender:
         """Start queued requests, as many as find room."""
         queue = pool.queue
         while queue:
-            stream, latest = queue[0]
+            stream = queue[0]
             if self.busy.get(stream.seq) is not stream:
                 queue.popleft()
-            elif now > latest:
+            elif now > stream.latest:
                 queue.popleft()
                 stream.error = "dropped"
                 self._report(stream, now)
@@ -341,7 +341,7 @@ class Http2Sender:
                 stream.error = "timeout"
             else:
                 stream.carrier, stream.began = None, 0
-                connection.pool.queue.appendleft((stream, inf))
+                connection.pool.queue.appendleft(stream)
                 self._waiting[connection.pool] = None
         return [stream for stream in waiting if stream.error]
 

@@ -1,5 +1,6 @@
 """One request on a stream of HTTP/2, and its response as far as it has arrived."""
 
+from math import inf
 from typing import Any, Final
 
 from logreplay.replay.senders.digests import Read
@@ -15,6 +16,7 @@ class Stream:
     Attributes:
         seq, start: number of the request, and when it was started.
         since: begin of its time-out; infinite: not yet.
+        latest: the instant after which it is dropped where it is queued.
         request: one HEADERS frame without the number of its stream, then the body.
         began: instant at which a stream was found for it; before, it was queued.
         connect: nanoseconds it waited for a connection that was being opened.
@@ -35,11 +37,12 @@ class Stream:
 
     __slots__ = (
         "attempts", "began", "body", "carrier", "connect", "detail", "error", "fields", "first", "interim", "kept",
-        "last", "number", "refill", "request", "seq", "since", "size", "start", "unprocessed", "unsent", "window",
+        "last", "latest", "number", "refill", "request", "seq", "since", "size", "start", "unprocessed", "unsent",
+        "window",
     )  # fmt: skip
 
-    def __init__(self, seq: int, request: bytes, start: int) -> None:
-        self.seq, self.request, self.start = seq, request, start
+    def __init__(self, seq: int, request: bytes, start: int, latest: float = inf) -> None:
+        self.seq, self.request, self.start, self.latest = seq, request, start, latest
         self.since: float = start
         self.began = self.connect = self.attempts = 0
         self.carrier: Any = None

@@ -646,6 +646,46 @@ def test_the_wait_of_a_request_that_is_sent_again_is_queued() -> None:
     run(main())
 
 
+def test_a_request_that_the_target_refuses_is_not_sent_again_when_it_is_too_late() -> None:
+    """Back in the queue, it lost the instant from which it counts as too late."""
+
+    async def refused(asked: Asked) -> None:
+        assert await settles(lambda: asked.connection.server.counts["/stall"] == 1)
+        await asked.send(settings(max_concurrent_streams=1) + rst(asked.stream, 7))
+
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/refused": refused, "/stall": stall}) as server,
+            asking(server, timeout=0.6, connections=1) as client,
+        ):
+            begun = client.begin(["/refused", "/stall"], latest=200 * MS)
+            rows = [await one for one in begun]
+            assert words(rows) == ["dropped", "timeout"]
+            assert 200 * MS <= rows[0].queued < 600 * MS
+            assert server.counts["/refused"] == 1
+
+    run(main())
+
+
+def test_a_request_whose_connection_does_not_open_is_not_sent_when_it_is_too_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def main() -> None:
+        async with (
+            http2_server(answers={"/stall": stall}) as server,
+            asking(server, timeout=0.3, connections=1, streams=2) as client,
+        ):
+            begun = client.begin(["/stall"], latest=100 * MS)
+            await asyncio.sleep(0.05)
+            begun += client.begin(["/ok"], latest=100 * MS)
+            rows = [await one for one in begun]
+            assert words(rows) == ["connect_timeout", "dropped"]
+            assert server.counts["/ok"] == 0
+
+    delay_connections(monkeypatch, iter([60.0, 0.0]))
+    run(main())
+
+
 def test_a_connection_that_opens_when_it_was_given_up_is_closed() -> None:
     """As of a dial that hung: the target says nothing by which this would be noticed."""
 
