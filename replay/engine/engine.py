@@ -51,7 +51,7 @@ from logreplay.replay.schedules.follow import delay_of
 from logreplay.replay.schedules.orders import Order
 from logreplay.replay.schedules.steering import Steering
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.senders.contract import BlockSender, Exchange, Sender, SenderCounts, Trace
+from logreplay.replay.senders.contract import BlockSender, Exchange, Queueing, Sender, SenderCounts, Trace
 from logreplay.replay.sessions.client_sessions import LoginRow, SessionCounts
 
 __all__ = ["Engine", "Limits", "Outcome", "Progress", "Replayer", "replay"]
@@ -132,6 +132,7 @@ class Engine:
     ) -> None:
         self._results, self._trace, self._trace_headers = results, trace, trace_headers
         self._limits, self._closed = limits or Limits(), closed
+        self._queueing = sender if isinstance(sender, Queueing) else None
         self._sender: BlockSender
         if isinstance(sender, BlockSender):
             self._sender = sender
@@ -395,11 +396,17 @@ class Engine:
         return min((length for length in lengths if length is not None), default=None)
 
     async def _drain(self, feed: Feed, duration: float | None) -> None:
-        """Wait until nothing is in flight and the schedule is over, if not cut; if stopped, cancel them."""
+        """Wait until nothing is in flight and the schedule is over, if not cut; if stopped, cancel them.
+
+        Of a load that has an end the wait is at most two time-outs; a log's requests all have their turn.
+        """
         end = (feed.base or 0) + int((duration or 0) * 1e9)
+        over = int(max(end, feed.taken_up_at))
         while self.in_flight or (self._clock() < end and not feed.stopped):
             if self._stopped:
                 return await self._cancel()
+            if self._queueing and (feed.stopped or duration is not None):
+                self._queueing.give_up_waiting(feed.stopped_at or over)
             await asyncio.sleep(_REST_S)
 
     async def _room(self, until: int) -> None:
@@ -495,7 +502,8 @@ class Engine:
         base = now if feed.base is None else feed.base
         taken_up = feed.taken_up_at - base
         length = self._length(plan, feed)
-        share = self._sent_share.until if feed.stopped else self._sent_share.of
+        given_up = counts.given_up - before.given_up
+        share = self._sent_share.until if feed.stopped or given_up else self._sent_share.of
         evidence = RunEvidence(
             offered=0.0 if steering and steering.changed else plan.schedule.rate,
             scheduled=next_seq - first,
@@ -508,6 +516,7 @@ class Engine:
             limited=counts.limited - before.limited,
             queued=counts.queued - before.queued,
             queued_for=counts.queued_for,
+            given_up=given_up,
             retried=counts.retried - before.retried,
             calm=counts.calm - before.calm,
             local=counts.local - before.local,

@@ -137,6 +137,7 @@ class Waits:
     limited: int = 0
     queued: int = 0
     queued_for: str = ""
+    given_up: int = 0
     retried: int = 0
     calm: int = 0
 
@@ -154,6 +155,7 @@ class RunEvidence:
         limited: requests that had to wait for the in-flight limit.
         queued: requests that had to wait for a connection.
         queued_for: the limit for which they waited; empty: the request before them of the same client.
+        given_up: requests that still waited for their client's connection a time-out after the end of the load.
         local: connections this machine could not open, by the name of its error.
         vitals: processor time and pauses of the generator's process.
         delay: delay of rows on their way to the disk.
@@ -182,6 +184,7 @@ class RunEvidence:
     vitals: ProcessLoad
     queued: int = 0
     queued_for: str = ""
+    given_up: int = 0
     delay: WriteLag = field(default_factory=WriteLag)
     late: ReadLate = field(default_factory=ReadLate)
     retried: int = 0
@@ -198,7 +201,7 @@ class RunEvidence:
     @property
     def waits(self) -> Waits:
         """What held requests back."""
-        names = ("offered", "scheduled", "limited", "queued", "queued_for", "retried", "calm")
+        names = ("offered", "scheduled", "limited", "queued", "queued_for", "given_up", "retried", "calm")
         given = {name: getattr(self, name) for name in names}
         return Waits(**given, sent=self.counters.sent, dropped=self.counters.dropped - self.unsent)
 
@@ -390,7 +393,10 @@ def held_back(*parts: Waits) -> list[Finding]:
         parts: a run, or steps.
     """
     findings = []
-    limited, queued, calm = (sum(getattr(part, name) for part in parts) for name in ("limited", "queued", "calm"))
+    limited, queued, given_up, calm = (
+        sum(getattr(part, name) for part in parts) for name in ("limited", "queued", "given_up", "calm")
+    )
+    left = f"; not sent, because they still waited a time-out after the end: {given_up:,}" if given_up else ""
     retried = sum(part.retried for part in parts if part.retried > MANY_RETRIED * part.sent)
     if limited:
         text = (
@@ -402,16 +408,16 @@ def held_back(*parts: Waits) -> list[Finding]:
     if queued and (limit := _queued_for(parts)):
         text = (
             f"{number_of(queued, 'request')} waited for {limit}; they reached the target later than scheduled, and the "
-            "wait is in the response times, as queued"
+            f"wait is in the response times, as queued{left}"
         )
         findings.append(Finding("streams_limit", Severity.WARNING, text))
     elif queued:
         text = (
             f"{number_of(queued, 'request')} waited for the response to the client's previous request (--by-client): "
             "the loop was not fully open, and a slow target received less load; the wait is in the response times, as "
-            "queued"
+            f"queued{left}"
         )
-        findings.append(Finding("by_client", Severity.INFO, text))
+        findings.append(Finding("by_client", Severity.WARNING if given_up else Severity.INFO, text))
     if retried:
         text = (
             f"requests were sent again {number_of(retried, 'time')}: the target refused their stream, or closed "

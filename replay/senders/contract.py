@@ -124,6 +124,8 @@ class SenderCounts:
     """Requests that waited for a connection."""
     queued_for: str = ""
     """The limit for which they waited; empty: the request before them of the same client."""
+    given_up: int = 0
+    """Requests that `Queueing.give_up_waiting` ended."""
     limited: int = 0
     """Requests that waited for the limit of requests in flight."""
     received: int = 0
@@ -208,6 +210,14 @@ class Batching(Protocol):
 
     def flush(self) -> None:
         """Write the requests that wait."""
+
+
+@runtime_checkable
+class Queueing(Protocol):
+    """A sender whose requests wait for their client's previous one, which may take a time-out each."""
+
+    def give_up_waiting(self, since: int) -> None:
+        """End as ``cancelled`` the requests that still wait a time-out after this instant of the clock."""
 
 
 @runtime_checkable

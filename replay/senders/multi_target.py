@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from logreplay.core.record import TARGET
 from logreplay.replay.clock import Clock
 from logreplay.replay.requests.header_columns import HTTP2, PROTOCOL
-from logreplay.replay.senders.contract import Done, Sender, SenderCounts, Trace
+from logreplay.replay.senders.contract import Done, Queueing, Sender, SenderCounts, Trace
 
 
 class SeveralSenders:
@@ -62,6 +62,11 @@ class SeveralSenders:
     def send(self, seq: int, request: Any, start: int, latest: float = inf) -> None:
         send, prepared = request
         send(seq, prepared, start, latest)
+
+    def give_up_waiting(self, since: int) -> None:
+        for sender in self._senders:
+            if isinstance(sender, Queueing):
+                sender.give_up_waiting(since)
 
     def cancel(self) -> None:
         for sender in self._senders:

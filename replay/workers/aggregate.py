@@ -111,6 +111,7 @@ class SharedPlan:
             seconds=max((part.seconds for part in seen), default=0.0),
             limited=sum(part.limited for part in seen),
             queued=sum(part.queued for part in seen),
+            given_up=sum(part.given_up for part in seen),
             queued_for=next((part.queued_for for part in seen if part.queued_for), ""),
             local=sum((Counter(part.local) for part in seen), Counter()),
             vitals=ProcessLoad(*map(max, zip(*loads, strict=True))),

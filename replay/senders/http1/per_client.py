@@ -75,6 +75,12 @@ class ByClientSender(WireSender):
         for one in waiting:
             self._end_unsent(one, _CANCELLED)
 
+    def give_up_waiting(self, since: int) -> None:
+        if self.clock() - since >= self.timeout_ns:
+            for one in self._slots.clear():
+                self.counts.given_up += 1
+                self._end_unsent(one, _CANCELLED)
+
     def _end_unsent(self, one: Waiting, error: int) -> None:
         self._report(one.seq, one.start, self.clock() - one.start, 0, 0, 0, 0, 0, error, NO_CONNECTION)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from logreplay.replay.clock import Clock
-from logreplay.replay.senders.contract import Done, Trace
+from logreplay.replay.senders.contract import FIRST_LOGIN, Done, Trace
 from logreplay.replay.senders.http1.per_client import most_idle
 from logreplay.replay.senders.http2.connection import Http2Connection
 from logreplay.replay.senders.http2.pool import Pool
@@ -46,6 +46,12 @@ class Http2ByClientSender(Http2Sender):
         stream = self.busy[seq]
         if stream.carrier is None:
             stream.since = inf
+
+    def give_up_waiting(self, since: int) -> None:
+        if (now := self.clock()) - since >= self.timeout_ns:
+            for stream in [one for one in self.busy.values() if one.carrier is None and one.seq < FIRST_LOGIN]:
+                self.counts.given_up += 1
+                self._give_up(stream, "cancelled", now)
 
     def _carry(self, stream: Stream, connection: Http2Connection, now: int) -> None:
         if stream.since == inf:  # the time-out of a request that waited for a stream counts from here, as with HTTP/1.1

@@ -3,9 +3,10 @@
 import asyncio
 import resource
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -19,6 +20,8 @@ from logreplay.replay.schedules.rates import Constant, Limited
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.http1 import per_client
 from logreplay.replay.senders.http1.per_client import ByClientSender
+from logreplay.replay.senders.http2.per_client import Http2ByClientSender
+from support.http2_server import http2_server, stall
 from support.recording_server import RecordingServer, recording
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op,client"
@@ -100,6 +103,46 @@ def test_those_who_wait_are_cancelled_with_the_others(tmp_path: Path) -> None:
     assert outcome.scheduled == outcome.counters.ended == 60
     assert (outcome.counters.sent, outcome.counters.not_sent) == (outcome.counters.ok + 2, 58 - outcome.counters.ok)
     assert outcome.counters.errors["cancelled"] == 60 - outcome.counters.ok
+
+
+async def stalled(log: Path, seconds: float | None) -> tuple[Outcome, pl.DataFrame]:
+    """A run at 50/s with a time-out of 0.2 s against a target that answers nothing over HTTP/1.1."""
+    results = MemoryResults()
+    async with recording(60) as server:
+        sender = ByClientSender(await resolve(parse_target(server.url)), timeout=0.2)
+        async with Engine(sender, results) as engine:
+            return await engine.run(Plan(Requests(log, loop=False), Constant(50, seconds))), results.frame
+
+
+async def stalled_over_http2(log: Path, seconds: float | None) -> tuple[Outcome, pl.DataFrame]:
+    results = MemoryResults()
+    async with http2_server(answers=dict.fromkeys((f"/0/{number}" for number in range(20)), stall)) as server:
+        sender = Http2ByClientSender(await resolve(parse_target(server.url)), timeout=0.2, streams=1)
+        async with Engine(sender, results) as engine:
+            return await engine.run(Plan(Requests(log, loop=False), Constant(50, seconds))), results.frame
+
+
+@pytest.mark.parametrize("replayed_over", [stalled, stalled_over_http2])
+def test_who_waits_a_time_out_after_the_end_of_the_load_is_not_sent(
+    tmp_path: Path, replayed_over: Callable[..., Coroutine[Any, Any, tuple[Outcome, pl.DataFrame]]]
+) -> None:
+    """Each of the twenty requests of the client waited for the time-out of the one before it."""
+    outcome, rows = asyncio.run(replayed_over(log_of(tmp_path / "log.csv", 1, 20), 0.4))
+    counters = outcome.counters
+    assert outcome.scheduled == rows.height == counters.ended == 20
+    assert (counters.sent, counters.net_error, counters.failed) == (counters.errors["timeout"],) * 3
+    assert 3 <= counters.sent <= 5
+    assert (rows["scheduled"] + rows["lag"] + rows["queued"]).to_numpy().max() < 1
+    assert (outcome.ended - outcome.started).total_seconds() < 1.5
+    assert outcome.evidence.given_up == counters.not_sent
+    (told,) = (each.text for each in outcome.health.findings if each.code in ("by_client", "streams_limit"))
+    assert told.endswith(f"; not sent, because they still waited a time-out after the end: {counters.not_sent}")
+    assert "rate_missed" in {finding.code for finding in outcome.health.findings}
+
+
+def test_without_an_end_of_the_load_each_request_of_the_log_has_its_turn(tmp_path: Path) -> None:
+    outcome, _ = asyncio.run(stalled(log_of(tmp_path / "log.csv", 1, 5), None))
+    assert outcome.counters.errors == {"timeout": 5}
 
 
 def test_what_waits_too_long_for_its_client_is_dropped_and_counted(tmp_path: Path) -> None:
