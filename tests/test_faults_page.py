@@ -91,8 +91,9 @@ TESTS: Final = {
         "test_a_killed_run_leaves_the_old_result_and_its_own_rows",
         "test_a_killed_sweep_leaves_the_old_one_and_goes_on_beside_it",
     ),
-    "the process of the live page and `--watch` dies": (
+    "the process of the live page and `--watch` dies or hangs": (
         "test_a_sidecar_that_is_killed_does_not_stop_the_run_which_says_what_has_ended",
+        "test_a_sidecar_that_hangs_is_ended_and_reported",
     ),
     "two commands that write one result": (
         "test_of_two_runs_to_one_name_one_is_made_and_the_other_refused",

@@ -234,11 +234,9 @@ class Telling:
                 audience.pushes = message
             elif isinstance(message, SidecarDied):
                 if self.watch:
-                    readings.lose(message.at)
+                    readings.lose(message.at, message.why)
                 options = ", ".join(f"--{name}" for name in asked)
-                listener.note(
-                    f"warning: the process of {options} has ended, perhaps for lack of memory; the run goes on"
-                )
+                listener.note(f"warning: the process of {options} {message.why}; the run goes on")
             elif readings.hear(message):
                 listener.note(f"watch {message.name}: {message.problem}")
 

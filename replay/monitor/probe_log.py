@@ -42,6 +42,7 @@ class ProbeLog:
         self._problems: dict[str, str] = {}
         self._told: set[str] = set()
         self._lost: int | None = None
+        self._why_lost = ""
         self._lock = threading.Lock()
         self._file: FileIO | None = None
         self._ended, self._maxima = False, True
@@ -84,10 +85,15 @@ class ProbeLog:
                 self._add(reading)
             return new
 
-    def lose(self, at: float) -> None:
-        """The process that reads ended at this instant, seconds of the monotonic clock: no more readings come."""
+    def lose(self, at: float, why: str) -> None:
+        """No more readings come.
+
+        Args:
+            at: time at which the process that reads was heard last, seconds of the monotonic clock.
+            why: fate of that process, as text.
+        """
         with self._lock:
-            self.latest = {}
+            self.latest, self._why_lost = {}, why
             self._lost = self._first + (0 if self._began is None else int(max(0.0, at - self._began)))
 
     def end(self) -> list[Finding]:
@@ -107,7 +113,7 @@ class ProbeLog:
             if self._lost is not None:
                 texts.append(
                     f"the readings of --watch end at second {self._lost}: the process beside the replay, which reads "
-                    "them, has ended, perhaps for lack of memory; repeat the run"
+                    f"them, {self._why_lost}; repeat the run"
                 )
             return [Finding("watch", Severity.WARNING, text) for text in texts]
 

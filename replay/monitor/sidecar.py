@@ -3,8 +3,8 @@
 Theory of operation. The process that sends does none of this: a page, a scrape or a slow probe must not delay a
 request. Down go the configuration and, once a second, snapshots, written by a thread of their own; up come readings,
 orders to change the load, and the wish to stop. The sidecar (`logreplay.replay.monitor.sidecar_main`) ends when its
-connection is closed, so also when the replay is killed. If it dies or does not keep up, the run goes on without it;
-its death is told (`SidecarDied`).
+connection is closed, so also when the replay is killed. If it dies, hangs or does not keep up, the run goes on without
+it; one that says nothing for `_SILENT_S` is ended, and its death is told (`SidecarDied`).
 """
 
 import pickle
@@ -33,6 +33,9 @@ from logreplay.replay.schedules.orders import Order
 _BACKLOG: Final = 120
 _OPENING_S: Final = 30.0
 _END_S: Final = 3.0
+_SILENT_S: Final = 15
+"""Seconds without a word of the process, not even `SidecarAlive`, after which it counts as hanging."""
+_DIED: Final = "has ended, perhaps for lack of memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +84,21 @@ class OrderAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class SidecarAlive:
+    """Up, twice a second: the process does not hang."""
+
+
+@dataclass(frozen=True, slots=True)
 class SidecarDied:
-    """Heard last, if the process ended before `Sidecar.close`; ``at``: seconds of the monotonic clock."""
+    """Heard last, if the process ended before `Sidecar.close`.
+
+    Attributes:
+        at: time at which it was heard last, seconds of the monotonic clock.
+        why: its fate, as text.
+    """
 
     at: float
+    why: str = _DIED
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +181,25 @@ class Sidecar:
             self._connection.send(None)
 
     def _listen(self) -> None:
-        while isinstance(message := take(self._connection), Heard | OrderAsked):
+        heard_at, silent = time.monotonic(), False
+        while not silent and isinstance(message := take(self._connection), Heard | OrderAsked | SidecarAlive):
+            heard_at = time.monotonic()
             if isinstance(message, OrderAsked):
                 self._obey(message, partial(self._answer, message.number))
-            else:
+            elif not isinstance(message, SidecarAlive):
                 self._hear(message)
+            silent = self._is_silent()
+        if silent:
+            self._process.kill()
         if not self._closing:
-            self._hear(SidecarDied(time.monotonic()))
+            why = f"did not respond for {_SILENT_S} s, and was ended" if silent else _DIED
+            self._hear(SidecarDied(heard_at, why))
+
+    def _is_silent(self) -> bool:
+        """Wait for the next message, second by second: one in which this process did not run counts as one."""
+        with suppress(OSError, ValueError):
+            return not any(self._connection.poll(1.0) for _ in range(_SILENT_S))
+        return False
 
     def _answer(self, number: int, done: bool, text: str) -> None:
         self._down.put(OrderAnswered(number, done, text))  # never dropped: the load may have been changed

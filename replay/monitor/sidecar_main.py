@@ -19,12 +19,21 @@ from logreplay.replay.monitor.control_socket import control_socket
 from logreplay.replay.monitor.live_page import PageState, metrics_app, page_app
 from logreplay.replay.monitor.otlp_push import keep_pushing
 from logreplay.replay.monitor.probes import keep_reading
-from logreplay.replay.monitor.sidecar import Opened, OrderAnswered, OrderAsked, SidecarConfig, StopAsked, take
+from logreplay.replay.monitor.sidecar import (
+    Opened,
+    OrderAnswered,
+    OrderAsked,
+    SidecarAlive,
+    SidecarConfig,
+    StopAsked,
+    take,
+)
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.schedules.orders import Order
 from logreplay.replay.servers.server_process import SERVER_LOG, listening
 
 _LESS_URGENT = 10
+_BEAT_S = 0.5
 _COUNTS_S = 3.0
 """Seconds in which the run must take an order; later, it refuses it."""
 _ANSWER_S = _COUNTS_S + 1.0
@@ -55,6 +64,13 @@ class _Orders:
         waiting = self._waiting.get(answer.number)
         if waiting and not waiting.done():
             waiting.set_result((answer.done, answer.text))
+
+
+async def _beat(tell: Callable[[object], object]) -> None:
+    """Tell the replay that the loop does not hang."""
+    while True:
+        tell(SidecarAlive())
+        await asyncio.sleep(_BEAT_S)
 
 
 async def _serve(config: SidecarConfig, replay: "Connection[Any, Any]") -> None:
@@ -101,6 +117,8 @@ async def _serve(config: SidecarConfig, replay: "Connection[Any, Any]") -> None:
                 return
         tell(Opened(*urls))
         threading.Thread(target=show_snapshots, daemon=True).start()
+        beating = asyncio.create_task(_beat(tell))
+        stack.callback(beating.cancel)
         reading = asyncio.create_task(keep_reading(config.probes, tell))
         if config.otlp:
             await keep_pushing(config.otlp, lambda: state.now, over, tell)

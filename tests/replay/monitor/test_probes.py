@@ -291,9 +291,9 @@ def test_readings_that_end_before_the_run_are_a_finding_and_leave_no_last_value(
     log.go_on(10)
     log.begin(100.0)
     log.hear(ProbeReading("pool", 101.0, 7.0))
-    log.lose(109.5)
+    log.lose(109.5, "has ended")
     assert log.latest == {}
-    text = "the readings of --watch end at second {}: the process beside the replay"
+    text = "the readings of --watch end at second {}: the process beside the replay, which reads them, has ended; "
     assert [finding.text.startswith(text.format(19)) for finding in log.end()] == [True]
     log.go_on(15)  # the run goes on at second 15: the readings end there, not between its two parts
     assert [finding.text.startswith(text.format(15)) for finding in log.end()] == [True]

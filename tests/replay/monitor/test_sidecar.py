@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from logreplay.replay.monitor import sidecar as sidecar_module
 from logreplay.replay.monitor.access import Address
 from logreplay.replay.monitor.control_socket import give_order
 from logreplay.replay.monitor.probes import Probe, ProbeReading
@@ -95,6 +97,34 @@ def test_a_killed_sidecar_is_reported_and_a_closed_one_is_not() -> None:
         sidecar.close()
         while not heard.empty():
             assert isinstance(heard.get(), ProbeReading)
+
+
+def test_a_sidecar_that_hangs_is_ended_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody was told that the page, the metrics and the figures of other systems stood still."""
+    monkeypatch.setattr(sidecar_module, "_SILENT_S", 2)
+    before, heard = _children(), queue.SimpleQueue[Heard]()
+    sidecar = Sidecar(SidecarConfig(probes=(Probe("one", "echo 1", "command"),)), heard.put)
+    (process,) = _children() - before
+    assert isinstance(heard.get(timeout=30), ProbeReading)
+    os.kill(int(process), signal.SIGSTOP)
+    stopped = time.monotonic()
+    while isinstance(last := heard.get(timeout=10), ProbeReading):
+        pass
+    assert isinstance(last, SidecarDied)
+    assert last.why == "did not respond for 2 s, and was ended"
+    assert last.at == pytest.approx(stopped, abs=1.5)
+    sidecar.close()
+    assert heard.empty()
+    assert _children() == before
+
+
+def test_a_sidecar_that_has_nothing_to_say_does_not_count_as_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sidecar_module, "_SILENT_S", 2)
+    heard = queue.SimpleQueue[Heard]()
+    sidecar = Sidecar(SidecarConfig(live=Address("127.0.0.1", 0)), heard.put)
+    with pytest.raises(queue.Empty):
+        heard.get(timeout=3)
+    sidecar.close()
 
 
 def test_the_answer_to_an_order_comes_also_behind_more_snapshots_than_are_kept(tmp_path: Path) -> None:
