@@ -139,10 +139,14 @@ class Feed:
     def next_due(self) -> float | None:
         """Seconds from the begin of the plan's time until the next request is due; None: unknown, or none follows."""
         self._forget_taken_up()
-        if self.base is None or self.stopped or not self._coming:
+        if self.base is None or self.stopped:
             return None
-        first, due = self._coming[0]
-        return (int(due[self._sender.taken_up - first]) - self.base) / 1e9
+        if self._coming:
+            first, due = self._coming[0]
+            return (int(due[self._sender.taken_up - first]) - self.base) / 1e9
+        read = self._item.chunk.due[self._at :]
+        at = self._steering.due(int(read[0])) if self._steering and len(read) else None
+        return None if at is None else at / 1e9
 
     def _forget_taken_up(self) -> None:
         while self._coming and self._coming[0][0] + len(self._coming[0][1]) <= self._sender.taken_up:

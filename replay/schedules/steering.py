@@ -8,6 +8,7 @@ stay random and even ones even, a request that would be due in a pause is due af
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from math import inf
 from typing import Any, Final
 
@@ -119,6 +120,23 @@ class Steering:
         spent = 0 if self._piece.level.paused else now - self._piece.begin
         return None if self._left == inf else max(0.0, (self._left - spent) / SECOND)
 
+    def due(self, scheduled: int) -> int | None:
+        """When a request that is not placed yet is due if nothing changes any more; None: a pause or the end is before.
+
+        Args:
+            scheduled: its instant by the schedule.
+        """
+        if self.over:
+            return None
+        wanted, left = scheduled - self._schedule, self._left
+        for piece, after in zip_longest((self._piece, *self._turns), self._turns):
+            factor, length = self._factor(piece.level), (after.begin - piece.begin) if after else inf
+            if factor and wanted < min(length, left) * factor:
+                return round(piece.begin + wanted / factor)
+            if factor:
+                wanted, left = wanted - length * factor, left - length
+        return None
+
     def level(self, now: int) -> Level:
         """The load at an instant."""
         return [piece.level for piece in (self._piece, *self._turns) if piece.begin <= now or piece is self._piece][-1]
@@ -196,20 +214,18 @@ class Steering:
             end = self._turns[0].begin if turns else min(until, self._end)
             begin, level = self._piece.begin, self._piece.level
             if count := self._due_before(due, end):
-                instants = begin + np.rint((due[:count] - self._schedule) / self._factor)
+                instants = begin + np.rint((due[:count] - self._schedule) / self._factor(level))
                 instants = np.clip(instants, begin, max(end - 1, begin)).astype(np.int64)
                 yield Placed(instants, self._piece.step, level.value if level.unit == "rate" else 0.0)
                 due = due[count:]
             if not turns:
                 self.over = self.over or until >= self._end
                 return
-            self._schedule += (end - begin) * self._factor
+            self._schedule += (end - begin) * self._factor(level)
             self._left -= 0 if level.paused else end - begin
             self._piece = self._turns.popleft()
 
-    @property
-    def _factor(self) -> float:
-        level = self._piece.level
+    def _factor(self, level: Level) -> float:
         return 0.0 if level.paused else level.value / self._typed
 
     @property
@@ -218,7 +234,7 @@ class Steering:
         return inf if self._piece.level.paused else self._piece.begin + self._left
 
     def _due_before(self, due: Instants, end: float) -> int:
-        passed = (end - self._piece.begin) * self._factor
+        passed = (end - self._piece.begin) * self._factor(self._piece.level)
         return int(np.searchsorted(due, self._schedule + passed)) if passed else 0
 
     def _after(self, order: Order, now: Level) -> Level:

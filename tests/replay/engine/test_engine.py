@@ -13,6 +13,7 @@ from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.schedules.steering import Steering
 from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
 
 
@@ -54,7 +55,9 @@ def test_progress_tells_when_the_next_request_is_due_while_chunks_are_read_ahead
     assert all(now.next_due == pytest.approx(now.elapsed, abs=1) for now in known)
 
 
-def test_no_request_is_due_after_a_stop(log: Path) -> None:
+@pytest.mark.parametrize("steered", [False, True])
+def test_no_request_is_due_after_a_stop(log: Path, steered: bool) -> None:
+    """A load that may be changed told of no gap of the log: its requests are placed shortly before they are due."""
     loop, seen = VirtualTimeLoop(), list[float | None]()
 
     async def main() -> None:
@@ -68,7 +71,8 @@ def test_no_request_is_due_after_a_stop(log: Path) -> None:
                 seen.append(engine.progress().next_due)
 
             loop.call_at(10.5, stop)
-            await engine.run(Plan(Requests(log), Constant(0.01, 300)))
+            steering = Steering("rate", 0.01, 300) if steered else None
+            await engine.run(Plan(Requests(log), Constant(0.01, 300)), steering=steering)
 
     run(main(), loop)
     assert seen == [100.5, None]

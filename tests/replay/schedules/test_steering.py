@@ -1,6 +1,8 @@
 """A load that is changed while it is sent, as tables: no clock, no socket."""
 
 from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -41,6 +43,38 @@ def test_a_load_that_nobody_changes_is_that_of_its_schedule() -> None:
     placed = sent(schedule, Steering("rate", 100, 10), {}, most=2000)
     assert [round(at * SECOND) for at, _, _ in placed] == [each for each in due if each < 10 * SECOND]
     assert {(step, offered) for _, step, offered in placed} == {(0, 100.0)}
+
+
+@pytest.mark.parametrize(
+    ("orders", "when"),
+    [
+        ((), {0: 50.0, 1: 150.0, 2: 250.0, 3: None}),
+        (("raise 100%",), {0: 50.0 - 9.5, 2: 131.0 + 9.5, 5: 290.5, 6: None}),
+        (("pause",), {0: None}),
+        (("pause", "continue"), {0: 50.0}),
+        (("end",), {0: None}),
+    ],
+)
+def test_it_says_when_a_request_is_due_if_nothing_changes_any_more(
+    orders: Sequence[str], when: dict[int, float | None]
+) -> None:
+    steering = Steering("rate", 0.01, 300)
+    for text in orders:
+        steering.ask(parse_order(text), "test", 30 * SECOND)
+    assert {place: steering.due((50 + 100 * place) * SECOND) for place in when} == {
+        place: None if at is None else round(at * SECOND) for place, at in when.items()
+    }
+
+
+@given(st.lists(st.sampled_from(["raise 50%", "lower 50%", "pause", "continue"]), max_size=4), st.integers(0, 40))
+def test_a_request_comes_when_it_was_said_to_be_due(orders: list[str], place: int) -> None:
+    steering, due = Steering("rate", 2, 60), Constant(2).pacer()(np.zeros(200, np.int64))
+    for second, text in enumerate(orders):
+        with suppress(ValueError):
+            steering.ask(parse_order(text), "test", second * SECOND)
+    said = steering.due(int(due[place]))
+    placed = np.concatenate([part.due for part in steering.place(due, 1000 * SECOND)] or [np.zeros(0, np.int64)])
+    assert said == (pytest.approx(placed[place], abs=2) if place < len(placed) else None)
 
 
 def test_each_rate_is_sent_exactly_from_a_whole_second_on_and_is_a_step() -> None:
