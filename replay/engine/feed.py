@@ -182,9 +182,10 @@ class Feed:
         taken_up, due = self._sender.taken_up, self._sender.give_up(_NOTHING)
         if not due or self._starved or self._sender.taken_up == taken_up:
             return
+        wait, latest = _BLOCKED_NS, self._clock() + _GIVING_UP_NS
         if hooked(self._plan.requests):
+            wait = 0
             self._reader.close()
-        latest = self._clock() + _GIVING_UP_NS
         while due:
             async for chunk, _ in self._placed(self.base):
                 self._register(chunk)
@@ -192,7 +193,7 @@ class Feed:
             await room(latest)
             if not due or self._at < len(self._item.chunk.due):
                 return
-            item = await self._next(min(latest, self._clock() + _BLOCKED_NS))
+            item = await self._next(min(latest, self._clock() + wait))
             if isinstance(item, EndOfPlan):
                 if item.error:
                     raise item.error
