@@ -33,6 +33,8 @@ from logreplay.replay.senders.endpoint import HANDSHAKE_MARGIN_S, Endpoint
 from logreplay.replay.senders.errors import connect_fault, is_race, local_fault, loss_fault
 from logreplay.replay.senders.http1.sender import IDEMPOTENT, MAX_HEAD, TLS_UNSEEN, persists
 
+_END_OF_HEAD: Final = b"\r\n\r\n"
+_LINE_ENDS: Final = b"\r\n"
 _SKIP: Final = ("Accept-Encoding", "Content-Type", "User-Agent", "Accept")
 
 _Request = tuple[str, str, list[tuple[str, str]], bytes | None]
@@ -254,6 +256,7 @@ class _TimedHandler(ResponseHandler):
         self._points: _Points | None = None
         self._now, self._rests, self._ended = clock, False, clock()
         self._heads = self._idling = 0
+        self._end = b""
         self._line: asyncio.Transport | None = None
         self._upload: asyncio.Task[None] | None = None
 
@@ -273,7 +276,7 @@ class _TimedHandler(ResponseHandler):
 
     def serve(self, points: _Points) -> None:
         """Note the times of an exchange."""
-        self._points, self._rests, self._heads, self._idling = points, False, 0, 0
+        self._points, self._rests, self._heads, self._idling, self._end = points, False, 0, 0, b""
         points.handler, points.idle = self, self._now() - self._ended
 
     def rest(self, *, usable: bool) -> None:
@@ -303,9 +306,12 @@ class _TimedHandler(ResponseHandler):
         points = self._points
         if points is not None:
             points.last = self._now()
-            points.first = points.first or points.last
-        before = self._progress()
+            points.first = points.first or (points.last if data.strip(_LINE_ENDS) else 0)
+        before, seen = self._progress(), self._end + data
+        self._end = seen[-3:]
         super().data_received(data)
+        if points is not None and not points.first and seen.rpartition(_END_OF_HEAD)[2].strip(_LINE_ENDS):
+            points.first = points.last  # the head of the answer began behind the end of an interim one
         self._idling = self._idling + len(data) if self._progress() == before else 0
         if self._idling > MAX_HEAD:  # aiohttp would keep endless heads and interim answers, and endless trailers
             what = "trailer or the frame of a chunk" if self._heads else "head, with the interim answers before it,"

@@ -6,7 +6,8 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
@@ -19,8 +20,9 @@ from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.senders import errors
+from logreplay.replay.senders import aiohttp_sender, errors
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
+from logreplay.replay.senders.contract import SenderCounts
 from logreplay.replay.senders.endpoint import Endpoint, parse_target, resolve
 from logreplay.replay.senders.http1.per_client import ByClientSender
 from logreplay.replay.senders.http1.sender import WireSender
@@ -401,3 +403,29 @@ def test_all_addresses_are_used_in_turn(tmp_path: Path, sender: type[WireSender]
             return asked
 
     assert sorted(uvloop.run(main())) == ["127.0.0.1"] * 2 + ["127.0.0.2"] * 2 + ["127.0.0.3"] * 2
+
+
+HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+
+
+@pytest.mark.parametrize("before", [b"", HINTS, HINTS * 2, b"\r\n" + HINTS + b"\r\n"])
+def test_the_first_byte_behind_interim_answers_counts_when_it_arrives_with_aiohttp_too(before: bytes) -> None:
+    """A part of the head that came in one piece with the end of an interim answer did not count."""
+    head, now = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", 0
+
+    async def first_byte(*pieces: bytes) -> int:
+        nonlocal now
+        now, points = 0, aiohttp_sender._Points(0)
+        handler = aiohttp_sender._TimedHandler(lambda: now, SenderCounts(), asyncio.get_running_loop())
+        handler.connection_made(cast(asyncio.Transport, Mock(spec=asyncio.Transport)))
+        handler.set_response_params()
+        handler.serve(points)
+        for now, piece in enumerate(pieces, 1):  # noqa: B007  the clock
+            handler.data_received(piece)
+        return points.first
+
+    async def main() -> list[int]:
+        data = before + head + b"hello"
+        return [await first_byte(data[:cut], data[cut:]) for cut in range(1, len(data))]
+
+    assert asyncio.run(main()) == [2] * len(before) + [1] * (len(head) + 4)
