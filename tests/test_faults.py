@@ -22,9 +22,9 @@ import pytest
 
 from logreplay.core.record import RESPONSE_PARTS
 from logreplay.core.rows import scan
-from support.address_monitor import can_watch
 from support.command_line import COMMAND, MEASURED, PATIENCE, started, wait_for_rows, wait_until
 from support.delayed_responses import delayed_responses
+from support.no_buffers import NoBuffers
 
 pytestmark = pytest.mark.slow
 
@@ -357,23 +357,6 @@ def test_used_up_ports_void_the_run(tmp_path: Path, log: Path) -> None:
     assert set(rows_of(path)["error"]) == {None, "refused"}
 
 
-def injected(call: str, when: str, words: Sequence[object], folder: Path) -> tuple[Ended, list[str]]:
-    """Run a command whose calls of this name fail with ENOBUFS, those whose numbers are said; the calls that did.
-
-    By strace, as no network was found that says so when asked. Each thread counts its own calls, and only that of the
-    loop comes to 30.
-    """
-    if not can_watch():
-        pytest.skip("strace is not installed, or may not trace here")
-    trace = folder / "strace.txt"
-    fault = ["-e", f"trace={call}", "-e", f"inject={call}:error=ENOBUFS:when={when}"]
-    watch = ["strace", "-f", "-qq", "-yy", *fault, "-o", str(trace)]
-    command = [*watch, *COMMAND, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    failed = [line for line in trace.read_text(errors="replace").splitlines() if "(INJECTED)" in line]
-    return Ended(done.returncode, done.stdout, done.stderr), failed
-
-
 @pytest.mark.parametrize("sender", ["wire", "aiohttp"])
 @pytest.mark.parametrize(("call", "word"), [("connect", "refused"), ("write", "reset")])
 def test_a_network_without_buffers_voids_the_run(
@@ -383,9 +366,9 @@ def test_a_network_without_buffers_voids_the_run(
     path = tmp_path / "r.csv"
     words = ("run", log, target, "--tps", 50, "--for", "1s", "--no-keep-alive", "--workers", 1, "--sender", sender,
              "-o", path)  # fmt: skip
-    done, failed = injected(call, "30..39", words, tmp_path)
-    assert len(failed) == 10
-    assert all("TCP" in line for line in failed)
+    lacking = NoBuffers(tmp_path, call, range(30, 40), target)
+    done = logreplay(*words, env=lacking.env)
+    assert lacking.failed == [*range(30, 40)]
     assert done.code == 3, done.err
     identities_hold(path)
     errors = dict(rows_of(path)["error"].value_counts().iter_rows())
@@ -400,8 +383,9 @@ def test_a_request_for_which_there_is_no_buffer_just_now_is_written_again(
 ) -> None:
     path = tmp_path / "r.csv"
     words = ("run", log, target, "--tps", 50, "--for", "1s", "--no-keep-alive", "--workers", 1, "-o", path)
-    done, failed = injected("write", "30..50+5", words, tmp_path)
-    assert len(failed) == 5
+    lacking = NoBuffers(tmp_path, "write", range(30, 51, 5), target)
+    done = logreplay(*words, env=lacking.env)
+    assert lacking.failed == [30, 35, 40, 45, 50]
     assert done.code in MEASURED, done.err
     identities_hold(path)
     assert rows_of(path)["rc"].to_list() == [200] * 50
