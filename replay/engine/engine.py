@@ -463,6 +463,7 @@ class Engine:
             elapsed=since / 1e9,
             scheduled=self._sender.taken_up - self._first,
             in_flight=self.in_flight,
+            waiting=self._queueing.waiting if self._queueing else 0,
             counters=self._recorder.counters.copy(),
             level=steering.level(since) if steering else None,
             left=steering.left(since) if steering else None,

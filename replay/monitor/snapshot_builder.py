@@ -74,7 +74,7 @@ class SnapshotBuilder:
             so_far=so_far,
             in_flight=now.in_flight,
             load=now.level,
-            totals=_totals(counted),
+            totals=_totals(counted, now.waiting),
             durations=_durations(counted),
             verdict=verdict,
             findings=findings,
@@ -139,9 +139,9 @@ class SnapshotBuilder:
         return str(health.verdict), tuple(told)
 
 
-def _totals(counted: Counters) -> Totals:
+def _totals(counted: Counters, waiting: int = 0) -> Totals:
     return Totals(
-        scheduled=counted.ended,
+        scheduled=counted.ended + waiting,
         **{name: getattr(counted, name) for name in _COPIED},
         errors=dict(counted.errors.most_common()),
         status=dict(sorted(counted.status.items())),

@@ -17,8 +17,9 @@ class Progress:
 
     Attributes:
         elapsed: seconds since the start of this plan.
-        scheduled: requests of this plan that were due by now and taken up: ``sent + dropped + not_sent``.
+        scheduled: requests of this plan that were due by now and taken up: ``sent + dropped + not_sent + waiting``.
         in_flight: requests in flight now.
+        waiting: number of those that wait for a place on a connection, and are not sent yet.
         counters: counters of requests that have ended; a copy that does not change.
         level: the load, where it may be changed while it is sent.
         left: seconds of sending that are left then; None: unknown.
@@ -32,15 +33,16 @@ class Progress:
     level: Level | None = None
     left: float | None = None
     next_due: float | None = None
+    waiting: int = 0
 
     @property
     def sent(self) -> int:
-        """Requests that were started; `Counters.sent` has those that ended."""
-        return self.scheduled - self.counters.dropped - self.counters.not_sent
+        """Requests that were sent by now; `Counters.sent` has those that ended."""
+        return self.scheduled - self.counters.dropped - self.counters.not_sent - self.waiting
 
     @property
     def started(self) -> Counters:
-        """The counters, where `sent` counts all started requests."""
+        """The counters, where `sent` counts all requests that were sent."""
         return replace(self.counters, sent=self.sent)
 
 

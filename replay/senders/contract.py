@@ -214,10 +214,17 @@ class Batching(Protocol):
 
 @runtime_checkable
 class Queueing(Protocol):
-    """A sender whose requests wait for their client's previous one, which may take a time-out each."""
+    """A sender in which requests may wait for a connection, or for a place on one."""
+
+    @property
+    def waiting(self) -> int:
+        """Requests in flight that wait now: they are not sent yet."""
 
     def give_up_waiting(self, since: int) -> None:
-        """End as ``cancelled`` the requests that still wait a time-out after this instant of the clock."""
+        """End as ``cancelled`` the requests that still wait a time-out after this instant of the clock.
+
+        Where they wait for their client's previous one, each may take a time-out of its own.
+        """
 
 
 @runtime_checkable

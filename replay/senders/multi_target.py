@@ -63,6 +63,10 @@ class SeveralSenders:
         send, prepared = request
         send(seq, prepared, start, latest)
 
+    @property
+    def waiting(self) -> int:
+        return sum(sender.waiting for sender in self._senders if isinstance(sender, Queueing))
+
     def give_up_waiting(self, since: int) -> None:
         for sender in self._senders:
             if isinstance(sender, Queueing):

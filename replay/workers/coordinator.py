@@ -99,6 +99,7 @@ class _RemoteWorker:
     counters: Counters = field(default_factory=Counters)
     sessions: SessionCounts | None = None
     taken_up: int = 0
+    waiting: int = 0
     next_due: float | None = None
     reported: int = 0
     sends_until: int = 0
@@ -269,7 +270,7 @@ class Coordinator:
             self._ended_early = None
         for worker in self._workers:
             worker.arrived, worker.counters = Arrived(), Counters()
-            worker.taken_up = worker.reported = worker.sends_until = 0
+            worker.taken_up = worker.waiting = worker.reported = worker.sends_until = 0
             worker.next_due = None
             worker.ended = False
             self._tell(worker, Prepare(self._share(worker), self._first))
@@ -331,7 +332,9 @@ class Coordinator:
         elapsed = max(0.0, (self._clock.common(monotonic()) - self._at) / 1e9) if self._at else 0.0
         taken_up = sum(worker.taken_up for worker in self._workers)
         next_due = min((worker.next_due for worker in self._workers if worker.next_due is not None), default=None)
-        return Progress(elapsed, taken_up, taken_up - counters.ended, counters, next_due=next_due)
+        waiting = sum(worker.waiting for worker in self._workers)
+        in_flight = taken_up - counters.ended
+        return Progress(elapsed, taken_up, in_flight, counters, next_due=next_due, waiting=waiting)
 
     # --- messages to the workers
 
@@ -464,7 +467,7 @@ class Coordinator:
         if report.rows is not None:
             worker.arrived.add(self._share(worker).own(report.rows["seq"].to_numpy() - self._first))
         worker.counters, worker.taken_up, worker.reported = report.counters, report.taken_up, report.until
-        worker.next_due = report.next_due
+        worker.next_due, worker.waiting = report.next_due, report.waiting
         self._log.add(worker.index, report.rows, (report.until - self._origin) / 1e9)
 
     def _from_thread(self, call: Callable[..., None], *arguments: Any) -> None:
@@ -519,7 +522,7 @@ class Coordinator:
         worker.lost = worker.given_up
         if self._all_lost:
             self._ended_early = self._ended_early or monotonic()
-        worker.counters.waiting = Histogram()  # what it had in flight counts as ended
+        worker.counters.waiting, worker.waiting = Histogram(), 0  # what it had in flight counts as ended
         worker.inbox.put_nowait(None)
         if worker.error:  # it has reported all that it sent, and the run ends with its error
             self._log.lose(worker.index, None)

@@ -158,7 +158,7 @@ class WorkerReport:
         taken_up: requests of the plan that were sent or dropped by then.
         counters: counts of the plan, of exactly the rows told so far.
         logins: that have ended since the last report.
-        next_due: as in `logreplay.replay.results.outcome.Progress`, of the requests of this worker.
+        next_due, waiting: as in `logreplay.replay.results.outcome.Progress`, of the requests of this worker.
     """
 
     rows: pl.DataFrame | None
@@ -167,6 +167,7 @@ class WorkerReport:
     counters: Counters
     logins: Sequence[LoginRow] = ()
     next_due: float | None = None
+    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,12 +218,19 @@ class _Worker:
                 self._hear(Leave())
             if counters := self._counters:
                 now = self._engine.progress()
-                self._engine.sync(partial(self._report, counters, now.scheduled, monotonic(), now.next_due))
+                state = now.next_due, now.waiting
+                self._engine.sync(partial(self._report, counters, now.scheduled, monotonic(), state))
             else:
                 self._tell(Alive())
 
     def _report(
-        self, counters: Counters, taken_up: int, until: int, next_due: float | None = None, *, last: bool = False
+        self,
+        counters: Counters,
+        taken_up: int,
+        until: int,
+        state: tuple[float | None, int] = (None, 0),
+        *,
+        last: bool = False,
     ) -> None:
         """In the writing thread: report the written rows, and how much of the plan they are."""
         with self._reporting:
@@ -231,7 +238,7 @@ class _Worker:
                 logins = self._engine.logins[:]
                 del self._engine.logins[: len(logins)]
                 until = self._offset.common(until)
-                self._tell(WorkerReport(self._relay.take(), until, taken_up, counters, logins, next_due))
+                self._tell(WorkerReport(self._relay.take(), until, taken_up, counters, logins, *state))
 
     def _tell(self, message: object) -> None:
         with suppress(OSError):  # the listener meets the same, and ends the run

@@ -75,6 +75,10 @@ class ByClientSender(WireSender):
         for one in waiting:
             self._end_unsent(one, _CANCELLED)
 
+    @property
+    def waiting(self) -> int:
+        return self._slots.waiting
+
     def give_up_waiting(self, since: int) -> None:
         if self.clock() - since >= self.timeout_ns:
             for one in self._slots.clear():

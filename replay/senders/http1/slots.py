@@ -49,6 +49,11 @@ class Slots:
         """Keys of which a place is taken."""
         return len(self._taken)
 
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for a place."""
+        return sum(map(len, self._queues.values()))
+
     def take(self, key: str) -> bool:
         """Take a place, if one is free."""
         taken = self._taken.get(key, 0)

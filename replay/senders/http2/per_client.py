@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from logreplay.replay.clock import Clock
-from logreplay.replay.senders.contract import FIRST_LOGIN, Done, Trace
+from logreplay.replay.senders.contract import Done, Trace
 from logreplay.replay.senders.http1.per_client import most_idle
 from logreplay.replay.senders.http2.connection import Http2Connection
 from logreplay.replay.senders.http2.pool import Pool
@@ -49,7 +49,7 @@ class Http2ByClientSender(Http2Sender):
 
     def give_up_waiting(self, since: int) -> None:
         if (now := self.clock()) - since >= self.timeout_ns:
-            for stream in [one for one in self.busy.values() if one.carrier is None and one.seq < FIRST_LOGIN]:
+            for stream in self._queued():
                 self.counts.given_up += 1
                 self._give_up(stream, "cancelled", now)
 

@@ -66,8 +66,8 @@ def test_requests_that_were_held_back_until_the_stop_are_in_no_count_of_those_se
     builder = SnapshotBuilder("run")
     builder.begin(Stage(rate=10))
     counters = counted(Counters(not_sent=3, errors=Counter(cancelled=3)), [5.0] * 7)
-    seen = builder.see(Progress(1.0, 12, 2, counters), NOW)
-    assert (seen.rate.sent, seen.totals.sent, seen.totals.not_sent, seen.totals.scheduled) == (9, 9, 3, 12)
+    seen = builder.see(Progress(1.0, 16, 6, counters, waiting=4), NOW)
+    assert (seen.rate.sent, seen.totals.sent, seen.totals.not_sent, seen.totals.scheduled) == (9, 9, 3, 16)
     ended = builder.end(outcome(counters), NOW).totals
     assert (ended.sent, ended.not_sent, ended.net_error, ended.scheduled) == (7, 3, 0, 10)
 

@@ -52,13 +52,13 @@ def test_an_outcome_whose_requests_do_not_add_up_cannot_be_made(
         outcome(counters, scheduled)
 
 
-@given(*[st.integers(0, 100)] * 4)
-def test_while_a_run_goes_on_what_is_in_flight_counts_as_sent(
-    ended: int, dropped: int, not_sent: int, in_flight: int
+@given(*[st.integers(0, 100)] * 5)
+def test_while_a_run_goes_on_what_is_in_flight_and_does_not_wait_counts_as_sent(
+    ended: int, dropped: int, not_sent: int, answering: int, waiting: int
 ) -> None:
-    counters = balanced(ended, 0, 0, dropped, not_sent)
-    now = Progress(1.0, ended + dropped + not_sent + in_flight, in_flight, counters)
-    assert now.sent == now.started.sent == ended + in_flight
+    counters, in_flight = balanced(ended, 0, 0, dropped, not_sent), answering + waiting
+    now = Progress(1.0, ended + dropped + not_sent + in_flight, in_flight, counters, waiting=waiting)
+    assert now.sent == now.started.sent == ended + answering
     assert now.started.ok == counters.sent == ended
 
 

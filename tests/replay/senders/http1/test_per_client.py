@@ -13,7 +13,7 @@ import pytest
 
 from logreplay.replay.engine.engine import Engine, Limits
 from logreplay.replay.requests.plan import Plan, Requests
-from logreplay.replay.results.outcome import Outcome
+from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.results.verdict import RunVerdict
 from logreplay.replay.schedules.rates import Constant, Limited
@@ -105,29 +105,56 @@ def test_those_who_wait_are_cancelled_with_the_others(tmp_path: Path) -> None:
     assert outcome.counters.errors["cancelled"] == 60 - outcome.counters.ok
 
 
-async def stalled(log: Path, seconds: float | None) -> tuple[Outcome, pl.DataFrame]:
-    """A run at 50/s with a time-out of 0.2 s against a target that answers nothing over HTTP/1.1."""
-    results = MemoryResults()
+Stalled = tuple[Outcome, pl.DataFrame, list[Progress]]
+
+
+async def replayed_at_50(sender: ByClientSender | Http2ByClientSender, log: Path, seconds: float | None) -> Stalled:
+    """Replay a log of 50 requests/s, and look at the run 50 times a second."""
+    results, seen = MemoryResults(), list[Progress]()
+
+    async def look() -> None:
+        while True:
+            seen.append(engine.progress())
+            await asyncio.sleep(0.02)
+
+    async with Engine(sender, results) as engine:
+        looking = asyncio.create_task(look())
+        outcome = await engine.run(Plan(Requests(log, loop=False), Constant(50, seconds)))
+        looking.cancel()
+    return outcome, results.frame, seen
+
+
+async def stalled(log: Path, seconds: float | None) -> Stalled:
+    """A run with a time-out of 0.2 s against a target that answers nothing over HTTP/1.1."""
     async with recording(60) as server:
         sender = ByClientSender(await resolve(parse_target(server.url)), timeout=0.2)
-        async with Engine(sender, results) as engine:
-            return await engine.run(Plan(Requests(log, loop=False), Constant(50, seconds))), results.frame
+        return await replayed_at_50(sender, log, seconds)
 
 
-async def stalled_over_http2(log: Path, seconds: float | None) -> tuple[Outcome, pl.DataFrame]:
-    results = MemoryResults()
+async def stalled_over_http2(log: Path, seconds: float | None) -> Stalled:
     async with http2_server(answers=dict.fromkeys((f"/0/{number}" for number in range(20)), stall)) as server:
         sender = Http2ByClientSender(await resolve(parse_target(server.url)), timeout=0.2, streams=1)
-        async with Engine(sender, results) as engine:
-            return await engine.run(Plan(Requests(log, loop=False), Constant(50, seconds))), results.frame
+        return await replayed_at_50(sender, log, seconds)
 
 
-@pytest.mark.parametrize("replayed_over", [stalled, stalled_over_http2])
-def test_who_waits_a_time_out_after_the_end_of_the_load_is_not_sent(
-    tmp_path: Path, replayed_over: Callable[..., Coroutine[Any, Any, tuple[Outcome, pl.DataFrame]]]
-) -> None:
+OVER_BOTH = pytest.mark.parametrize("over", [stalled, stalled_over_http2])
+Over = Callable[[Path, float | None], Coroutine[Any, Any, Stalled]]
+
+
+@OVER_BOTH
+def test_what_waits_for_its_client_does_not_count_as_sent_yet(tmp_path: Path, over: Over) -> None:
+    """It counted, and the requests sent became fewer when those that waited were given up."""
+    _, _, seen = asyncio.run(over(log_of(tmp_path / "log.csv", 1, 20), 0.4))
+    on_the_way = [now for now in seen if now.in_flight > 1]
+    assert len(on_the_way) > 10
+    assert {now.in_flight - now.waiting for now in on_the_way} <= {0, 1}
+    assert max(now.sent for now in seen if now.elapsed < 0.15) <= 1
+
+
+@OVER_BOTH
+def test_who_waits_a_time_out_after_the_end_of_the_load_is_not_sent(tmp_path: Path, over: Over) -> None:
     """Each of the twenty requests of the client waited for the time-out of the one before it."""
-    outcome, rows = asyncio.run(replayed_over(log_of(tmp_path / "log.csv", 1, 20), 0.4))
+    outcome, rows, _ = asyncio.run(over(log_of(tmp_path / "log.csv", 1, 20), 0.4))
     counters = outcome.counters
     assert outcome.scheduled == rows.height == counters.ended == 20
     assert (counters.sent, counters.net_error, counters.failed) == (counters.errors["timeout"],) * 3
@@ -141,7 +168,7 @@ def test_who_waits_a_time_out_after_the_end_of_the_load_is_not_sent(
 
 
 def test_without_an_end_of_the_load_each_request_of_the_log_has_its_turn(tmp_path: Path) -> None:
-    outcome, _ = asyncio.run(stalled(log_of(tmp_path / "log.csv", 1, 5), None))
+    outcome, *_ = asyncio.run(stalled(log_of(tmp_path / "log.csv", 1, 5), None))
     assert outcome.counters.errors == {"timeout": 5}
 
 
