@@ -66,7 +66,8 @@ def expect_times(log: "Path | RequestSource", methods: frozenset[str], *, ordere
     """Check that the requests of a log did not all start at one time, or at none that is known, and are in order.
 
     Args:
-        log: read until two different times are found; if it will not be put in order, `_LOOKED_AT` requests at least.
+        log: read until two different times are found; if it will not be put in order, `ORDER_OVER` requests at least.
+            The order of those behind them is checked when they are read to be sent.
         methods: methods of the requests that are sent.
         ordered: the log will be put in order.
 
@@ -77,22 +78,18 @@ def expect_times(log: "Path | RequestSource", methods: frozenset[str], *, ordere
 
     from logreplay.core.errors import LogreplayError
     from logreplay.core.record import start_time
-    from logreplay.replay.requests.log_stats import LogFigures
+    from logreplay.replay.requests.log_stats import ORDER_OVER, LogFigures
     from logreplay.replay.requests.plan import instants
     from logreplay.replay.requests.sources import LogFile
 
     source, figures = LogFile(log) if isinstance(log, Path) else log, LogFigures()
     for frame in source.batches(("op", "date", "time")):
         figures.add(instants(frame.filter(pl.col("op").is_in(methods)).select(start_time())))
-        if figures.last > figures.first and (ordered or figures.requests >= _LOOKED_AT):
+        if figures.last > figures.first and (ordered or figures.requests >= ORDER_OVER):
             break
     count = figures.requests
-    if not ordered and figures.unordered > _MOST_UNORDERED * count:
-        raise LogreplayError(
-            f"{log}: {figures.unordered:,} of its first {number_of(count, 'request')} are out of order: "
-            "--speed and --arrivals log would send each together with the one before it; put the log in order with "
-            "logreplay convert"
-        )
+    if not ordered:
+        figures.expect_order(log, few=True)
     if figures.last == figures.first and count > 1:
         have = "the same time" if figures.last else "no time"
         raise LogreplayError(
@@ -204,12 +201,10 @@ def _crowded(counts: Counter[str], *, all_read: bool) -> str:
 
 
 _LOOKED_AT: Final = 50_000
-"""Rows that are searched for a client with most of the requests, and for those out of order."""
+"""Rows that are searched for a client with most of the requests."""
 _FEWEST: Final = 20
 """Requests of which a share means something."""
 _MOST_OF: Final = 0.5
-_MOST_UNORDERED: Final = 0.01
-"""Share of requests out of order with which the times of the log still stand."""
 
 
 def _values(rules: RequestRules, source: "RequestSource", methods: frozenset[str]) -> _Said:

@@ -76,6 +76,7 @@ def request_stream(
         keep=keep,
         skip_idle=skip_idle,
         sorted_within=_sorted_within(log) if in_time else 0,
+        in_time=in_time,
     )
     stream: RequestStream = requests
     if request_rules.order == "shuffle":

@@ -1,11 +1,17 @@
 """Statistics of a log: number of requests, time span, requests in its busiest second."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
+from logreplay.core.errors import LogError
 from logreplay.replay.schedules.rates import Instants
 
+ORDER_OVER: Final = 50_000
+"""Requests over which the share out of order is taken."""
+_MOST_UNORDERED: Final = 0.01
+"""Share of requests out of order with which the times of the log still stand."""
 _SECOND_US = 1_000_000
 
 
@@ -29,6 +35,8 @@ class LogFigures:
     unordered: int = 0
     _second: int = 0
     _in_second: int = 0
+    _looked_at: int = 0
+    _unordered: int = 0
 
     def add(self, starts: Instants) -> None:
         """Count more requests.
@@ -36,13 +44,18 @@ class LogFigures:
         Args:
             starts: ``(n,)`` microseconds since 1970; 0 where unknown.
         """
+        if self._looked_at >= ORDER_OVER:
+            self._looked_at = self._unordered = 0
+        self._looked_at += len(starts)
         self.requests += len(starts)
         known = starts[starts > 0]
         self.untimed += len(starts) - len(known)
         if not len(known):
             return
         latest = np.maximum.accumulate(np.concatenate(([self.last], known)))
-        self.unordered += int((known < latest[:-1]).sum())
+        unordered = int((known < latest[:-1]).sum())
+        self.unordered += unordered
+        self._unordered += unordered
         self.first = min(self.first or int(known.min()), int(known.min()))
         self.last = int(latest[-1])
         seconds, counts = np.unique(known // _SECOND_US, return_counts=True)
@@ -50,6 +63,23 @@ class LogFigures:
             counts[0] += self._in_second
         self.peak = max(self.peak, int(counts.max()))
         self._second, self._in_second = int(seconds[-1]), int(counts[-1])
+
+    def expect_order(self, log: object, *, few: bool = False) -> None:
+        """Check that the latest requests, some `ORDER_OVER`, are in order of time but for a few.
+
+        Args:
+            log: its name.
+            few: take the share also over fewer; they are all that is known.
+
+        Raises:
+            LogError: more than a hundredth of them started earlier than one before.
+        """
+        if self._unordered > _MOST_UNORDERED * max(self._looked_at, 0 if few else ORDER_OVER):
+            raise LogError(
+                f"{log}: {self._unordered:,} of its requests {self.requests - self._looked_at + 1:,} to "
+                f"{self.requests:,} are out of order: --speed and --arrivals log would send each together with the one "
+                "before it; put the log in order, as logreplay convert does"
+            )
 
     @property
     def period(self) -> int:

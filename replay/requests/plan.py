@@ -171,6 +171,7 @@ class Requests:
         keep: further columns of the log to carry along.
         skip_idle: seconds; longer gaps between requests are shortened to this. None: they stay.
         sorted_within: rows; the log is out of order by no more, and is put in order. 0: it is in order.
+        in_time: its times count: a log out of order ends the pass with an error.
         left_out: rows of the first pass that are not sent, by reason; complete once a pass is.
         usable: rows of the first pass that are.
         unfilled: rows of the first pass, so far, without a value, by header from a column.
@@ -186,6 +187,7 @@ class Requests:
     keep: Sequence[str] = ()
     skip_idle: float | None = None
     sorted_within: int = 0
+    in_time: bool = False
     left_out: Counter[str] = field(default_factory=Counter)
     usable: int = 0
     unfilled: Counter[HeaderFromLog] = field(default_factory=Counter)
@@ -258,7 +260,7 @@ class Requests:
         """Yield the good requests once, and count.
 
         Raises:
-            LogreplayError: as `frames`.
+            LogreplayError: as `frames`; or the log is out of order (`in_time`).
         """
         self.left_out.clear()
         self.unfilled.clear()
@@ -268,6 +270,8 @@ class Requests:
             self.left_out.update(reasons)
             self.usable += frame.height
             self.figures.add(instants(frame))
+            if self.in_time:
+                self.figures.expect_order(self.source)
             for header in headers:
                 self.unfilled[header] += frame[header_column(header.name, ())].null_count()
             yield frame

@@ -252,3 +252,21 @@ def test_an_injected_log_that_a_program_makes_is_not_made_once_more_to_be_counte
     count_on(stream)
     assert log.usable == 40_000
     assert next(calls) == 1
+
+
+def test_requests_out_of_order_end_a_run_wherever_they_come(
+    target: RecordingServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the first requests, whose order is checked before the run, all were sent at once with a warning."""
+    monkeypatch.setattr("logreplay.replay.requests.log_stats.ORDER_OVER", 100)
+
+    def orders() -> Iterator[Request]:
+        start = datetime(2026, 1, 1, tzinfo=UTC)
+        for number in range(1000):
+            yield Request("/a", time=start + timedelta(milliseconds=number % 250))
+
+    with pytest.raises(logreplay.LogreplayError, match=r"orders\(\): 6 of its requests 129 to 256 are out of order"):
+        logreplay.run(orders, target.url, speed=1, output=tmp_path / "r.csv")
+    sent = [each for each in target.received if each.target == "/a"]
+    assert 0 < len(sent) <= 250
+    assert len(pd.read_csv(tmp_path / "r.csv")) == len(sent)

@@ -597,7 +597,7 @@ def test_a_log_out_of_order_is_not_replayed_at_its_own_times(
     rows = pl.read_csv(log).with_columns(time=pl.format("00:00:{}", 10 + pl.int_range(pl.len()) % 25))
     rows.write_csv(tmp_path / "mixed.csv")
     assert logreplay("run", tmp_path / "mixed.csv", "http://127.0.0.1:1", *load.split()) == 1
-    text = "24 of its first 50 requests are out of order: --speed and --arrivals log would send each"
+    text = "24 of its requests 1 to 50 are out of order: --speed and --arrivals log would send each"
     assert f"Error: {tmp_path / 'mixed.csv'}: {text}" in capsys.readouterr().err
 
 

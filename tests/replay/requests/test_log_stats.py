@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.replay.requests.log_stats import LogFigures
+from logreplay.core.errors import LogError
+from logreplay.replay.requests.log_stats import ORDER_OVER, LogFigures
 
 US = 1_000_000
 STARTS = st.lists(st.integers(0, 20 * US), max_size=40).map(
@@ -47,3 +48,22 @@ def test_a_log_begins_again_a_mean_gap_after_its_end() -> None:
 def test_a_log_without_a_span_begins_again_after_a_second_and_has_no_rate(starts: list[int]) -> None:
     figures = counted(starts, 1)
     assert (figures.period, figures.mean) == (US, 0.0)
+
+
+@pytest.mark.parametrize("at", [1000, 30 * ORDER_OVER])
+def test_a_log_is_out_of_order_wherever_that_is(at: int) -> None:
+    figures, block = LogFigures(), np.arange(ORDER_OVER // 10)
+    for begin in range(0, at, len(block)):
+        figures.add(US + begin + block)
+        figures.expect_order("log")
+    figures.add(US + block // 10)
+    with pytest.raises(LogError, match=r"log: [\d,]+ of its requests [\d,]+ to [\d,]+ are out of order: "):
+        figures.expect_order("log")
+
+
+def test_few_requests_out_of_order_are_no_fault_however_long_the_log_is() -> None:
+    figures = LogFigures()
+    for begin in range(US, 2 * US, 1000):
+        figures.add(np.r_[begin - 10, begin : begin + 999])
+        figures.expect_order("log")
+    assert figures.unordered == 999
