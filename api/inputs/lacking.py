@@ -76,12 +76,15 @@ def expect_times(log: "Path | RequestSource", methods: frozenset[str], *, ordere
     """
     import polars as pl
 
-    from logreplay.core.errors import LogreplayError
+    from logreplay.core.errors import LogError, LogreplayError
     from logreplay.core.record import start_time
+    from logreplay.inputs.python_logs import TableLog
     from logreplay.replay.requests.log_stats import ORDER_OVER, LogFigures
     from logreplay.replay.requests.plan import instants
     from logreplay.replay.requests.sources import LogFile
 
+    if isinstance(log, TableLog) and log.untimed:
+        raise LogError(f"{log.untimed}; --speed and --arrivals log need the times of requests")
     source, figures = LogFile(log) if isinstance(log, Path) else log, LogFigures()
     for frame in source.batches(("op", "date", "time")):
         figures.add(instants(frame.filter(pl.col("op").is_in(methods)).select(start_time())))

@@ -19,6 +19,7 @@ from logreplay.core.frames import from_pandas, table_name
 from logreplay.core.plural import number_of
 from logreplay.core.quantities import naive_utc
 from logreplay.core.rows import converted
+from logreplay.parsers.fields.timestamps import sized_epoch
 from logreplay.replay.requests.header_columns import CONTROLS, PAYLOAD, check_header, header_column, header_name
 from logreplay.replay.requests.plan import CHUNK_ROWS
 
@@ -27,6 +28,7 @@ _TOGETHER: Final = 64
 _TEXT: Final = "expected a text"
 _HALF: Final = "half of a surrogate pair stands for no character; leave it out, or write its bytes as %80 or as body"
 _INSTANT: Final = {"date": "%Y-%m-%d", "time": "%H:%M:%S%.6f"}
+_EXPECTED: Final = "expected an instant, such as 2026-01-01T12:00:00Z, or seconds, ms, µs or ns since 1970"
 
 
 @dataclass(slots=True)
@@ -59,10 +61,12 @@ class TableLog:
     Attributes:
         name: for messages.
         table: columns of a normalized CSV, and those that are rendered into requests.
+        untimed: why its times cannot be read, so that it has none; empty: they are read.
     """
 
     name: str
     table: pl.DataFrame
+    untimed: str = ""
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         for frame in self.table.iter_slices(CHUNK_ROWS):
@@ -133,7 +137,7 @@ def python_log(log: object) -> PythonLog:
 
     Raises:
         UsageError: the log has another type, or a table lacks the column ``url``.
-        LogError: a value in it is missing or of the wrong type; names row and column.
+        LogError: a value in it, other than a time, is missing or of the wrong type; names row and column.
     """
     if isinstance(log, PythonLog):
         return log
@@ -142,7 +146,11 @@ def python_log(log: object) -> PythonLog:
         log = _from_pandas(cast(Any, log))
     if isinstance(log, pl.DataFrame):
         name = table_name(log)
-        return TableLog(name, _checked(name, log))
+        checked = _checked(name, log)
+        try:
+            return TableLog(name, checked.with_columns(**_times(name, log)))
+        except LogError as error:
+            return TableLog(name, checked, str(error))
     if callable(log):
         return RequestsFrom(f"{getattr(log, '__name__', type(log).__name__)}()", log)
     if isinstance(log, Collection):
@@ -257,7 +265,7 @@ def _check_once(where: str, headers: Iterable[object]) -> None:
 
 
 def _checked(name: str, table: pl.DataFrame) -> pl.DataFrame:
-    """A table of requests with the types of a normalized CSV.
+    """A table of requests with the types of a normalized CSV, without their times.
 
     Raises:
         UsageError: it lacks the column ``url``.
@@ -285,7 +293,7 @@ def _checked(name: str, table: pl.DataFrame) -> pl.DataFrame:
     if "body" in table.columns:
         body = table["body"]
         made[PAYLOAD] = body if body.dtype == pl.Binary else _text(name, body).cast(pl.Binary)
-    return pl.DataFrame({**made, **_times(name, table)}) if table.height else pl.DataFrame(made)
+    return pl.DataFrame(made)
 
 
 def _check_headers(name: str, header: str, values: pl.Series) -> None:
@@ -306,10 +314,11 @@ def _times(name: str, table: pl.DataFrame) -> dict[str, pl.Series]:
     """The start of requests as date and time: from a column of instants, ``start`` or ``time``; or as it stands.
 
     Raises:
-        LogError: a text is not an instant.
+        LogError: a value is not an instant.
     """
+    dated = _INSTANT.keys() <= {*table.columns}
     for instant in (table[column] for column in ("start", "time") if column in table.columns):
-        if "date" not in table.columns and instant.dtype in (pl.String, pl.Categorical, pl.Enum):
+        if not dated:
             instant = _instants(name, instant)
         if instant.dtype.base_type() == pl.Datetime:
             if getattr(instant.dtype, "time_zone", None):
@@ -324,15 +333,29 @@ def _times(name: str, table: pl.DataFrame) -> dict[str, pl.Series]:
     }
 
 
-def _instants(name: str, texts: pl.Series) -> pl.Series:
-    instants: list[datetime | None] = []
-    for row, text in enumerate(texts):
-        try:
-            instants.append(None if text is None else naive_utc(datetime.fromisoformat(text)))
-        except (ValueError, OverflowError):
-            said = "expected an instant, such as 2026-01-01T12:00:00Z"
-            raise LogError(f"{name}: row {row}, column {texts.name}: {text[:80]!r}: {said}") from None
-    return pl.Series(texts.name, instants, dtype=pl.Datetime("us"))
+def _instants(name: str, column: pl.Series) -> pl.Series:
+    """A column of instants from one of texts, dates, or numbers since 1970.
+
+    Raises:
+        LogError: a value is none; names the first.
+    """
+    kind, made = column.dtype, pl.Series(column.name, [None] * len(column), dtype=pl.Datetime("us"))
+    if kind in (pl.String, pl.Categorical, pl.Enum):
+        made = pl.Series(column.name, [_instant(text) for text in column], dtype=pl.Datetime("us"))
+    elif kind.is_numeric():
+        made = column.to_frame().select(sized_epoch(pl.col(column.name))).to_series().cast(pl.Datetime("us"))
+    elif kind in (pl.Date, pl.Datetime):
+        made = column if kind == pl.Datetime else column.cast(pl.Datetime("us"))
+    _refuse(name, column, made, _EXPECTED)
+    return made
+
+
+def _instant(text: str | None) -> datetime | None:
+    """The instant that a text names, UTC; None if it names none."""
+    try:
+        return naive_utc(datetime.fromisoformat(text)) if text else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _typed(name: str, column: pl.Series) -> pl.Series:
@@ -355,4 +378,4 @@ def _text(name: str, column: pl.Series) -> pl.Series:
 def _refuse(name: str, column: pl.Series, made: pl.Series, expected: str) -> None:
     """Refuse a column some of whose values became null."""
     for row in (made.is_null() & column.is_not_null()).arg_true().head(1):
-        raise LogError(f"{name}: row {row}, column {column.name}: {column[row]!r}: {expected}")
+        raise LogError(f"{name}: row {row}, column {column.name}: {column[row]!r:.80}: {expected}")

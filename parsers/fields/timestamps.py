@@ -232,16 +232,21 @@ def _any(text: pl.Series, zone: str) -> Instants:
     return Instants(us, whole, sum(part.naive for part in found), fold, found[1].offsets + found[2].offsets)
 
 
+def sized_epoch(number: pl.Expr) -> pl.Expr:
+    """Numbers of seconds to nanoseconds since 1970 → microseconds; null before 1973. Their size tells the unit."""
+    scale = pl.when(number < 1e11).then(SECOND).when(number < 1e14).then(1000).when(number < 1e17).then(1)
+    us = (number.cast(pl.Float64) * scale.otherwise(1e-3)).round()
+    return pl.when(number.is_between(1e8, 1e19, closed="left")).then(us).cast(pl.Int64, strict=False)
+
+
 def _sized_epoch(text: pl.Series) -> Instants:
-    """Numbers whose unit is inferred from their size: seconds to nanoseconds."""
     digits = pl.col("text").str.extract(r"^([0-9]{9,19}(?:\.[0-9]+)?)$")
     number = pl.col("number")
-    scale = pl.when(number < 1e11).then(SECOND).when(number < 1e14).then(1000).when(number < 1e17).then(1)
     read = (
         text.to_frame("text")
         .select(number=digits.cast(pl.Float64, strict=False), point=pl.col("text").str.contains(".", literal=True))
         .select(
-            us=(number * scale.otherwise(1e-3)).round().cast(pl.Int64, strict=False),
+            us=sized_epoch(number),
             whole=((number < 1e11) & ~pl.col("point")).fill_null(False),
         )
     )

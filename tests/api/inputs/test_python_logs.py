@@ -1,8 +1,9 @@
 """Logs that a Python program gives: tables, requests, and functions that make them."""
 
 import itertools
+import re
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, time, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,45 @@ def test_instants_as_texts_and_those_with_and_without_a_zone_are_read(column: st
     assert found["time"].to_list() == ["00:00:00.000000", None, "00:00:01.500000"]
 
 
+@pytest.mark.parametrize("column", ["start", "time"])
+@pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
+@pytest.mark.parametrize("made", [pd.DataFrame, pl.DataFrame])
+def test_numbers_are_seconds_or_parts_of_them_since_1970(made: Callable[..., Any], unit: int, column: str) -> None:
+    """Those in ``start`` were ignored in silence."""
+    seconds = [1_767_225_600, 1_767_225_602]
+    for values in ([second * unit for second in seconds], [seconds[0] * unit, None]):
+        found = rows(made({"url": "/a", column: values}))
+        assert found["date"].to_list()[0] == "2026-01-01"
+        assert found["time"].to_list() == ["00:00:00.000000", "00:00:02.000000" if values[1] else None]
+    assert rows(pd.DataFrame({"url": ["/a"], column: [1_767_225_600.25]}))["time"].item() == "00:00:00.250000"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "shown"),
+    [
+        ("start", "noon", "'noon'"),
+        ("time", "12:00:00", "'12:00:00'"),
+        ("time", time(12), "datetime.time(12, 0)"),
+        ("start", 0.25, "0.25"),
+        ("start", -1, "-1"),
+        ("time", 10**20, "1e+20"),
+        ("start", timedelta(seconds=1), "datetime.timedelta(seconds=1)"),
+        ("start", "2026-01-01T00:00:00+01", None),
+    ],
+)
+def test_a_table_whose_times_are_none_is_replayed_at_a_rate_only(
+    column: str, value: object, shown: str | None, target: RecordingServer
+) -> None:
+    """A rate needs no dates: such a table was refused, or its times were ignored where they count."""
+    log = pl.DataFrame({"url": "/a", column: [value if value != 10**20 else 1e20] * 2})
+    with logreplay.run(log, target.url, **SHORT) as result:
+        assert len(result.requests) == 6
+    said = f"a table of 2 rows: row 0, column {column}: {shown}: expected an instant" if shown else "have the same time"
+    for load in ({"speed": 1}, {"tps": 5, "arrivals": "log"}):
+        with pytest.raises(logreplay.LogreplayError, match=re.escape(said)):
+            logreplay.run(log, target.url, **load)
+
+
 def test_requests_become_rows_with_their_headers_and_bodies() -> None:
     found = rows(
         [
@@ -119,8 +159,6 @@ def test_requests_become_rows_with_their_headers_and_bodies() -> None:
         (lambda: None, "returned NoneType, not requests"),
         ([Request("/a", time=pd.NaT)], "request 0: time=NaT: expected"),  # type: ignore[arg-type]
         ([Request("/a", time=datetime(1, 1, 1, tzinfo=EAST))], "request 0: time=datetime.*: expected"),
-        (pd.DataFrame({"url": "/a", "start": ["noon"]}), "row 0, column start: 'noon': expected an instant"),
-        (pl.DataFrame({"url": "/a", "time": ["12:00:00"]}), "row 0, column time: '12:00:00': expected an instant"),
     ],
 )
 def test_a_log_that_cannot_be_read_is_refused_with_its_row_and_column(log: object, said: str) -> None:
