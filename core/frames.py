@@ -7,6 +7,7 @@ import polars as pl
 
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
+from logreplay.core.rows import converted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +51,13 @@ def table_name(table: "pd.DataFrame | pl.DataFrame") -> str:
     return f"a table of {number_of(len(table), 'row')}"
 
 
-def from_pandas(table: "pd.DataFrame") -> pl.DataFrame:
+def from_pandas(table: "pd.DataFrame", *, whole: bool = False) -> pl.DataFrame:
     """Make a table of Polars; what pandas counts as missing is null.
+
+    Args:
+        table: the table of pandas.
+        whole: numbers become texts: where some are missing and the others are whole, 1.0 is 1. In pandas, a missing
+            value makes whole numbers floats.
 
     Raises:
         UsageError: two columns have one name.
@@ -60,7 +66,15 @@ def from_pandas(table: "pd.DataFrame") -> pl.DataFrame:
         raise UsageError(
             f"{table_name(table)}: two columns have the name {name}; leave one out, or give it another name"
         )
-    return pl.DataFrame([_column(str(name), table.iloc[:, at]) for at, name in enumerate(table.columns)])
+    columns = [_column(str(name), table.iloc[:, at]) for at, name in enumerate(table.columns)]
+    return pl.DataFrame([_whole(column) for column in columns] if whole else columns)
+
+
+def _whole(column: pl.Series) -> pl.Series:
+    if not (column.dtype.is_float() and column.null_count()):
+        return column
+    made = converted(column, pl.Int64)
+    return made if made.null_count() == column.null_count() else column
 
 
 def _column(name: str, column: "pd.Series[Any]") -> pl.Series:

@@ -173,7 +173,7 @@ def _from_pandas(table: Any) -> pl.DataFrame:
         LogError: a text cannot be written as UTF-8.
     """
     try:
-        return from_pandas(table)
+        return from_pandas(table, whole=True)
     except UnicodeEncodeError as error:
         raise LogError(f"{table_name(table)}: {error.object[:80]!r}: {_HALF}") from None
 

@@ -157,7 +157,7 @@ class LoginFile:
         """
         from logreplay.core.frames import from_pandas, table_name
 
-        rows = (table if isinstance(table, pl.DataFrame) else from_pandas(table)).to_dicts()
+        rows = (table if isinstance(table, pl.DataFrame) else from_pandas(table, whole=True)).to_dicts()
         given = tuple({name: value for name, value in row.items() if value is not None} for row in rows)
         return cls(Path(table_name(table)), rows=given)
 

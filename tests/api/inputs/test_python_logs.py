@@ -308,3 +308,8 @@ def test_requests_out_of_order_end_a_run_wherever_they_come(
     sent = [each for each in target.received if each.target == "/a"]
     assert 0 < len(sent) <= 250
     assert len(pd.read_csv(tmp_path / "r.csv")) == len(sent)
+
+
+def test_a_missing_number_in_a_header_leaves_the_others_whole() -> None:
+    """They were sent as 7.0."""
+    assert rows(pd.DataFrame({"url": "/a", "header:X-Id": [7, None]}))["header:X-Id"].to_list() == ["7", None]

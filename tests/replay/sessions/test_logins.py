@@ -65,6 +65,17 @@ def test_the_client_0_has_its_own_login(made: Callable[..., Any], tmp_path: Path
     assert not table.pool
 
 
+def test_a_missing_client_leaves_the_numbers_of_the_others_whole() -> None:
+    """The client 1 became "1.0", and its login that of nobody."""
+    table = pd.DataFrame(
+        {"client": [1, None], "url": "/login", "body": [7, None], "X-Id": [None, 8], "X-Part": [0.5, None]}
+    )
+    logins = LoginFile.of_table(table).read()
+    assert (logins.own, logins.pool) == ({"1": [0]}, [1])
+    first, second = logins.requests
+    assert (first.body, first.headers["X-Part"], second.headers) == (b"7", "0.5", {"X-Id": "8"})
+
+
 def test_a_table_with_two_columns_of_one_name_is_refused() -> None:
     """It ended in a DuplicateError of Polars."""
     table = pd.DataFrame([["/login", "/token"]], columns=["url", "url"])
