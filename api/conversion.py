@@ -22,6 +22,8 @@ from logreplay.runs.engines import cluster_executor
 from logreplay.scratch import Scratch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from logreplay.parsers.conversion.ingest import Progress
     from logreplay.parsers.conversion.report import ConvertReport
 
@@ -132,7 +134,7 @@ def why_nothing(report: "ConvertReport", kept: Filter) -> str:
 
 @respelled("convert")
 def convert(
-    log: str | PathLike[str],
+    log: "str | PathLike[str] | Sequence[str | PathLike[str]]",
     *more: str | PathLike[str],
     output: str | PathLike[str] | None = None,
     format: str = "auto",
@@ -160,7 +162,7 @@ def convert(
     the rows lie in a temporary folder that goes with the result.
 
     Args:
-        log: path or address, plain or compressed.
+        log: path or address, plain or compressed, or a list of them.
         more: further logs.
         output: the file to make: .csv, .csv.gz, .csv.zst, .parquet, .pias, .gor or .har.
         format: name, ``log_format`` or ``LogFormat`` string, or ``nginx.conf#name``.
@@ -193,7 +195,7 @@ def convert(
         "client": client, "redact": redact, "rejects": rejects, "strict": strict, "cluster": cluster, "force": force,
         "max_rejects": text_of(max_rejects), "output": fspath(output) if isinstance(output, PathLike) else output,
     }  # fmt: skip
-    logs = paths_of((log, *more), "convert")
+    logs = paths_of(log, *more)
     values = read("convert", {name: value for name, value in given.items() if value != ""})
     if (place := values.pop("output")) == "-":
         raise UsageError("output='-': a function prints nothing; name a file")
@@ -211,15 +213,16 @@ def convert(
     return result
 
 
-def paths_of(logs: tuple[str | PathLike[str], ...], function: str) -> tuple[str, ...]:
-    """The paths of the logs that a function was called with.
+def paths_of(log: object, *more: object) -> tuple[str, ...]:
+    """The paths of the logs that a function was called with: the first argument may be a list of them.
 
     Raises:
-        UsageError: one is not a path.
+        UsageError: one is not a path, or the list is empty.
     """
+    logs = [*(log if isinstance(log, list | tuple) and log else [log]), *more]
     for each in logs:
         if not isinstance(each, str | PathLike):
-            told = f"log={type(each).__name__}: expected the path of a log; several are {function}(a, b)"
+            told = f"log={type(each).__name__}: expected the path of a log, or a list of paths"
             raise UsageError(told, ("log",))
         check_nameable(each)
     return tuple(fspath(each) for each in logs)

@@ -60,7 +60,7 @@ def _words(given: "Mapping[str, Any]") -> tuple[str, ...]:
 
 @respelled("inspect")
 def inspect(
-    log: str | PathLike[str],
+    log: "str | PathLike[str] | Sequence[str | PathLike[str]]",
     *more: str | PathLike[str],
     format: str = "auto",
     timezone: str = "",
@@ -79,7 +79,7 @@ def inspect(
     Reads the log once, in bounded memory; writes nothing.
 
     Args:
-        log: path or address of an access log, of captured requests, or of a normalized CSV.
+        log: path or address of an access log, of captured requests, or of a normalized CSV; or a list of them.
         more: further logs.
         format: name, ``log_format`` or ``LogFormat`` string, or ``nginx.conf#name``.
         timezone: time zone of the hours of the week, and of times without offset, such as ``Europe/Berlin``; empty:
@@ -103,6 +103,6 @@ def inspect(
         "until": until, "match": match, "exclude": exclude, "status": text_of(status), "methods": methods,
         "client": client,
     }  # fmt: skip
-    logs = paths_of((log, *more), "inspect")
+    logs = paths_of(log, *more)
     values = read("inspect", {name: value for name, value in given.items() if value != ""})
     return inspect_once(logs, values)

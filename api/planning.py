@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from math import inf
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
@@ -25,8 +25,8 @@ from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calls.find_call import FindCall, seed_of, taken_bounds
 from logreplay.calls.plan_call import PlanCall
 from logreplay.calls.run_call import RunCall
-from logreplay.conversion import reading_options
-from logreplay.core.errors import Interrupted, LogreplayError, UsageError
+from logreplay.conversion import paths_of, reading_options
+from logreplay.core.errors import Interrupted, LogreplayError
 from logreplay.core.files import removed_if_empty, scratch_folder, unwritable
 from logreplay.core.masking import masked
 from logreplay.core.record import to_csv
@@ -96,9 +96,7 @@ def plan(
     asked = frozenset(options)
     options["seed"] = seed_of(options.get("seed"))
     values, listener, output = read_call("plan", options, READING)
-    logs = [log] if isinstance(log, str | PathLike) else list(log) if isinstance(log, list | tuple) else []
-    if not all(isinstance(each, str | PathLike) for each in logs or [None]):
-        raise UsageError(f"log={type(log).__name__}: expected the path of a log, or a list of paths", ("log",))
+    logs = paths_of(log)
     reading = {name: values.pop(name) for name in READING}
     plots = values.pop("plots") and output is not None
     named = None if target is None else value_of("target", TEXT, target)
@@ -108,7 +106,7 @@ def plan(
         if scratch:
             stack.callback(scratch.close)
         call = plan_call(
-            tuple(fspath(each) for each in logs),
+            logs,
             reading,
             values | {"asked": asked},
             choice=choice,

@@ -26,11 +26,9 @@ _OTHERS: Final = {"plot": ("results",), "seconds": ("results",), "urls": ("templ
 """The arguments of the other commands."""
 _REPEATED: Final = {
     **{"convert": "logs", "inspect": "logs", "plan": "logs"},
-    **{"capacity": "results", "compare": "more"},
+    "capacity": "results",
 }
 """The argument of a command that can be given more than once."""
-_TAKES_LIST: Final = ("plan", "capacity")
-"""Functions to which it can be given as a keyword."""
 _SWITCHES: Final = (kinds.SWITCH, kinds.OFF, kinds.EITHER)
 _Key = tuple[str, Option | None, bool]
 """The parameter that a key sets; its row in the table, None for an argument; whether ``true`` is what the row says."""
@@ -116,13 +114,13 @@ def _typed(entry: Entry, meant: _Key) -> Any:
         raise LogreplayError(f"{where}: {key!r} is empty, or holds the character U+0000: give a value, or leave it out")
     if option and (option.several or option.kind is kinds.PAIR):
         return texts
-    if _REPEATED.get(entry.command) == key and (len(texts) > 1 or key == "more"):
-        if entry.command in _TAKES_LIST:
-            return texts
+    if (entry.command, key) == ("compare", "more"):
         raise LogreplayError(
-            f"{where}: {entry.command}() takes {key!r} only before its keywords: leave it out of the file, and name "
-            "them in the program"
+            f"{where}: compare() takes 'more' only before its keywords: leave it out of the file, and name them in the "
+            "program"
         )
+    if _REPEATED.get(entry.command) == key and len(texts) > 1:
+        return texts
     return option.kind.checked(texts[0]) if option and option.commands in OTHERS else ",".join(texts)
 
 

@@ -133,11 +133,26 @@ def test_two_values_of_an_option_are_read(file: Path) -> None:
 
 
 def test_the_logs_of_a_file_are_those_that_the_function_takes(file: Path) -> None:
-    file.write_text('[convert]\nlogs = "a.log"\n[inspect]\nlogs = ["a.log"]\n[plan]\nlogs = ["a.log", "b.log"]\n')
-    for function, log in (("convert", "a.log"), ("inspect", "a.log"), ("plan", ["a.log", "b.log"])):
-        given = logreplay.settings(function)
-        assert given == {"log": log}
-        inspect.signature(getattr(logreplay, function)).bind(**given)
+    both = ["a.log", "b.log"]
+    for function in ("convert", "inspect", "plan"):
+        for written, log in (("a.log", "a.log"), (["a.log"], "a.log"), (both, both)):
+            file.write_text(f"[{function}]\nlogs = {written!r}\n")
+            given = logreplay.settings(function)
+            assert given == {"log": log}
+            inspect.signature(getattr(logreplay, function)).bind(**given)
+
+
+def test_several_logs_of_a_file_are_converted_and_inspected_together(file: Path) -> None:
+    """A file could not give them."""
+    for name, minute in (("a.log", 1), ("b.log", 0)):
+        line = f'10.0.0.1 - - [01/Jan/2026:00:{minute:02}:00 +0000] "GET /{name} HTTP/1.1" 200 5\n'
+        file.with_name(name).write_text(line)
+    file.write_text("[convert]\nlogs = ['a.log', 'b.log']\n[inspect]\nlogs = ['a.log', 'b.log']\n")
+    with logreplay.convert(**logreplay.settings("convert")) as result:
+        assert list(result.requests["url"]) == ["/b.log", "/a.log"]
+    assert logreplay.inspect(**logreplay.settings("inspect")).logs == ("a.log", "b.log")
+    with pytest.raises(logreplay.UsageError, match="log=list: expected the path of a log, or a list of paths"):
+        logreplay.inspect([])
 
 
 def test_several_results_stay_apart(file: Path) -> None:
@@ -145,14 +160,10 @@ def test_several_results_stay_apart(file: Path) -> None:
     assert logreplay.settings("capacity") == {"results": ["a,b", "c"]}
 
 
-@pytest.mark.parametrize(
-    ("function", "line"),
-    [("convert", 'logs = ["a", "b"]'), ("inspect", 'logs = ["a", "b"]'), ("compare", 'more = "a"')],
-)
-def test_what_a_function_takes_only_before_its_keywords_is_refused(file: Path, function: str, line: str) -> None:
-    file.write_text(f"[{function}]\n{line}\n")
-    with pytest.raises(logreplay.LogreplayError, match=f"line 2: {function}.. takes .* only before its keywords"):
-        logreplay.settings(function)
+def test_what_a_function_takes_only_before_its_keywords_is_refused(file: Path) -> None:
+    file.write_text('[compare]\nmore = "a"\n')
+    with pytest.raises(logreplay.LogreplayError, match=r"line 2: compare\(\) takes .* only before its keywords"):
+        logreplay.settings("compare")
     assert logreplay.settings("run") == {}
 
 

@@ -256,7 +256,7 @@ def test_secrets_in_the_address_of_a_log_are_shown_nowhere(log: Path) -> None:
 
 def test_anything_but_a_path_is_refused_with_a_sentence() -> None:
     with pytest.raises(library.UsageError, match="expected the path of a log"):
-        library.inspect(["a.log"])  # type: ignore[arg-type]
+        library.inspect(["a.log", 3])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("words", [["missing.log"], ["access.log", "--format", "nonsense"]])
