@@ -7,7 +7,7 @@ value: ``http=log``.
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any, Final
 
 from logreplay.core.errors import UsageError
@@ -36,14 +36,15 @@ class Clash:
         one, other: the labels.
         why: the reason, and what to do; or the whole sentence.
         commands: that have both.
-        yields: which is left out, if it is a setting and the other has a higher rank: ``one``, ``both``, or none.
+        stays: the label of the two whose setting is kept, and refused, also beside an option of a higher rank: without
+            it, the command would send, judge or count otherwise than the settings allow.
     """
 
     one: str
     other: str
     why: str
     commands: str = _SENDING
-    yields: str = "one"
+    stays: str = ""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -105,12 +106,12 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Clash("since", "follow", "--follow begins with the next line of the log", _PACED),
     Clash("skip_idle", "follow", "requests are sent as the log grows, gaps included", _PACED),
     Clash("arrivals", "follow", "--follow takes the log's own times", _PACED),
-    Clash("shuffle", "random", "one sends each request once, the other draws them", yields="both"),
-    *(Clash(earlier, "request_order", f"--{earlier} is its earlier name; leave out one of them", yields="both")
+    Clash("shuffle", "random", "one sends each request once, the other draws them"),
+    *(Clash(earlier, "request_order", f"--{earlier} is its earlier name; leave out one of them")
       for earlier in ("shuffle", "random")),
-    *(Clash(order, times, f"{_written(order)} leaves the log's own times; give a rate with --tps", commands, yields)
+    *(Clash(order, times, f"{_written(order)} leaves the log's own times; give a rate with --tps", commands)
       for order in _MIXED
-      for times, commands, yields in (("speed", _PACED, "one"), ("arrivals=log", "run sweep duet", "both"))),
+      for times, commands in (("speed", _PACED), ("arrivals=log", "run sweep duet"))),
     Needs("delay", ("follow",), "--follow: it is the time from a line of the log to its request", _PACED),
     Clash("duration", "steps", "steps have durations; leave out --for", _PACED),
     Needs("arrivals=log", ("tps",), "one mean rate: give --tps R, and none of --speed, --ramp, --steps and --vusers; "
@@ -133,28 +134,26 @@ ROWS: Final[Sequence[Clash | Needs]] = (
     Clash("routes", "refine", "saturation is not looked for between steps with other routes", "sweep"),
     Clash("routes", "arrivals=log", "the log's times are those of all routes together", "sweep"),
     Clash("routes", "inject", "injected requests cannot be left out; put them into LOG", "sweep"),
-    Clash("routes", "hook", "a hook may change routes after one was left out", "sweep"),
+    Clash("routes", "hook", "a hook may change routes after one was left out", "sweep", "hook"),
     Needs("routes", ("watch",), "--watch pid:PID or cgroup:NAME: it compares requests with processor time", "sweep"),
-    Clash("strict", "max_rejects", "--strict is --max-rejects 0; leave out one of them", "convert", "both"),
+    Clash("strict", "max_rejects", "--strict is --max-rejects 0; leave out one of them", "convert"),
     Needs("output", ("machines",), "--machines: it draws throughput against machines", "capacity"),
     Clash("output", "resume", "a resumed sweep stays in its folder", "sweep"),
     Clash("mix", "prove", "a proof replays the log's own mix; leave out one of them", "plan"),
-    Clash("scaling", "prove", "one machine shares nothing, so its replay proves nothing", "plan", yields=""),
+    Clash("scaling", "prove", "one machine shares nothing, so its replay proves nothing", "plan", "scaling"),
     Needs("costs", ("mix",), "--mix: it says how the mix changes", "plan"),
     Clash("growth", "forecast", "the forecast is the demand to come; leave out one of them", "plan"),
     Clash("per_machine_of", "forecast", "the forecast is the demand of all machines; leave out one of them", "plan"),
     Clash("noise", "alternate", "--noise needs all responses to one request, and --alternate sends it to one target",
           "duet"),
     Clash("swap", "alternate", "--swap compares both responses to one request, and --alternate sends it to one target",
-          "duet", ""),
+          "duet"),
     Needs("swap_every", ("swap",), "--swap: it is the length of a turn of its pairs", "duet"),
-    *(Clash(answers, other, "--no-digest and --alternate compare no answers", "duet", "")
+    *(Clash(answers, other, "--no-digest and --alternate compare no answers", "duet", "fail_different")
       for answers in ("fail_different", "ignore", "keep") for other in ("alternate", "digest=False")),
-    Clash("requests_per_connection", "sender=aiohttp", "only --sender wire counts the requests of a connection",
-          yields="both"),
-    Clash("requests_per_connection", "keep_alive=False", "without keep-alive a connection carries one request",
-          yields="both"),
-    Clash("local_address", "sender=aiohttp", "only --sender wire chooses the address it sends from", yields="both"),
+    Clash("requests_per_connection", "sender=aiohttp", "only --sender wire counts the requests of a connection"),
+    Clash("requests_per_connection", "keep_alive=False", "without keep-alive a connection carries one request"),
+    Clash("local_address", "sender=aiohttp", "only --sender wire chooses the address it sends from"),
     Needs("trace_url", ("trace",), "--trace P%: without it, requests have no traces"),
     Needs("key", ("cert",), "--cert: it is the key of a client certificate"),
     Needs("candidate_key", ("candidate_cert",), "--candidate-cert: it is the key of a client certificate", "duet"),
@@ -162,36 +161,34 @@ ROWS: Final[Sequence[Clash | Needs]] = (
           "duet"),
     *(Needs("key_password", certs, "--cert: it opens the key of a client certificate", commands)
       for certs, commands in ((("cert",), "run sweep find"), (("cert", "candidate_cert"), "duet"))),
-    *(Clash(name, "sender=aiohttp", "only --sender wire connects to another place than the name says", yields="both")
+    *(Clash(name, "sender=aiohttp", "only --sender wire connects to another place than the name says")
       for name in ("tls_name", "connect_to")),
     Clash("local_address", "cluster", "the addresses are those of this machine, and a cluster has others",
-          "run sweep find", yields="both"),
-    Clash("insecure", "cacert", "--insecure accepts any certificate, so the file would not be used; leave one out",
-          yields="both"),
-    *(Clash(name, "sender=aiohttp", "only --sender wire keeps clients apart", yields="both")
+          "run sweep find"),
+    Clash("insecure", "cacert", "--insecure accepts any certificate, so the file would not be used; leave one out"),
+    *(Clash(name, "sender=aiohttp", "only --sender wire keeps clients apart")
       for name in (*KEPT, "client_key")),
     *(Needs(name, ("by_client",), "--by-client: without it, requests belong to no client")
       for name in (*KEPT, "client_key")),
-    *(Clash(name, "http=log", "the session of a client belongs to one connection", yields="both") for name in KEPT),
-    *(Clash(name, "streams", "a client with a session has one request at a time", yields="both") for name in KEPT),
+    *(Clash(name, "http=log", "the session of a client belongs to one connection") for name in KEPT),
+    *(Clash(name, "streams", "a client with a session has one request at a time") for name in KEPT),
     Clash("by_client", "sender=aiohttp",
-          "--by-client needs --sender wire: --sender aiohttp cannot give each client its own connection",
-          yields="both"),
-    *(Clash("sender=h2", f"http={http}", f"--sender h2 needs --http 2: it does not speak HTTP/1.1 (--http {http})",
-            yields="both") for http in ("1.1", "log")),
+          "--by-client needs --sender wire: --sender aiohttp cannot give each client its own connection"),
+    *(Clash("sender=h2", f"http={http}", f"--sender h2 needs --http 2: it does not speak HTTP/1.1 (--http {http})")
+      for http in ("1.1", "log")),
     *(Clash("sender=aiohttp", f"http={http}",
-            f"--http {http} needs --sender wire: --sender aiohttp speaks HTTP/1.1 only", yields="both")
+            f"--http {http} needs --sender wire: --sender aiohttp speaks HTTP/1.1 only")
       for http in ("2", "log")),
     *(Needs(name, ("http=2", "http=log"), "--http 2 or log: HTTP/1.1 carries one request on a connection; "
             "--max-in-flight limits both") for name in ("connections", "streams")),
-    Clash("connections", "by_client", "with --by-client each client has one connection", yields="both"),
-    Clash("by_client", "keep_alive=False", "each client keeps one connection; leave out one of them", yields="both"),
-    Clash("streams", "keep_alive=False", "without keep-alive a connection carries one request", yields="both"),
-    Clash("verbose", "as_json", "both write to standard output", "run", yields="both"),
-    Clash("classic", "as_json", "the JSON has these figures; leave out --classic", "run", yields="both"),
-    *(Clash(more, "quiet", "one prints more, the other less; choose one", "run", yields="both")
+    Clash("connections", "by_client", "with --by-client each client has one connection"),
+    Clash("by_client", "keep_alive=False", "each client keeps one connection; leave out one of them"),
+    Clash("streams", "keep_alive=False", "without keep-alive a connection carries one request"),
+    Clash("verbose", "as_json", "both write to standard output", "run"),
+    Clash("classic", "as_json", "the JSON has these figures; leave out --classic", "run"),
+    *(Clash(more, "quiet", "one prints more, the other less; choose one", "run")
       for more in ("verbose", "debug", "classic")),
-    *(Clash(measured, "dry_run", "nothing is sent or measured", "run")
+    *(Clash(measured, "dry_run", "nothing is sent or measured", "run", "dry_run")
       for measured in ("junit", "history", "live", "metrics", "otlp", "watch", "control")),
 )
 # fmt: on
@@ -223,14 +220,19 @@ def rows(command: str) -> list[Clash | Needs]:
 
 def gives_way(command: str) -> Mapping[str, Set[str]]:
     """For each label the labels beside which its setting is left out, if they have a higher rank."""
+    load = _loads(command)
     clashes = [row for row in rows(command) if isinstance(row, Clash)]
-    pairs = [(row.one, row.other) for row in clashes if row.yields]
-    pairs += [(row.other, row.one) for row in clashes if row.yields == "both"]
-    pairs += permutations(MODES, 2) if command in _PACED.split() else []
-    pairs += [("workers", "follow")] if command in _PACED.split() else []
-    pairs += [("workers", {"run": "control", "find": "by_client"}[command])] if command in ("run", "find") else []
-    pairs += [("workers", "hook"), ("target", "demo_target")]
+    pairs = [pair for row in clashes for pair in permutations(row.labels) if pair[0] not in (row.stays, *load)]
+    pairs += permutations(load, 2)
+    alone = {"run": ["control", "follow"], "duet": ["follow"], "find": ["by_client"]}.get(command, [])
+    pairs += product(("workers", "cluster"), [*alone, "hook"])
+    pairs += [*permutations(("target", "demo_target")), *permutations(("as_json", "output=-"))]
     return {one: {other for first, other in pairs if first == one} for one, _ in pairs}
+
+
+def _loads(command: str) -> Sequence[str]:
+    """The options of which one says how a command sends: a setting of it gives way only to another of them."""
+    return MODES if command in _PACED.split() else ("vusers",) if command == "sweep" else ()
 
 
 def needed(command: str) -> Mapping[str, Set[str]]:

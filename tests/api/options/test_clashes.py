@@ -1,12 +1,15 @@
 """The table of contradictions: each row is refused with both names, in a command and in its function."""
 
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from logreplay.cli.settings.precedence import Rank, Setting, applicable
 from logreplay.core.errors import UsageError
-from logreplay.options.clashes import ROWS, Clash, check, given, gives_way, needed, rows
+from logreplay.options.clashes import MODES, ROWS, Clash, check, given, gives_way, needed, rows
+from logreplay.options.other_commands import OTHERS
 from logreplay.options.table import MOST_USED, options_of
 
 
@@ -59,13 +62,31 @@ def test_what_is_off_or_at_its_default_is_not_given() -> None:
     assert not given({"think": None}, "think"), "find has none"
 
 
+KEPT = {
+    *("fail_different", "scaling", "hook", "dry_run"),  # without it, a command would judge, count or send otherwise
+    *(f"{command} {mode}" for command in ("run", "duet") for mode in MODES),  # without it, nothing says how to send
+    "sweep vusers",
+}
+
+
+@pytest.mark.parametrize("command", [*MOST_USED, *OTHERS])
+def test_of_two_options_that_exclude_each_other_that_of_the_higher_place_wins(command: str) -> None:
+    """Every pair of the table, each option once from each place; many were refused."""
+    places = [(low, high) for low in Rank for high in Rank if Rank.NONE < low < high]
+    for row in rows(command):
+        for low, high in permutations(row.labels) if isinstance(row, Clash) else ():
+            one, other = label_as_value(command, low), label_as_value(command, high)
+            for lower, higher in places:
+                found = {name: Setting(value, lower, "") for name, value in one.items()}
+                found |= {name: Setting(value, higher, "") for name, value in other.items()}
+                kept = applicable(found, {}, yields_to=gives_way(command))
+                stays = {low, f"{command} {low}"} & KEPT and not {low, high} <= {*MODES}
+                assert kept.keys() == ({*one, *other} if stays else {*other}), (low, high)
+
+
 def test_a_gate_is_never_left_out_of_the_settings() -> None:
-    assert not {"fail_above", "fail_different", "ignore"} & gives_way("duet").keys()
+    assert not {"fail_above", "fail_different"} & gives_way("duet").keys()
 
 
-def test_settings_give_way_both_ways_where_a_row_says_so() -> None:
-    assert "http=log" in gives_way("run")["sender=aiohttp"]
-    assert "sender=aiohttp" in gives_way("run")["http=log"]
-    assert "steps" in gives_way("run")["duration"]
-    assert "duration" not in gives_way("run")["steps"]
+def test_a_setting_gives_way_to_an_option_without_which_it_means_nothing() -> None:
     assert needed("run")["delay"] == {"follow"}

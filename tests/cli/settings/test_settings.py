@@ -134,6 +134,33 @@ def test_workers_of_the_settings_give_way_to_orders_and_a_third_target_to_altern
     assert parameters(*pair, "--alternate")["noise"] is None
 
 
+@pytest.mark.parametrize(
+    ("settings", "words", "name", "value"),
+    [
+        ("[run]\ndemo-target = true", "run a.csv http://127.0.0.1:1 --tps 5", "demo_target", False),
+        ("[convert]\njson = true", "convert a.csv -o -", "as_json", False),
+        ("[convert]\noutput = '-'", "convert a.csv --json", "output", None),
+        ("[duet]\nignore = ['body']", "duet a.csv http://127.0.0.1:1 http://127.0.0.1:2 --alternate", "ignore", ()),
+        ("[find]\nvusers = true", "find a.csv http://127.0.0.1:1 --p99 1s --demand 5", "vusers", False),
+        ("[plan]\nforecast = 'a.csv'", "plan a.csv --from x --growth 5%", "forecast", None),
+    ],
+)
+def test_a_setting_that_an_option_of_a_higher_place_excludes_is_left_out(
+    folder: Path, settings: str, words: str, name: str, value: object
+) -> None:
+    """They were refused as contradictions."""
+    write(f"{settings}\n")
+    assert parameters(*words.split())[name] == value
+
+
+def test_a_cluster_of_the_variables_gives_way_to_what_needs_one_process(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGREPLAY_CLUSTER", "local:2")
+    assert parameters("run", "a.csv", "--tps", "5")["cluster"] is not None
+    assert parameters("run", "a.csv", "--tps", "5", "--control", "load")["cluster"] is None
+
+
 def test_the_log_s_own_bursts_leave_settings_that_go_with_them(folder: Path) -> None:
     write("[run]\ntps = 10\nshuffle = true\nskip-idle = '1s'\n")
     even, bursts = parameters("run", "a.csv"), parameters("run", "a.csv", "--arrivals", "log")
