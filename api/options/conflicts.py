@@ -1,8 +1,8 @@
 """Refuses values that contradict each other; options that do are in the table of `logreplay.options.clashes`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.core.errors import UsageError
 from logreplay.options.request_rules import RequestRules
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from logreplay.options.load import Load
 
 _NONE: Final[Mapping[str, int]] = {}
+WRITE_HEADERS: Final[Mapping[str, Collection[str]]] = {
+    **{"host": ("host",), "agent": ("user-agent",), "referer": ("referer",), "trace": ("traceparent",)},
+    "auth": (),
+}
+"""Options that write headers, and which, in lower case; ``auth``: those of its scheme."""
 _ALONE: Final = {"--cluster": "leave out --cluster", "--workers": "use --workers 1"}
 """Advice on sending from one process, by the option that needs several."""
 
@@ -122,15 +127,25 @@ def _steered(sender_rules: SenderRules, request_rules: RequestRules) -> Iterator
         )
 
 
+def written_by(name: str, value: Any) -> Collection[str]:
+    """The names of the headers that one of the options `WRITE_HEADERS` writes, in lower case."""
+    if value is None:
+        return ()
+    return value.written if name == "auth" else WRITE_HEADERS[name]
+
+
 def _headers(request_rules: RequestRules, *, traced: bool) -> Iterator[str]:
     """Headers that are given twice, though a request may have each only once."""
     from logreplay.replay.requests.header_columns import HEADER
     from logreplay.replay.requests.headers import HeaderFromLog
 
-    options = {"host": request_rules.host, "user-agent": request_rules.agent, "referer": request_rules.referer}
-    said = {header: f"--{header.rpartition('-')[2]}" for header, value in options.items() if value is not None}
-    said |= dict.fromkeys(request_rules.auth.written if request_rules.auth else (), f"--auth {request_rules.auth}")
-    said |= {"traceparent": "--trace"} if traced else {}
+    values = {name: getattr(request_rules, name) for name in WRITE_HEADERS if name != "trace"}
+    values["trace"] = traced or None
+    said = {
+        header: f"--auth {value}" if name == "auth" else f"--{name}"
+        for name, value in values.items()
+        for header in written_by(name, value)
+    }
     once = HEADER.single | {header.name.lower() for header in request_rules.header if isinstance(header, HeaderFromLog)}
     for header in request_rules.header:
         name, option = header.name.lower(), f"--header '{header.name}: ...'"

@@ -18,6 +18,7 @@ from logreplay.cli.settings.share import SHARE, share
 from logreplay.cli.settings.variables import read_variables, variable_of
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked, terminal_safe
+from logreplay.options.conflicts import WRITE_HEADERS, written_by
 from logreplay.settings_files.places import DESTINATIONS, check_destination, check_places, is_from_user
 from logreplay.settings_files.rules import FILE, WIDENING, opposite, permission
 
@@ -114,7 +115,7 @@ class Configurable(Checked):
     def invoke(self, ctx: click.Context) -> Any:
         """Say what comes from the file, then run the command."""
         taken = self._from_file(ctx.meta.get(_APPLIED, {}))
-        for name in _replaced_bounds(ctx):
+        for name in _replaced(ctx):
             taken.pop(name, None)
         if taken:
             said = ", ".join(f"{key}{_shown(value)}" for key, value in taken.items())
@@ -135,22 +136,36 @@ class Configurable(Checked):
             raise click.UsageError(str(error), ctx) from None
 
 
-def _replaced_bounds(ctx: click.Context) -> list[str]:
-    """Of two bounds of one statistic, as ``--p99`` and in ``--bound``, take out that of the lower rank.
+def _replaced(ctx: click.Context) -> list[str]:
+    """Of two bounds of one statistic, or two values of one header, take out that of the lower rank.
+
+    One is an option, such as ``--p99`` or ``--host``, the other a value of ``--bound`` or ``--header``.
 
     Returns:
         The options that are taken out.
     """
     applied: Mapping[str, Setting] = ctx.meta.get(_APPLIED, {})
     rank = {name: applied[name].rank if name in applied else Rank.TYPED for name in ctx.params}
-    repeated, replaced = ctx.params.get("bound", ()), []
-    for name in {name for name, _ in repeated if ctx.params.get(name) is not None and rank[name] != rank["bound"]}:
-        if rank["bound"] > rank[name]:
+    bounds = {name: ("bound", {name}) for name, _ in ctx.params.get("bound", ())}
+    headers = {name: ("header", {*written_by(name, ctx.params.get(name))}) for name in WRITE_HEADERS}
+    replaced = []
+    for name, (repeated, same) in {**bounds, **headers}.items():
+        values = ctx.params.get(repeated, ())
+        others = tuple(each for each in values if _stands_for(each).lower() not in same)
+        if ctx.params.get(name) is None or len(others) == len(values) or rank[name] == rank[repeated]:
+            continue
+        if rank[repeated] > rank[name]:
             ctx.params[name] = None
             replaced.append(name)
         else:
-            ctx.params["bound"] = tuple(each for each in ctx.params["bound"] if each[0] != name)
+            ctx.params[repeated] = others
+            replaced += [] if others else [repeated]
     return replaced
+
+
+def _stands_for(value: Any) -> str:
+    """The statistic of a bound, or the name of a header."""
+    return str(value[0] if isinstance(value, tuple) else value.name)
 
 
 def _is_credential(key: str, text: str) -> bool:

@@ -60,6 +60,17 @@ def parameters(*words: str) -> dict[str, Any]:
         return cli.commands[words[0]].make_context(words[0], list(words[1:]), context).params
 
 
+def invoked(*words: str) -> dict[str, Any]:
+    """The options of a command as its function receives them."""
+    with cli.make_context("logreplay", list(words)) as context:
+        context.invoked_subcommand = words[0]
+        find_settings(context, cli)
+        command = cli.commands[words[0]]
+        with command.make_context(words[0], list(words[1:]), context) as own:
+            params: dict[str, Any] = command.invoke(own)
+            return params
+
+
 def failed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert run([*words]) in (1, 2)
     return capsys.readouterr().err
@@ -151,6 +162,31 @@ def test_a_setting_that_an_option_of_a_higher_place_excludes_is_left_out(
     """They were refused as contradictions."""
     write(f"{settings}\n")
     assert parameters(*words.split())[name] == value
+
+
+@pytest.mark.parametrize(
+    ("option", "header", "typed"),
+    [
+        ("host", "Host", "--host high"),
+        ("agent", "user-agent", "--agent high"),
+        ("referer", "Referer", "--referer high"),
+        ("auth", "Authorization", "--auth bearer:high"),
+        ("trace", "Traceparent", "--trace 100%"),
+    ],
+)
+def test_of_two_values_of_a_header_that_of_the_higher_place_is_sent(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, option: str, header: str, typed: str
+) -> None:
+    """They were refused: a request has one of them."""
+    Path("high").write_text("secret")
+    monkeypatch.setattr(click.Command, "invoke", lambda _, context: context.params)
+    write(f"[run]\nheader = ['{header}: low', 'X-A: 1']\n")
+    words = ["run", "a.csv", TARGET, "--tps", "5"]
+    params = invoked(*words, *typed.split())
+    assert (params["header"], params[option] is None) == ((FixedHeader("X-A", "1"),), False)
+    write(f"[run]\n{option} = '{typed.split()[1]}'\n")
+    params = invoked(*words, "--header", f"{header}: high")
+    assert (params["header"], params[option]) == ((FixedHeader(header, "high"),), None)
 
 
 def test_a_cluster_of_the_variables_gives_way_to_what_needs_one_process(
