@@ -3,7 +3,8 @@
 Theory of operation. Rows are kept in a buffer; when it is full, it is sorted and its older part goes to the main run,
 a CSV file, written by a thread of its own; date and time are written into the lines then. A row older than the last one
 given to it comes too late for that run: it goes to a spill of further runs, each sorted in itself. A log is nearly in
-order, so mostly the main run is the result; otherwise the runs are merged.
+order, so mostly the main run is the result; otherwise the runs are merged. A full spill is merged into one run of the
+next spill, so a log of any length and order has few runs.
 
 A run is plain CSV text. Every record is one line that begins with date and time at fixed width, so the first 26 bytes
 of a line are its sort key. Equal keys keep the order in which the rows were added.
@@ -12,7 +13,8 @@ of a line are its sort key. Equal keys keep the order in which the rows were add
 import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -37,6 +39,9 @@ _BUFFERS: Final = 4
 MERGE: Final = 4 << 20
 """Bytes of all runs together held in memory while they are merged."""
 
+RUNS: Final = 64
+"""Runs of a spill that are merged into one of the next."""
+
 _KEY: Final = len("2026-11-20,18:58:56.268000")
 
 _ROOM: Final = _KEY + 1
@@ -47,18 +52,17 @@ class Sorter:
     """Sorts lines by their start into a file.
 
     Args:
-        path: path of the file to make; ``PATH.spill`` and ``PATH.merged`` may be used beside it.
+        path: path of the file to make; ``PATH.spill``, ``PATH.spill1``, … and ``PATH.merged`` may be used beside it.
         header: the header line.
         buffer: rows held in memory.
     """
 
     def __init__(self, path: Path, header: bytes, buffer: int = BUFFER) -> None:
         self._path, self._header, self._limit = path, header, buffer
-        self._spill_path, self._merged_path = (path.with_name(path.name + end) for end in (".spill", ".merged"))
+        self._merged_path = path.with_name(path.name + ".merged")
         self._main = fresh_file(path)
         self._main.write(header)
-        self._spill: BinaryIO | None = None
-        self._runs: list[tuple[int, int]] = []
+        self._spills: list[_Spill] = []
         self._waiting, self._late = _Rows(), _Rows()
         self._written: int | None = None
         self._writer = ThreadPoolExecutor(1)
@@ -77,18 +81,16 @@ class Sorter:
         self._settle()
         self._writer.shutdown()
         self._main.close()
-        if self._spill is not None:
-            self._spill.close()
+        if self._spills:
             self._merge()
 
     def discard(self) -> None:
         """Remove whatever was written."""
         self._writer.shutdown()
-        for file in (self._main, self._spill):
+        for file in (self._main, *(spill.file for spill in self._spills)):
             with suppress(OSError):  # a full disk refuses what is still to be written, too
-                if file is not None:
-                    file.close()
-        for path in (self._path, self._spill_path, self._merged_path):
+                file.close()
+        for path in (self._path, self._merged_path, *(spill.path for spill in self._spills)):
             path.unlink(missing_ok=True)
 
     def _flush(self, count: int) -> None:
@@ -120,28 +122,61 @@ class Sorter:
             self._writing.result()
 
     def _write_late(self) -> None:
-        if not self._late.height:
-            return
-        if self._spill is None:
-            self._spill = fresh_file(self._spill_path)
-        begin = self._spill.tell()
-        self._write(self._spill, *self._late.take())
-        self._runs.append((begin, self._spill.tell()))
+        if self._late.height:
+            self._write(self._spill(0).file, *self._late.take())
+            self._end_run(0)
+
+    def _spill(self, level: int) -> "_Spill":
+        if level == len(self._spills):
+            self._spills.append(_Spill(self._path.with_name(f"{self._path.name}.spill{level or ''}")))
+        return self._spills[level]
+
+    def _end_run(self, level: int) -> None:
+        """Note that a run is written; merge those of a full spill into one of the next."""
+        spill = self._spills[level]
+        spill.ends.append(spill.file.tell())
+        if len(spill.ends) > RUNS:
+            with open(spill.path, "rb") as file:
+                spill.file.flush()
+                self._spill(level + 1).file.writelines(_merged(spill.runs(file, MERGE // RUNS)))
+            spill.clear()
+            self._end_run(level + 1)
 
     def _merge(self) -> None:
-        with (
-            open(self._path, "rb") as main,
-            open(self._spill_path, "rb") as spill,
-            fresh_file(self._merged_path) as out,
-        ):
+        with ExitStack() as stack:
+            out = stack.enter_context(fresh_file(self._merged_path))
             out.write(self._header)
-            size = max(MERGE // (len(self._runs) + 1), 1 << 16)
+            size = max(MERGE // (1 + sum(len(spill.ends) - 1 for spill in self._spills)), 1 << 16)
+            main = stack.enter_context(open(self._path, "rb"))
             runs = [_Run(main, len(self._header), os.fstat(main.fileno()).st_size, size)]
-            runs += [_Run(spill, begin, end, size) for begin, end in self._runs]
-            for chunk in _merged(runs):
-                out.write(chunk)
-        self._spill_path.unlink()
+            for spill in reversed(self._spills):  # the earliest rows are in the last
+                spill.file.close()
+                runs += spill.runs(stack.enter_context(open(spill.path, "rb")), size)
+            out.writelines(_merged(runs))
+        for spill in self._spills:
+            spill.path.unlink()
         self._merged_path.replace(self._path)
+
+
+class _Spill:
+    """A file of runs, one behind the other.
+
+    Attributes:
+        ends: place of the end of each run, after that of the first one's beginning.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.file, self.ends = path, fresh_file(path), [0]
+
+    def runs(self, file: BinaryIO, size: int) -> "list[_Run]":
+        """Its runs, read from the file, ``size`` bytes at a time."""
+        return [_Run(file, begin, end, size) for begin, end in pairwise(self.ends)]
+
+    def clear(self) -> None:
+        """Forget the runs."""
+        self.file.seek(0)
+        self.file.truncate()
+        self.ends = [0]
 
 
 class _Rows:

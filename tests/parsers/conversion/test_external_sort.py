@@ -33,9 +33,25 @@ def sorted_by(starts: list[int], chunk: int, buffer: int, merge: int = 1 << 20) 
         return [int(line.rsplit(",", 1)[1]) for line in lines]
 
 
-@given(st.lists(st.integers(0, 50)), st.integers(1, 9), st.integers(1, 20))
-def test_any_order_in_one_order_out(starts: list[int], chunk: int, buffer: int) -> None:
-    assert sorted_by(starts, chunk, buffer) == sorted(range(len(starts)), key=starts.__getitem__)
+@given(st.lists(st.integers(0, 50)), st.integers(1, 9), st.integers(1, 20), st.integers(2, 4))
+def test_any_order_in_one_order_out(starts: list[int], chunk: int, buffer: int, runs: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(external_sort, "RUNS", runs)
+        assert sorted_by(starts, chunk, buffer) == sorted(range(len(starts)), key=starts.__getitem__)
+
+
+@pytest.mark.parametrize("how", ["newest first", "mixed"])
+def test_a_log_of_any_length_has_few_runs(how: str, tmp_path: Path) -> None:
+    """Each stretch of a log that is newest first was a run of its own, and all were in memory together."""
+    sorter, rng, most = Sorter(tmp_path / "out.csv", b"n\n", 2), np.random.default_rng(1), 0
+    for start in range(20_000, 0, -2) if how == "newest first" else rng.integers(1, 20_000, 10_000):
+        sorter.add(np.array([start, start + 1]), rows_of([0, 1]))
+        most = max(most, sum(len(spill.ends) - 1 for spill in sorter._spills))
+    assert 0 < most < 3 * external_sort.RUNS
+    sorter.close()
+    keys = [line[:26] for line in (tmp_path / "out.csv").read_text().splitlines()[1:]]
+    assert len(keys) == 20_000
+    assert keys == sorted(keys)
 
 
 @pytest.mark.parametrize("different", [20_011, 50, 1])
