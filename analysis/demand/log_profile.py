@@ -234,8 +234,8 @@ class LogProfile:
 
     @cached_property
     def week(self) -> pl.DataFrame:
-        """See `rates.week`."""
-        return rates.week(self.hours)
+        """See `rates.week`; without the times of `idle`."""
+        return rates.week(rates.without_idle(self.hours, *self.idle))
 
     @property
     def bots(self) -> int:

@@ -169,6 +169,22 @@ def idle(seconds: Ints) -> tuple[Ints, Ints]:
     return seconds[long] + 1, empty[long]
 
 
+def idle_before(instants: Ints, begins: Ints, lengths: Ints) -> Ints:
+    """Seconds of the empty times (see `idle`) before each instant, (n,)."""
+    total = np.concatenate(([0], np.cumsum(lengths)))
+    count = np.searchsorted(begins, instants)  # of those that began before
+    begun = np.concatenate(([0], begins + lengths))[count]
+    return np.asarray(total[count] - np.maximum(begun - instants, 0) * (count > 0))
+
+
+def without_idle(table: pl.DataFrame, begins: Ints, lengths: Ints) -> pl.DataFrame:
+    """The hours of a log, see `hours`, without the empty times (see `idle`)."""
+    ends = table["hour"].dt.epoch("s").to_numpy() + HOUR
+    low = np.maximum(ends - HOUR, ends[0] - int(table["covered"][0]))
+    empty = idle_before(low + table["covered"].to_numpy(), begins, lengths) - idle_before(low, begins, lengths)
+    return table.with_columns(covered=pl.col("covered") - pl.Series(empty)).filter(pl.col("covered") > 0)
+
+
 def longest_pause(seconds: Ints) -> int:
     """Longest time from one request to the next, of those too short for `idle`, seconds; a minute at least."""
     apart = np.diff(seconds)

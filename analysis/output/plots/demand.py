@@ -7,29 +7,35 @@ import numpy as np
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
 from logreplay.analysis.demand.log_profile import LogProfile
-from logreplay.analysis.demand.rates import DAYS, HOUR, MINUTE
+from logreplay.analysis.demand.rates import DAYS, HOUR, MINUTE, idle_before
+from logreplay.analysis.demand.wording import when
 from logreplay.analysis.output.plots.hockey_stick import BLUE, ORANGE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_POINTS: Final = 1500
+_MOST_NAMED: Final = 6
+"""Parts of a log whose beginnings are written."""
 _DAY_S: Final = 24 * HOUR
 
 
 def rate_over_time(ax: "Axes", profile: LogProfile) -> "Axes":
-    """Draw the mean rate of equal windows, and the busiest second of each; return the Axes."""
+    """Draw the mean rate of equal windows, and the busiest second of each; return the Axes.
+
+    The times of `LogProfile.idle` are left out, so that logs of different years stand side by side.
+    """
     at, counts = profile.per_second
-    width = next(
-        each
-        for each in (1, 5, 10, 30, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR, profile.span)
-        if profile.span / each <= _MOST_POINTS
-    )
-    window = (at - profile.first) // width
-    number = -(-profile.span // width)
+    begins, idle = profile.idle
+    span = profile.span - int(idle.sum())
+    days = -(-span // (_DAY_S * _MOST_POINTS)) * _DAY_S
+    widths = (1, 5, 10, 30, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, days)
+    width = next(each for each in widths if span / each <= _MOST_POINTS)
+    window = (at - profile.first - idle_before(at, begins, idle)) // width
+    number = -(-span // width)
     lengths = np.full(number, width)
-    lengths[-1] = profile.span - (number - 1) * width
-    edges = np.append(profile.first + np.arange(number) * width, profile.last + 1) / _DAY_S
+    lengths[-1] = span - (number - 1) * width
+    edges = (profile.first + np.append(np.arange(number) * width, span)) / _DAY_S
     means = np.bincount(window, counts, number) / lengths
     if width > 1:
         top = np.zeros(number)
@@ -41,13 +47,28 @@ def rate_over_time(ax: "Axes", profile: LogProfile) -> "Axes":
     ax.set_yscale("log")  # a busy second is many times the mean
     ax.set_ylim(bottom=0.7 * means[means > 0].min())
     ax.set_ylabel("requests/s")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.17), ncols=2)
+    if len(begins):
+        _mark_parts(ax, profile)
+        return ax
     locator = AutoDateLocator(ZoneInfo(profile.zone))  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(locator)
     formatter = ConciseDateFormatter(locator, ZoneInfo(profile.zone))  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_formatter(formatter)
     ax.set_xlabel(f"time, {profile.zone}")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, 1.17), ncols=2)
     return ax
+
+
+def _mark_parts(ax: "Axes", profile: LogProfile) -> None:
+    """Write the beginning of each part of a log below it, and draw a line where the times between are left out."""
+    begins, idle = profile.idle
+    parts = np.append(profile.first, begins + idle)
+    places = (parts - idle_before(parts, begins, idle)) / _DAY_S
+    for place in places[1:]:
+        ax.axvline(place, color="gray", linestyle=":")
+    shown = slice(None, None, -(-len(parts) // _MOST_NAMED))
+    ax.set_xticks(places[shown], [when(part, profile.zone)[:16].replace(" ", "\n") for part in parts[shown].tolist()])
+    ax.set_xlabel(f"beginnings, {profile.zone}; the empty times between are left out")
 
 
 def week(ax: "Axes", profile: LogProfile) -> "Axes":

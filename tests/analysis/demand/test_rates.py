@@ -171,3 +171,19 @@ def test_the_week_has_every_request(starts: list[int]) -> None:
     found = rates.week(table)
     assert found["requests"].sum() == table["requests"].sum() == len(starts)
     assert found["covered"].sum() == starts[-1] - starts[0] + 1
+
+
+def test_the_hours_of_logs_years_apart_are_covered_where_the_logs_are() -> None:
+    """The years between counted as hours without requests."""
+    logs = np.array([*range(HOUR // 2, 2 * HOUR), *range(3653 * DAY, 3653 * DAY + HOUR)])
+    table = rates.without_idle(rates.hours(*counted(logs.tolist()), "UTC"), *rates.idle(logs))
+    assert table["covered"].to_list() == [HOUR // 2, HOUR, HOUR]
+    assert table["rate"].to_list() == [1, 1, 1]
+    assert rates.without_idle(table, *rates.idle(logs[:HOUR])).equals(table)
+
+
+def test_the_empty_times_before_an_instant_are_those_that_have_passed() -> None:
+    begins, lengths = np.array([10, 100]), np.array([50, 7])
+    passed = rates.idle_before(np.array([0, 10, 11, 59, 60, 99, 100, 103, 107, 500]), begins, lengths)
+    assert passed.tolist() == [0, 0, 1, 49, 50, 50, 50, 53, 57, 57]
+    assert rates.idle_before(np.array([5, 6]), begins[:0], lengths[:0]).tolist() == [0, 0]

@@ -8,7 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import StepPatch
 
 import logreplay as library
 from logreplay.cli.main import run
@@ -93,6 +96,25 @@ def test_rates_of_logs_years_apart_are_those_of_the_times_with_requests(logrepla
     assert not re.search(r"^  gap ", done.stdout, re.MULTILINE)
     assert "TARGET --speed 1 --by-client --skip-idle 1m\n" in done.stdout
     assert "leaves out the empty times: each is shortened to 1m\n" in done.stdout
+
+
+@pytest.mark.parametrize("years", [range(2016, 2027, 10), range(2018, 2027)])
+def test_logs_years_apart_are_drawn_side_by_side(log: Path, years: range) -> None:
+    """Their rate over time was one line, and that of each hour of the week next to none."""
+    logs = [log.with_name(f"{year}.log") for year in years]
+    for each in logs:
+        each.write_text(log.read_text().replace("/2026:", f"/{each.stem}:"))
+    found = library.inspect(logs)
+    figure = Figure()
+    ax = figure.add_subplot()
+    found.plot(ax)
+    busiest, means = (np.asarray(patch.get_data()[0]) for patch in ax.patches if isinstance(patch, StepPatch))
+    assert len(means) > 10 * len(logs)
+    assert (means > 0).mean() > 0.5
+    assert busiest.max() == found.profile.peaks["second"].requests
+    assert len(ax.lines) == len(logs) - 1
+    assert ax.get_xticklabels()[0].get_text().startswith(f"{years[0]}-01-0")
+    assert found.week["rate"].max() == pytest.approx(library.inspect(log).week["rate"].max(), rel=0.5)
 
 
 def test_monthly_logs_keep_their_nights_in_a_replay_and_lose_the_times_between_them(
