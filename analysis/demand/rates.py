@@ -111,10 +111,15 @@ def in_steps(seconds: Ints, counts: Ints, step: int, begin: int) -> tuple[Ints, 
 
 
 def steepest(seconds: Ints, counts: Ints, window: int) -> Rise | None:
-    """The two neighbouring windows with the largest rise of the rate; None if it may be chance, or there are none."""
+    """The two neighbouring windows with the largest rise of the rate; None if it may be chance, or there are none.
+
+    The beginning of a log after an empty time (see `idle`) is no rise.
+    """
     if seconds[-1] - seconds[0] + 1 < 2 * window:
         return None
     begins = seconds[(seconds >= seconds[0] + window) & (seconds <= seconds[-1] - window + 1)]
+    empty = idle(seconds)
+    begins = begins[idle_before(begins, *empty) == idle_before(begins - window, *empty)]
     if not len(begins):
         return None
     total = np.concatenate(([0], np.cumsum(counts)))

@@ -173,6 +173,16 @@ def test_the_week_has_every_request(starts: list[int]) -> None:
     assert found["covered"].sum() == starts[-1] - starts[0] + 1
 
 
+def test_the_beginning_of_a_log_after_years_is_no_rise() -> None:
+    """It was told as a rise from 0 requests/s."""
+    steady = np.arange(10 * MINUTE)
+    assert rates.steepest(*counted([*steady, *(3653 * DAY + steady)]), MINUTE) is None
+    rising = counted([*steady, *(3653 * DAY + steady), *(3653 * DAY + 10 * MINUTE + steady).repeat(5)])
+    found = rates.steepest(*rising, MINUTE)
+    assert found
+    assert (found.at, found.before, found.after) == (3653 * DAY + 10 * MINUTE, 1, 5)
+
+
 def test_the_hours_of_logs_years_apart_are_covered_where_the_logs_are() -> None:
     """The years between counted as hours without requests."""
     logs = np.array([*range(HOUR // 2, 2 * HOUR), *range(3653 * DAY, 3653 * DAY + HOUR)])
