@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from logreplay.replay.requests.sources import RequestSource
 
 _RESULT_ROWS: Final = 32_768
-"""Rows by which a result log is out of order, at most."""
+"""Rows within which a result log, which is in order of completion, is put in order of start."""
 
 
 def request_stream(
@@ -46,7 +46,8 @@ def request_stream(
         loop: begin again at the end.
         keep: further columns that the schedule needs.
         skip_idle: seconds; shorten longer gaps of the log to this.
-        in_time: the log's times count: put a table, or a result log (in order of completion), in order of start.
+        in_time: the log's times count: put a table, or a result log (in order of completion), in order of start; end
+            the reading of any log with an error where many requests are out of order.
         last: a shape after all others, for a second stream of the same log, which is not looked through again.
         ahead: add credentials when requests are read: when they are due, is not known.
 

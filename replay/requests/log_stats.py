@@ -17,7 +17,7 @@ _SECOND_US = 1_000_000
 
 @dataclass(slots=True)
 class LogFigures:
-    """Rates of a log, counted while its requests are read in order of time.
+    """Rates of a log, counted while its requests are read.
 
     Attributes:
         requests: number of requests.

@@ -1,10 +1,9 @@
 """Plans: rows of a log, shaped, each with its instant from a schedule; streamed.
 
 Theory of operation. A source yields rows (`logreplay.replay.requests.sources`). `Requests` applies the shapes to each
-block of
-them, leaves out (counts and names) requests that must not or cannot be sent, and begins again when the log is too
-short. Other streams wrap this one: another order (`order`), others mixed in (`inject`), a hook (`hook`). `Plan` joins
-a stream with a schedule. None knows the clock or the sender; unused features cost nothing.
+block of them, leaves out (counts and names) requests that must not or cannot be sent, and begins again when the log is
+too short. Other streams wrap this one: another order (`ordering`), others mixed in (`combine`), a hook (`hook`). `Plan`
+joins a stream with a schedule. None knows the clock or the sender; unused features cost nothing.
 """
 
 from collections import Counter
@@ -170,7 +169,7 @@ class Requests:
         shapes: applied one after the other.
         keep: further columns of the log to carry along.
         skip_idle: seconds; longer gaps between requests are shortened to this. None: they stay.
-        sorted_within: rows; the log is out of order by no more, and is put in order. 0: it is in order.
+        sorted_within: rows within which the log is put in order of start. 0: its order stays.
         in_time: its times count: a log out of order ends the pass with an error.
         left_out: rows of the first pass that are not sent, by reason; complete once a pass is.
         usable: rows of the first pass that are.
@@ -422,7 +421,7 @@ def _rounds(frame: pl.DataFrame, rows: int, period: int, at: int) -> Iterator[pl
 
 
 def _in_order(frames: Iterator[pl.DataFrame], within: int) -> Iterator[pl.DataFrame]:
-    """Sort rows by start, if out of order by at most ``within`` rows; one without a start follows the row before it."""
+    """Sort rows by start that are out of place by ``within`` at most; one without a start follows the one before."""
     by_start = pl.col("start").forward_fill()
     waiting: list[pl.DataFrame] = []
     for frame in frames:
