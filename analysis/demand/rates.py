@@ -113,7 +113,7 @@ def in_steps(seconds: Ints, counts: Ints, step: int, begin: int) -> tuple[Ints, 
 def steepest(seconds: Ints, counts: Ints, window: int) -> Rise | None:
     """The two neighbouring windows with the largest rise of the rate; None if it may be chance, or there are none.
 
-    The beginning of a log after an empty time (see `idle`) is no rise.
+    The beginning of a log after an empty time (see `idle`) does not count.
     """
     if seconds[-1] - seconds[0] + 1 < 2 * window:
         return None

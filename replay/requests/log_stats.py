@@ -69,7 +69,7 @@ class LogFigures:
 
         Args:
             log: its name.
-            few: take the share also over fewer; they are all that is known.
+            few: take the share also over fewer requests, as at the end of a short log.
 
         Raises:
             LogError: more than a hundredth of them started earlier than one before.
