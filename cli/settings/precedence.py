@@ -6,7 +6,10 @@ from enum import IntEnum
 from typing import Any
 
 Names = Mapping[str, Set[str]]
-"""Parameters by name, each with the names of others; ``name=value`` is a parameter with that value only."""
+"""Parameters by name, each with the names of others.
+
+``name=value`` is a parameter with that value only, ``name>value`` one with a greater number.
+"""
 
 
 class Rank(IntEnum):
@@ -72,8 +75,11 @@ def _named(names: Names | None, name: str, setting: Setting) -> Set[str]:
 
 def _rank(given: Mapping[str, Setting], label: str) -> Rank:
     """Return where a parameter's value comes from; NONE if it has none, another than ``label`` says, or is off."""
-    name, _, value = label.partition("=")
+    name, above, least = label.partition(">")
+    name, _, value = name.partition("=")
     setting = given.get(name)
     if setting is None or (setting.value is False and not value) or value not in ("", str(setting.value)):
+        return Rank.NONE
+    if above and not (str(setting.value).isdecimal() and int(setting.value) > int(least)):
         return Rank.NONE
     return setting.rank

@@ -65,6 +65,11 @@ def test_a_setting_yields_to_what_is_given_with_this_value_and_not_to_a_switch_t
     assert applicable({"a": made()}, typed, yields_to={"a": {"b", "c=y"}}).keys() == kept
 
 
+@pytest.mark.parametrize(("number", "kept"), [(1, {"a"}), (2, set()), ("3", set()), ("x", {"a"})])
+def test_a_setting_yields_to_what_is_given_with_a_greater_number(number: object, kept: set[str]) -> None:
+    assert applicable({"a": made()}, {"b": number}, yields_to={"a": {"b>1"}}).keys() == kept
+
+
 def test_a_value_of_its_own_decides_what_a_setting_yields_to() -> None:
     yields_to = {"a=x": {"b"}}
     assert applicable({"a": made("x")}, {"b": 1}, yields_to=yields_to) == {}

@@ -189,6 +189,14 @@ def test_of_two_values_of_a_header_that_of_the_higher_place_is_sent(
     assert (params["header"], params[option]) == ((FixedHeader(header, "high"),), None)
 
 
+def test_what_needs_one_process_gives_way_to_several_workers_of_a_higher_place(folder: Path) -> None:
+    write("[run]\ncontrol = 'load'\n[find]\nby-client = true\ncookies = true\n")
+    for number, kept in (("1", True), ("2", False)):
+        assert bool(parameters("run", "a.csv", "--tps", "5", "--workers", number)["control"]) is kept
+        found = parameters("find", "a.csv", TARGET, "--p99", "1s", "--workers", number)
+        assert (found["by_client"], found["cookies"]) == (kept, kept)
+
+
 def test_a_cluster_of_the_variables_gives_way_to_what_needs_one_process(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
