@@ -515,13 +515,13 @@ def _verdict(case: Case, ran: Ran, rows: pl.DataFrame, summary: dict[str, Any]) 
 
 
 def _times(case: Case, rows: pl.DataFrame) -> Iterator[Finding]:
-    """No part of a response time is negative, and a request waits only where an option makes it wait."""
+    """No part of a response time is negative, and a request waits only for an option, or to be sent again."""
     for part in RESPONSE_PARTS:
         if rows.filter(pl.col(part).is_null() | (pl.col(part) < 0)).height:
             yield Finding("identities", f"{part} is missing or negative in some rows")
     choice = case.choice
     limited = choice["by-client"] == "yes" or choice["http"] in ("two", "log") or choice["max-in-flight"] != "-"
-    if not limited and rows.filter(pl.col("queued") > 0).height:
+    if not (limited or choice["target"] == "closing") and rows.filter(pl.col("queued") > 0).height:
         yield Finding("identities", "requests were queued, and no option makes them wait")
 
 
