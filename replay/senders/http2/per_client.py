@@ -1,5 +1,6 @@
 """Sends each client's requests on an HTTP/2 connection of its own, as browsers do."""
 
+from collections import deque
 from collections.abc import Sequence
 from math import inf
 from typing import Any, ClassVar
@@ -7,7 +8,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from logreplay.replay.clock import Clock
-from logreplay.replay.senders.contract import Done, Trace
+from logreplay.replay.senders.contract import FIRST_LOGIN, Done, Trace
 from logreplay.replay.senders.http1.per_client import most_idle
 from logreplay.replay.senders.http2.connection import Http2Connection
 from logreplay.replay.senders.http2.pool import Pool
@@ -49,9 +50,12 @@ class Http2ByClientSender(Http2Sender):
 
     def give_up_waiting(self, since: int) -> None:
         if (now := self.clock()) - since >= self.timeout_ns:
-            for stream in self._queued():
-                self.counts.given_up += 1
-                self._give_up(stream, "cancelled", now)
+            for pool in self._waiting:
+                waits, pool.queue = pool.queue, deque(one for one in pool.queue if one.seq >= FIRST_LOGIN)
+                for stream in waits:
+                    if stream.seq < FIRST_LOGIN and self.busy.get(stream.seq) is stream:
+                        self.counts.given_up += 1
+                        self._give_up(stream, "cancelled", now)
 
     def _carry(self, stream: Stream, connection: Http2Connection, now: int) -> None:
         if stream.since == inf:  # the time-out of a request that waited for a stream counts from here, as with HTTP/1.1

@@ -21,15 +21,7 @@ from typing import Final
 import polars as pl
 
 from logreplay.replay.clock import Clock
-from logreplay.replay.senders.contract import (
-    ERROR_CODES,
-    FIRST_LOGIN,
-    KEPT_BODY,
-    NO_CONNECTION,
-    Done,
-    SenderCounts,
-    Trace,
-)
+from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, NO_CONNECTION, Done, SenderCounts, Trace
 from logreplay.replay.senders.digests import BodyReader, Digests
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
@@ -355,12 +347,7 @@ class Http2Sender:
 
     @property
     def waiting(self) -> int:
-        return len(self._queued())
-
-    def _queued(self) -> list[Stream]:
-        """The requests of the plan that wait for a stream."""
-        waits = (one for pool in self._waiting for one in pool.queue)
-        return [one for one in waits if self.busy.get(one.seq) is one and one.seq < FIRST_LOGIN]
+        return sum(len(pool.queue) for pool in self._waiting)
 
     def give_up_waiting(self, since: int) -> None:
         pass  # their time-outs have begun: none waits so long

@@ -89,6 +89,10 @@ class Http2SessionSender(Http2ByClientSender):
                 stream.request = rendered_anew(dressed, self.endpoint.target.scheme)
         self._carry_plain(stream, connection, now)
 
+    @property
+    def waiting(self) -> int:
+        return super().waiting - sum(self.busy[number].carrier is None for number in self._login_of)
+
     def _limits(self) -> str:
         return ""  # they wait for the request before them of the same client
 
