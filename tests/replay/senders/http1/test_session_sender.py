@@ -270,7 +270,7 @@ def test_who_waits_for_a_login_can_be_cancelled(kind: Callable[..., Any]) -> Non
     asyncio.run(main())
 
 
-async def cancelled_in_first_login(kind: Callable[..., Any]) -> Any:
+async def cancelled_in_first_login(kind: Callable[..., Any], *, given_up: bool = False) -> Any:
     """A sender that was cancelled while its client sent the first of three logins, and closed."""
     shop, rows = Shop(), Rows()
     async with (http1 if kind is over_http1 else http2)(shop) as url:
@@ -281,6 +281,10 @@ async def cancelled_in_first_login(kind: Callable[..., Any]) -> Any:
         sender.send(0, request, monotonic())
         async with asyncio.timeout(PATIENCE):
             await shop.asked.wait()
+        assert sender.waiting == 1, "a request of the plan: logins do not count"
+        if given_up:
+            sender.give_up_waiting(0)
+            assert (sender.waiting, sender.counts.given_up) == (0, 1)
         sender.cancel()
         await rows.wait(1)
         for _ in range(5):
@@ -290,8 +294,9 @@ async def cancelled_in_first_login(kind: Callable[..., Any]) -> Any:
 
 
 @KINDS
-def test_nobody_logs_in_after_a_cancel(kind: Callable[..., Any]) -> None:
-    sender = asyncio.run(cancelled_in_first_login(kind))
+@pytest.mark.parametrize("given_up", [False, True])
+def test_nobody_logs_in_after_a_cancel(kind: Callable[..., Any], given_up: bool) -> None:
+    sender = asyncio.run(cancelled_in_first_login(kind, given_up=given_up))
     assert not sender.busy
     assert (sender.counts.connections, sender.counts.reused) == (1, 0)
 
