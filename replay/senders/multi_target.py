@@ -28,6 +28,7 @@ class SeveralSenders:
 
     def __init__(self, senders: Sequence[Sender], choose: Callable[[pl.DataFrame], NDArray[np.integer[Any]]]) -> None:
         self._senders, self._choose = senders, choose
+        self._queueing = [sender for sender in senders if isinstance(sender, Queueing)]
         self._opened = AsyncExitStack()
         self.counts = SenderCounts()
 
@@ -65,12 +66,11 @@ class SeveralSenders:
 
     @property
     def waiting(self) -> int:
-        return sum(sender.waiting for sender in self._senders if isinstance(sender, Queueing))
+        return sum(sender.waiting for sender in self._queueing)
 
     def give_up_waiting(self, since: int) -> None:
-        for sender in self._senders:
-            if isinstance(sender, Queueing):
-                sender.give_up_waiting(since)
+        for sender in self._queueing:
+            sender.give_up_waiting(since)
 
     def cancel(self) -> None:
         for sender in self._senders:

@@ -81,3 +81,25 @@ def test_senders_within_senders_share_their_counts() -> None:
         assert all(sender.counts is outer.counts for sender in (inner, *inner._senders))
 
     asyncio.run(main())
+
+
+def test_the_requests_that_wait_are_counted_once_each_time() -> None:
+    """Whether a sender lets requests wait was found out anew every 2 ms at the end of a run, by counting."""
+
+    class Counting(Http2Sender):
+        looks = 0
+
+        @property
+        def waiting(self) -> int:
+            self.looks += 1
+            return 3
+
+    async def main() -> None:
+        endpoint = await resolve(parse_target("http://127.0.0.1:1"))
+        inner = Counting(endpoint, timeout=5)
+        both = SeveralSenders((WireSender(endpoint, timeout=5), inner), lambda frame: np.zeros(frame.height, np.int64))
+        inner.looks = 0
+        both.give_up_waiting(0)
+        assert (both.waiting, inner.looks) == (3, 1)
+
+    asyncio.run(main())
