@@ -307,7 +307,7 @@ class _TimedHandler(ResponseHandler):
         if points is not None:
             points.last = self._now()
             points.first = points.first or (points.last if data.strip(_LINE_ENDS) else 0)
-        before, seen = self._progress(), self._end + data
+        before, seen = self._progress(), data if self._heads else self._end + data
         self._end = seen[-3:]
         super().data_received(data)
         if points is not None and not points.first and seen.rpartition(_END_OF_HEAD)[2].strip(_LINE_ENDS):
