@@ -181,14 +181,15 @@ class Sidecar:
             self._connection.send(None)
 
     def _listen(self) -> None:
-        heard_at, silent = time.monotonic(), False
-        while not silent and isinstance(message := take(self._connection), Heard | OrderAsked | SidecarAlive):
+        heard_at = time.monotonic()
+        while not (silent := self._is_silent()) and isinstance(
+            message := take(self._connection), Heard | OrderAsked | SidecarAlive
+        ):
             heard_at = time.monotonic()
             if isinstance(message, OrderAsked):
                 self._obey(message, partial(self._answer, message.number))
             elif not isinstance(message, SidecarAlive):
                 self._hear(message)
-            silent = self._is_silent()
         if silent:
             self._process.kill()
         if not self._closing:

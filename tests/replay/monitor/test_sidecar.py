@@ -19,7 +19,7 @@ from logreplay.replay.monitor import sidecar as sidecar_module
 from logreplay.replay.monitor.access import Address
 from logreplay.replay.monitor.control_socket import give_order
 from logreplay.replay.monitor.probes import Probe, ProbeReading
-from logreplay.replay.monitor.sidecar import Answer, Heard, Sidecar, SidecarConfig, SidecarDied
+from logreplay.replay.monitor.sidecar import Answer, Heard, Opened, Sidecar, SidecarConfig, SidecarDied
 from logreplay.replay.monitor.sidecar_main import _serve
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.schedules.orders import parse_order
@@ -116,6 +116,22 @@ def test_a_sidecar_that_hangs_is_ended_and_reported(monkeypatch: pytest.MonkeyPa
     sidecar.close()
     assert heard.empty()
     assert _children() == before
+
+
+def test_a_sidecar_that_hangs_as_soon_as_it_serves_is_ended_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wait for its first word had no end."""
+    own, peer = Pipe()
+    peer.send(Opened("", ""))
+    process = subprocess.Popen(["sleep", "60"])
+    monkeypatch.setattr(sidecar_module, "start_child", lambda _: (process, own))
+    monkeypatch.setattr(sidecar_module, "_SILENT_S", 1)
+    heard = queue.SimpleQueue[Heard]()
+    sidecar = Sidecar(SidecarConfig(), heard.put)
+    try:
+        assert isinstance(heard.get(timeout=5), SidecarDied)
+    finally:
+        sidecar.close()
+        peer.close()
 
 
 def test_a_sidecar_that_has_nothing_to_say_does_not_count_as_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
