@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import threading
 import time
 from collections.abc import Callable
@@ -66,10 +67,11 @@ class _Orders:
             waiting.set_result((answer.done, answer.text))
 
 
-async def _beat(tell: Callable[[object], object]) -> None:
-    """Tell the replay that the loop does not hang."""
+async def _beat(replay: "Connection[Any, Any]", tell: Callable[[object], object]) -> None:
+    """Tell the replay that the loop does not hang, while it reads: a send to one that is stopped would wait for it."""
     while True:
-        tell(SidecarAlive())
+        if select.select((), (replay,), (), 0)[1]:
+            tell(SidecarAlive())
         await asyncio.sleep(_BEAT_S)
 
 
@@ -117,7 +119,7 @@ async def _serve(config: SidecarConfig, replay: "Connection[Any, Any]") -> None:
                 return
         tell(Opened(*urls))
         threading.Thread(target=show_snapshots, daemon=True).start()
-        beating = asyncio.create_task(_beat(tell))
+        beating = asyncio.create_task(_beat(replay, tell))
         stack.callback(beating.cancel)
         reading = asyncio.create_task(keep_reading(config.probes, tell))
         if config.otlp:

@@ -16,11 +16,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from logreplay.replay.monitor import sidecar as sidecar_module
+from logreplay.replay.monitor import sidecar_main
 from logreplay.replay.monitor.access import Address
 from logreplay.replay.monitor.control_socket import give_order
 from logreplay.replay.monitor.probes import Probe, ProbeReading
 from logreplay.replay.monitor.sidecar import Answer, Heard, Opened, Sidecar, SidecarConfig, SidecarDied
-from logreplay.replay.monitor.sidecar_main import _serve
+from logreplay.replay.monitor.sidecar_main import _beat, _serve
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.schedules.orders import parse_order
 
@@ -132,6 +133,23 @@ def test_a_sidecar_that_hangs_as_soon_as_it_serves_is_ended_and_reported(monkeyp
     finally:
         sidecar.close()
         peer.close()
+
+
+def test_a_sidecar_goes_on_while_the_replay_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After two minutes, its words that nobody read held up the page and the metrics."""
+    monkeypatch.setattr(sidecar_main, "_BEAT_S", 0)
+
+    async def main() -> None:
+        replay, sidecar = Pipe()
+        with replay, sidecar:
+            os.set_blocking(sidecar.fileno(), False)  # a full pipe is an error here, and no wait
+            beating = asyncio.create_task(_beat(sidecar, sidecar.send))
+            for _ in range(1000):
+                await asyncio.sleep(0)
+            assert not beating.done()
+            beating.cancel()
+
+    asyncio.run(main())
 
 
 def test_a_sidecar_that_has_nothing_to_say_does_not_count_as_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
