@@ -76,8 +76,10 @@ class ConvertOptions:
 
 def output_for(log: str | Path, to: str = "") -> Path:
     """The name of the result without ``-o``: ``logs/access.log.1.gz`` → ``access.csv`` in the current folder."""
-    path = str(log).partition("?")[0] if is_address(str(log)) else log  # the query may hold a secret with a slash
-    name = re.sub(r"\?.*|[*\[\]]", "", Path(path).name) if str(log) != "-" else "stdin"
+    text = str(log)
+    if is_address(text):  # the query may hold a secret with a slash; a pattern stands for several logs
+        text = re.sub(r"\?.*|[*\[\]]", "", text)
+    name = Path(text).name if text != "-" else "stdin"
     return Path(f"{name.split('.')[0] or 'access'}.{writers.ENDINGS.get(to, to) or 'csv'}")
 
 

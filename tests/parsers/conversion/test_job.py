@@ -249,6 +249,12 @@ def test_the_output_name_comes_from_the_log() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["a[1]", "b?", "*", "zugriff ä [1] (x)"])
+def test_the_output_name_of_a_file_keeps_the_signs_of_patterns(name: str) -> None:
+    assert str(output_for(f"logs/{name}.log")) == f"{name}.csv"
+    assert str(output_for("s3://logs/2026-11-*[0-9].gz")) == "2026-11-0-9.csv"  # several logs
+
+
 def test_the_output_name_holds_nothing_of_a_signature() -> None:
     assert str(output_for("https://logs.example/shop.log?sig=ab/SECRET.x")) == "shop.csv"
 
