@@ -34,6 +34,7 @@ from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.stability import MIX, SPOKEN, VOID
 from logreplay.core.masking import masked
 from logreplay.core.plural import first_of, number_of
+from logreplay.core.quantities import percent
 from logreplay.core.rows import left_out
 from logreplay.core.validity import deepest, holds_lag, targets_own
 
@@ -191,7 +192,7 @@ def _of_one_step(figures: Mapping[str, Any], requests: RequestArrays, cut: Colle
     sentence = f"{load}: {told}"
     cancelled, dropped = figures["errors"].get("cancelled", 0), counts["dropped"]
     if failed := failed_of(counts):
-        sentence += f"; {100 * failed / counts['sent']:.3g} % of the requests failed"
+        sentence += f"; {percent(failed / counts['sent'])} of the requests failed"
     if dropped:
         sentence += f"; {dropped:,} of {number_of(counts['scheduled'], 'request')} were not sent (dropped)"
     return f"{sentence}; {cancelled} cancelled" if cancelled else sentence

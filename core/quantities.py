@@ -137,6 +137,11 @@ def fraction_of(text: str, *, most: float = 1.0) -> float:
     return fraction
 
 
+def percent(share: float) -> str:
+    """Write a share with three digits: ``8.5 %``."""
+    return f"{100 * share:.3g} %"
+
+
 def percentage_of(text: str) -> float:
     """Read ``5%`` or ``0.05`` as 5.0, above 0 and at most 100.
 

@@ -12,6 +12,7 @@ from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.analysis.format_time import show_rate
 from logreplay.core.plural import number_of
+from logreplay.core.quantities import percent
 
 _DAY_S: Final = 86_400
 _EMPTY: Final = 5
@@ -57,7 +58,7 @@ def sentences(profile: LogProfile) -> Iterator[tuple[str, str]]:
     if profile.cut:
         yield "left out", f"there are too many different {', '.join(profile.cut)}: the rarest are not in the tables"
     if profile.bots:
-        yield "programs", f"{_percent(profile.bots / profile.requests)} of the requests name a program as their agent"
+        yield "programs", f"{percent(profile.bots / profile.requests)} of the requests name a program as their agent"
 
 
 def as_dict(profile: LogProfile) -> dict[str, Any]:
@@ -114,8 +115,8 @@ def _bursts(profile: LogProfile) -> Iterator[tuple[str, str]]:
 def _clients(profile: LogProfile) -> str:
     least = "at least " if "clients" in profile.cut else ""
     text = f"{least}{number_of(profile.clients.height, 'address', 'addresses')}; the busiest sends "
-    text += f"{_percent(profile.of_top_clients(1))} of the requests"
-    text += f", ten send {_percent(profile.of_top_clients(10))}" if profile.clients.height > 10 else ""
+    text += f"{percent(profile.of_top_clients(1))} of the requests"
+    text += f", ten send {percent(profile.of_top_clients(10))}" if profile.clients.height > 10 else ""
     if shared := profile.shared:
         has = "has" if shared == 1 else "have"
         text += f"; {shared:,} {has} 10 or more different agents: several users may be behind one address"
@@ -129,11 +130,7 @@ def _classes(statuses: pl.DataFrame) -> pl.DataFrame:
 
 def _shares(table: pl.DataFrame, name: str, total: int) -> str:
     shown = table.select(name, "requests").head(6).iter_rows()
-    return ", ".join(f"{value} {_percent(count / total)}" for value, count in shown)
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.3g} %"
+    return ", ".join(f"{value} {percent(count / total)}" for value, count in shown)
 
 
 def span(seconds: int) -> str:

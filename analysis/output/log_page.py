@@ -10,6 +10,7 @@ from logreplay.analysis.format_time import show
 from logreplay.analysis.output.html import shown, svg
 from logreplay.analysis.output.plots import demand
 from logreplay.analysis.output.template import rendered
+from logreplay.core.quantities import percent
 
 _ROWS: Final = 50
 """Routes, clients and agents on the page."""
@@ -38,7 +39,7 @@ def html(
     """
     return rendered(
         "log.html.j2",
-        {"shown": shown, "time": show, "percent": lambda share: f"{100 * share:.3g} %"},
+        {"shown": shown, "time": show, "percent": percent},
         title=title,
         facts=facts,
         account=account,

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from logreplay.core.plural import number_of
+from logreplay.core.quantities import percent
 
 _MORE: Final = 0.05
 """Share of repeated URLs from which they may change a capacity by more than a step of a search."""
@@ -49,15 +50,15 @@ class UrlRepeats:
         """The same in words."""
         return (
             f"{number_of(self.requests, 'request is', 'requests are')} {self.requests / self.log_requests:.2f} rounds "
-            f"of the log; {100 * self.again:.3g} % ask for a URL again, and {self.touched:,} of its "
-            f"{self.log_distinct:,} URLs ({100 * self.touched / self.log_distinct:.3g} %) were asked for"
+            f"of the log; {percent(self.again)} ask for a URL again, and {self.touched:,} of its "
+            f"{self.log_distinct:,} URLs ({percent(self.touched / self.log_distinct)}) were asked for"
         )
 
     def warning(self, remedy: str) -> str:
         """The possible effect of a cache, and what to do."""
         return (
-            f"{100 * self.again:.3g} % of the requests asked for a URL that this run had asked for before; in as many "
-            f"requests of the log {100 * self.again_in_log:.3g} % do. A cache answers these faster than it answers "
+            f"{percent(self.again)} of the requests asked for a URL that this run had asked for before; in as many "
+            f"requests of the log {percent(self.again_in_log)} do. A cache answers these faster than it answers "
             f"visitors, so the target may carry less than was measured; {remedy}"
         )
 

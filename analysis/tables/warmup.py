@@ -53,10 +53,13 @@ class WarmUp:
         if abs(self.bias) <= max(BIAS, SURE * self.error) or self.early < EARLY:
             return ""
         if not self.settled:
-            return "response times did not settle in the first step (MSER-5): make steps longer or add --warmup"
+            return (
+                "response times did not settle in the first step (MSER-5): make steps longer, or leave the first "
+                "seconds out with sweep --warmup"
+            )
         return (
             f"the first {self.cut_s:.0f} s of the first step are a warm-up (MSER-5) and shift its mean response time "
-            f"by {100 * self.bias:+.0f} %; add --warmup {self.cut_s:.0f}s"
+            f"by {100 * self.bias:+.0f} %; sweep --warmup {self.cut_s:.0f}s leaves them out"
         )
 
 

@@ -31,7 +31,7 @@ from logreplay.replay.requests.plan import Plan
 from logreplay.replay.results.login_log import LoginLog
 from logreplay.replay.results.outcome import addresses_of, describe_course
 from logreplay.replay.results.result_log import InSteps, ResultLog, partial_path
-from logreplay.replay.results.verdict import SEE_FIRST, steered
+from logreplay.replay.results.verdict import SEE_FIRST, Finding, steered
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.trace import Watch, describe_counts
 from logreplay.result_folder import place_for
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from logreplay.replay.requests.sources import RequestSource
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.stop_rules import StopRule
-    from logreplay.replay.results.verdict import Finding
     from logreplay.replay.schedules.steering import Steering
 
 
@@ -206,7 +205,7 @@ class _OneRun:
             )
         return RunResult(
             outcome=outcome,
-            findings=tuple(findings),
+            findings=Finding.all_of(summary) or tuple(findings),
             summary=summary,
             step_table=steps,
             files=(self.path, summary_beside(self.path), *((logins,) if logins.exists() else ())),

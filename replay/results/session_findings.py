@@ -76,7 +76,7 @@ def session_findings(counts: SessionCounts, *, answers: int = 0, waits_told: boo
         text = "; ".join([
             f"{number_of(sum(counts.refused.values()), 'cookie of the target was', 'cookies of the target were')} "
             f"refused ({_listed(counts.refused)}), and requests are sent without them",
-            *(remedies or ["check the Set-Cookie headers with --verbose"]),
+            *(remedies or ["check the Set-Cookie headers with run --verbose"]),
         ])  # fmt: skip
         yield Finding("cookies_refused", Severity.WARNING, text)
     if counts.unusable:

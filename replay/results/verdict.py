@@ -14,6 +14,7 @@ from math import ceil
 from typing import Any, Final, Self
 
 from logreplay.core.plural import number_of
+from logreplay.core.quantities import percent
 from logreplay.core.validity import deepest, targets_own
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.self_monitor import ProcessLoad
@@ -382,7 +383,7 @@ def failures(counters: Counters, *, local: int = 0, queued: int = 0, queued_for:
         remedy = f"the target asks for cookies or passwords; give them with --auth, --header or --cookies{SEE_FIRST}"
     if queued_for and min(timed_out, queued) > failed / 2:
         remedy = f"{number_of(queued, 'request')} waited for {queued_for}; otherwise {remedy}"
-    text = f"{share:.0%} of the requests failed ({words}): {remedy}"
+    text = f"{percent(share)} of the requests failed ({words}): {remedy}"
     return [Finding("target_failing", severity, text)]
 
 

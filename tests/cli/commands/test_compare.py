@@ -200,10 +200,10 @@ def test_an_invalid_run_is_named_and_passes_no_judgement(
 def test_a_candidate_that_fails_all_requests_is_not_only_invalid(folder: Path, tmp_path: Path) -> None:
     failing = tmp_path / "failing.csv"
     failing.write_bytes(to_csv(pl.read_csv(folder / "once.csv").with_columns(rc=500), header=True))
-    finding = {"code": "target_failing", "severity": "void", "text": "100% of the requests failed"}
+    finding = {"code": "target_failing", "severity": "void", "text": "100 % of the requests failed"}
     (tmp_path / "failing.summary.json").write_text(json.dumps({"findings": [finding]}))
     done = logreplay("compare", folder / "once.csv", failing, "--fail-above", "5%")
-    assert (done.exit_code, f"the target: {failing}: 100% of" in done.stderr) == (Exit.CONDITION, True)
+    assert (done.exit_code, f"the target: {failing}: 100 % of" in done.stderr) == (Exit.CONDITION, True)
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_an_invalid_duet_says_so_everywhere(
         assert [each["severity"] for each in failures] == ["void"]
         assert own["findings"][:1] == failures
     assert run(["compare", *map(str, sides)]) == 3
-    assert f"do not describe the target: {sides[0]}: baseline {servers[0].url}: 100% " in capsys.readouterr().err
+    assert f"do not describe the target: {sides[0]}: baseline {servers[0].url}: 100 % " in capsys.readouterr().err
 
 
 @pytest.mark.slow

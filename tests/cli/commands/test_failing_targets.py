@@ -98,7 +98,7 @@ def test_a_dead_candidate_fails_the_duet_and_is_named(
     assert ended.code == 4
     ((severity, text),) = ended.failures
     assert severity == "void"
-    assert text.startswith(f"candidate {ended.urls[1]}: 100% of the requests failed")
+    assert text.startswith(f"candidate {ended.urls[1]}: 100 % of the requests failed")
     assert "verdict: TARGET_FAILING (candidate)\n" in said.err
     assert "more than half of the requests to the candidate failed\n" in said.out
     assert "prove nothing" not in said.out
@@ -132,7 +132,7 @@ def test_a_dead_baseline_makes_the_duet_invalid_and_is_named(
         "invalid duet: its figures prove nothing; more than half of the requests to the baseline failed\n" in said.out
     )
     ((_, text),) = ended.failures
-    assert text.startswith(f"baseline {ended.urls[0]}: 100% of the requests failed")
+    assert text.startswith(f"baseline {ended.urls[0]}: 100 % of the requests failed")
     assert ended.compared("--fail-above", "900%") == 3
     assert text in capsys.readouterr().err
 
@@ -142,7 +142,7 @@ def test_a_target_whose_every_fourth_request_fails_is_named_in_a_warning(tmp_pat
     assert ended.code == 0
     ((severity, text),) = ended.failures
     assert severity == "warning"
-    assert text.startswith(f"candidate {ended.urls[1]}: 25% of the requests failed (10 x status 400")
+    assert text.startswith(f"candidate {ended.urls[1]}: 25 % of the requests failed (10 x status 400")
     assert text in [each["text"] for each in ended.of("candidate")["findings"]]
     assert "target_failing" not in [each["code"] for each in ended.of("baseline")["findings"]]
     assert ended.summary["verdict"] == "VALID"

@@ -113,6 +113,21 @@ def test_a_run_ends_with_how_many_requests_failed_and_how(
     assert "failed: " not in capsys.readouterr().out
 
 
+def test_a_run_prints_every_finding_of_its_summary_and_one_share_of_failures(
+    server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Findings of the analysis, such as a warm-up, were in summary.json only; "8%" stood beside "8.5 %"."""
+    log = write_log(tmp_path / "access.csv", (["/ok"] * 11 + ["/404"]) * 24)
+    assert_ran(
+        log, server.url, "--steps", "500:300ms,600:300ms,700:300ms", "--arrivals", "even", "-o", tmp_path / "r.csv"
+    )
+    shown = capsys.readouterr()
+    told = {each["code"]: each["text"] for each in json.loads((tmp_path / "r.summary.json").read_text())["findings"]}
+    assert {"target_failing", "constant_errors"} <= told.keys()
+    assert all(text in shown.err for text in told.values())
+    assert "8.33 % of the requests failed (" in told["target_failing"]
+
+
 @pytest.mark.parametrize("name", ["runs.csv", "runs.json"])
 def test_an_invalid_run_adds_nothing_to_a_history_and_says_so(
     server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str

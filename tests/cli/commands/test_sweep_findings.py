@@ -31,7 +31,7 @@ def outcome(offered: float, verdict: RunVerdict, *findings: Finding) -> Outcome:
 
 def test_a_late_step_is_a_warning_that_names_it_and_does_not_call_the_sweep_invalid() -> None:
     slow_disk = Finding("slow_disk", Severity.WARNING, "rows were written late")
-    failing = Finding("target_failing", Severity.VOID, "100% of the requests failed")
+    failing = Finding("target_failing", Severity.VOID, "100 % of the requests failed")
     found = generator_findings(
         [
             outcome(20, RunVerdict.GENERATOR_BOUND, LATE, slow_disk),

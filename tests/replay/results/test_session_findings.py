@@ -78,7 +78,7 @@ def test_what_failed_is_named_and_counted() -> None:
     [
         (b"a=b; Domain=shop.example", "for Domain=shop.example use --host www.shop.example", "https://"),
         (b"a=b; Secure", "a Secure cookie is kept only over TLS: use an https:// target", "--host"),
-        (b"__Host-a=b", "check the Set-Cookie headers with --verbose", "--host"),
+        (b"__Host-a=b", "check the Set-Cookie headers with run --verbose", "--host"),
     ],
 )
 def test_a_refused_cookie_is_told_with_the_remedy_for_its_reason(header: bytes, remedy: str, other: str) -> None:

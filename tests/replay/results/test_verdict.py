@@ -149,7 +149,7 @@ def test_where_most_requests_that_failed_had_waited_for_a_limit_the_limit_is_nam
     failed = {"failed": 6000, "net_error": 6000, "errors": {"timeout": 6000}}
     judged = judge(evidence(**failed, queued=7000, queued_for="a stream: --streams 4 limits them (raise it)"))
     assert judged.findings[0].text == (
-        "60% of the requests failed (6000 x timeout): 7,000 requests waited for a stream: --streams 4 limits them "
+        "60 % of the requests failed (6000 x timeout): 7,000 requests waited for a stream: --streams 4 limits them "
         "(raise it); otherwise check the target's log; run --crash shows the first"
     )
 

@@ -159,7 +159,7 @@ def test_failures_that_fall_to_one_worker_are_a_share_of_the_whole_run() -> None
     assert four == alone
     assert four.verdict is RunVerdict.VALID
     assert [each.text.split(":")[0] for each in four.findings] == [
-        "25% of the requests failed (100 x status 400 and above that the log did not have)"
+        "25 % of the requests failed (100 x status 400 and above that the log did not have)"
     ]
 
 
