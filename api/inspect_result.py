@@ -1,5 +1,6 @@
 """The result of `inspect`: the contents of a log as a value, as tables and as a page."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -37,6 +38,13 @@ def check_place(folder: Path, *, force: bool) -> None:
     """
     for name in () if force else ("report.html", "summary.json", *(f"{table}.csv" for table in _TABLES)):
         check_absent(folder / name)
+
+
+def account_of(logs: Sequence[str], report: "ConvertReport") -> dict[str, Any]:
+    """The part of a summary that is known of every log, also where no line of it is a request."""
+    counts = report.summary()
+    names = ("format", "server", "resolution_s", "lines", "converted", "unreplayable", "rejected", "blank", "filtered")
+    return {"log": list(logs), **{name: counts[name] for name in (*names, "reasons", "notes")}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,26 +85,22 @@ class InspectResult:
     @property
     def summary(self) -> dict[str, Any]:
         """The facts as ``inspect --json`` prints them: instants ISO 8601 UTC, times in seconds, rates in requests/s."""
-        counts = self.report.summary()
-        lines = {name: counts[name] for name in ("lines", "converted", "unreplayable", "rejected", "blank", "filtered")}
         return {
-            "log": list(self.logs),
-            **{name: counts[name] for name in ("format", "server", "resolution_s")},
-            **lines,
-            "reasons": counts["reasons"],
+            **account_of(self.logs, self.report),
             **wording.as_dict(self.profile),
             "replays": [
                 {"command": each.command, "measures": each.gives, "leaves_out": [*each.lacks, *self.missing]}
                 for each in self.replays
             ],
-            "notes": [*counts["notes"], *self.coverage],
+            "notes": [*self.report.notes, *self.coverage],
         }
 
     @property
     def replays(self) -> list[Replay]:
         """The commands that replay the log best, and the things that each leaves out beside those `missing`."""
         name = str(output_for(self.logs[0]))
-        return replays(self.logs, self.profile, self.reading, "all.csv" if name in self.logs else name)
+        output, timed = "all.csv" if name in self.logs else name, self.profile.timed and not self.report.scrambled
+        return replays(self.logs, self.profile, self.reading, output, timed=timed)
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from logreplay.analysis.demand.log_profile import profile_of
 from logreplay.conversion import paths_of, reading_options, text_of, why_nothing
 from logreplay.core.errors import LogreplayError
 from logreplay.core.masking import masked
-from logreplay.inspect_result import InspectResult
+from logreplay.inspect_result import InspectResult, account_of
 from logreplay.options.keywords import read
 from logreplay.options.spelling import respelled
 from logreplay.options.table import options_of
@@ -44,11 +44,24 @@ def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progre
     return InspectResult(logs=tuple(map(masked, logs)), report=report, profile=profile, reading=_words(given))
 
 
-def no_request(logs: "Sequence[str]", report: ConvertReport, kept: "Filter") -> LogreplayError:
+class NoRequest(LogreplayError):
+    """No line of the logs is a request.
+
+    Attributes:
+        summary: what is known of their lines, as `InspectResult.summary` has it.
+    """
+
+    summary: "dict[str, Any]"
+
+
+def no_request(logs: "Sequence[str]", report: ConvertReport, kept: "Filter") -> NoRequest:
     """The error to raise where no line of logs became a row: why, the account of the lines, and the first bad one."""
     name, number, reason = next(iter(report.first_bad), ("", 0, ""))
     first = f"; {name}, line {number}: {reason}" if reason else ""
-    return LogreplayError(f"{', '.join(map(masked, logs))}: {why_nothing(report, kept)}: {report.sentence()}{first}")
+    names = [*map(masked, logs)]
+    error = NoRequest(f"{', '.join(names)}: {why_nothing(report, kept)}: {report.sentence()}{first}")
+    error.summary = account_of(names, report)
+    return error
 
 
 def _words(given: "Mapping[str, Any]") -> tuple[str, ...]:

@@ -28,7 +28,9 @@ class Replay:
     lacks: tuple[str, ...] = ()
 
 
-def replays(logs: Sequence[str], profile: LogProfile, reading: Sequence[str] = (), output: str = "") -> list[Replay]:
+def replays(
+    logs: Sequence[str], profile: LogProfile, reading: Sequence[str] = (), output: str = "", *, timed: bool
+) -> list[Replay]:
     """The commands that replay logs best.
 
     Args:
@@ -36,6 +38,7 @@ def replays(logs: Sequence[str], profile: LogProfile, reading: Sequence[str] = (
         profile: their contents.
         reading: options of their conversion, as words.
         output: name for a converted log, which replaces several logs, or one that is read with options.
+        timed: the times of its requests, and so its rates, can be used.
     """
     found, options = list[Replay](), _options(profile)
     named = shlex.quote(logs[0])
@@ -43,16 +46,16 @@ def replays(logs: Sequence[str], profile: LogProfile, reading: Sequence[str] = (
         words = shlex.join(["logreplay", "convert", *logs, *reading, "-o", output])
         found.append(Replay(words, "nothing: it makes one log of the requests counted here"))
         named = shlex.quote(output)
-    if profile.timed:
+    if timed:
         gives = "the target under the log's own traffic: its order, rate and bursts"
         idle = len(profile.idle[0]) > 0
         pause = f"{math.ceil(rates.longest_pause(profile.per_second[0]) / rates.MINUTE)}m"
         shorter = (f"the empty times: each is shortened to {pause}",) if idle else ()
         options += f" --skip-idle {pause}" if idle else ""
         found.append(Replay(f"logreplay run {named} TARGET --speed 1{options}", gives, shorter))
-    low, high = _range(profile)
-    flat = ("the course of the log's rate: each rate is held for some time",) if profile.timed else ()
-    if profile.timed and (burstiness := profile.dispersion["second"]) > _BURSTY:
+    low, high = _range(profile, timed=timed)
+    flat = ("the course of the log's rate: each rate is held for some time",) if timed else ()
+    if timed and (burstiness := profile.dispersion["second"]) > _BURSTY:
         bursts = f"the log's bursts (index of dispersion {burstiness:.3g})"
         flat = (f"{bursts}: each rate is held, and its requests are independent",)
     sweep = f"logreplay sweep {low}..{high} {named} TARGET"
@@ -87,10 +90,10 @@ def _options(profile: LogProfile) -> str:
     return kept + (" --http 2" if total and 2 * int(second["requests"].sum()) > total else "")
 
 
-def _range(profile: LogProfile) -> tuple[int, int]:
+def _range(profile: LogProfile, *, timed: bool) -> tuple[int, int]:
     """Rates to sweep: from below the mean to four times the busiest minute."""
-    mean = profile.mean if profile.timed else 10.0
-    top = profile.peaks.get("minute") or profile.peaks.get("second")
+    mean = profile.mean if timed else 10.0
+    top = (profile.peaks.get("minute") or profile.peaks.get("second")) if timed else None
     low = _round_down(mean)
     return low, max(_round_down(4 * (top.rate if top else mean)), 8 * low)
 

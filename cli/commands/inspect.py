@@ -38,13 +38,18 @@ def inspect(logs: tuple[str, ...], output: Path | None, force: bool, as_json: bo
     """
     os.environ.setdefault("POLARS_MAX_THREADS", "1")  # blocks are parsed side by side
     from logreplay.inspect_result import check_place
-    from logreplay.log_inspection import inspect_once
+    from logreplay.log_inspection import NoRequest, inspect_once
 
     if output:
         check_place(output, force=force)
     with removed_if_empty(output) if output else nullcontext():  # it can be written, before hours of reading
         with Bar("reading", shown=not quiet and on_terminal()) as bar:
-            found = inspect_once(logs, given, bar.update)
+            try:
+                found = inspect_once(logs, given, bar.update)
+            except NoRequest as error:
+                if as_json:
+                    print_json(error.summary)
+                raise
         if output:
             found.save(output, force=force)
         if as_json:

@@ -92,6 +92,7 @@ def notes(
     )
     read = intake.report.converted + intake.report.filtered
     if intake.report.converted and intake.backwards > SCRAMBLED * read:
+        intake.report.scrambled = True
         found.append(
             f"of {read:,} requests {intake.backwards:,} are older than some line before them by "
             "more than the longest request takes: scrambled times, or several logs in one file; the requests are "

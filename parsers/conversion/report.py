@@ -31,6 +31,7 @@ class ConvertReport:
         output: path of the result; ``-``: standard output; empty if there is none, as nothing was converted.
         rejects: path of the reject file; empty if there are none.
         notes: for the user, on times, units and sizes.
+        scrambled: True if too many rows go back in time for the timing to be used; a note says it.
         idle_zone: the note that ``--timezone`` had no effect; empty if it had one.
         damaged: by name of a log whose compressed data end too soon, the time before which no request is missing,
             microseconds since 1970; 0: not known. A note names each.
@@ -59,6 +60,7 @@ class ConvertReport:
     output: str = ""
     rejects: str = ""
     notes: list[str] = field(default_factory=list)
+    scrambled: bool = False
     idle_zone: str = ""
     damaged: dict[str, int] = field(default_factory=dict)
     bodies: str = ""

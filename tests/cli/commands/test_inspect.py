@@ -55,7 +55,7 @@ def log(tmp_path: Path) -> Path:
     lines += [LINE.format(time=f"12:30:{at % 60:02}", agent=f"curl/{at}", **busy) for at in range(120)]
     lines.append('192.0.2.1 - - [06/Jan/2026:12:31:00 +0100] "GET /ws HTTP/1.1" 101 0 "-" "Mozilla/5.0"\n')
     path = tmp_path / "access.log"
-    path.write_text("".join(lines))
+    path.write_text("".join(sorted(lines, key=lambda line: line.partition("[")[2])))
     return path
 
 
@@ -216,6 +216,34 @@ def test_requests_without_times_have_no_rate(logreplay: Logreplay, tmp_path: Pat
     assert "all in the second 1970-01-01 00:00:00 UTC: their rate is unknown" in done.output
     assert "--speed" not in done.output
     assert json.loads(logreplay("inspect", path, "-f", "urls", "--json").stdout)["rates"]["mean"] is None
+
+
+def test_no_replay_at_the_times_of_a_log_is_advised_whose_times_are_scrambled(
+    logreplay: Logreplay, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.log"
+    lines = [
+        LINE.format(
+            client="192.0.2.1", day="05", time=f"{at * 7 % 24:02}:00:00", method="GET", url="/", status=200, agent="a"
+        )
+        for at in range(24)
+    ]
+    path.write_text("".join(lines))
+    done = logreplay("inspect", path)
+    assert "their timing is not" in done.output
+    assert "--speed" not in done.output
+    assert "the course of the log's rate" not in done.output
+    assert f"logreplay sweep 10..80 {path} TARGET" in done.output
+
+
+def test_the_account_of_a_log_without_a_request_is_printed_as_json(logreplay: Logreplay, tmp_path: Path) -> None:
+    """It printed no JSON, and convert did."""
+    path = tmp_path / "a.log"
+    path.write_text('- - - [05/Jan/2026:00:00:00 +0000] "-" 400 0 "-" "-"\n')
+    done = logreplay("inspect", path, "--json")
+    counts = json.loads(done.stdout)
+    assert (done.exit_code, counts["lines"], counts["converted"], counts["unreplayable"]) == (1, 1, 0, 1)
+    assert list(counts["reasons"].values()) == [1]
 
 
 @pytest.mark.parametrize("text", ["", "no log at all\n", '- - - [05/Jan/2026:00:00:00 +0000] "-" 400 0 "-" "-"\n'])
