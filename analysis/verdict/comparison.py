@@ -338,9 +338,9 @@ def _judged(found: Sequence[PairOfRuns]) -> _Judged:
     else:
         quantiles_found = _over_pairs([_alone(each) for each in quantiles])
         steps, changed_routes = _over_pairs([_alone(each) for each in by_rate]), _over_pairs(by_route)
-    if change and len(rates) == 1 and rates[0]:
+    if change and _one(found, "rate") and rates[0]:
         steps = {rates[0]: change}
-    if change and len(routes) == 1:
+    if change and _one(found, "route"):
         changed_routes = {routes[0]: change}
     pairs = together({index: each.change for index, each in enumerate(found, 1) if each.change})
     return _Judged(change, headline | quantiles_found, dict(sorted(steps.items())), changed_routes, pairs)
@@ -492,6 +492,11 @@ def _most_frequent(found: Sequence[PairOfRuns], by: str) -> list[Any]:
     keys = pl.concat([each.sides[0].select(by) for each in found])
     counts = keys.group_by(by, maintain_order=True).len().sort("len", descending=True, maintain_order=True)
     return counts[by].head(_GROUPS).to_list()
+
+
+def _one(found: Sequence[PairOfRuns], by: str) -> bool:
+    """Whether all runs have the same one route, or rate."""
+    return pl.concat([side.select(by) for each in found for side in each.sides])[by].n_unique() == 1
 
 
 def _over_pairs(found: Sequence[Mapping[Key, Change]]) -> dict[Key, Change]:

@@ -93,6 +93,13 @@ def test_runs_at_different_rates_say_why_they_are_compared_by_percentiles() -> N
         "the runs have no rate in common (baseline: 100/s; candidate: 150/s): compared by percentiles, which sees far "
         "less"
     )
+    assert found.steps == {}, "a rate of one run only is no row"
+
+
+def test_a_route_of_one_run_only_is_no_row() -> None:
+    one = run(1).with_columns(url=pl.lit("/one"))
+    assert [*compare(one, one).routes] == ["/one"]
+    assert compare(one, run(2).with_columns(url=pl.lit("/other"))).routes == {}
 
 
 def test_runs_of_different_logs_are_compared_by_percentiles_and_that_is_said() -> None:
