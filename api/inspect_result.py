@@ -41,7 +41,7 @@ def check_place(folder: Path, *, force: bool) -> None:
 
 
 def account_of(logs: Sequence[str], report: "ConvertReport") -> dict[str, Any]:
-    """The part of a summary that is known of every log, also where no line of it is a request."""
+    """The part of a summary that every log has, also one without a request."""
     counts = report.summary()
     names = ("format", "server", "resolution_s", "lines", "converted", "unreplayable", "rejected", "blank", "filtered")
     return {"log": list(logs), **{name: counts[name] for name in (*names, "reasons", "notes")}}

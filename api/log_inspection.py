@@ -45,10 +45,10 @@ def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progre
 
 
 class NoRequest(LogreplayError):
-    """No line of the logs is a request.
+    """Raised for logs without a line that is a request.
 
     Attributes:
-        summary: what is known of their lines, as `InspectResult.summary` has it.
+        summary: the account of their lines, with the keys of `InspectResult.summary`.
     """
 
     summary: "dict[str, Any]"

@@ -256,7 +256,8 @@ def capacity(
     seen += _seen(valid, found, percentile, unmeasured, left_out)
     if (found.likely or 0.0) > room:
         seen += f"; {near}, of which {100 * NEAR:g} % are kept free"
-        seen += " (both are estimates: the range ends there or above)" * ((found.high or 0.0) > (limit or math.inf))
+        if found.high and limit and found.high > limit:
+            seen += f" (both are estimates: the range ends at {show_rate(found.high)}/s)"
     return replace(answer, sentence=_numbers(answer, f"{tps:g}/s with {bound}{spare}") + seen + unjudged + remarks)
 
 

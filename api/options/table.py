@@ -218,7 +218,8 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         Option(_SENDING, "share", k.SWITCH, "Let other users read the results.", only="terminal"),
         Option("run find duet", "junit", k.JUNIT, "Write the checks as JUnit XML.", "PATH"),
         Option("run duet", "history", k.HISTORY,
-               "Append a row to FILE.csv, for Apache Otava; or write FILE.json, for github-action-benchmark.", "FILE"),
+               "Append a row to FILE.csv, for Apache Otava; that of a run too short for p99 goes to "
+               "FILE.without-p99_s.csv. Or write FILE.json, for github-action-benchmark.", "FILE"),
         Option("sweep", "resume", k.PATH, "Continue an interrupted sweep in DIR.", "DIR"),
         Option("run", "dry_run", k.SWITCH, "Print what would be sent, and when; send nothing.", only="terminal"),
         Option("run", "verbose", k.SWITCH, "Print each request and response.", "", "-v --verbose", only="terminal"),

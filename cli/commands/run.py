@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def run(log: "Log | None", target: str | None, **given: Any) -> int:
     """Replay LOG against TARGET. Needs one of --tps, --speed, --ramp, --steps, --vusers or --follow.
 
-    LOG is an access log, normalized CSV, list of URLs, one URL or raw HTTP request, or a pipe; TARGET is
-    http://HOST:PORT or unix:/PATH. Each request is sent when it is due, even if the target is slow. Response time
+    LOG is an access log, a normalized CSV, a list of URLs, a file with one raw HTTP request, a pipe, or a URL; TARGET
+    is http://HOST:PORT or unix:/PATH. Each request is sent when it is due, even if the target is slow. Response time
     counts from then; service time counts from the sending.
     Units: R requests/s, D a duration (300ms, 10s, 5m, 1h; a bare 10 is seconds), P% a share (5% or 0.05). Without a
     [default], an option is

@@ -110,11 +110,11 @@ def _failed(summary: dict[str, Any]) -> str:
 
 
 def _punctuality(summary: dict[str, Any]) -> str:
-    """The deviation of the replay from its schedule; empty if there was no schedule."""
+    """The deviation of the replay from its schedule; empty if there was none: the answers decide when users send."""
     from logreplay.analysis.tables.schedule_accuracy import Punctuality
 
     found = summary.get("punctuality")
-    return Punctuality(**found).sentence() if found else ""
+    return Punctuality(**found).sentence() if found and "vusers" not in summary["options"] else ""
 
 
 def _print_summary(summary: dict[str, Any], steps: "pl.DataFrame | None", *, classic: bool) -> None:

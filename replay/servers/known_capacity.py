@@ -88,6 +88,7 @@ class LoggedAnswers:
 
     Attributes:
         refused: number of rows of the log that could not be read, by reason.
+        varied: number of requests with several answers.
     """
 
     def __init__(self, rows: Iterator[tuple[str, str, int, int]], refused: Counter[str] | None = None) -> None:
@@ -98,6 +99,7 @@ class LoggedAnswers:
         for request, answers in self._logged.items():
             if answers[1:] == answers[1:3] * (len(answers) // 2):
                 self._logged[request] = answers[:3]
+        self.varied = sum(len(answers) > 3 for answers in self._logged.values())
 
     @classmethod
     def of_log(cls, path: Path) -> "LoggedAnswers":

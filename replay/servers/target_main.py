@@ -17,7 +17,7 @@ async def _serve(parent: "Connection[Any, Any]", log: Path, capacity: ServerCapa
     asyncio.get_running_loop().add_reader(parent.fileno(), ended.set)
     answers = LoggedAnswers.of_log(log)
     async with serving(answers, capacity, port=port) as url:
-        parent.send((url, answers.refused))
+        parent.send((url, answers.refused, answers.varied))
         await ended.wait()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import Closing
+from logreplay.core.plural import number_of
 from logreplay.core.rows import left_out
 from logreplay.replay.child_process import start_child
 from logreplay.replay.servers.known_capacity import ServerCapacity
@@ -37,7 +38,7 @@ class Server(Closing):
         self._process, self._connection = start_child("logreplay.replay.servers.target_main")
         try:
             self._connection.send((log, capacity, port))
-            answer: tuple[str, Counter[str]] | LogreplayError = self._connection.recv()
+            answer: tuple[str, Counter[str], int] | LogreplayError = self._connection.recv()
             if isinstance(answer, LogreplayError):
                 raise answer
         except (EOFError, OSError):
@@ -46,8 +47,11 @@ class Server(Closing):
         except BaseException:
             self.close()
             raise
-        self.url, refused = answer
+        self.url, refused, varied = answer
         self.notes = (*notes, *([f"warning: {log}: {left_out(refused)}"] if refused else []))
+        if varied:
+            have = number_of(varied, "request has", "requests have")
+            self.notes += (f"{have} several answers in the log, given in turn to whoever asks",)
 
     def wait(self) -> None:
         """Wait until somebody ends the process.

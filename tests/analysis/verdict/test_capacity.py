@@ -371,7 +371,7 @@ def test_a_range_that_reaches_above_the_saturation_is_said_to_be_an_estimate_lik
     assert (found.high or 0) > 99
     assert found.sentence.endswith(
         "one machine saturates at about 99/s, of which 7.5 % are kept free (both are estimates: the range ends "
-        "there or above)"
+        f"at {found.high:.3g}/s)"
     )
 
 

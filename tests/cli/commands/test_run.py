@@ -128,6 +128,15 @@ def test_a_run_prints_every_finding_of_its_summary_and_one_share_of_failures(
     assert "8.33 % of the requests failed (" in told["target_failing"]
 
 
+def test_the_deviation_from_the_schedule_is_said_of_rates_and_not_of_users(
+    server: RawServer, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """ "gaps between requests are off by 0 on average (0.0%)": users send when they have their answers."""
+    for load, said in ((("--tps", 500), True), (("--vusers", 2), False)):
+        assert_ran(log, server.url, *load, "--force", "-o", tmp_path / "r.csv")
+        assert ("gaps between requests are off" in capsys.readouterr().err) == said
+
+
 @pytest.mark.parametrize("name", ["runs.csv", "runs.json"])
 def test_an_invalid_run_adds_nothing_to_a_history_and_says_so(
     server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str

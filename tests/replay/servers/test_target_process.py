@@ -46,6 +46,15 @@ def test_a_server_ends_with_its_block_and_prints_nothing(log: Path, capfd: pytes
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_server_notes_that_it_gives_several_answers_to_one_request_in_turn(log: Path) -> None:
+    """A duet with two runs of one server found differences that were those of the log."""
+    with logreplay.serve(log) as server:
+        assert server.notes == ()
+    log.write_text(LOG + LOG.splitlines()[-1].replace(",200,", ",304,") + "\n")
+    with logreplay.serve(log) as server:
+        assert server.notes == ("1 request has several answers in the log, given in turn to whoever asks",)
+
+
 @pytest.mark.parametrize("number", [0, 9])
 def test_a_server_ends_with_the_process_that_started_it(number: int, log: Path) -> None:
     """Its end of standard error closes when it has ended."""
