@@ -327,7 +327,8 @@ class Requests:
     def methods_remedy(self) -> str:
         """The option that sends requests left out for their method; empty if there are none."""
         prefix = "method "
-        others = {why.removeprefix(prefix) for why in self.left_out if why.startswith(prefix)} - {"CONNECT"}
+        methods = {why.removeprefix(prefix) for why in self.left_out if why.startswith(prefix)}
+        others = {method for method in methods if method.upper() != "CONNECT"}
         return f"; send them with --methods {','.join(sorted({*self.methods, *others}))}" if others else ""
 
 
@@ -386,7 +387,7 @@ class Plan:
 def _reason(methods: frozenset[str]) -> pl.Expr:
     """The reason why a row is not sent; null if it is. Names no values, as those of the log are not trusted."""
     url, op = pl.col("url").fill_null(""), pl.col("op").fill_null("")
-    method = pl.when(op.str.contains(r"^[A-Z]{1,20}$")).then(pl.lit("method ") + op).otherwise(pl.lit("bad method"))
+    method = pl.when(op.str.contains(r"^[A-Za-z-]{1,20}$")).then(pl.lit("method ") + op).otherwise(pl.lit("bad method"))
     return (
         pl.when(op == "")
         .then(pl.lit("no method"))

@@ -54,7 +54,8 @@ def write(path: Path, rows: Sequence[tuple[str | None, str | None]]) -> Path:
         ("/", "", "no method"),
         ("/", None, "no method"),
         ("/", "POST", "method POST"),
-        ("/", "get", "bad method"),
+        ("/", "get", "method get"),
+        ("/", "M-SEARCH", "method M-SEARCH"),
         ("/", "GET /x HTTP/1.1\r\nA: b\r\n\r\nGET", "bad method"),
         ("/", "\x16\x03\x01", "bad method"),
     ],
@@ -166,6 +167,9 @@ def test_a_log_without_anything_to_send_says_why(tmp_path: Path) -> None:
         "send them with --methods GET,HEAD,POST$"
     )
     with pytest.raises(LogreplayError, match=why):
+        list(Requests(path).frames())
+    path = write(tmp_path / "odd.csv", [("/", "get"), ("/", "connect")])
+    with pytest.raises(LogreplayError, match=r"; send them with --methods GET,HEAD,get$"):
         list(Requests(path).frames())
     with pytest.raises(LogreplayError, match=r"nothing to replay: it holds no requests$"):
         list(Requests(write(tmp_path / "empty.csv", [])).frames())
