@@ -1,5 +1,6 @@
 """The pacing of a run: what goes together, what is refused with both names, and the schedule that comes of it."""
 
+import re
 from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any
@@ -249,7 +250,7 @@ def test_the_tables_of_settings_name_parameters_of_the_command(
 ) -> None:
     known = {parameter.name for parameter in cli.commands[name].params} | {"target", "demo_target"}
     for one, others in relation(name).items():
-        assert {label.partition("=")[0] for label in (one, *others)} <= known
+        assert {re.split("[=>]", label)[0] for label in (one, *others)} <= known
 
 
 def test_a_rate_without_arrivals_has_independent_ones() -> None:
