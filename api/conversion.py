@@ -209,7 +209,8 @@ def convert(
         if scratch:
             scratch.close()
         raise
-    result.scratch = scratch
+    result.scratch, result.log = scratch, Path(target).absolute()
+    result.rejects_log = Path(result.report.rejects).absolute() if result.report.rejects else None
     return result
 
 

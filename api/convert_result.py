@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.analysis.verdict.checks import CheckedAnswer
 from logreplay.core.errors import LogreplayError
-from logreplay.results import frame_of
+from logreplay.results import frame_of, rows_gone
 from logreplay.scratch import HoldsScratch, Scratch
 
 if TYPE_CHECKING:
@@ -31,12 +31,14 @@ class ConvertResult(HoldsScratch, CheckedAnswer):
         report: the account of every line.
         log: the normalized log in its kind: CSV, Parquet and so on; None: it went to standard output.
         nothing: why no line became a row; empty if one did.
+        rejects_log: the lines that became no row; None: there are none, or the command line made this.
         scratch: the temporary folder of the files; None: the caller chose their place.
     """
 
     report: "ConvertReport"
     log: Path | None
     nothing: str = ""
+    rejects_log: Path | None = None
     scratch: Scratch | None = None
 
     @property
@@ -99,9 +101,9 @@ class ConvertResult(HoldsScratch, CheckedAnswer):
         import polars as pl
 
         rows = []
-        if self.report.rejects:
+        if self.rejects_log:
             self._file()
-            for text in Path(self.report.rejects).read_bytes().decode(errors="replace").split("\n")[:-1]:
+            for text in self.rejects_log.read_bytes().decode(errors="replace").split("\n")[:-1]:
                 head, _, line = text.removesuffix("\r").partition("\t")
                 place, *reason = _REASON.split(head, maxsplit=1)
                 rows.append((place, "".join(reason), line))
@@ -123,9 +125,6 @@ class ConvertResult(HoldsScratch, CheckedAnswer):
         """
         if self.log and self.log.exists():
             return self.log
-        raise LogreplayError(
-            f"no rows: {self.nothing}"
-            if self.nothing
-            else "the rows are gone: they lay in a temporary folder, which went with the result or its process; call "
-            "with output="
-        )
+        if self.nothing or not self.log:
+            raise LogreplayError(f"no rows: {self.nothing or 'they went to standard output'}")
+        raise rows_gone(self.log, "call with output=")

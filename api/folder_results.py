@@ -11,7 +11,7 @@ from logreplay.core.files import TakenError, unwritable
 from logreplay.options.spelling import spelled_for_save
 from logreplay.replay.results.verdict import Finding
 from logreplay.result_folder import ResultFolder
-from logreplay.results import Result
+from logreplay.results import Result, absolute
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ class FolderResult(Result):
             except OSError as error:
                 raise unwritable(path, error) from None
             folder.keep()
-        self.files = tuple(path / file.relative_to(source) for file in self.files)
+        self.files = absolute(path / file.relative_to(source) for file in self.files)
         self.close()
         self.scratch = None
         return path

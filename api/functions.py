@@ -24,7 +24,7 @@ from logreplay.options.load import Load
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
 from logreplay.options.signatures import described
-from logreplay.results import Result, RunResult
+from logreplay.results import Result, RunResult, absolute
 
 if TYPE_CHECKING:
     from logreplay.inputs.logs import AnyLog
@@ -331,7 +331,7 @@ def _answered(
         except KeyboardInterrupt:
             raise Interrupted from None
         stack.pop_all()  # the folder goes with the result
-    result.notes, result.scratch = tuple(listener.notes), scratch
+    result.notes, result.scratch, result.files = tuple(listener.notes), scratch, absolute(result.files)
     result.checks = checks_spelled((heard(check, listener.asked) for check in result.checks), function)
     result.findings = all_spelled(result.findings, function)
     if late:

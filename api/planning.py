@@ -44,6 +44,7 @@ from logreplay.parsers.conversion.filters import Filter, instant
 from logreplay.parsers.conversion.job import convert
 from logreplay.plan_result import PlanResult, check_place
 from logreplay.result_folder import free_folder
+from logreplay.results import absolute
 from logreplay.runs.rate_search import find_once
 from logreplay.runs.single import run_once
 from logreplay.scratch import Scratch
@@ -120,6 +121,8 @@ def plan(
         stack.pop_all()  # the folder goes with the result
     result.refusal, result.proofs = spelled(result.refusal, "plan"), all_spelled(result.proofs, "plan")
     result.notes, result.scratch = tuple(listener.notes), scratch
+    if result.search:
+        result.search.files = absolute(result.search.files)
     return uninterrupted(result)
 
 

@@ -16,7 +16,7 @@ from logreplay.options.keywords import read, renamed
 from logreplay.options.kinds import BOUNDS
 from logreplay.options.other_commands import BOUNDED
 from logreplay.options.spelling import checks_spelled, respelled
-from logreplay.results import Result
+from logreplay.results import Result, absolute
 
 if TYPE_CHECKING:
     import polars as pl
@@ -271,6 +271,7 @@ def analyze(
     given = {"output": output, "plots": plots, "force": force, "cluster": cluster, "trace_url": trace_url}
     result = analyze_once(results, **read("analyze", given))
     result.checks = checks_spelled(result.checks, "duet")  # only those of a duet name an option
+    result.files = absolute(result.files)
     return result
 
 

@@ -1,7 +1,7 @@
 """Results of calls that send: their tables, pictures and files."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, overload
 
 from logreplay.analysis.notebook_view import html
 from logreplay.core.errors import LogreplayError
+from logreplay.core.files import in_scratch
 from logreplay.core.quantities import Seconds, as_seconds
 from logreplay.options.spelling import spelled_for_save
 from logreplay.scratch import HoldsScratch, Scratch
@@ -195,7 +196,7 @@ class Result(HoldsScratch):
         except OSError as error:
             raise unwritable(path, error) from None
         places = dict(pairs)
-        self.files = tuple(places.get(file, file) for file in self.files)
+        self.files = absolute(places.get(file, file) for file in self.files)
         self.scratch = None  # the folder goes with its last copy
         return path
 
@@ -280,10 +281,7 @@ class Result(HoldsScratch):
             return results
         if not self.summary:
             raise LogreplayError(f"no rows: {self.sentence}")
-        raise LogreplayError(
-            "the rows are gone: they lay in a temporary folder, which went with the result or its process; call with "
-            "output=, or save() the result"
-        )
+        raise rows_gone(results, "call with output=, or save() the result")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -322,6 +320,23 @@ class RunResult(Result):
         times = {name: value for name, value in self.summary.get("response_s", {}).items() if value is not None}
         told = next((f", {name} {show(times[name])}" for name in ("p99", "p95", "p90", "p50") if name in times), "")
         return f"{self.verdict}: {counts.sent:,} requests sent, {counts.failed:,} failed{told}"
+
+
+def absolute(files: Iterable[Path]) -> tuple[Path, ...]:
+    """The files of a result, for a caller who may change to another folder."""
+    return tuple(file.absolute() for file in files)
+
+
+def rows_gone(path: Path, remedy: str) -> LogreplayError:
+    """The error for a file of rows that is not there any more; ``remedy``: what keeps rows, if it was a temporary one.
+
+    A result that was pickled no longer knows whether its place was temporary; the name of the folder tells.
+    """
+    if in_scratch(path):
+        return LogreplayError(
+            f"the rows are gone: they lay in a temporary folder, which went with the result or its process; {remedy}"
+        )
+    return LogreplayError(f"the rows are gone: {path} was moved or deleted; put it back, or make the call again")
 
 
 def frame_of(table: "pl.DataFrame", *, categories: bool = False) -> "pd.DataFrame":

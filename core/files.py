@@ -462,6 +462,11 @@ def scratch_folder() -> Iterator[Path]:
         os.close(descriptor)
 
 
+def in_scratch(path: Path) -> bool:
+    """Whether a path lies, or lay, in a folder that `scratch_folder` made."""
+    return any(folder.name.startswith(_SCRATCH) and folder.parent == Path(gettempdir()) for folder in path.parents)
+
+
 def _clear_scratch() -> None:
     for mark in Path(gettempdir()).glob(f"{_SCRATCH}*/{_LOCK_NAME}"):
         with suppress(OSError):

@@ -46,6 +46,18 @@ def test_the_requests_of_a_log_are_chosen_and_replayed(log: Path) -> None:
     assert sorted(result.requests["url"]) == ["/shop/1", "/shop/2"]
 
 
+def test_the_result_is_found_from_each_folder(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = logreplay.convert("access.log", output="out.csv")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir("other")
+    assert (len(result.requests), len(result.rejects), result.folder) == (4, 1, tmp_path)
+    assert (result.summary["output"], result.summary["rejects"]) == ("out.csv", "out.rejects")
+    (tmp_path / "out.csv").unlink()
+    with pytest.raises(logreplay.LogreplayError, match=f"{tmp_path / 'out.csv'} was moved or deleted"):
+        os.fspath(result)
+
+
 def test_the_result_stands_for_its_log(log: Path, tmp_path: Path) -> None:
     result = logreplay.convert(log, output=tmp_path / "out.csv")
     assert result.folder == tmp_path

@@ -170,6 +170,15 @@ def test_the_missing_steps_of_a_sweep_are_made_later(url: str, tmp_path: Path) -
     assert re.search(r"[12] of 3 steps already done; resuming", "\n".join(whole.notes))
 
 
+def test_a_sweep_is_found_from_each_folder(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = logreplay.sweep(None, url, [20, 30], duration="500ms", output="made", plots=False, **ON)
+    made.save("saved")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir("other")
+    assert (made.folder, len(made.steps)) == (tmp_path / "saved", 2)
+
+
 def test_a_sweep_of_which_no_request_was_due_is_empty(url: str, tmp_path: Path) -> None:
     result = logreplay.sweep(None, url, [0.01, 0.02], duration="100ms")
     assert not result.valid

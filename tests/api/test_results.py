@@ -59,6 +59,28 @@ def test_a_result_is_the_path_of_its_rows(kept: logreplay.RunResult) -> None:
     assert logreplay.analysis.saturation(kept).sentence
 
 
+def test_a_result_is_found_from_each_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    made = logreplay.run(None, output="rows.csv", **RUN)
+    analyzed = logreplay.analyze("rows.csv")
+    saved = logreplay.run(None, **RUN)
+    assert saved.save("saved.csv") == Path("saved.csv")
+    monkeypatch.chdir("other")
+    for result in (made, analyzed, saved, pickle.loads(pickle.dumps(made))):
+        assert result.folder == tmp_path
+        assert len(result.requests) == len(logreplay.analyze(result).requests) == 20
+        assert result.plot()
+
+
+def test_a_file_of_rows_that_was_deleted_is_named(tmp_path: Path) -> None:
+    made = logreplay.run(None, output=tmp_path / "rows.csv", **RUN)
+    (tmp_path / "rows.csv").unlink()
+    for result in (made, pickle.loads(pickle.dumps(made))):
+        with pytest.raises(logreplay.LogreplayError, match=f"{tmp_path / 'rows.csv'} was moved or deleted"):
+            _ = result.requests
+
+
 def test_a_result_says_what_it_is_in_one_line(kept: logreplay.RunResult) -> None:
     assert repr(kept).startswith(f"<RunResult {kept.verdict}: 20 requests sent, 0 failed")
     assert "\n" not in repr(kept)
