@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from logreplay import controlling, conversion, functions, log_inspection, planning, readings
 from logreplay.calling.busy import only_run
-from logreplay.calling.callbacks import reason
+from logreplay.calling.callbacks import StopWish, reason
 from logreplay.calling.child import CANCEL, ChildCall, ChildEnded
 from logreplay.calling.progress_line import ProgressLine
 from logreplay.core.errors import LogreplayError, UsageError
@@ -184,15 +184,17 @@ class _Background:
 class _InThread(_Background):
     """A call in this process."""
 
-    _why = ""
+    def __init__(self, *call: Any) -> None:
+        super().__init__(*call)
+        self._asked = StopWish()
 
     def _call(self) -> Any:
         named: dict[str, Any] = {"progress": self._see} if self._progress or self._stops else {}
-        named |= {"stop": [*self._named.get("stop", ()), lambda _: self._why]} if self._stops else {}
+        named |= {"stop": [*self._named.get("stop", ()), self._asked]} if self._stops else {}
         return self._function(*self._given, **(self._named | named))
 
     def _stop(self, why: str) -> None:
-        self._why = self._why or why
+        self._asked.ask(why)
 
     def _cancel(self) -> None:
         thread, interrupt = ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(KeyboardInterrupt)

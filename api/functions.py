@@ -264,7 +264,7 @@ def read_call(
         "sender_rules": taken(SenderRules, values, asked=frozenset(options)),
         "telling": taken(Telling, values),
         "stop_at": [each for each in stops if not callable(each)],
-        "stop_asked": (lambda: listener.asked) if functions else None,
+        "stop_asked": listener.asked if functions else None,
     }
     return values | kept, listener, output
 
@@ -332,7 +332,7 @@ def _answered(
             raise Interrupted from None
         stack.pop_all()  # the folder goes with the result
     result.notes, result.scratch, result.files = tuple(listener.notes), scratch, absolute(result.files)
-    result.checks = checks_spelled((heard(check, listener.asked) for check in result.checks), function)
+    result.checks = checks_spelled((heard(check, listener.asked.why) for check in result.checks), function)
     result.findings = all_spelled(result.findings, function)
     if late:
         raise late

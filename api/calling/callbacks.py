@@ -1,6 +1,6 @@
 """The listener of a Python program: keeps the notes, and calls the program's functions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from logreplay.calling.progress_line import ProgressLine
@@ -8,6 +8,34 @@ from logreplay.calling.progress_line import ProgressLine
 if TYPE_CHECKING:
     from logreplay.options.parameters import ProgressFunction, StopFunction
     from logreplay.replay.monitor.snapshot import Snapshot
+
+
+class StopWish:
+    """The wish of a program's functions that the run ends; from any thread, and more than one loop may hear it.
+
+    Attributes:
+        why: empty if none has it.
+    """
+
+    def __init__(self) -> None:
+        self.why = ""
+        self._tell: Callable[[], object] | None = None
+
+    def ask(self, why: str) -> None:
+        """Let the run end; the first reason counts."""
+        self.why = self.why or why
+        if tell := self._tell:
+            tell()
+
+    def bind(self, tell: "Callable[[], object]") -> None:
+        """Call this when the wish comes, from whatever thread; at once if it has come."""
+        self._tell = tell
+        if self.why:
+            tell()
+
+    def __call__(self, _: object = None) -> str:
+        """Return the reason: it can stand among the functions of ``stop``, whose wish it then is."""
+        return self.why
 
 
 class Callbacks:
@@ -19,12 +47,12 @@ class Callbacks:
 
     Attributes:
         notes: sentences that were told.
-        asked: why a function wants the run to stop; empty if none does.
+        asked: the wish of the functions.
     """
 
     def __init__(self, progress: "bool | ProgressFunction | None" = None, stop: "Sequence[StopFunction]" = ()) -> None:
         self.notes: list[str] = []
-        self.asked = ""
+        self.asked = next((each for each in stop if isinstance(each, StopWish)), StopWish())
         self._progress = ProgressLine() if progress is True else progress or None
         self._stop = stop
 
@@ -36,7 +64,8 @@ class Callbacks:
     def see(self, now: "Snapshot") -> None:
         self._show(now)
         for function in self._stop:
-            self.asked = self.asked or reason(function, now)
+            if not self.asked.why and (why := reason(function, now)):
+                self.asked.ask(why)
 
     def ended(self, now: "Snapshot", line: str = "") -> None:
         self.see(now)

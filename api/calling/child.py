@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
+from logreplay.calling.callbacks import StopWish
 from logreplay.core.errors import LogreplayError
 from logreplay.core.installation import OWN_PROCESS
 from logreplay.replay.child_process import connection_to_parent
@@ -63,12 +64,12 @@ class _Caller:
 
     Attributes:
         connection: to it.
-        reasons: texts that its ``stop`` functions returned.
+        asked: the wish of its ``stop`` functions.
         kept: temporary folders that it removes.
     """
 
     connection: "Connection[Any, Any]"
-    reasons: list[str] = field(default_factory=list)
+    asked: StopWish = field(default_factory=StopWish)
     kept: list[object] = field(default_factory=list)
 
     def listen(self) -> None:
@@ -78,7 +79,7 @@ class _Caller:
                 if (reason := self.connection.recv()) == CANCEL:
                     interrupt_main()
                 else:
-                    self.reasons.append(reason)
+                    self.asked.ask(reason)
         except (EOFError, OSError):
             interrupt_main()
             time.sleep(_PATIENCE_S)
@@ -88,10 +89,6 @@ class _Caller:
         """Leave the temporary folder of a result to the caller, if it has one."""
         self.kept.append(scratch := getattr(result, "scratch", None))
         return bool(scratch)
-
-    def asked(self, _: object) -> str:
-        """Return the reasons for a stop, empty if there is none; the function that ``stop`` takes."""
-        return "; ".join(self.reasons)
 
 
 def _made(call: ChildCall, caller: _Caller) -> bytes:

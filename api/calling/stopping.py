@@ -1,8 +1,12 @@
 """Conditions under which a run ends itself."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+
+from logreplay.calling.callbacks import StopWish
 
 if TYPE_CHECKING:
     from logreplay.calling.events import CallListener
@@ -26,7 +30,15 @@ def stop_rule(conditions: "Sequence[Condition]", asked: Callable[[], str] = str)
 def watched(
     rule: "StopRule", engine: "Replayer", show: "Callable[[Progress], None] | None" = None
 ) -> "Callable[[Progress], None]":
-    """Show the progress of an engine, and stop it when a condition comes true."""
+    """Show the progress of an engine of the running loop; stop it when a condition comes true, or a function asks."""
+    if isinstance(asked := rule.asked, StopWish):
+        loop = asyncio.get_running_loop()
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(engine.stop, asked.why)
+
+        asked.bind(tell)
 
     def see(now: "Progress") -> None:
         if show:

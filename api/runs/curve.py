@@ -107,6 +107,7 @@ def sweep_to(
             each="step", bundled=call.log is None, tell=mailbox.note,
         )  # fmt: skip
     stopped = next((outcome.stopped for outcome in outcomes if outcome.stopped), "")
+    rule.ended(stopped)
     lost = any(outcome.lost for outcome in outcomes)
     half = not rule.hit and (bool(stopped) or lost)
     place, summary = folder.path if half or not folder.measured else folder.place, dict[str, Any]()

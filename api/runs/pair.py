@@ -219,6 +219,7 @@ class _OneDuet:
                     audience.begin(Stage(rate=steady, planned=schedule.duration))
                     show = telling_gaps(audience.see, self.mailbox.note) if load.in_time else audience.see
                     outcome = await engine.run(self.plan, watched(rule, engine, show))
+                    rule.ended(outcome.stopped)
                     health = DuetJudgement.of(outcome.health, call.all_targets, results.counters, results.lacking)
                     outcome = replace(outcome, health=health.whole)
                     audience.end(outcome)

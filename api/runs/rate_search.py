@@ -232,6 +232,7 @@ class _RateSearch:
                     on_end=partial(self._end, audience),
                 )
                 if cut:
+                    self.rule.ended(cut.stopped)
                     audience.end(cut, state="runs")
         sessions = report_sessions(engine, answers=self.answered * rules.cookies)
         if not cut:

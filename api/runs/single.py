@@ -176,6 +176,7 @@ class _OneRun:
             with audience.may_call(engine.steer) if steering else nullcontext():
                 show = telling_gaps(audience.see, self.mailbox.note) if call.load.in_time else audience.see
                 outcome = await engine.run(self.plan, watched(self.rule, engine, show), steering=steering)
+            self.rule.ended(outcome.stopped)
             audience.end(outcome)
         how = f"{sender_rules.sender} sender, workers {sender_rules.processes(peak)}, {sender_rules.limits}"
         course = [f"target {self.url}; {how}", describe_course(outcome)]

@@ -99,8 +99,12 @@ class StopRule:
                 self.hit = self.hit or f"{condition.text}: {above}"
             elif condition.figure in _SHARES and (above := self._lasting(condition, now, last, "response")):
                 self.refused[condition.text] = above
-        self.hit = self.hit or self.asked()
         return self.hit
+
+    def ended(self, stopped: str) -> None:
+        """Note that a run was stopped because another part of the program wanted that; ``stopped``: why it was."""
+        if stopped and stopped == self.asked():
+            self.hit = self.hit or stopped
 
     def findings(self) -> list[Finding]:
         """Findings on conditions that were refused, and did not come true later."""

@@ -185,6 +185,15 @@ def test_a_function_of_stop_ends_a_run_with_its_reason(target: str) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "called", [logreplay.run, lambda *given, **named: asyncio.run(logreplay.aio.run(*given, **named))]
+)
+def test_a_function_of_stop_ends_a_run_at_once(target: str, called: Any) -> None:
+    result = called(None, target, tps=40, duration="1900ms", stop=lambda now: "enough")
+    assert (result.stopped, result.by_rule) == ("stopped: enough", True)
+    assert result.summary["requests"]["sent"] < 65
+
+
 def test_a_reason_to_stop_that_comes_with_the_end_is_not_lost(target: str) -> None:
     """The run had sent all by then, so it was not stopped."""
     result = logreplay.run(None, target, **RUN, stop=lambda now: now.totals.sent == 20 and "pool full")
