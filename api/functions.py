@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, Unpack
 from logreplay.calling.audience import Telling
 from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calling.callbacks import Callbacks
-from logreplay.calling.prompt import at_prompt
 from logreplay.core.errors import Interrupted, UsageError
 from logreplay.core.quantities import Seconds
 from logreplay.duet_result import DuetResult
@@ -286,7 +285,7 @@ def _judged(
         junit, history: the files; None: not written.
 
     Raises:
-        Interrupted: Ctrl-C ended it, and no person waits for the result at a prompt.
+        Interrupted: Ctrl-C ended it.
     """
     from logreplay.runs.reports import remember, reported
 
@@ -343,9 +342,9 @@ def uninterrupted(result: E) -> E:
     """The result of a call that Ctrl-C did not end.
 
     Raises:
-        Interrupted: Ctrl-C ended it, and no person waits for the result at a prompt.
+        Interrupted: Ctrl-C ended it.
     """
-    if result.stopped.startswith("interrupted") and not at_prompt():
+    if result.stopped.startswith("interrupted"):
         interrupted = Interrupted()
         interrupted.result = result
         raise interrupted

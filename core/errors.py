@@ -66,6 +66,11 @@ class Interrupted(KeyboardInterrupt):
     result: Any = None
     late: bool = False
 
+    def __str__(self) -> str:
+        why = getattr(self.result, "stopped", "") or "interrupted"
+        where = "`result` of this error, at a prompt sys.last_value.result, holds the measurement"
+        return super().__str__() or (why if self.result is None else f"{why}; {where}")
+
 
 class LossWarning(UserWarning):
     """Rows of a log are left out; the command line prints it also with ``--quiet``."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -35,7 +36,9 @@ try:
     logreplay.run(None, sys.argv[1], tps=40, duration="60s", output=rows, history="history.csv")
 except logreplay.Interrupted as ended:
     print(len(ended.result.requests), ended.result.outcome.stopped)
+    print(ended)
 """
+AT_A_PROMPT = "import sys\nsys.ps1 = '>>> '\n"
 
 LATE = """
 import logreplay, os, signal, sys
@@ -130,17 +133,22 @@ def test_contradicting_parameters_are_refused_before_anything_is_read(given: dic
     assert isinstance(refused.value, ValueError)
 
 
-def test_ctrl_c_ends_a_run_with_its_rows_and_its_result(target: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["", AT_A_PROMPT])
+def test_ctrl_c_ends_a_run_with_its_rows_and_its_result(before: str, target: str, tmp_path: Path) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, target],
+        [sys.executable, "-c", before + INTERRUPTED, target],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=60,
     )
-    rows, _, stopped = ended.stdout.strip().partition(" ")
+    counted, _, told = ended.stdout.strip().partition("\n")
+    rows, _, stopped = counted.partition(" ")
     assert (stopped, ended.stderr) == ("interrupted", "")
     assert int(rows) > 0
+    assert re.match(
+        r"interrupted: \d+ of about 2,400 requests were sent; their rows are kept; `result` of this error", told
+    )
     valid = json.loads((tmp_path / "rows.summary.json").read_text())["verdict"] == "VALID"
     assert bool([*tmp_path.glob("history*.csv")]) == valid  # so short a run lacks some percentiles
 
