@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ProgressLine:
-    """A line on standard error, if that is a terminal; in a notebook, below its cell."""
+    """A line on standard error, if that is a terminal; in a notebook, below its cell, where the totals stay."""
 
     def __init__(self) -> None:
         self._display_id, self._shown = uuid4().hex, False
@@ -24,12 +24,29 @@ class ProgressLine:
             from IPython import display
 
             draw: Any = display.display
-            draw({"text/plain": text(now)}, raw=True, display_id=self._display_id, update=self._shown)
+            draw(
+                {"text/plain": ended(now) if now.over else text(now)},
+                raw=True,
+                display_id=self._display_id,
+                update=self._shown,
+            )
             self._shown = True
         elif sys.stderr.isatty():
             line = "" if now.over else text(now)[: get_terminal_size().columns - 1]
             sys.stderr.write(f"\r\x1b[K{line}")
             sys.stderr.flush()
+
+
+def ended(now: "Snapshot") -> str:
+    """A run that is over in one line: the totals, and the verdict on its last stage."""
+    totals = now.totals
+    parts = [
+        f"{now.second:.0f} s",
+        f"sent {totals.sent:,}, completed {totals.ok + totals.http_error:,}",
+        f"errors {totals.failed:,}" + (f", dropped {totals.dropped:,}" if totals.dropped else ""),
+        now.verdict,
+    ]
+    return terminal_safe(" · ".join(part for part in parts if part))
 
 
 def text(now: "Snapshot") -> str:

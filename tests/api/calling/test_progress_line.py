@@ -2,12 +2,15 @@
 
 import io
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from logreplay.calling import progress_line
 from logreplay.calling.progress_line import ProgressLine
 from logreplay.options.keywords import read
-from logreplay.replay.monitor.snapshot import Rates, Snapshot
+from logreplay.replay.monitor.snapshot import Rates, Snapshot, Stage, Totals
 
 
 class Terminal(io.StringIO):
@@ -23,6 +26,19 @@ def test_the_line_is_written_anew_and_cleared_at_the_end(monkeypatch: pytest.Mon
     first, last = terminal.getvalue().split("\r\x1b[K")[1:]
     assert first.startswith("2 s · offered 40/s")
     assert last == ""
+
+
+def test_a_notebook_keeps_the_totals(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = list[str]()
+    display = SimpleNamespace(display=lambda data, **_: shown.append(data["text/plain"]))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=display))
+    monkeypatch.setattr(progress_line, "in_kernel", lambda: True)
+    show = ProgressLine()
+    last = Snapshot(second=2.04, elapsed=1, stage=Stage(planned=2), verdict="VALID")
+    show(last)
+    show(replace(last, over=True, totals=Totals(sent=1200, ok=1100, http_error=90, net_error=10, failed=60)))
+    assert shown[0].startswith("1 s left")
+    assert shown[1] == "2 s · sent 1,200, completed 1,190 · errors 60 · VALID"
 
 
 def test_nothing_is_written_where_nobody_sees_it(capfd: pytest.CaptureFixture[str]) -> None:
