@@ -100,4 +100,6 @@ def _column(name: str, column: "pd.Series[Any]") -> pl.Series:
 def _values(name: str, values: "np.ndarray[Any, Any]") -> pl.Series:
     """A column of numbers, truth values or times; Polars has no times in whole seconds."""
     times = values.dtype.kind in "mM" and np.datetime_data(values.dtype)[0] not in ("ms", "us", "ns")
+    if values.dtype.kind == "c":
+        values = values.astype(str)  # Polars has no complex numbers
     return pl.Series(name, values.astype(f"{values.dtype.kind}8[us]") if times else values, nan_to_null=True)

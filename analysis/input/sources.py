@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import polars as pl
 
 from logreplay.analysis.input import pias
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import is_stream
 from logreplay.core.frames import from_pandas
 from logreplay.core.record import REASON, SCHEMA, SWAP_TURN, TRACE_ID, start_time
@@ -112,7 +112,7 @@ class OpenedRows:
 
         Raises:
             LogreplayError: no such file, or not a table of requests.
-            ValueError: a table without the columns of a result log.
+            UsageError: a table without the columns of a result log, or with a value of another kind.
         """
         if isinstance(source, str | Path):
             path = locate(source)
@@ -123,10 +123,10 @@ class OpenedRows:
                     return cls([name for name in rows.columns if name != REASON], rows.lazy())
                 raise
         if not isinstance(source, pl.LazyFrame):
-            source = (source if isinstance(source, pl.DataFrame) else from_pandas(source)).lazy()
+            source = _typed(source if isinstance(source, pl.DataFrame) else from_pandas(source)).lazy()
         names = source.collect_schema().names()
         if missing := [name for name in ("latency", "xfertime", "rc") if name not in names]:
-            raise ValueError(f"results: no column {', '.join(missing)}; pass what logreplay.analysis.load returned")
+            raise UsageError(f"results: no column {', '.join(missing)}; pass what logreplay.analysis.load returned")
         return cls(names, source.with_columns(pl.col(name).cast(SCHEMA[name]) for name in names if name in SCHEMA))
 
     def frames(self, columns: Sequence[str], size: int = _BATCH) -> Iterator[pl.DataFrame]:
@@ -149,6 +149,21 @@ class OpenedRows:
         """Its earliest start, UTC without a zone; None where no row has one."""
         starts = (rows.select(start_time().min()).item() for rows in self.frames(("date", "time")))
         return min((start for start in starts if start), default=None)
+
+
+def _typed(table: pl.DataFrame) -> pl.DataFrame:
+    """A table whose columns have the types of a result log.
+
+    Raises:
+        UsageError: a value has another; names the first one.
+    """
+    made = []
+    for column in (each for each in table if each.name in SCHEMA):
+        values = pl.Series(column.name, map(str, column)) if column.dtype == pl.Object else column
+        made.append(typed := values.cast(SCHEMA[column.name], strict=False))
+        for row in (typed.is_null() & column.is_not_null()).arg_true().head(1):
+            raise UsageError(f"results: row {row}, column {column.name}: {column[row]!r}: expected a number")
+    return table.with_columns(made)
 
 
 def batches(source: Source, *more: str, size: int = _BATCH) -> Iterator[pl.DataFrame]:

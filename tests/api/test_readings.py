@@ -50,6 +50,21 @@ def test_a_test_against_a_stored_baseline(sweep: Path, slower: Path) -> None:
     assert same.passed
 
 
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        (lambda rows: rows[["url"]], "results: no column latency, xfertime, rc"),
+        (lambda rows: rows.assign(rc=1j), "results: row 0, column rc: '1j': expected a number"),
+        (lambda rows: rows.assign(latency="soon"), "results: row 0, column latency: 'soon': expected a number"),
+    ],
+)
+def test_a_table_that_is_no_result_is_refused_as_other_errors_are(sweep: Path, changed: Any, named: str) -> None:
+    table = changed(analysis.load(sweep))
+    for call in (lambda: logreplay.compare(sweep, table), lambda: logreplay.capacity(table, demand=9, p99=1)):
+        with pytest.raises(logreplay.UsageError, match=named):
+            call()
+
+
 def test_the_texts_of_checks_name_parameters(sweep: Path, slower: Path) -> None:
     texts = [check.text for check in logreplay.compare(sweep, slower, fail_above="1%").checks]
     assert any('fail_above="1.0%"' in text for text in texts)
