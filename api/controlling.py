@@ -6,8 +6,10 @@ from pathlib import Path
 from logreplay.core.errors import UsageError
 from logreplay.options.keywords import value_of
 from logreplay.options.kinds import PATH, TEXT
+from logreplay.options.signatures import with_known_names
 
 
+@with_known_names
 def control(place: str | PathLike[str], order: str) -> str:
     """Change the load of a run that has the parameter ``control``; return a sentence on the change.
 

@@ -12,6 +12,7 @@ from logreplay.core.files import check_nameable
 from logreplay.core.masking import masked
 from logreplay.options.clashes import check
 from logreplay.options.keywords import read
+from logreplay.options.signatures import with_known_names
 from logreplay.options.spelling import respelled
 from logreplay.parsers.conversion.filters import Filter, time_zone
 from logreplay.parsers.conversion.ingest import Limit
@@ -132,6 +133,7 @@ def why_nothing(report: "ConvertReport", kept: Filter) -> str:
     return f"no request is left after {filters}"
 
 
+@with_known_names
 @respelled("convert")
 def convert(
     log: "str | PathLike[str] | Sequence[str | PathLike[str]]",

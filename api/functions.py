@@ -22,7 +22,7 @@ from logreplay.options.kinds import DURATION, RATES, SWITCH, TEXT, whole
 from logreplay.options.load import Load
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
-from logreplay.options.signatures import described
+from logreplay.options.signatures import described, with_known_names
 from logreplay.results import Result, RunResult, absolute
 
 if TYPE_CHECKING:
@@ -196,6 +196,7 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
     )  # fmt: skip
 
 
+@with_known_names
 def serve(
     log: "AnyLog | None" = None,
     *,

@@ -9,6 +9,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.masking import masked
 from logreplay.inspect_result import InspectResult, account_of
 from logreplay.options.keywords import read
+from logreplay.options.signatures import with_known_names
 from logreplay.options.spelling import respelled
 from logreplay.options.table import options_of
 from logreplay.parsers.conversion.dataframe import log_rows
@@ -71,6 +72,7 @@ def _words(given: "Mapping[str, Any]") -> tuple[str, ...]:
     return tuple(word for pair in words for word in pair)
 
 
+@with_known_names
 @respelled("inspect")
 def inspect(
     log: "str | PathLike[str] | Sequence[str | PathLike[str]]",

@@ -1,20 +1,19 @@
 """Functions that read results and send nothing: `compare`, `capacity`, `analyze`."""
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import wraps
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from logreplay.analysis.verdict.checks import Check
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.quantities import Seconds
-from logreplay.options.keywords import read, renamed
+from logreplay.options.keywords import read
 from logreplay.options.kinds import BOUNDS
 from logreplay.options.other_commands import BOUNDED
+from logreplay.options.signatures import with_known_names
 from logreplay.options.spelling import checks_spelled, respelled
 from logreplay.results import Result, absolute
 
@@ -32,9 +31,8 @@ if TYPE_CHECKING:
     Results = Source | PathLike[str]
     Percentile = Literal["mean", "p50", "p90", "p95", "p99", "p999"]
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
+@with_known_names
 @respelled("compare")
 def compare(
     baseline: "Results",
@@ -101,18 +99,7 @@ def compare_once(
     return found
 
 
-def _with_earlier_names(function: F) -> F:
-    """Let a function take keywords by their earlier names as well."""
-    known = inspect.signature(function).parameters
-
-    @wraps(function)
-    def called(*given: Any, **options: Any) -> Any:
-        return function(*given, **renamed(options, known))
-
-    return called  # type: ignore[return-value]  # it is called as the function is
-
-
-@_with_earlier_names
+@with_known_names
 @respelled("capacity")
 def capacity(
     results: "Results | Sequence[Results]",
@@ -239,6 +226,7 @@ def _draw_scaling(found: "ScaleOut", output: Path, *, force: bool) -> None:
         hockey_stick.save(hockey_stick.figure(lambda ax: scaling.scaling(ax, found)), fresh)
 
 
+@with_known_names
 @respelled("analyze")
 def analyze(
     results: str | PathLike[str],

@@ -1,8 +1,9 @@
 """The keywords of the functions: read by the table of options; and frozen values made of options by name."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
 
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked
@@ -13,6 +14,7 @@ from logreplay.options.spelling import near_names
 from logreplay.options.table import options_of
 
 T = TypeVar("T")
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def read(function: str, given: Mapping[str, object]) -> dict[str, Any]:
@@ -30,12 +32,30 @@ def read(function: str, given: Mapping[str, object]) -> dict[str, Any]:
     """
     options = {option.name: option for option in options_of(function, python=True)}
     given = renamed(given, options)
-    for name in given:
-        if name not in options:
-            raise UsageError(f"{function}() has no parameter {name!r}{_nearest(function, name, options)}", (name,))
+    flags = {flag.lstrip("-").replace("-", "_"): option.name for option in options.values() for flag in option.names}
+    check_names(function, given, options, flags)
     values = {name: _checked(option, given.get(name)) for name, option in options.items()}
     check(function, values)
     return values
+
+
+def check_names(function: str, given: Iterable[str], known: Collection[str], flags: Mapping[str, str] = _NONE) -> None:
+    """Check that a function has the keywords that it is given.
+
+    Args:
+        function: its name.
+        given: names of the keywords.
+        known: names of its parameters.
+        flags: names of options of the command line that are parameters with another name, and these.
+
+    Raises:
+        UsageError: it has not; names the parameters that may be meant.
+    """
+    for name in given:
+        if name not in known:
+            near = [flags[name]] if name in flags else near_names(name, known)
+            meant = f"; did you mean {' or '.join(near)}?" if near else f"; see help(logreplay.{function})"
+            raise UsageError(f"{function}() has no parameter {name!r}{meant}", (name,))
 
 
 def renamed(given: Mapping[str, object], known: Collection[str]) -> dict[str, object]:
@@ -79,11 +99,3 @@ def _named(name: str, value: object, check: Callable[[object], Any]) -> Any:
         return check(value)
     except ValueError as error:
         raise UsageError(f"{name}={masked(repr(value))}: {masked(str(error))}", (name,)) from None
-
-
-def _nearest(function: str, name: str, options: Mapping[str, Option]) -> str:
-    """The parameters that may be meant, as the end of a sentence."""
-    known = {flag.lstrip("-").replace("-", "_"): option.name for option in options.values() for flag in option.names}
-    known |= {name: name for name in options}
-    near = dict.fromkeys(known[word] for word in ([name] if name in known else near_names(name, known)))
-    return f"; did you mean {' or '.join(near)}?" if near else f"; see help(logreplay.{function})"

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any, Final, TypeVar
 
 from logreplay.options import kinds
+from logreplay.options.keywords import check_names, renamed
 from logreplay.options.option import Option
 from logreplay.options.spelling import respelled, spelled
 from logreplay.options.table import grouped, options_of
@@ -38,6 +39,20 @@ def described(function: F) -> F:
     respelling.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     respelling.__doc__ = spelled("\n\n".join([inspect.cleandoc(function.__doc__ or ""), *told, _VALUES]), name)
     return respelling  # type: ignore[return-value]  # it is called as the function is
+
+
+def with_known_names(function: F) -> F:
+    """Let a function take keywords by their earlier names as well, and refuse others as those of the table do."""
+    kinds_of = {name: each.kind for name, each in inspect.signature(function).parameters.items()}
+    known = [name for name, kind in kinds_of.items() if kind is not inspect.Parameter.VAR_POSITIONAL]
+
+    @wraps(function)
+    def called(*given: Any, **options: Any) -> Any:
+        options = renamed(options, known)
+        check_names(function.__name__, options, known)
+        return function(*given, **options)
+
+    return called  # type: ignore[return-value]  # it is called as the function is
 
 
 def annotation(option: Option) -> str:

@@ -10,6 +10,7 @@ from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.options import kinds
 from logreplay.options.option import FORMER, Option
 from logreplay.options.other_commands import OTHERS
+from logreplay.options.signatures import with_known_names
 from logreplay.options.table import MOST_USED, options_of
 from logreplay.settings_files.entries import Entry, Meanings, entries, nearest, shared
 from logreplay.settings_files.places import DESTINATIONS, NEEDS_TYPED_DESTINATION, check_places
@@ -34,6 +35,7 @@ _Key = tuple[str, Option | None, bool]
 """The parameter that a key sets; its row in the table, None for an argument; whether ``true`` is what the row says."""
 
 
+@with_known_names
 def settings(function: str, path: str | PathLike[str] = "logreplay.toml") -> dict[str, Any]:
     """Read the parameters of a function from a settings file, for ``**``.
 

@@ -101,3 +101,18 @@ def test_what_is_read_and_written_without_sending_is_refused_if_it_is_no_path(na
     """convert([a, 3]) ended in a bare TypeError."""
     with pytest.raises(logreplay.UsageError, match=name.strip()):
         READINGS[name](value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["analyze", "capacity", "compare", "control", "convert", "find", "inspect", "plan", "run", "serve", "settings"],
+)
+def test_each_function_refuses_a_keyword_that_it_does_not_have(name: str) -> None:
+    with pytest.raises(logreplay.UsageError, match=rf"{name}\(\) has no parameter 'foo'; see help") as refused:
+        getattr(logreplay, name)("none.csv", **{"foo": 1})
+    assert refused.value.parameters == ("foo",)
+
+
+def test_a_keyword_that_is_nearly_one_of_a_function_is_named() -> None:
+    with pytest.raises(logreplay.UsageError, match="no parameter 'forse'; did you mean force"):
+        logreplay.convert("none.log", forse=True)  # type: ignore[call-arg]

@@ -57,6 +57,7 @@ def test_a_value_of_python_means_what_its_text_means(function: str, name: str, v
     ("given", "message"),
     [
         ({"tpz": 1}, r"run\(\) has no parameter 'tpz'; did you mean tps\?"),
+        ({"foo": 1}, r"run\(\) has no parameter 'foo'; see help\(logreplay.run\)"),
         ({"rate": 1}, r"run\(\) has no parameter 'rate'; did you mean tps\?"),
         ({"verbose": True}, r"run\(\) has no parameter 'verbose'; see help\(logreplay\.run\)"),
         ({"show_secrets": True}, r"run\(\) has no parameter 'show_secrets'; see help\(logreplay\.run\)"),
