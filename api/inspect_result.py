@@ -47,7 +47,7 @@ def account_of(logs: Sequence[str], report: "ConvertReport") -> dict[str, Any]:
     return {"log": list(logs), **{name: counts[name] for name in (*names, "reasons", "notes")}}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class InspectResult:
     """The contents of a log, before it is replayed. It can be pickled and shown.
 
@@ -167,6 +167,9 @@ class InspectResult:
         if ax is not None:
             return demand.rate_over_time(ax, self.profile)
         return hockey_stick.figure(lambda own: demand.rate_over_time(own, self.profile))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.sentence}>"
 
     def _repr_html_(self) -> str:
         from logreplay.analysis.notebook_view import html

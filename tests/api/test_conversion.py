@@ -121,3 +121,9 @@ def test_logs_are_named_by_paths_of_any_kind(log: Path, tmp_path: Path) -> None:
     with os.scandir(tmp_path) as entries:
         entry = next(each for each in entries if each.name == "access.log")
     assert logreplay.convert(entry).converted == 4
+
+
+def test_what_inspect_returns_is_told_in_one_line_and_can_be_a_key(log: Path) -> None:
+    found = logreplay.inspect(log)
+    assert repr(found) == f"<InspectResult {found.sentence}>"
+    assert {found: 1}[found] == 1
