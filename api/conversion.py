@@ -1,7 +1,9 @@
 """Converts logs: from what a caller asks for to the result."""
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -144,12 +146,12 @@ def convert(
     timezone: str = "",
     time_unit: Literal["s", "ms", "us", "ns"] | None = None,
     stamped: Literal["start", "end"] | None = None,
-    since: str = "",
-    until: str = "",
+    since: datetime | str = "",
+    until: datetime | str = "",
     match: str = "",
     exclude: str = "",
-    status: int | str = "",
-    methods: str = "",
+    status: int | str | Iterable[int | str] = "",
+    methods: str | Iterable[str] = "",
     client: str = "",
     redact: bool = False,
     rejects: str | PathLike[str] | None = None,
@@ -172,12 +174,12 @@ def convert(
         timezone: time zone of times without offset, such as ``Europe/Berlin``; empty: UTC.
         time_unit: unit of durations; None: by the format.
         stamped: meaning of times, start or end of a request; None: by the format.
-        since: keep requests that start at or after this time, ISO 8601.
+        since: keep requests that start at or after this time, ISO 8601 or a `datetime`.
         until: keep requests that start before this time.
         match: keep URLs that contain this regular expression.
         exclude: drop URLs that contain it.
-        status: keep these statuses: ``"200,3xx,500-504"``.
-        methods: keep these methods: ``"GET,HEAD"``.
+        status: keep these statuses: ``"200,3xx,500-504"`` or ``[404, "5xx"]``.
+        methods: keep these methods: ``"GET,HEAD"`` or a list of them.
         client: keep these addresses and networks.
         redact: replace values in URLs, headers and bodies by pseudonyms.
         rejects: file for lines that became no row; None: beside the output.
@@ -193,12 +195,12 @@ def convert(
     """
     given = {
         "format": format, "to": to, "timezone": timezone, "time_unit": time_unit, "stamped": stamped, "since": since,
-        "until": until, "match": match, "exclude": exclude, "status": text_of(status), "methods": methods,
+        "until": until, "match": match, "exclude": exclude, "status": status, "methods": methods,
         "client": client, "redact": redact, "rejects": rejects, "strict": strict, "cluster": cluster, "force": force,
         "max_rejects": text_of(max_rejects), "output": fspath(output) if isinstance(output, PathLike) else output,
     }  # fmt: skip
     logs = paths_of(log, *more)
-    values = read("convert", {name: value for name, value in given.items() if value != ""})
+    values = read("convert", {name: value for name, value in given.items() if not isinstance(value, str) or value})
     if (place := values.pop("output")) == "-":
         raise UsageError("output='-': a function prints nothing; name a file")
     scratch = Scratch() if place is None else None

@@ -1,10 +1,12 @@
 """Inspects logs before they are replayed."""
 
+from collections.abc import Iterable
+from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from logreplay.analysis.demand.log_profile import profile_of
-from logreplay.conversion import paths_of, reading_options, text_of, why_nothing
+from logreplay.conversion import paths_of, reading_options, why_nothing
 from logreplay.core.errors import LogreplayError
 from logreplay.core.masking import masked
 from logreplay.inspect_result import InspectResult, account_of
@@ -81,12 +83,12 @@ def inspect(
     timezone: str = "",
     time_unit: Literal["s", "ms", "us", "ns"] | None = None,
     stamped: Literal["start", "end"] | None = None,
-    since: str = "",
-    until: str = "",
+    since: datetime | str = "",
+    until: datetime | str = "",
     match: str = "",
     exclude: str = "",
-    status: int | str = "",
-    methods: str = "",
+    status: int | str | Iterable[int | str] = "",
+    methods: str | Iterable[str] = "",
     client: str = "",
 ) -> InspectResult:
     """Describe a log: rates and peaks, bursts, routes, clients, and the commands that replay it.
@@ -101,12 +103,12 @@ def inspect(
             UTC.
         time_unit: unit of durations; None: by the format.
         stamped: meaning of times, start or end of a request; None: by the format.
-        since: keep requests that start at or after this time, ISO 8601.
+        since: keep requests that start at or after this time, ISO 8601 or a `datetime`.
         until: keep requests that start before this time.
         match: keep URLs that contain this regular expression.
         exclude: drop URLs that contain it.
-        status: keep these statuses: ``"200,3xx,500-504"``.
-        methods: keep these methods: ``"GET,HEAD"``.
+        status: keep these statuses: ``"200,3xx,500-504"`` or ``[404, "5xx"]``.
+        methods: keep these methods: ``"GET,HEAD"`` or a list of them.
         client: keep these addresses and networks.
 
     Raises:
@@ -115,9 +117,9 @@ def inspect(
     """
     given = {
         "format": format, "timezone": timezone, "time_unit": time_unit, "stamped": stamped, "since": since,
-        "until": until, "match": match, "exclude": exclude, "status": text_of(status), "methods": methods,
+        "until": until, "match": match, "exclude": exclude, "status": status, "methods": methods,
         "client": client,
     }  # fmt: skip
     logs = paths_of(log, *more)
-    values = read("inspect", {name: value for name, value in given.items() if value != ""})
+    values = read("inspect", {name: value for name, value in given.items() if not isinstance(value, str) or value})
     return inspect_once(logs, values)

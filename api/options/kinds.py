@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from inspect import iscoroutinefunction
@@ -119,11 +119,13 @@ class Kind:
             return value
         if between and isinstance(value, Iterable) and not isinstance(value, bytes):
             return between[0].join(self._part(part, between[1:], value) for part in value)
-        value = as_timedelta(value)
+        value = float(value) if isinstance(value, Decimal) else as_timedelta(value)
         if isinstance(value, bool) or not isinstance(value, self.types):
             raise ValueError(f"expected {self.annotation}")
         if isinstance(value, PathLike):
             return str(fspath(value))
+        if isinstance(value, datetime):
+            return value.isoformat()
         number: Any = value.total_seconds() if isinstance(value, timedelta) else value
         return str(int(number)) if isinstance(number, Integral) else format(Decimal(repr(float(number))), "f")
 
@@ -281,7 +283,10 @@ TRACE_URL: Final = Kind("str", "analysis.output.trace_links:trace_url")
 PERCENT: Final = Kind("Share", percentage_of, (Real,))
 PATTERN: Final = Kind("str", request_rules.pattern)
 CLIENT_KEY: Final = Kind("str", "replay.sessions.client_key:ClientKey.parse")
-SINCE: Final = Kind("int | str", request_rules.since, (Integral,))
+SINCE: Final = Kind("datetime | int | str", request_rules.since, (datetime, Integral))
+INSTANT: Final = Kind("datetime | str", types=(datetime,))
+KEPT_METHODS: Final = Kind("str | Iterable[str]", between=(",",))
+KEPT_STATUS: Final = Kind("int | str | Iterable[int | str]", types=(Integral,), between=(",",))
 REWRITE: Final = Kind("str", "replay.requests.filters:Rewritten.parse")
 PARAM: Final = Kind("str", request_rules.param, (), ("=",))
 HEADER: Final = Kind("str", "replay.requests.headers:parse_header", (), (": ",))

@@ -21,8 +21,8 @@ def _json(help: str) -> Option:
     return Option(_ALL, "as_json", k.SWITCH, help, "", "--json", only="terminal")
 
 
-def _kept(name: str, help: str, metavar: str, flags: str = "") -> Option:
-    return Option("convert inspect", name, k.TEXT, help, metavar, flags)
+def _kept(name: str, help: str, metavar: str, flags: str = "", kind: k.Kind = k.TEXT) -> Option:
+    return Option("convert inspect", name, kind, help, metavar, flags)
 
 
 # fmt: off
@@ -41,12 +41,12 @@ UNITS: Final = (
            "Meaning of the times in LOG: start or end of a request.  [default: by the format]"),
 )
 _FILTERS: Final = (
-    _kept("since", "Keep requests that start at or after TIME (ISO 8601).", "TIME", "--since --from"),
-    _kept("until", "Keep requests that start before TIME (ISO 8601).", "TIME"),
+    _kept("since", "Keep requests that start at or after TIME (ISO 8601).", "TIME", "--since --from", k.INSTANT),
+    _kept("until", "Keep requests that start before TIME (ISO 8601).", "TIME", kind=k.INSTANT),
     _kept("match", "Keep URLs that contain REGEX.", "REGEX"),
     _kept("exclude", "Drop URLs that contain REGEX.", "REGEX"),
-    _kept("status", "Keep these statuses: 200,3xx,500-504.", "SET"),
-    _kept("methods", "Keep these methods: GET,HEAD.", "LIST", "--method --methods"),
+    _kept("status", "Keep these statuses: 200,3xx,500-504.", "SET", kind=k.KEPT_STATUS),
+    _kept("methods", "Keep these methods: GET,HEAD.", "LIST", "--method --methods", k.KEPT_METHODS),
     _kept("client", "Keep these addresses and networks: 10.0.0.7,10.1.0.0/16.", "LIST"),
 )
 OTHERS: Final[Mapping[str, Sequence[Option]]] = {

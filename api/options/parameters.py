@@ -4,6 +4,7 @@ Static text, because type checkers read no table; a test compares it with `logre
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, TypedDict
 
@@ -53,7 +54,7 @@ class RequestOptions(_SentOptions, total=False):
     exclude: str | Sequence[str]
     status: int | str | Iterable[int | str] | None
     sample: Share | None
-    since: int | str | None
+    since: datetime | int | str | None
     inject: str | Mapping[str, Share] | Sequence[str]
 
 
@@ -220,11 +221,11 @@ class PlanOptions(_SearchOptions, total=False):
     timezone: str | None
     time_unit: Literal["s", "ms", "us", "ns"] | None
     stamped: Literal["start", "end"] | None
-    since: str | None
-    until: str | None
+    since: datetime | str | None
+    until: datetime | str | None
     match: str | None
     exclude: str | None
-    status: str | None
+    status: int | str | Iterable[int | str] | None
     client: str | None
 
 

@@ -17,8 +17,8 @@ NOT_PLANNED: Final = frozenset(
 """Options of `find` that `plan` lacks: the log says the rate, and is read and cut before demand and supply are."""
 
 
-def _reading(name: str, help: str, metavar: str) -> Option:
-    return Option("plan", name, k.TEXT, help, metavar)
+def _reading(name: str, help: str, metavar: str, kind: k.Kind = k.TEXT) -> Option:
+    return Option("plan", name, kind, help, metavar)
 
 
 # fmt: off
@@ -49,11 +49,11 @@ PLAN: Final[Sequence[tuple[str, Sequence[Option]]]] = (
         FORMAT,
         TIMEZONE_OF_WEEK,
         *UNITS,
-        _reading("since", "Count and send requests that start at or after TIME (ISO 8601).", "TIME"),
-        _reading("until", "Count and send requests that start before TIME (ISO 8601).", "TIME"),
+        _reading("since", "Count and send requests that start at or after TIME (ISO 8601).", "TIME", k.INSTANT),
+        _reading("until", "Count and send requests that start before TIME (ISO 8601).", "TIME", k.INSTANT),
         _reading("match", "Count and send URLs that contain REGEX.", "REGEX"),
         _reading("exclude", "Neither count nor send URLs that contain REGEX.", "REGEX"),
-        _reading("status", "Count and send these statuses: 200,3xx,500-504.", "SET"),
+        _reading("status", "Count and send these statuses: 200,3xx,500-504.", "SET", k.KEPT_STATUS),
         _reading("client", "Count and send these addresses and networks: 10.0.0.7,10.1.0.0/16.", "LIST"),
     )),
 )

@@ -4,6 +4,7 @@ import asyncio
 import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,17 @@ def test_the_result_is_found_from_each_folder(log: Path, tmp_path: Path, monkeyp
     (tmp_path / "out.csv").unlink()
     with pytest.raises(logreplay.LogreplayError, match=f"{tmp_path / 'out.csv'} was moved or deleted"):
         os.fspath(result)
+
+
+def test_requests_are_chosen_by_values_of_python(log: Path) -> None:
+    values: dict[str, Any] = {
+        "status": [200, "4xx"],
+        "methods": ("GET", "HEAD"),
+        "until": datetime(2026, 1, 1, 0, 0, 2),
+    }
+    assert logreplay.convert(log, **values, since=datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)).converted == 1
+    assert logreplay.inspect(log, **values).profile.requests == 2
+    assert logreplay.convert(log, timezone="Europe/Berlin", since=datetime(2026, 1, 1, 1, 0, 3)).converted == 1
 
 
 def test_the_result_stands_for_its_log(log: Path, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """The keywords of the functions: values of Python and texts of the command line become the same checked values."""
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,16 @@ SAME: Iterable[tuple[str, str, Any, str]] = (
     ("run", "status", [404, "5xx"], "404,5xx"),
     ("run", "methods", ["GET", "POST"], "GET,POST"),
     ("run", "sample", 0.05, "5%"),
+    ("run", "sample", Decimal("0.05"), "5%"),
     ("run", "since", 10, "10"),
+    ("run", "since", datetime(2026, 1, 1, 12), "2026-01-01T12:00:00"),
+    ("run", "since", datetime(2026, 1, 1, 12, tzinfo=UTC), "2026-01-01T12:00:00+00:00"),
+    *((function, "since", datetime(2026, 1, 1), "2026-01-01T00:00:00") for function in ("convert", "inspect", "plan")),
+    *((function, "until", datetime(2026, 1, 1), "2026-01-01T00:00:00") for function in ("convert", "inspect", "plan")),
+    *((function, "status", [404, "5xx"], "404,5xx") for function in ("convert", "inspect", "plan")),
+    ("convert", "methods", ["GET", "HEAD"], "GET,HEAD"),
+    ("run", "tps", Decimal("0.1"), "0.1"),
+    ("run", "duration", Decimal("1.5"), "1500ms"),
     ("run", "param", {"k": "v"}, "k=v"),
     ("run", "header", {"X-Run": "42"}, "X-Run: 42"),
     ("run", "inject", {"other.csv": 0.03}, "other.csv:3%"),
