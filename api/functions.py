@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, Unpack
 from logreplay.calling.audience import Telling
 from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calling.callbacks import Callbacks
+from logreplay.calling.prompt import at_prompt
 from logreplay.core.errors import Interrupted, UsageError
 from logreplay.core.quantities import Seconds
 from logreplay.duet_result import DuetResult
@@ -56,7 +57,7 @@ def run(log: "AnyLog | None", target: str | None = None, **options: Unpack["RunO
         BusyError: another run is under way in this process.
         UsageError: parameters are wrong or exclude each other.
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
-        Interrupted: Ctrl-C ended the run; ``result`` is the result until then.
+        Interrupted: Ctrl-C ended the run; ``result`` is the result until then. At a prompt it is returned.
     """
     from logreplay.calls.run_call import RunCall
     from logreplay.runs.single import run_once
@@ -98,7 +99,7 @@ def sweep(
         BusyError: another run is under way in this process.
         UsageError: parameters are wrong or exclude each other.
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
-        Interrupted: Ctrl-C ended the sweep; ``result`` is the result until then.
+        Interrupted: Ctrl-C ended the sweep; ``result`` is the result until then. At a prompt it is returned.
     """
     from logreplay.calls.sweep_call import SweepCall
     from logreplay.runs.curve import sweep_once
@@ -136,7 +137,7 @@ def find(log: "AnyLog | None", target: str | None = None, **options: Unpack["Fin
         BusyError: another run is under way in this process.
         UsageError: parameters are wrong or exclude each other.
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
-        Interrupted: Ctrl-C ended the search; ``result`` is the result until then.
+        Interrupted: Ctrl-C ended the search; ``result`` is the result until then. At a prompt it is returned.
     """
     from logreplay.calls.find_call import FindCall, seed_of, taken_bounds
     from logreplay.runs.rate_search import find_once
@@ -171,7 +172,7 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
         BusyError: another run is under way in this process.
         UsageError: parameters are wrong or exclude each other.
         LogreplayError: the log cannot be read, a target not be loaded, or the results not be written.
-        Interrupted: Ctrl-C ended the duet; ``result`` is the result until then.
+        Interrupted: Ctrl-C ended the duet; ``result`` is the result until then. At a prompt it is returned.
     """
     from logreplay.calls.duet_call import DuetCall
     from logreplay.options.answer_rules import AnswerRules
@@ -286,7 +287,7 @@ def _judged(
         junit, history: the files; None: not written.
 
     Raises:
-        Interrupted: Ctrl-C ended it.
+        Interrupted: Ctrl-C ended it, and no person waits for the result at a prompt.
     """
     from logreplay.runs.reports import remember, reported
 
@@ -343,9 +344,9 @@ def uninterrupted(result: E) -> E:
     """The result of a call that Ctrl-C did not end.
 
     Raises:
-        Interrupted: Ctrl-C ended it.
+        Interrupted: Ctrl-C ended it, and no person waits for the result at a prompt.
     """
-    if result.stopped.startswith("interrupted"):
+    if result.stopped.startswith("interrupted") and not at_prompt():
         interrupted = Interrupted()
         interrupted.result = result
         raise interrupted

@@ -92,7 +92,7 @@ def plan(
         BusyError: another run is under way in this process.
         UsageError: parameters are wrong or exclude each other.
         LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
-        Interrupted: Ctrl-C ended the search; ``result`` is the result until then.
+        Interrupted: Ctrl-C ended the search; ``result`` is the result until then. At a prompt it is returned.
     """
     asked = frozenset(options)
     options["seed"] = seed_of(options.get("seed"))

@@ -68,7 +68,7 @@ class Interrupted(KeyboardInterrupt):
 
     def __str__(self) -> str:
         why = getattr(self.result, "stopped", "") or "interrupted"
-        where = "`result` of this error, at a prompt sys.last_value.result, holds the measurement"
+        where = "`result` of this error holds the measurement"
         return super().__str__() or (why if self.result is None else f"{why}; {where}")
 
 
