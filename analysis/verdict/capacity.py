@@ -15,7 +15,7 @@ from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
 from logreplay.analysis.untested import another_mix, not_tested
-from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate
+from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate, share_that_may_fail
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.saturation import NEAR
 from logreplay.analysis.verdict.saturation_sentences import FEWEST_STEPS
@@ -155,7 +155,8 @@ def capacity(
     bracket that holds it, and is below saturation by `NEAR` at least: closer to it, a step may look stable by chance,
     and machines that carry their share of the load would run full. As in a search, the bound is on the requests
     answered as expected; failures that took longer than the bound are late, and the others have a budget of their own:
-    a step in which more fail than at the lowest rates (`more_errors`) does not keep it. Steps whose requests were sent
+    a step in which more fail than at the lowest rates (`more_errors`) does not keep it. Where such a step ends the
+    rates that are carried, the shares of failures at all rates set the bracket. Steps whose requests were sent
     late, or whose bounded figure the generator's lag reaches, count only if they keep the bound with that lag: a target
     that gets the same requests on time answers none of them later. Steps without a backlog of whose requests more than
     2 % were dropped do not count: they did not reach their rate. Load is taken to be split evenly, without a shared
@@ -208,7 +209,7 @@ def capacity(
     estimates = [saturation] if isinstance(saturation, int | float) else list(saturation or ())
     limit = float(np.median(estimates)) if estimates else _most_answered(valid)
     told = Capacity("", saturation=limit, error_base=base, not_counted=left_out, survive=survive, runs=runs)
-    found = carried_rate(valid, percentile, within, limit, max(len(estimates), 1))
+    found = carried_rate(valid, percentile, within, limit, max(len(estimates), 1), share_that_may_fail(steps))
     lower = [each for each in left_out if each.rate < found.lowest]
     if found.likely is None:
         missed = _missed(valid, found.lowest, percentile)
@@ -287,6 +288,8 @@ def _seen(
     text = f"; {figure} {show(kept['bounded'], failed=True)} at {found.kept:g}/s"
     if isinstance(kept["mean"], float) and figure != "mean":
         text += f" (mean {show(kept['mean'])})"
+    if kept["failed"] > (kept["error_base"] or 0.0) + ERROR_SHARE:
+        text += f", {show_share(kept['failed'])} of the requests failed"
     if (several := steps.filter(pl.col("rate") == found.kept).height) > 1:
         text += f" in the slowest of {several} steps"
     if found.missed is not None:
@@ -309,6 +312,7 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
     """Add the figure that a bound is on (``bounded``), whether it is ``kept``, and why a step does not count.
 
     Failures that took longer than the bound are late; of a step it is known how long half of its failures took.
+    ``many``: where failures set the limit, more than may fail; the share is ``failed``.
     ``late``: requests were sent late, or the lag reaches the figure, which then has the lag in it, if that is known.
     """
     answered = pl.col("scheduled") - pl.col("errors")
@@ -324,7 +328,10 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
         bounded=pl.coalesce(own, pl.when(~waited).then(with_lag)).cast(pl.Float64),
         judged=judged,
         late=reached | (pl.col("lag_p95").fill_null(0.0) > late_from(pl.col("service_p50"))),
-    ).with_columns(kept=stable & (pl.col("bounded") <= within).fill_null(False))
+        failed=(pl.col("errors") - pl.col("dropped")) / (pl.col("scheduled") - pl.col("dropped")).clip(1),
+    )
+    many = pl.col("failed") > (math.inf if (may_fail := share_that_may_fail(table)) is None else may_fail)
+    table = table.with_columns(kept=stable & ~many & (pl.col("bounded") <= within).fill_null(False), many=many)
     return table.with_columns(
         why_not=pl.when(pl.col("verdict") == "generator-limited").then(pl.lit(_LIMIT))
         .when(pl.col("verdict") == VOID).then(pl.lit(_INVALID))
@@ -371,13 +378,13 @@ def _named(each: RateLeftOut) -> str:
 def _missed(steps: pl.DataFrame, rate: float, figure: str) -> str:
     """Words for how a rate missed the bound, by the worst of its steps."""
     missed = steps.filter((pl.col("rate") == rate) & ~pl.col("kept").fill_null(False))
-    gravest = missed.sort(pl.col("verdict") == "overloaded", pl.col("verdict") == "errors", "bounded", "errors")
+    failing = (pl.col("verdict") == "errors") | pl.col("many")
+    gravest = missed.sort(pl.col("verdict") == "overloaded", failing, "bounded", "errors")
     step = gravest.row(-1, named=True)
     if step["verdict"] == "overloaded":
         return "the backlog grows"
-    if step["verdict"] == "errors":
-        failed, sent = (step[name] - step["dropped"] for name in ("errors", "scheduled"))
-        return f"{show_share(failed / sent)} of the requests failed (see run --crash)"
+    if step["verdict"] == "errors" or step["many"]:
+        return f"{show_share(step['failed'])} of the requests failed (see run --crash)"
     return f"{figure} {show(step['bounded'], failed=True)}"
 
 

@@ -2,10 +2,11 @@
 
 A step shows its percentile with an error that the length of the step and the utilisation decide (`step_intervals`):
 near saturation a step may look fast, or slow, by chance. So the rate at which the percentile reaches the bound is
-looked for in many curves, each of which differs from the measured figures by as much as these errors allow.
+looked for in many curves, each of which differs from the measured figures by as much as these errors allow. Where
+failures set the limit, as those of a rate limiter, the rate at which too many fail is looked for in the same way.
 
 Source: a parametric bootstrap. Between two rates the percentile grows as that of a queue: its inverse is a straight
-line, and 0 at saturation.
+line, and 0 at saturation. The share of failures grows exponentially.
 """
 
 import math
@@ -15,8 +16,9 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.isotonic import isotonic
-from logreplay.analysis.statistics.quantiles import PERCENTILES, Floats
+from logreplay.analysis.statistics.quantiles import PERCENTILES, Floats, Ints
 from logreplay.analysis.tables.step_intervals import OF_MEAN, SCALES, of_queue
 
 CURVES: Final = 400
@@ -33,6 +35,12 @@ _MOST: Final = 1.0
 """Standard error of a logarithm above which a figure is unknown."""
 _SHORT: Final = 0.01
 """Times below this share of the bound count as this share: a log in whole seconds has times of 0."""
+_TOGETHER: Final = 3.0
+"""Failures that count as one, as those of a limiter in a burst of arrivals."""
+_UNSEEN: Final = 0.1
+"""Failures that are added to those of a step, which may have had none by chance."""
+_FAILED: Final = (pl.col("errors") - pl.col("dropped")).sum().alias("failed")
+_SENT: Final = (pl.col("scheduled") - pl.col("dropped")).sum().alias("sent")
 _BEYOND: Final = 1.1
 """A target that no rate overloaded is assumed to saturate at this many times the highest one, for the errors only."""
 
@@ -58,7 +66,29 @@ class CarriedRate:
     missed: float | None = None
 
 
-def carried_rate(steps: pl.DataFrame, figure: str, within: float, limit: float | None, runs: int = 1) -> CarriedRate:
+def share_that_may_fail(steps: pl.DataFrame) -> float | None:
+    """The share of failures up to which a rate is carried, where failures set the limit; otherwise None.
+
+    They do where too many requests failed at the lowest rate that the target did not carry. `ERROR_SHARE` may fail
+    beyond the base, which is no more than the share at the lowest rate if the share rises with the rate.
+
+    Args:
+        steps: with ``late``; a backlog of requests that were sent late does not count.
+    """
+    over = (pl.col("verdict") == "overloaded") & ~pl.col("late")
+    failing = pl.col("verdict") == "errors"
+    table = steps.group_by("rate").agg(_FAILED, _SENT, over=over.mean(), failing=failing.mean()).sort("rate")
+    first = table.filter(pl.col("over") + pl.col("failing") >= 0.5).head(1)
+    if not (first["failing"] > first["over"]).any():
+        return None
+    failed, number = (table[name].to_numpy()[table["rate"] <= first["rate"]] for name in ("failed", "sent"))
+    base = float(steps["error_base"].fill_null(0.0).to_numpy().max(initial=0.0))
+    return float(min(base, isotonic(failed / np.maximum(number, 1), np.maximum(number, 1.0))[0])) + ERROR_SHARE
+
+
+def carried_rate(
+    steps: pl.DataFrame, figure: str, within: float, limit: float | None, runs: int = 1, may_fail: float | None = None
+) -> CarriedRate:
     """Estimate the rate from steps that count.
 
     Args:
@@ -67,6 +97,7 @@ def carried_rate(steps: pl.DataFrame, figure: str, within: float, limit: float |
         within: the bound, seconds.
         limit: the saturation, requests/s; None if no rate overloaded the target.
         runs: number of runs whose median ``limit`` is.
+        may_fail: share of failures up to which a rate is carried, where failures set the limit.
     """
     counted = pl.col("bounded").clip(_SHORT * within)
     bad = pl.col("verdict").is_in(["overloaded", "errors"]) | ~pl.col("bounded").is_finite()
@@ -75,6 +106,8 @@ def carried_rate(steps: pl.DataFrame, figure: str, within: float, limit: float |
     table = (
         steps.group_by("rate")
         .agg(
+            _FAILED,
+            _SENT,
             bad=pl.col("bad").mean() >= 0.5,
             kept=pl.col("kept").fill_null(False).all(),
             log=(pl.col("log") / pl.col("error") ** 2).filter(~pl.col("bad")).sum() / weight,
@@ -88,8 +121,17 @@ def carried_rate(steps: pl.DataFrame, figure: str, within: float, limit: float |
     if fails[0] or not good.any():
         return CarriedRate(float(rates[0])) if fails[0] else _all_beyond(rates, stop)
     rate, log, error = rates[good], table["log"].to_numpy()[good], table["error"].to_numpy()[good]
-    found = _crossings(rate, log, error * _disagreement(steps), math.log(within), limit, stop, runs)
-    low, likely, high = np.quantile(found, (ENDS[0], 0.5, ENDS[1]), method="inverted_cdf")
+    error = error * _disagreement(steps)
+    if may_fail is not None:
+        slow = _crossings(rate, log, error, math.log(within), None, math.inf, runs)
+        failed, sent = (table[name].to_numpy()[rates <= stop] for name in ("failed", "sent"))
+        found = np.minimum(slow, _failing(rates[rates <= stop], failed, sent, may_fail))
+    else:
+        found = np.tile(_crossings(rate, log, error, math.log(within), limit, stop, runs), (3, 1))
+    low, likely, high = (
+        float(np.quantile(rates_of, share, method="inverted_cdf"))
+        for rates_of, share in zip(found, (ENDS[0], 0.5, ENDS[1]), strict=True)
+    )
     if likely < rates[0] and not table["kept"][0]:
         return CarriedRate(float(rates[0]))
     likely, high = max(likely, rates[0]), max(high, rates[0])
@@ -98,9 +140,9 @@ def carried_rate(steps: pl.DataFrame, figure: str, within: float, limit: float |
     held = rates[table["kept"].to_numpy() & (rates < missed)]
     return CarriedRate(
         float(rates[0]),
-        float(min(low, highest)) if math.isinf(low) else float(low),
-        float(min(likely, highest)) if math.isinf(likely) else float(likely),
-        None if math.isinf(high) else float(high),
+        min(low, highest) if math.isinf(low) else low,
+        min(likely, highest) if math.isinf(likely) else likely,
+        None if math.isinf(high) else high,
         float(held[-1] if len(held) else rates[0]),
         None if math.isinf(missed) else float(missed),
     )
@@ -157,6 +199,37 @@ def _crossing(rate: Floats, log: Floats, bound: float, end: float) -> float:
         return float(rate[-1] + _way(log[-1], math.inf, bound) * (end - rate[-1]))
     crossed = rate[above - 1] + _way(log[above - 1], log[above], bound) * (rate[above] - rate[above - 1])
     return float(min(crossed, end))
+
+
+def _failing(rate: Floats, failed: Ints, sent: Ints, may_fail: float) -> Floats:
+    """(3, curves) the highest rate that was carried, the rate at which as many fail as may, and the lowest above it.
+
+    The target carries no more than it answered at that one.
+
+    Args:
+        rate: (n,) requests/s, up to the first at which too many fail.
+        failed: (n,) requests that failed.
+        sent: (n,) requests.
+        may_fail: share of failures up to which a rate is carried.
+    """
+    rng = np.random.default_rng(_SEED)
+    number = sent / _TOGETHER
+    share = rng.gamma(failed / _TOGETHER + _UNSEEN, 1 / number, (CURVES, len(rate)))
+    found = np.empty((3, CURVES))
+    for curve, each in enumerate(share):
+        rising = isotonic(each, number)
+        above = int(np.searchsorted(rising, may_fail))
+        if above == 0:
+            found[:, curve] = 0.0, 0.0, rate[0]
+        elif above == len(rate):
+            found[:, curve] = rate[-1], math.inf, math.inf
+        else:
+            low, high = rate[above - 1 : above + 1]
+            logs = np.log(np.maximum(rising[above - 1 : above + 1], 0.5 / sent[above - 1]))
+            grown = float(np.interp(math.log(may_fail), logs, (low, high)))
+            answered = high * (1 - rising[above]) / (1 + ERROR_SHARE - may_fail)
+            found[:, curve] = low, min(grown, answered) if answered > low else grown, high
+    return found
 
 
 def _way(low: float, high: float, bound: float) -> float:

@@ -331,6 +331,58 @@ def test_failures_beyond_their_budget_are_named_where_the_percentile_was_kept() 
     )
 
 
+def refusing(*rows: tuple[float, int, int, str], base: float = 0.0) -> pl.DataFrame:
+    """Steps of (rate, requests, failures, verdict) of a target that answers fast and refuses some."""
+    steps = pl.concat(table((rate, 0.001, verdict), seconds=8, scheduled=sent) for rate, sent, _, verdict in rows)
+    return steps.with_columns(errors=pl.Series([row[2] for row in rows]), error_base=pl.lit(base))
+
+
+@pytest.mark.parametrize(
+    ("rows", "low", "likely", "high"),
+    [
+        (((40, 400, 0), (80, 800, 25), (90, 900, 45)), 40, 66, 80),
+        (((40, 480, 0), (55, 660, 0), (70, 840, 8), (85, 1020, 39)), 55, 71, 85),
+        (((40, 200, 0), (70, 350, 2), (100, 500, 36), (130, 650, 153)), 40, 79, 100),
+    ],
+)
+def test_where_a_limiter_refuses_more_with_the_load_the_range_is_that_of_the_rates_that_show_it(
+    rows: tuple[tuple[int, int, int], ...], low: float, likely: float, high: float
+) -> None:
+    """Response times are flat: of 3.1 % at 80/s, the answer was 79.6/s, from 79.4 to 79.7."""
+    steps = refusing(*((*row, "errors" if row[2] > 0.03 * row[1] else "stable") for row in rows))
+    found = ask(steps)
+    assert (found.low, found.high) == (low, high)
+    assert found.likely == pytest.approx(likely, rel=0.05)
+
+
+def test_failures_that_the_verdict_of_a_step_lets_pass_are_weighed_and_named() -> None:
+    """In short steps it takes many failures to be sure: 7 % at 100/s passed, and the answer was 97.1/s."""
+    rows = ((40, 320, 0), (60, 480, 10), (80, 640, 19), (90, 720, 32), (100, 800, 56))
+    steps = refusing(*((*row, "stable") for row in rows), (110, 880, 111, "errors"))
+    found = ask(steps)
+    assert (found.low, found.high) == (40, 80)
+    assert "at 40/s (mean 500 µs), not kept at 60/s (2.1 % of the requests failed (see run --crash))" in found.sentence
+    never_sure = ask(steps.filter(pl.col("rate") < 110)).sentence
+    assert "p90 1 ms at 100/s (mean 500 µs), 7 % of the requests failed; the bound was kept" in never_sure
+
+
+def test_failures_at_every_rate_are_no_part_of_those_that_set_the_limit() -> None:
+    rows = ((40, 4000, 0), (80, 8000, 0), (120, 12000, 0), (160, 16000, 3000))
+    constant = [(rate, sent, failed + sent // 20) for rate, sent, failed in rows]
+    found = ask(refusing(*((*row, "errors" if row[0] > 120 else "stable") for row in constant), base=0.05))
+    assert (found.low, found.high) == (120, 160)
+    assert 120 < (found.likely or 0) < 140
+    growing = ask(refusing((40, 4000, 0, "stable"), (80, 8000, 600, "stable"), (120, 9000, 3000, "errors"), base=0.05))
+    assert (growing.low, growing.high) == (40, 80)
+
+
+def test_a_target_that_fails_too_often_at_the_lowest_rate_carries_none() -> None:
+    steps = refusing((40, 400, 12, "stable"), (80, 800, 48, "stable"), (90, 900, 90, "errors"))
+    found = ask(steps)
+    assert found.machines is None
+    assert "p90 within 300 ms is not kept even at 40/s, 3 % of the requests failed" in found.sentence
+
+
 def test_a_growing_backlog_is_named_where_the_percentile_was_kept() -> None:
     assert ask(table((30, 0.1, "overloaded"))).sentence == (
         "p90 within 300 ms is not kept even at 30/s, the backlog grows: sweep lower"
