@@ -24,6 +24,8 @@ FEW: Final = 0.05
 """Largest share of failed requests in a step that shows how many fail together without overload."""
 USUAL_CLUSTER: Final = 5.0
 """Hits of one event, such as the failures of one blip: assumed until the data show it."""
+USUAL_AT_LOW_RATES: Final = 2.0
+"""The same in the steps of a sweep at its lowest rates, of which few fail."""
 USUAL_S: Final = 10
 """Seconds of data that weigh as much as the assumption `USUAL_CLUSTER`."""
 
@@ -125,14 +127,15 @@ def batch_variance(counts: Ints, costs: NDArray[np.float64] | Ints) -> float:
     return max(float(total) * unbiased, 0.0) / int(counts.sum()) ** 2
 
 
-def cluster_size(*series: tuple[Ints, Ints]) -> float:
+def cluster_size(*series: tuple[Ints, Ints], usual: float = USUAL_CLUSTER) -> float:
     """Return how many hits, such as failures, count as one independent hit: 1 or more.
 
     A blip of a second fails all requests of that second: these are one event, not hundreds. If the seconds show smaller
-    clusters than `USUAL_CLUSTER`, that size weighs as much as `USUAL_S` seconds: a few seconds prove nothing.
+    clusters than usual, that size weighs as much as `USUAL_S` seconds: a few seconds prove nothing.
 
     Args:
         series: requests and hits of each second, each (s,), by run or trial.
+        usual: hits of one event, assumed until the seconds show it.
 
     Source: the design effect of Kish, Survey sampling, by `batch_variance`.
     """
@@ -144,7 +147,7 @@ def cluster_size(*series: tuple[Ints, Ints]) -> float:
             independent += number * share * (1 - share)
             seconds += len(counts)
     effect = seen / independent if independent else 1.0
-    return max(1.0, effect, (USUAL_S * USUAL_CLUSTER + seconds * effect) / (USUAL_S + seconds))
+    return max(1.0, effect, (USUAL_S * usual + seconds * effect) / (USUAL_S + seconds))
 
 
 def size_at_low_rates(
@@ -166,4 +169,4 @@ def size_at_low_rates(
     few = known & (errors > 0) & (errors <= FEW * requests)
     few &= rate <= (np.quantile(rate[known], 1 / 3) if known.any() else 0.0)
     chosen = [each for each, of_few in zip(series, few, strict=False) if of_few]
-    return cluster_size(*chosen) if chosen else 1.0
+    return cluster_size(*chosen, usual=USUAL_AT_LOW_RATES) if chosen else 1.0

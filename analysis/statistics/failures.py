@@ -37,8 +37,11 @@ ODDS: Final = 3.0
 
 def more_errors(
     rate: Floats, errors: Ints, scheduled: Ints, known: Flags, series: Sequence[Series] = ()
-) -> tuple[Flags, float]:
-    """Return which steps (n,) fail more often than the lowest rates do, and the share of errors at these.
+) -> tuple[Flags, float, Floats]:
+    """Return which steps (n,) fail more often than the lowest rates do, the share of errors at these, and the evidence.
+
+    The evidence (n,) is by how much the share of a step exceeds that at the lowest rates at least, which must be above
+    `ERROR_SHARE`.
 
     Errors that come at the same share at every rate do not show overload. The lowest third of the rates is
     pooled, from the lowest on, while the share is not clearly higher. One rate alone is not enough: a limit
@@ -70,10 +73,12 @@ def more_errors(
     pooled_errors, pooled = int(failed[:rates].sum()), int(offered[:rates].sum())
     base = pooled_errors / max(pooled, 1)
     if rates < 2 or base > FAILING or not _goodput_grows(lowest[:rates], failed[:rates], offered[:rates], size):
-        return least_error_share(errors, scheduled, size) > ERROR_SHARE, 0.0
-    more_failed = _difference_low((errors, scheduled), (pooled_errors, pooled), size) > ERROR_SHARE
+        number = np.maximum(scheduled, 1)
+        least = wilson(errors / number, number / size, _Z99)[0]
+        return least > ERROR_SHARE, 0.0, least
+    least = np.maximum(_difference_low((errors, scheduled), (pooled_errors, pooled), size), 0.0)
     chance = pooled_errors < BEYOND_CHANCE * size and wilson(base, max(pooled, 1) / size, _Z99)[0] <= ERROR_SHARE / 2
-    return more_failed | (errors > FAILING * scheduled), 0.0 if chance else base
+    return (least > ERROR_SHARE) | (errors > FAILING * scheduled), 0.0 if chance else base, least
 
 
 def _goodput_grows(rate: Floats, errors: Ints, scheduled: Ints, size: float) -> bool:
@@ -100,12 +105,6 @@ def _difference_low(step: tuple[Ints, Ints], base: tuple[Ints | int, Ints | int]
     return newcombe(
         (hits[0] / size, hits[1] / size), (np.maximum(numbers[0], 1) / size, np.maximum(numbers[1], 1) / size), _Z99
     )[0]
-
-
-def least_error_share(errors: Ints, scheduled: Ints, size: float = 1.0) -> Floats:
-    """Return (steps,) the lower end of the 99 % Wilson interval of the share of errors, which come in clusters."""
-    number = np.maximum(scheduled, 1)
-    return wilson(errors / number, number / size, _Z99)[0]
 
 
 def fails_more(trials: Sequence[Series], base: Sequence[Series]) -> bool:

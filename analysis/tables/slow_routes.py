@@ -82,7 +82,7 @@ def _falls_behind(part: pl.DataFrame) -> Floats:
 
 def _fails(part: pl.DataFrame) -> Floats:
     rate, errors, scheduled = (part[name].to_numpy() for name in ("rate", "errors", "scheduled"))
-    failing, _ = more_errors(rate, errors, scheduled, np.ones(len(rate), np.bool_))
+    failing, *_ = more_errors(rate, errors, scheduled, np.ones(len(rate), np.bool_))
     return failing.astype(np.float64)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.input.arrays import window_s
-from logreplay.analysis.statistics.failures import Flags, least_error_share, more_errors
+from logreplay.analysis.statistics.failures import Flags, more_errors
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.analysis.statistics.step_finder import rate_varies, sending_ends, steps_of_seconds, usual_rate
 from logreplay.analysis.statistics.trends import DRIFT, TREND_Z, mann_kendall, relative_rise, theil_sen
@@ -63,7 +63,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     rate = table["rate"].to_numpy()
     seen = (climbing & (z > TREND_Z)) | slowly | waiting | _at_a_limit(mean, rate)
     over = _whole_overloads(seen, climbing, mean, rate)
-    failing, base = more_errors(rate, failed, sent, known=np.ones(table.height, np.bool_))
+    failing, base, least = more_errors(rate, failed, sent, known=np.ones(table.height, np.bool_))
     unknown = (
         *("sent", "completed", "goodput", "p50", "p90", "p95", "p99", "p999", "max", "service_p50", "lag_p95"),
         *("settled_completed", "settled_goodput", "valid_up_to", "failed_p50", "fell_behind"),
@@ -77,7 +77,7 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
         trend_z=pl.Series(z),
         drift=pl.Series(drift),
         slope=pl.Series(np.where(over & (growth <= SLOW_GROWTH), np.nan, slope)),  # levelled off
-        error_low=pl.Series(least_error_share(failed, sent)),
+        error_low=pl.Series(least),
         error_base=pl.lit(base),
         over=pl.Series(over),
         failing=pl.Series(failing),

@@ -16,7 +16,7 @@ import polars as pl
 from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.input.arrays import RequestArrays, name_kinds, those
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.statistics.failures import Flags, Series, least_error_share, more_errors
+from logreplay.analysis.statistics.failures import Flags, Series, more_errors
 from logreplay.analysis.statistics.quantiles import Floats, Grouped, Part
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.statistics.trends import DRIFT, TREND_Z, mann_kendall, relative_rise, theil_sen
@@ -105,14 +105,14 @@ def evidence(
         One row per step. ``growth``: of the requests in flight, per request scheduled, after the first fifth of the
         step. ``trend_z``: Mann-Kendall statistic of ten successive medians of the response time. ``drift``: last two
         of these less the first two, over the first. ``slope``: seconds of response time gained per second.
-        ``error_low``: lower end of the 99 % Wilson interval of the share of errors. ``error_base``: share of errors at
-        the lowest rates, where it is the same at two of them or more, and not chance; else 0. ``failed_p50``: median
-        service time of the errors, seconds. ``fell_behind``: answers/s while the backlog began to grow, of the lowest
-        overloaded rates. ``died``: how many requests were in flight as the target died of them. ``over``: the backlog
-        grows. ``failing``: more than 1 % errors beyond ``error_base``, ``failure`` the most frequent of all errors and
-        its share. ``outage``: a span without one expected answer, whatever the rate. ``generator``: the generator sent
-        less than the rate, and late, or met another limit. ``verdict``: ``stable``, ``overloaded``, ``errors``,
-        ``outage`` or ``generator-limited``.
+        ``error_low``: by how much the share of errors exceeds that at the lowest rates, at least (99 %).
+        ``error_base``: share of errors at the lowest rates, where it is the same at two of them or more, and not
+        chance; else 0. ``failed_p50``: median service time of the errors, seconds. ``fell_behind``: answers/s while the
+        backlog began to grow, of the lowest overloaded rates. ``died``: how many requests were in flight as the target
+        died of them. ``over``: the backlog grows. ``failing``: more than 1 % errors beyond ``error_base``, ``failure``
+        the most frequent of all errors and its share. ``outage``: a span without one expected answer, whatever the
+        rate. ``generator``: the generator sent less than the rate, and late, or met another limit. ``verdict``:
+        ``stable``, ``overloaded``, ``errors``, ``outage`` or ``generator-limited``.
     """
     medians, means = _block_times(requests, windows)
     number = len(requests.labels)
@@ -141,7 +141,7 @@ def evidence(
     measured = ~dead & ~generator & requests.is_step
     rates = table["rate"].to_numpy()
     in_flight = rates * table["mean"].cast(pl.Float64).to_numpy()
-    failing, base = more_errors(rates, errors, count, measured, failures_of_steps(requests, windows))
+    failing, base, least = more_errors(rates, errors, count, measured, failures_of_steps(requests, windows))
     died = _died(found, rates, np.where(over | failing | dead | generator, np.nan, in_flight))
     excused = _excused([outage for outage in found if outage not in died], rates, over, failing | dead)
     out = np.array([index in excused for index in range(number)], dtype=np.bool_)
@@ -157,7 +157,7 @@ def evidence(
             "trend_z": z,
             "drift": drift,
             "slope": slope,
-            "error_low": least_error_share(errors, count),
+            "error_low": least,
             "error_base": np.full(number, base),
             "failed_p50": _failed_p50(requests, number),
             "fell_behind": fell_behind,

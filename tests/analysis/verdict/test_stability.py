@@ -53,6 +53,27 @@ def test_a_step_of_which_more_than_one_percent_fail_names_the_failure() -> None:
     assert 0.01 < found["error_low"] < 0.05
 
 
+def test_a_step_is_failing_where_the_error_low_of_its_row_is_above_1_percent() -> None:
+    """A step with 7 % failures was stable with an error_low of 5 %: failures that come together were judged as one."""
+    rng = np.random.default_rng(4)
+    arrivals = simulate.sweep([40, 60, 80, 90, 100, 110, 120, 140], 8, rng)
+    refused = simulate.refused(arrivals.scheduled, 100, 5)
+    rows = simulate.results(arrivals, np.full(len(refused), 0.001), rc=np.where(refused, 503, 200).astype(np.int64))
+    found = judged_steps(arrays.read(rows))
+    assert found["failing"].to_list() == [low > 0.01 for low in found["error_low"]]
+    assert 0 < found["failing"].sum() < 8
+
+
+def test_a_limiter_that_refuses_some_in_most_seconds_of_a_short_step_fails() -> None:
+    """36 of 500 were called no more than 2 of 550 at the lowest rates, since five failures were taken to be one."""
+    seconds = np.array([[31, 43, 44, 38, 44], [69, 58, 67, 84, 72], [100, 89, 91, 110, 110], [125, 122, 132, 140, 131]])
+    refused = np.array([[0, 0, 0, 0, 0], [0, 0, 0, 2, 0], [6, 3, 0, 14, 13], [22, 23, 37, 38, 33]])
+    rate, known = np.array([40.0, 70.0, 100.0, 130.0]), np.ones(4, np.bool_)
+    series = list(zip(seconds, refused, strict=True))
+    failing, base, _ = more_errors(rate, refused.sum(axis=1), seconds.sum(axis=1), known, series)
+    assert (failing.tolist(), base) == ([False, False, True, True], 0.0)
+
+
 def test_a_late_generator_is_blamed_before_the_target() -> None:
     rng = np.random.default_rng(1)
     arrivals = simulate.sweep([150], 20, rng)
@@ -77,7 +98,7 @@ def failing_from(rates: Any, shares: Any, seconds: float = 10.0) -> tuple[int | 
     rate = np.array(list(rates), dtype=np.float64)
     scheduled = np.round(rate * seconds).astype(np.int64)
     errors = np.round(scheduled * np.broadcast_to(shares, rate.shape)).astype(np.int64)
-    failing, base = more_errors(rate, errors, scheduled, np.ones(len(rate), np.bool_))
+    failing, base, _ = more_errors(rate, errors, scheduled, np.ones(len(rate), np.bool_))
     return (int(rate[failing][0]) if failing.any() else None), base
 
 

@@ -198,7 +198,7 @@ def test_a_sweep_and_its_verdict_call_the_same_steps_failing() -> None:
     lower = [judged(Step(0, 100, 10.0), 20, []), judged(Step(1, 200, 10.0), 42, [])]
     rates, sent, known = np.array([100.0, 200.0, 300.0]), np.array([1000, 2000, 3000]), np.ones(3, np.bool_)
     for failed in range(0, 3001, 3):
-        failing, _ = more_errors(rates, np.array([20, 42, failed]), sent, known)
+        failing, *_ = more_errors(rates, np.array([20, 42, failed]), sent, known)
         assert judged(Step(2, 300, 10.0), failed, lower).carried is not bool(failing[2]), failed
 
 
@@ -213,7 +213,7 @@ def test_failures_that_come_together_count_as_one_as_in_the_verdict() -> None:
     assert not judged(Step(2, 300, 20.0), 280, [judged(Step(0, 100, 20.0), 50, []), lower[1]]).carried
     assert judged(Step(2, 300, 20.0), 280, lower).carried
     for failed in range(0, 3001, 10):
-        failing, _ = more_errors(rates, np.array([50, 84, failed]), sent, known, series)
+        failing, *_ = more_errors(rates, np.array([50, 84, failed]), sent, known, series)
         assert judged(Step(2, 300, 20.0), failed, lower).carried is not bool(failing[2]), failed
 
 
