@@ -24,6 +24,7 @@ from logreplay.options.load import Load
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
 from logreplay.options.signatures import described, with_known_names
+from logreplay.options.spelling import respelled
 from logreplay.results import Result, RunResult, absolute
 
 if TYPE_CHECKING:
@@ -198,6 +199,7 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
 
 
 @with_known_names
+@respelled("serve")
 def serve(
     log: "AnyLog | None" = None,
     *,

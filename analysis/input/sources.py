@@ -16,6 +16,7 @@ from logreplay.analysis.input import pias
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import is_stream
 from logreplay.core.frames import from_pandas
+from logreplay.core.installation import FORKED_THREADS
 from logreplay.core.record import REASON, SCHEMA, SWAP_TURN, TRACE_ID, start_time
 from logreplay.core.rows import FORMS, names_in, read_batches, to_the_end
 
@@ -89,6 +90,7 @@ def reading(source: Source) -> AbstractContextManager[None]:
     Raises:
         LogreplayError: the file breaks off, is damaged, or cannot be read.
     """
+    FORKED_THREADS.check()
     return to_the_end(locate(source)) if isinstance(source, str | Path) else nullcontext()
 
 

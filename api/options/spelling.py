@@ -9,6 +9,7 @@ from operator import ne
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.core.installation import FORKED_THREADS
 from logreplay.options import kinds
 from logreplay.options.option import Option
 from logreplay.options.table import options_of
@@ -82,7 +83,12 @@ def checks_spelled(checks: "Iterable[Check]", function: str) -> "tuple[Check, ..
 
 @contextmanager
 def respelled(function: str) -> Iterator[None]:
-    """Within the block, errors name the parameters of a function."""
+    """Within the block, which is the call of a function, errors name its parameters.
+
+    Raises:
+        LogreplayError: this process is a fork in which no call ends.
+    """
+    FORKED_THREADS.check()
     try:
         yield
     except LogreplayError as error:

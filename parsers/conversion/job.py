@@ -16,6 +16,7 @@ from logreplay.core.bodies import REF, beside
 from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.core.files import FULL, NewFile, check_distinct, check_named_once, is_part, is_stream, scratch_folder
 from logreplay.core.headers import HEADERS
+from logreplay.core.installation import FORKED_THREADS
 from logreplay.core.quantities import iso
 from logreplay.core.record import CORE_COLUMNS, LOGGED_COLUMNS, to_csv
 from logreplay.core.rows import names_in
@@ -157,6 +158,7 @@ def open_input(
     Raises:
         LogreplayError: a file cannot be read, is named twice, or does not go with an option or with another file.
     """
+    FORKED_THREADS.check()
     tables = normalized_among(paths)
     check_named_once(tables)
     if tables:
@@ -197,6 +199,7 @@ def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitS
     Raises:
         LogreplayError: a log cannot be read, or the time zone is not known.
     """
+    FORKED_THREADS.check()
     if options.timezone:
         time_zone(options.timezone)
     named = [one for path in paths for one in (matching(str(path)) if is_address(str(path)) else [path])]

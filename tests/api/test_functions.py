@@ -19,6 +19,36 @@ from logreplay.inputs.logs import bundled_log
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.requests.hook import Planned
 
+FORKING = """
+import multiprocessing, sys
+import logreplay
+from logreplay import analysis, parsers
+
+log, results = sys.argv[1:]
+
+def in_fork(*call):
+    reader, writer = multiprocessing.Pipe(duplex=False)
+    child = multiprocessing.get_context("fork").Process(target=told, args=(writer, *call))
+    child.start()
+    print(reader.recv() if reader.poll(5) else "hangs")
+    child.kill()
+
+def told(writer, function, *given):
+    try:
+        writer.send(type(function(*given)).__name__)
+    except logreplay.LogreplayError as error:
+        writer.send(str(error))
+"""
+BEFORE = "in_fork(logreplay.inspect, log)"
+AFTER = """
+found = logreplay.inspect(log)
+for function in (logreplay.convert, logreplay.inspect, logreplay.serve, parsers.read_log):
+    in_fork(function, log)
+in_fork(logreplay.run, log, "http://127.0.0.1:9")
+for function in (logreplay.analyze, analysis.load, analysis.steps):
+    in_fork(function, results)
+in_fork(str, found)
+"""
 RUN: dict[str, Any] = {"tps": 40, "duration": "500ms"}
 INTERRUPTED = """
 import logreplay, os, signal, sys, threading, time
@@ -303,3 +333,26 @@ logreplay.sweep(None, sys.argv[1], [40, 50], duration="300ms", output="s")
     assert {mode for path, mode in made.items() if not (tmp_path / path).is_dir()} == {0o600}
     assert made[Path("s")] == 0o700
     assert len(made) > 10
+
+
+def forking(program: str, *arguments: str | Path) -> list[str]:
+    command = [sys.executable, "-c", FORKING + program, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    return done.stdout.splitlines()
+
+
+def test_a_fork_of_a_process_that_used_polars_is_refused_instead_of_hanging(tmp_path: Path) -> None:
+    results = tmp_path / "results.csv"
+    with logreplay.serve() as server:
+        logreplay.run(None, server.url, tps=40, duration="300ms", output=results)
+    with bundled_log() as log:
+        *refused, text = forking(AFTER, log, results)
+    assert len(refused) == 8
+    for said in refused:
+        assert "multiprocessing.get_context('spawn') or 'forkserver'" in said
+    assert text == "str"
+
+
+def test_a_fork_of_a_process_that_only_imported_the_library_can_call_it() -> None:
+    with bundled_log() as log:
+        assert forking(BEFORE, log, "") == ["InspectResult"]
