@@ -215,7 +215,8 @@ def serve(
     block; `close` does it, too, and so does the end of this process. Prints nothing.
 
     Args:
-        log: an access log, a normalized CSV or a list of URLs; None: the bundled log.
+        log: a file, such as an access log, a normalized CSV or a list of URLs; a table; or a list of
+            `logreplay.Request`; None: the bundled log.
         port: to listen on; 0: a free one.
         workers: requests served at once.
         service_time: to serve one request.

@@ -52,7 +52,8 @@ def normalized(log: "Log | None", tell: Tell) -> Iterator[Path]:
 
     with replayable(log, tell) as source:
         if isinstance(source, Stored | RequestsFrom):
-            raise UsageError(f"{log}: the built-in target answers from files and tables only; name a file")
+            text = "the built-in target answers from files, tables and lists of requests only; give one of them"
+            raise UsageError(f"{log}: {text}")
         with as_file_of(source) as path:
             yield path
 

@@ -5,7 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
+from io import IOBase
 from itertools import islice
+from os import PathLike
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -26,6 +28,7 @@ from logreplay.replay.requests.plan import CHUNK_ROWS
 _TOGETHER: Final = 64
 """Requests taken from a program together: few, so that one that makes them as time goes by is not waited for long."""
 _TEXT: Final = "expected a text"
+_STRANGE: Final = "make one of a URL with logreplay.Request(url); make one log of several with logreplay.convert(a, b)"
 _HALF: Final = "half of a surrogate pair stands for no character; leave it out, or write its bytes as %80 or as body"
 _INSTANT: Final = {"date": "%Y-%m-%d", "time": "%H:%M:%S%.6f"}
 _EXPECTED: Final = "expected an instant, such as 2026-01-01T12:00:00Z, or seconds, ms, µs or ns since 1970"
@@ -89,7 +92,8 @@ class TableLog:
         try:
             with path.open("wb") as file:
                 file.write((",".join(record.CORE_COLUMNS) + "\n").encode())
-                file.writelines(record.to_csv(rows, header=False) for rows in self.batches(record.CORE_COLUMNS))
+                for rows in self.batches(record.CORE_COLUMNS):  # with columns that are rendered
+                    file.write(record.to_csv(rows.select(record.CORE_COLUMNS), header=False))
         except OSError as error:
             raise unwritable(path, error) from None
         return path
@@ -151,6 +155,8 @@ def python_log(log: object) -> PythonLog:
             return TableLog(name, checked.with_columns(**_times(name, log)))
         except LogError as error:
             return TableLog(name, checked, str(error))
+    if isinstance(log, IOBase):
+        raise UsageError(f"log {getattr(log, 'name', type(log).__name__)!r}: is an open file; give its path")
     if callable(log):
         return RequestsFrom(f"{getattr(log, '__name__', type(log).__name__)}()", log)
     if isinstance(log, Collection):
@@ -200,7 +206,8 @@ def _frame(name: str, requests: Sequence[object], first: int) -> pl.DataFrame:
     for at, request in enumerate(requests):
         where = f"{name}: request {first + at}"
         if not isinstance(request, Request):
-            raise LogError(f"{where}: expected logreplay.Request, got {type(request).__name__}")
+            advice = f"; {_STRANGE}" if isinstance(request, str | PathLike) else ""
+            raise LogError(f"{where}: expected logreplay.Request, got {type(request).__name__}{advice}")
         _check(where, request)
         started = request.time and naive_utc(request.time)
         fields["url"].append(request.url)

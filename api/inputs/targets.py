@@ -80,7 +80,7 @@ def target_or_builtin(
         yield target
         return
     if isinstance(log, Stored | RequestsFrom):
-        raise UsageError(f"{log}: the built-in target answers from files and tables only; give a TARGET")
+        raise UsageError(f"{log}: the built-in target answers from files, tables and lists only; give a TARGET")
     if isinstance(log, UrlList) and (origins := log.origins()):
         named = ", ".join(origins[:3]) + (", ..." if len(origins) > 3 else "")
         raise UsageError(f"{log} names {named}, and no TARGET is given; name it: {log} {origins[0]}")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, time, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pandas as pd
 import polars as pl
@@ -127,6 +128,73 @@ def test_requests_become_rows_with_their_headers_and_bodies() -> None:
     assert found.select(COLUMNS).row(1) == ("2026-01-01", "00:00:00.000000", "/b", "POST", 201, None, "me")
 
 
+URLS = ["/a", "/b?c=1"]
+
+
+def logs(folder: Path) -> dict[str, Any]:
+    """A log of two requests in each form that a program can give."""
+    path = folder / "urls.txt"
+    path.write_text("".join(f"http://127.0.0.1{url}\n" for url in URLS))
+    posted = Request(URLS[1], "POST", b"\xff", {"X-A": "1"}, rc=201)
+    table: dict[str, Any] = {"url": URLS, "body": [None, "x"], "header:X-A": [None, "1"], "mine": [1, 2]}
+    return {
+        "text": str(path),
+        "path": path,
+        "pandas": pd.DataFrame(table),
+        "polars": pl.DataFrame(table),
+        "list": [Request(URLS[0]), posted],
+        "tuple": (Request(URLS[0]), posted),
+        "function": lambda: iter([Request(URLS[0]), posted]),
+        "generator": (each for each in [Request(URLS[0]), posted]),
+    }
+
+
+def sent_to(target: RecordingServer) -> list[str]:
+    """The URLs that a target got, besides that of the check of the target."""
+    return [url for received in target.received if (url := received.line.split()[1]) != "/"]
+
+
+FORMS = ("text", "path", "pandas", "polars", "list", "tuple", "function", "generator")
+ENDLESS = ("function", "generator")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_run_sends_a_log_in_each_form(form: str, tmp_path: Path, target: RecordingServer) -> None:
+    log = logs(tmp_path)[form]
+    logreplay.run(log, target.url, tps=40, requests=None if form == "generator" else 2, methods="GET,POST")
+    assert sent_to(target) == URLS
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form not in ENDLESS])
+def test_the_built_in_target_answers_from_a_log_in_each_form(form: str, tmp_path: Path) -> None:
+    with logreplay.serve(logs(tmp_path)[form]) as server, urlopen(server.url + URLS[0]) as answer:
+        assert answer.status == 200
+
+
+@pytest.mark.parametrize("form", ENDLESS)
+def test_the_built_in_target_refuses_requests_that_may_have_no_end(form: str, tmp_path: Path) -> None:
+    with pytest.raises(logreplay.UsageError, match="from files, tables and lists of requests only"):
+        logreplay.serve(logs(tmp_path)[form])
+
+
+def test_results_are_logs(tmp_path: Path, target: RecordingServer) -> None:
+    converted = logreplay.convert(logs(tmp_path)["path"])
+    sent = logreplay.run(converted, target.url, tps=40, requests=2)
+    logreplay.run(sent, target.url, tps=40, requests=2)
+    assert sent_to(target) == [*URLS, *URLS]
+    for log in (converted, sent):
+        logreplay.serve(log).close()
+
+
+def test_an_open_file_is_no_log(tmp_path: Path) -> None:
+    for mode in ("r", "rb"):
+        with (
+            open(logs(tmp_path)["path"], mode) as file,
+            pytest.raises(logreplay.UsageError, match="is an open file; give its path"),
+        ):
+            python_log(file)
+
+
 @pytest.mark.parametrize(
     ("log", "said"),
     [
@@ -146,7 +214,7 @@ def test_requests_become_rows_with_their_headers_and_bodies() -> None:
             pl.DataFrame({"url": ["/a", "/b"], "header:A": ["x", "x\r\ny"]}),
             "row 1, column header:A: the value of header",
         ),
-        ([Request("/a"), "/b"], "list of 2 requests: request 1: expected logreplay.Request, got str"),
+        ([Request("/a"), "/b"], r"request 1: expected logreplay.Request, got str; make one of a URL"),
         ([Request("/a", body=7)], "request 0: body=7: expected bytes"),  # type: ignore[arg-type]
         ([Request("/a", headers={"Bad name": "x"})], "request 0: 'Bad name' is not the name of a header"),
         ([Request("/a", headers={"a": 1})], "request 0: header 'a': 1: expected a text"),  # type: ignore[dict-item]
