@@ -13,6 +13,8 @@ from logreplay.settings_files.rules import check_allowed, line_of, opposite
 _SENDING: Final = ("run", "sweep", "find")
 Meanings = Mapping[str, Mapping[str, object]]
 """For each command its keys, and what each of them means."""
+Aliases = Mapping[str, Mapping[str, str]]
+"""For each command the further names of its options, and the first name of each: ``rate`` and ``tps``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class Entry:
 
     Attributes:
         where: file and line, for messages.
+        key: the first name of the option.
         own: it stands in the section of the command, not at the top.
     """
 
@@ -31,13 +34,14 @@ class Entry:
     own: bool
 
 
-def entries(path: Path, known: Meanings, everywhere: Mapping[str, object]) -> Iterator[Entry]:
+def entries(path: Path, known: Meanings, everywhere: Mapping[str, object], aliases: Aliases) -> Iterator[Entry]:
     """Read a file: keys at its top are for every command in which they mean the same, ``[run]`` is for ``run``.
 
     Args:
         path: path of the file.
         known: the commands that may have a section, and their keys.
         everywhere: the keys that may stand at the top, as `shared` says.
+        aliases: of the options of the commands.
 
     Raises:
         LogreplayError: it cannot be read, has an unknown name, or sets what it may not.
@@ -55,16 +59,20 @@ def entries(path: Path, known: Meanings, everywhere: Mapping[str, object]) -> It
             if name not in everywhere:
                 instead = _elsewhere(name, known, everywhere)
                 raise LogreplayError(f"{where}: there is no option {name!r} for all commands{instead}")
-            _check_once(where, name, found, everywhere)
-            check_allowed(where, path, name, value)
-            commands = [each for each, keys in known.items() if name in keys and keys[name] == everywhere[name]]
-            yield from (Entry(where, command, name, value, own=False) for command in commands)
+            for command, keys in known.items():
+                at_top = [key for key, meaning in keys.items() if key in everywhere and meaning == everywhere[key]]
+                if name in at_top:
+                    key = _first_name(where, name, found, at_top, aliases[command])
+                    check_allowed(where, path, key, value)
+                    yield Entry(where, command, key, value, own=False)
     for name, section in found.items():
         if isinstance(section, dict):
-            yield from _section(path, text, name, section, known)
+            yield from _section(path, text, name, section, known, aliases)
 
 
-def _section(path: Path, text: str, name: str, section: Mapping[str, object], known: Meanings) -> Iterator[Entry]:
+def _section(
+    path: Path, text: str, name: str, section: Mapping[str, object], known: Meanings, aliases: Aliases
+) -> Iterator[Entry]:
     if name not in known:
         where = f"{path}, line {line_of(text, name, '')}"
         raise LogreplayError(f"{where}: there is no command {name!r}{nearest(name, known)}")
@@ -72,29 +80,39 @@ def _section(path: Path, text: str, name: str, section: Mapping[str, object], kn
         where = f"{path}, line {line_of(text, name, key)}"
         if key not in known[name]:
             raise LogreplayError(f"{where}: {name} has no option {key!r}{nearest(key, known[name])}")
-        _check_once(where, key, section, known[name])
-        check_allowed(where, path, key, value)
-        yield Entry(where, name, key, value, own=True)
+        first = _first_name(where, key, section, known[name], aliases[name])
+        check_allowed(where, path, first, value)
+        yield Entry(where, name, first, value, own=True)
 
 
-def _check_once(where: str, key: str, given: Mapping[str, object], known: Iterable[str]) -> None:
-    """Check that an option is not also set by its earlier name, or by the name that undoes it.
+def _first_name(
+    where: str, key: str, given: Mapping[str, object], known: Iterable[str], aliases: Mapping[str, str]
+) -> str:
+    """Return the first name of an option.
 
     Raises:
-        LogreplayError: it is.
+        LogreplayError: it is also set by another of its names, or by the name that undoes it.
     """
-    for other in {FORMER.get(key, key), opposite(key)} - {key}:
-        if other in given and other in known:
+    first = aliases.get(key, key)
+    for other in known:
+        if other != key and other in given and aliases.get(other, other) in (first, opposite(first)):
             raise LogreplayError(f"{where}: {key!r} and {other!r} set the same option: leave out one of them")
+    return first
 
 
-def shared(meanings: Meanings) -> dict[str, object]:
-    """The keys at the top of a file, and their meaning there: what run, sweep and find agree on, then all commands."""
+def shared(meanings: Meanings, aliases: Aliases) -> dict[str, object]:
+    """The keys at the top of a file, and their meaning there: what run, sweep and find agree on, then all commands.
+
+    An alias that is the first name of an option of another command, such as ``since``, stands for that one only.
+    """
+    first_names = {key for command, keys in meanings.items() for key in keys if key not in aliases[command]}
     agreed: dict[str, list[object]] = {}
     for among in (_SENDING, tuple(meanings)):
         found: dict[str, list[object]] = {}
         for command in among:
             for key, meaning in meanings[command].items():
+                if key in aliases[command] and key in first_names and FORMER.get(aliases[command][key]) != key:
+                    continue
                 found.setdefault(key, []).append(meaning)
         agreed = {**found, **agreed}
     return {key: one for key, (one, *others) in agreed.items() if all(other == one for other in others)}

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.options import kinds
-from logreplay.options.option import FORMER, Option
+from logreplay.options.option import Option
 from logreplay.options.other_commands import OTHERS
 from logreplay.options.signatures import with_known_names
 from logreplay.options.table import MOST_USED, options_of
-from logreplay.settings_files.entries import Entry, Meanings, entries, nearest, shared
+from logreplay.settings_files.entries import Aliases, Entry, Meanings, entries, nearest, shared
 from logreplay.settings_files.places import DESTINATIONS, NEEDS_TYPED_DESTINATION, check_places
 from logreplay.settings_files.rules import opposite
 
@@ -54,7 +54,7 @@ def settings(function: str, path: str | PathLike[str] = "logreplay.toml") -> dic
     if function not in _ARGUMENTS:
         raise UsageError(f"{function!r} is not a function{nearest(function, _ARGUMENTS)}")
     path, keys, taken = Path(path), _keys(function), dict[str, Any]()
-    for entry in entries(path, _meanings(), _shared()):
+    for entry in entries(path, _meanings(), _shared(), _aliases()):
         if entry.command == function:
             taken[entry.key] = _typed(entry, keys[entry.key])
             _check_sent(entry.where, function, entry.key, keys[entry.key], taken[entry.key])
@@ -67,7 +67,20 @@ def settings(function: str, path: str | PathLike[str] = "logreplay.toml") -> dic
 
 @cache
 def _shared() -> Mapping[str, object]:
-    return shared(_meanings())
+    return shared(_meanings(), _aliases())
+
+
+@cache
+def _aliases() -> Aliases:
+    return {
+        command: {name: names[0] for option in options_of(command) for names in [_names(option)] for name in names[1:]}
+        for command in _meanings()
+    }
+
+
+def _names(option: Option) -> list[str]:
+    """The names of an option without ``--``, the first one first, without that which undoes it."""
+    return [flag[2:] for flag in option.names if flag.startswith("--") and flag not in option.flags.split("/")[1:]]
 
 
 @cache
@@ -86,15 +99,10 @@ def _keys(command: str) -> dict[str, _Key]:
     arguments = {**_ARGUMENTS, **_OTHERS}.get(command, ())
     keys: dict[str, _Key] = {name: ("log" if name == "logs" else name, None, True) for name in arguments}
     for option in options_of(command):
-        names = [flag[2:] for flag in option.names if flag.startswith("--")]
-        if option.kind not in _SWITCHES:
-            keys[names[0]] = (option.name, option, True)
-            if earlier := FORMER.get(option.name):
-                keys[earlier] = keys[names[0]]
-            continue
-        on = option.kind is not kinds.OFF
-        keys[names[0]] = (option.name, option, on)
-        keys[opposite(names[0])] = (option.name, option, not on)
+        names, on = _names(option), option.kind is not kinds.OFF
+        keys |= dict.fromkeys(names, (option.name, option, on))
+        if option.kind in _SWITCHES:
+            keys[opposite(names[0])] = (option.name, option, not on)
     return keys
 
 

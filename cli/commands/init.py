@@ -12,7 +12,7 @@ from logreplay.calling.loop_thread import run_until_stopped
 from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.terminal import say, say_finding
 from logreplay.cli.settings.empty_values import Checked
-from logreplay.cli.settings.file import configurable, shared
+from logreplay.cli.settings.file import shared
 from logreplay.cli.settings.option_names import key_of
 from logreplay.cli.signals import SIGNALS
 from logreplay.inputs.logs import normalized
@@ -82,7 +82,7 @@ def _ask(target: str, allow_target: tuple[str, ...], *, quiet: bool) -> None:
 def settings_text(group: click.Group, log: str, target: str) -> str:
     """The text of a settings file: every option that may stand there, commented out, by command."""
     params = {name: [p for p in group.commands[name].params if _settable(p)] for name in _COMMANDS}
-    several = shared(configurable(group)).keys() & {key_of(p) for p in params["sweep"]}
+    several = shared(group).keys() & {key_of(p) for p in params["sweep"]}
     common = [p for p in params["run"] if key_of(p) in several and isinstance(p, click.Option)]
     names = {key_of(parameter) for parameter in common}
     lines = [

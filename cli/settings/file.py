@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from logreplay.cli.settings.option_names import is_switch, settable, switched, takes_several
+from logreplay.cli.settings.option_names import aliases, is_switch, settable, switched, takes_several
 from logreplay.cli.settings.precedence import Rank, Setting
 from logreplay.settings_files.entries import entries
 from logreplay.settings_files.entries import shared as agreed
@@ -26,10 +26,10 @@ def read_settings(group: click.Group, path: Path) -> dict[str, dict[str, Setting
         ClickException: a value is of the wrong kind.
         LogreplayError: it is not TOML, has an unknown name, or sets what it may not.
     """
-    known = configurable(group)
+    known, further = configurable(group), aliases_in(group)
     kinds = _kinds(known)
     values: dict[str, dict[str, Setting]] = {name: {} for name in known}
-    for entry in entries(path, kinds, agreed(kinds)):
+    for entry in entries(path, kinds, agreed(kinds, further), further):
         parameter = known[entry.command][entry.key]
         typed = _as_typed(entry.where, entry.key, parameter, entry.value)
         values[entry.command][parameter.name or ""] = Setting(
@@ -43,13 +43,14 @@ def configurable(group: click.Group) -> dict[str, dict[str, click.Parameter]]:
     return {name: dict(settable(command)) for name, command in group.commands.items() if name not in WITHOUT_SETTINGS}
 
 
-def shared(known: Mapping[str, Mapping[str, click.Parameter]]) -> dict[str, object]:
-    """The options that may stand at the top of a file, and what they are there: what run, sweep and find agree on.
+def aliases_in(group: click.Group) -> dict[str, dict[str, str]]:
+    """Return the commands that take settings, each with the first names of its options by the further ones."""
+    return {name: aliases(command) for name, command in group.commands.items() if name not in WITHOUT_SETTINGS}
 
-    Args:
-        known: as `configurable` returns it.
-    """
-    return agreed(_kinds(known))
+
+def shared(group: click.Group) -> dict[str, object]:
+    """The options that may stand at the top of a file, and what they are there: what run, sweep and find agree on."""
+    return agreed(_kinds(configurable(group)), aliases_in(group))
 
 
 def _kinds(known: Mapping[str, Mapping[str, click.Parameter]]) -> dict[str, dict[str, object]]:

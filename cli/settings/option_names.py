@@ -4,25 +4,29 @@ from collections.abc import Iterator
 
 import click
 
-from logreplay.options.option import FORMER
 from logreplay.settings_files.rules import opposite
 
 
 def settable(command: click.Command) -> Iterator[tuple[str, click.Parameter]]:
     """List the name of each option of a command without ``--``, that which undoes it, and its arguments.
 
-    Of several names of an option the first counts, and its earlier name: ``tps`` is a name here, its alias ``rate`` is
-    not.
+    Of several names of an option the first comes first.
     """
     for parameter in command.params:
         if isinstance(parameter, click.Argument):
             yield parameter.name or "", parameter
             continue
-        earlier = FORMER.get(parameter.name or "")
-        for name in (f"--{key_of(parameter)}", *[f"--{earlier}"] * bool(earlier), *parameter.secondary_opts):
-            yield name[2:], parameter
+        for name in (*parameter.opts, *parameter.secondary_opts):
+            if name.startswith("--"):
+                yield name[2:], parameter
         if is_switch(parameter) and not parameter.secondary_opts:
             yield opposite(key_of(parameter)), parameter
+
+
+def aliases(command: click.Command) -> dict[str, str]:
+    """The first name of each option by its further names."""
+    named = [(name[2:], key_of(each)) for each in command.params for name in each.opts if name.startswith("--")]
+    return {name: first for name, first in named if name != first}
 
 
 def key_of(parameter: click.Parameter) -> str:

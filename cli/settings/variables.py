@@ -36,7 +36,7 @@ def read_variables(
     if not found:
         return {}
     commands = configurable(group)
-    everywhere = shared(commands)
+    everywhere = shared(group)
     general: dict[str, dict[str, Setting]] = {name: {} for name in commands}
     single: dict[str, dict[str, Setting]] = {name: {} for name in commands}
     for variable, text in found.items():

@@ -13,6 +13,7 @@ KNOWN: dict[str, dict[str, object]] = {
     "find": {"out": "file"},
     "plot": {"out": 1},
 }
+ALIASES: dict[str, dict[str, str]] = {command: {} for command in KNOWN}
 
 
 def test_an_entry_at_the_top_is_for_all_commands_in_which_it_means_the_same_and_one_below_for_its_own(
@@ -20,7 +21,8 @@ def test_an_entry_at_the_top_is_for_all_commands_in_which_it_means_the_same_and_
 ) -> None:
     path = tmp_path / "logreplay.toml"
     path.write_text("out = 'a'\n[run]\ntps = 5\n")
-    found = [(each.command, each.key, each.value, each.own) for each in entries(path, KNOWN, shared(KNOWN))]
+    read = entries(path, KNOWN, shared(KNOWN, ALIASES), ALIASES)
+    found = [(each.command, each.key, each.value, each.own) for each in read]
     top = [(command, "out", "a", False) for command in ("run", "sweep", "find")]
     assert found == [*top, ("run", "tps", 5, True)]
 
@@ -32,12 +34,13 @@ def test_names_that_are_near_are_suggested_and_otherwise_all_are_listed() -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["[find]\ndemand = 5\ntps = 6\n", "[find]\ntps = 6\ndemand = 5\n", "loop = true\nno-loop = true\n"]
+    "text", ["[find]\ndemand = 5\ntps = 6\n", "[find]\ntps = 6\nrate = 5\n", "loop = true\nno-loop = true\n"]
 )
 def test_two_names_of_one_option_are_refused(tmp_path: Path, text: str) -> None:
-    keys: dict[str, object] = {"demand": "rate", "tps": "rate", "loop": 1, "no-loop": 1}
+    keys: dict[str, object] = {"demand": "rate", "tps": "rate", "rate": "rate", "loop": 1, "no-loop": 1}
     known = dict.fromkeys(("run", "sweep", "find"), keys)
+    aliases = {command: {"tps": "demand", "rate": "demand"} for command in known}
     path = tmp_path / "logreplay.toml"
     path.write_text(text)
     with pytest.raises(LogreplayError, match=r"line \d: '.*' and '.*' set the same option: leave out one of them$"):
-        list(entries(path, known, shared(known)))
+        list(entries(path, known, shared(known, aliases), aliases))

@@ -21,7 +21,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_keys_are_those_of_the_command_line() -> None:
     for command, parameters in configurable(cli).items():
         assert _keys(command).keys() == parameters.keys(), command
-    assert _shared().keys() == shared(configurable(cli)).keys()
+    assert _shared().keys() == shared(cli).keys()
 
 
 def test_options_of_the_top_and_of_the_section_become_parameters(file: Path) -> None:
@@ -171,3 +171,27 @@ def test_what_a_function_takes_only_before_its_keywords_is_refused(file: Path) -
 def test_sections_of_commands_that_are_no_functions_change_nothing(file: Path, section: str) -> None:
     file.write_text(f'{section} = "a"\n')
     assert logreplay.settings("run") == {}
+
+
+def test_an_option_is_set_under_any_of_its_names(file: Path) -> None:
+    file.write_text("query = 'a=1'\n[run]\nrate = 5\nduration = '1m'\n[find]\nrate = 6\n")
+    assert logreplay.settings("run") == {"param": ["a=1"], "tps": "5", "duration": "1m"}
+    assert logreplay.settings("find") == {"param": ["a=1"], "demand": "6"}
+    file.write_text("since = '2026-01-01'\n")  # `inspect` has it, too, with another meaning
+    with pytest.raises(logreplay.LogreplayError, match=r"not the same in all commands, so put it into \[run\]"):
+        logreplay.settings("run")
+
+
+def test_two_names_of_an_option_in_one_section_are_refused(file: Path) -> None:
+    file.write_text("[run]\nrate = 5\ntps = 5\n")
+    with pytest.raises(logreplay.LogreplayError, match="line 2: 'rate' and 'tps' set the same option"):
+        logreplay.settings("run")
+
+
+def test_a_second_name_of_an_option_that_widens_counts_only_in_a_file_that_nobody_else_can_write(file: Path) -> None:
+    file.write_text("[run]\nmethod = 'POST'\n")
+    file.chmod(0o660)
+    with pytest.raises(logreplay.LogreplayError, match="'methods' counts only in a file that is yours"):
+        logreplay.settings("run")
+    file.chmod(0o600)
+    assert logreplay.settings("run") == {"methods": "POST"}

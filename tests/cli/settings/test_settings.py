@@ -382,6 +382,8 @@ def test_what_widens_permission_is_said_even_if_quiet(folder: Path, capsys: pyte
         ("check = true", "line 1: there is no option 'check' for all commands"),
         ("place = 'x'", "line 1: there is no option 'place' for all commands"),
         ("[control]\nplace = 'x'", "line 1: there is no command 'control'"),
+        ("[run]\nduration = 3\nfor = 4", "line 2: 'duration' and 'for' set the same option: leave out one of them"),
+        ("rate = 3", "line 1: there is no option 'rate' for all commands; it is not the same in all commands"),
         ("tps = 3", "line 1: there is no option 'tps' for all commands; it is not the same in all commands"),
         ("[run]\nby-client = 3", "line 2: 'by-client' is a switch: write true or false, not 3"),
         ("[run]\ntps = true", "line 2: 'tps' needs a value, not true"),

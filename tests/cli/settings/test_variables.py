@@ -133,7 +133,9 @@ def test_a_variable_of_a_command_without_settings_is_told_and_has_no_effect(name
     assert [text.partition(":")[0] for text in told] == [f"LOGREPLAY_{name} has no effect"]
 
 
-@pytest.mark.parametrize("names", [("FIND_DEMAND", "FIND_TPS"), ("LOOP", "NO_LOOP"), ("QUIET", "NO_QUIET")])
+@pytest.mark.parametrize(
+    "names", [("FIND_DEMAND", "FIND_TPS"), ("RUN_TPS", "RUN_RATE"), ("LOOP", "NO_LOOP"), ("QUIET", "NO_QUIET")]
+)
 def test_two_variables_of_one_option_are_refused(names: tuple[str, str]) -> None:
     one, other = (f"LOGREPLAY_{name}" for name in names)
     with pytest.raises(click.ClickException) as told:
