@@ -1,6 +1,7 @@
 """Signatures and docstrings of the functions, from the table of options."""
 
 import inspect
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final, TypeVar
@@ -13,10 +14,13 @@ from logreplay.options.table import grouped, options_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 _KEYWORD: Final = inspect.Parameter.KEYWORD_ONLY
+_LETTERS: Final = re.compile(r"(?!DIR)[A-Z]*%?")
+"""A placeholder that tells no more than the type of the parameter."""
 _VALUES: Final = """Values:
     Seconds: 0.3, "300ms" or a `timedelta`.
     Share: 0.05 or "5%".
     File: a text or a path.
+    a|b: either form; capital letters stand for values, such as D for Seconds, DIR for a folder.
     Sequence: a single text is a sequence of one."""
 
 
@@ -73,7 +77,8 @@ def default_of(option: Option) -> object:
 
 
 def _line(option: Option) -> str:
-    return f"    {option.name}: {'False: ' * (option.kind is kinds.OFF)}{option.help}"
+    form = "" if _LETTERS.fullmatch(option.metavar) else f"{option.metavar}. "
+    return f"    {option.name}: {form}{'False: ' * (option.kind is kinds.OFF)}{option.help}"
 
 
 def _value(option: Option) -> str:

@@ -111,7 +111,8 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
                "Bodies: as logged, of logged size, or of FILE.  [default: log]",
                "log|size|FILE:COLUMN"),
         Option(_SENDING, "inject", k.INJECT, "Mix in requests of FILE. Repeatable.", "FILE:P%", repeated="many"),
-        Option(_SENDING, "auth", k.AUTH, "Send a token, password or AWS signature.", "bearer:FILE|…", repeated="once"),
+        Option(_SENDING, "auth", k.AUTH, "Send a token, a password (basic:FILE), or an AWS signature (aws:SERVICE).",
+               "bearer:FILE|…", repeated="once"),
         Option(_SENDING, "hook", k.HOOK, "Pass requests through a Python function.", "MODULE:FUNCTION"),
     )),
     ("Connection", (
@@ -165,7 +166,10 @@ TABLE: Final[Sequence[tuple[str, Sequence[Option]]]] = (
     ("Stop conditions", (
         Option(_SENDING, "stop", k.STOP, "Stop if errors>5%/10s, p99>2s/10s, in_flight>5000. Repeatable.",
                "CONDITION", repeated="many"),
-        Option("run", "crash", k.SWITCH, "Stop at the first failure, and print it.", "", "--crash --fail-fast"),
+        Option("run", "crash", k.SWITCH, "Stop at the first failure, and print it.", "", "--crash --fail-fast",
+               only="terminal"),
+        Option("run", "crash", k.SWITCH, "Stop at the first failure; culprit of the result is its exchange.",
+               only="python"),
         Option("sweep", "keep_going", k.SWITCH, "Do not stop after two rates in a row that fall behind or fail."),
         Option("find", "trials", whole(1), "Make at most N trials.", "N", default="25"),
         Option("find", "budget", k.DURATION, "Time for all trials.", "D", default="2m"),

@@ -47,6 +47,26 @@ def test_a_signature_lists_each_parameter_with_its_default_and_the_docstring_exp
         assert option.hidden or f"    {option.name}: " in (function.__doc__ or "")
 
 
+@pytest.mark.parametrize(
+    ("parameter", "form"),
+    [
+        ("late", "send|drop:D. Drop"),
+        ("think", "D|D..D|log. Pause"),
+        ("host", "log|NAME. Host"),
+        ("agent", "log|TEXT. User-Agent"),
+        ("referer", "log|TEXT. Referer"),
+        ("rewrite", "s|FROM|TO|. URLs"),
+        ("auth", "bearer:FILE|…. Send a token, a password (basic:FILE), or an AWS signature (aws:SERVICE)"),
+        ("key_password", "file:FILE|env:NAME. Where"),
+        ("control", "DIR. With tps= or speed=: let"),
+        ("crash", "Stop at the first failure; culprit of the result is its exchange."),
+        ("timeout", "Fail a request after D."),
+    ],
+)
+def test_help_shows_the_forms_of_a_value_that_its_type_does_not_tell(parameter: str, form: str) -> None:
+    assert f"    {parameter}: {form}" in (logreplay.run.__doc__ or "")
+
+
 def test_help_shows_types_without_quotes() -> None:
     assert "duration: Seconds | None = None" in str(inspect.signature(logreplay.run))
 
