@@ -3,10 +3,11 @@
 from os import PathLike
 from pathlib import Path
 
-from logreplay.core.errors import UsageError
+from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.options.keywords import value_of
 from logreplay.options.kinds import PATH, TEXT
 from logreplay.options.signatures import with_known_names
+from logreplay.options.spelling import spelled
 
 
 @with_known_names
@@ -31,4 +32,7 @@ def control(place: str | PathLike[str], order: str) -> str:
         asked = parse_order(value_of("order", TEXT, order))
     except ValueError as error:
         raise UsageError(str(error)) from None
-    return give_order(where, asked)
+    try:
+        return give_order(where, asked)
+    except LogreplayError as error:
+        raise LogreplayError(spelled(str(error), "run")) from None

@@ -74,7 +74,7 @@ class RatesResult(FolderResult):
 
     @property
     def sentence(self) -> str:
-        return f"{self.verdict}: {self.summary['answer']}"
+        return self._spelled(f"{self.verdict}: {self.summary['answer']}")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -89,7 +89,9 @@ class SweepResult(RatesResult):
 
     @property
     def sentence(self) -> str:
-        return super().sentence if self.summary else f"no judged request was sent: {self.why_nothing}"
+        if not self.summary:
+            return self._spelled(f"no judged request was sent: {self.why_nothing}")
+        return super().sentence
 
     @property
     def rate(self) -> float | None:

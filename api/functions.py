@@ -15,7 +15,7 @@ from logreplay.calling.prompt import at_prompt
 from logreplay.core.errors import Interrupted, UsageError
 from logreplay.core.quantities import Seconds
 from logreplay.duet_result import DuetResult
-from logreplay.folder_results import FindResult, SweepResult
+from logreplay.folder_results import FindResult, FolderResult, SweepResult
 from logreplay.inputs.logs import named
 from logreplay.inputs.targets import TargetChoice
 from logreplay.options.keywords import read, taken, value_of
@@ -317,7 +317,7 @@ def _answered(
         BusyError: another run is under way in this process.
         Interrupted: Ctrl-C before there was a result, or after its last request.
     """
-    from logreplay.options.spelling import all_spelled, checks_spelled
+    from logreplay.options.spelling import all_spelled, checks_spelled, spelled
     from logreplay.runs.evaluation import heard
     from logreplay.scratch import Scratch
 
@@ -335,7 +335,11 @@ def _answered(
         except KeyboardInterrupt:
             raise Interrupted from None
         stack.pop_all()  # the folder goes with the result
-    result.notes, result.scratch, result.files = tuple(listener.notes), scratch, absolute(result.files)
+    result.notes = tuple(spelled(note, function) for note in listener.notes)
+    result.scratch, result.files = scratch, absolute(result.files)
+    result.stopped, result.function = spelled(result.stopped, function), function
+    if isinstance(result, RunResult | FolderResult):
+        result.left_out = tuple(spelled(text, function) for text in result.left_out)
     result.checks = checks_spelled((heard(check, listener.asked.why) for check in result.checks), function)
     result.findings = all_spelled(result.findings, function)
     if late:

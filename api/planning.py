@@ -120,7 +120,7 @@ def plan(
             raise Interrupted from None
         stack.pop_all()  # the folder goes with the result
     result.refusal, result.proofs = spelled(result.refusal, "plan"), all_spelled(result.proofs, "plan")
-    result.notes, result.scratch = tuple(listener.notes), scratch
+    result.notes, result.scratch = tuple(spelled(note, "plan") for note in listener.notes), scratch
     if result.search:
         result.search.files = absolute(result.search.files)
     return uninterrupted(result)

@@ -12,7 +12,7 @@ from logreplay.analysis.notebook_view import html
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import in_scratch
 from logreplay.core.quantities import Seconds, as_seconds
-from logreplay.options.spelling import spelled_for_save
+from logreplay.options.spelling import spelled, spelled_for_save
 from logreplay.scratch import HoldsScratch, Scratch
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Result(HoldsScratch):
         stopped: why it ended before its plan did, in words; empty if it did not.
         notes: sentences that were told while it ran.
         scratch: the temporary folder of the files; None: the caller chose their place.
+        function: the function that was called, whose parameters `sentence` names; empty: a command.
     """
 
     summary: dict[str, Any]
@@ -58,6 +59,7 @@ class Result(HoldsScratch):
     stopped: str = ""
     notes: tuple[str, ...] = ()
     scratch: Scratch | None = None
+    function: str = ""
 
     @property
     def verdict(self) -> str:
@@ -77,7 +79,7 @@ class Result(HoldsScratch):
     @property
     def sentence(self) -> str:
         """The result in one line."""
-        return ": ".join(filter(None, (self.verdict, self.summary.get("answer"))))
+        return self._spelled(": ".join(filter(None, (self.verdict, self.summary.get("answer")))))
 
     @property
     def limit(self) -> "TargetLimit | None":
@@ -270,6 +272,9 @@ class Result(HoldsScratch):
         except Exception:  # no matplotlib, no rows, nothing measured
             return html(self.sentence, texts)
 
+    def _spelled(self, text: str) -> str:
+        return spelled(text, self.function) if self.function else text
+
     def _rows(self) -> Path:
         """The result log.
 
@@ -313,7 +318,7 @@ class RunResult(Result):
     @property
     def sentence(self) -> str:
         if not self.summary:
-            return f"nothing was sent: {self.outcome.why_nothing}"
+            return self._spelled(f"nothing was sent: {self.outcome.why_nothing}")
         from logreplay.analysis.format_time import show
 
         counts = self.outcome.counters

@@ -331,13 +331,19 @@ def _times(name: str, table: pl.DataFrame) -> dict[str, pl.Series]:
             if getattr(instant.dtype, "time_zone", None):
                 instant = instant.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
             return {key: instant.dt.strftime(form) for key, form in _INSTANT.items()}
-    return {
-        column: table[column].cast(pl.String)
-        if table[column].dtype in (pl.Date, pl.Time)
-        else _text(name, table[column])
-        for column in _INSTANT
-        if column in table.columns
-    }
+    return {column: _time_text(name, table[column]) for column in _INSTANT if column in table.columns}
+
+
+def _time_text(name: str, column: pl.Series) -> pl.Series:
+    """A column ``date`` or ``time`` as text; a date may be the instant of its midnight.
+
+    Raises:
+        LogError: a value is neither.
+    """
+    if column.name == "date" and column.dtype.base_type() == pl.Datetime:
+        _refuse(name, column, column.set(column != column.dt.truncate("1d"), None), "expected a date, or a midnight")
+        column = column.dt.date()
+    return column.cast(pl.String) if column.dtype in (pl.Date, pl.Time) else _text(name, column)
 
 
 def _instants(name: str, column: pl.Series) -> pl.Series:
@@ -370,7 +376,7 @@ def _typed(name: str, column: pl.Series) -> pl.Series:
     if kind == pl.String:
         return _text(name, column) if column.name in record.SCHEMA else column.cast(pl.String, strict=False)
     made = converted(column, kind)
-    _refuse(name, column, made, "expected a number")
+    _refuse(name, column, made, "expected a whole number" if kind == pl.Int64 else "expected a number")
     return made
 
 

@@ -170,7 +170,7 @@ def left_out(stream: "RequestStream", *, in_time: bool = False) -> tuple[str, ..
         counts = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
         log = base(stream)  # its rows are counted as they are read; those that a hook leaves out, up to the last sent
         read = f", among the first {number_of(log.rows, 'row')} of the log" if log.left_out and not log.whole else ""
-        told.append(Loss(f"not sent: {counts}{read}{log.methods_remedy()}"))
+        told.append(Loss(f"not sent: {counts}{read}{log.methods_remedy(stream.left_out)}"))
     for header, count in stream.unfilled.items():
         if count:
             text = f"not in {number_of(count, 'request')} of those read from the log, which have no value in column"

@@ -135,7 +135,7 @@ class RequestRules:
         given.pop("request_order", None)
         given |= {self.order: True} if self.order != "log" else {}
         return {
-            _SAID.get(name, name): [shape.name for shape in value] if name in ("header", "param") else _plain(value)
+            name: [shape.name for shape in value] if name in ("header", "param") else _plain(value)
             for name, value in given.items()
         }
 
@@ -195,8 +195,6 @@ class RequestRules:
 
 _NONE = RequestRules()
 _NAMES = frozenset(RequestRules.__dataclass_fields__)
-_SAID: Final = {"since": "beginning"}
-"""Names in summaries, where they are not those of the options."""
 
 
 def _plain(value: Any) -> Any:

@@ -39,7 +39,7 @@ def methods(text: str) -> frozenset[str]:
     named = [part.strip() for part in text.split(",")]
     methods = frozenset(named) | {method.upper() for method in named}
     for method in sorted(methods):
-        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", method) or method == "CONNECT":
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", method) or method in ("CONNECT", "*"):
             raise ValueError(f"{method!r} cannot be sent: expected methods such as GET,HEAD,POST")
     return methods
 

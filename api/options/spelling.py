@@ -1,6 +1,7 @@
 """Spells options in texts as parameters of the functions, ``--for 1m`` as ``duration="1m"``; finds misspelled names."""
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,7 +30,10 @@ _ALIKE: Final = 0.8
 _SHORTEST: Final = 3
 _COMMAND: Final = re.compile(r"\blogreplay [a-z]+ [^;]*$")
 """The beginning of a command line, whose options stay."""
-_PLACEHOLDER: Final = re.compile(r"[A-Z.…,:|]+")
+_CALL: Final = re.compile(r"\blogreplay (compare|convert|inspect) ((?:[A-Z]+|[^\s;]*/[^\s;]*|'[^']*')(?: [^\s;]+)*)$")
+"""A command line without options at the end of a text."""
+_PLACEHOLDER: Final = re.compile(r"(?!.*,[A-Z]{2})[A-Z.…,:|]+")
+"""Words for values, unlike ``GET,HEAD``."""
 _PROSE: Final = re.compile(r"[a-z]+|-.*")
 
 
@@ -68,7 +72,14 @@ def spelled(text: str, function: str) -> str:
         quoted = word if bare else '"' + word.strip("'") + '"'
         return f"{option.name}={quoted}{value[len(word) :]}"
 
-    return _OPTION.sub(parameter, text)
+    return _CALL.sub(_call, _OPTION.sub(parameter, text))
+
+
+def _call(match: re.Match[str]) -> str:
+    """A command line as a call: ``logreplay compare a.csv 'b c.csv'``."""
+    command, words = match[1], shlex.split(match[2])
+    given = ", ".join(word if word.isupper() else repr(word) for word in words)
+    return match[0] if any(word.startswith("-") for word in words) else f"logreplay.{command}({given})"
 
 
 def all_spelled(told: Iterable[T], function: str) -> tuple[T, ...]:

@@ -113,7 +113,8 @@ class Hooked(Made):
             failing = not self._kept and _LEFT_OUT not in self._left_out
             if refused >= _FAILURES and (failing or refused > self.requests.usable):
                 why = ", ".join(f"{n:,} x {why.removeprefix(_OF_HOOK)}" for why, n in self._left_out.most_common(3))
-                every = f"each of the first {refused:,} requests" if failing else "every request of the log"
+                every = "each request" if failing else "every request of the log"
+                every += f" in its first {refused:,} calls"
                 raise LogreplayError(f"the hook leaves out {every}, so no request can be sent: {why}{self._first()}")
             yield seen
 

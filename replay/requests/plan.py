@@ -322,14 +322,21 @@ class Requests:
         if not self.left_out:
             return "it holds no requests"
         why = ", ".join(f"{n} x {why}" for why, n in self.left_out.most_common(5))
-        return f"all requests are left out: {why}{self.methods_remedy()}"
+        return f"all requests are left out: {why}{self.methods_remedy(self.left_out)}"
 
-    def methods_remedy(self) -> str:
-        """The option that sends requests left out for their method; empty if there are none."""
+    def methods_remedy(self, left_out: Collection[str]) -> str:
+        """The option that sends requests left out for their method; empty if there are none.
+
+        Args:
+            left_out: the reasons that are told before.
+        """
         prefix = "method "
-        methods = {why.removeprefix(prefix) for why in self.left_out if why.startswith(prefix)}
+        methods = {why.removeprefix(prefix) for why in left_out if why.startswith(prefix)}
         others = {method for method in methods if method.upper() != "CONNECT"}
-        return f"; send them with --methods {','.join(sorted({*self.methods, *others}))}" if others else ""
+        if not others:
+            return ""
+        them = "them" if len(others) == len(left_out) else ", ".join(sorted(others))
+        return f"; send {them} with --methods {','.join(sorted({*self.methods, *others}))}"
 
 
 class ScheduledRequests(Protocol):

@@ -27,7 +27,7 @@ REFINED_STEPS: Final = 4
 _LARGEST: Final = 10**12
 """No sweep has as many requests, bytes or seconds."""
 _NAMES: Final = {
-    "target": "the target", "rates": "RATES", "keep_alive": "--no-keep-alive", "beginning": "--from",
+    "target": "the target", "rates": "RATES", "keep_alive": "--no-keep-alive", "since": "--from",
     **{order: f"--request-order {order}" for order in ("shuffle", "random")},
 }  # fmt: skip
 """The names of settings that are not those of their options."""

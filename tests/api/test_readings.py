@@ -248,3 +248,8 @@ def test_readings_work_in_a_running_loop_and_in_a_thread(sweep: Path, slower: Pa
     with ThreadPoolExecutor(1) as threads:
         assert threads.submit(logreplay.compare, sweep, slower).result().sentence in told
         assert threads.submit(logreplay.analyze, sweep).result().sentence in told
+
+
+def test_a_headroom_of_one_may_mean_one_percent_or_all() -> None:
+    with pytest.raises(logreplay.UsageError, match=r"headroom=1\.0: '1\.0' is ambiguous: write 1%, or 100%$"):
+        logreplay.capacity("sweep", demand=10, headroom=1.0)

@@ -115,6 +115,12 @@ def test_a_table_whose_times_are_none_is_replayed_at_a_rate_only(
             logreplay.run(log, target.url, **load)
 
 
+def test_a_column_of_midnights_is_a_column_of_dates() -> None:
+    for table in (pd.DataFrame, pl.DataFrame):
+        found = rows(table({"url": ["/a"], "date": [datetime(2026, 1, 1)], "time": ["01:00:00.5"]}))
+        assert found.select("date", "time").row(0) == ("2026-01-01", "01:00:00.5")
+
+
 def test_requests_become_rows_with_their_headers_and_bodies() -> None:
     found = rows(
         [
@@ -205,8 +211,8 @@ def test_an_open_file_is_no_log(tmp_path: Path) -> None:
         (pd.DataFrame({"url": ["/a", float("nan")]}), "row 1, column url: the value is missing"),
         (pd.DataFrame({"url": ["/a"], "op": [None]}), "row 0, column op: the value is missing"),
         (pl.DataFrame({"url": [1]}), "row 0, column url: 1: expected a text"),
-        (pl.DataFrame({"url": ["/a"], "rc": ["ok"]}), "row 0, column rc: 'ok': expected a number"),
-        (pl.DataFrame({"url": ["/a"], "rc": [200.5]}), "row 0, column rc: 200.5: expected a number"),
+        (pl.DataFrame({"url": ["/a"], "rc": ["ok"]}), "row 0, column rc: 'ok': expected a whole number"),
+        (pl.DataFrame({"url": ["/a"], "rc": [200.5]}), "row 0, column rc: 200.5: expected a whole number"),
         (pl.DataFrame({"url": ["/a"], "thinktime": [float("inf")]}), "row 0, column thinktime: inf: expected a number"),
         (pl.DataFrame({"url": ["/a"], "body_ref": ["1-2"]}), "column body_ref points into a file"),
         (pl.DataFrame({"url": ["/a"], "header:Content-Length": ["5"]}), "'Content-Length' is written by the sender"),

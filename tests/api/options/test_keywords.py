@@ -87,6 +87,7 @@ def test_a_value_of_python_means_what_its_text_means(function: str, name: str, v
         ({"match": ""}, "match='': is empty: give a value, or None"),
         ({"sample": 5}, r"sample=5: '5' is ambiguous: write 5%, or 0\.05"),
         ({"sample": 1.0}, r"sample=1\.0: '1\.0' is ambiguous: write 1%, or 100%$"),
+        ({"methods": "*"}, r"methods='\*': '\*' cannot be sent: expected methods such as GET,HEAD,POST"),
         ({"sample": 100}, "sample=100: '100' is ambiguous: write 100%$"),
         ({"sample": 101}, "sample=101: expected a share from 0% to 100%"),
         ({"header": "@none.txt"}, "header='@none.txt': @none.txt: cannot be read: No such file or directory"),
@@ -138,8 +139,8 @@ def test_what_was_said_of_requests_has_the_form_of_the_command_line(tmp_path: Pa
     first, second, third = (
         taken(RequestRules, read("sweep", options)).as_summary() for options in (given, others, {"body": body})
     )
-    assert first == {"status": "200-299,404", "beginning": "5", "body": "log", "rewrite": ["s|a|b|g"]}
-    assert second == {"status": "404", "beginning": "2026-01-01T00:00:00", "body": "size", "rewrite": ["s|a|b|"]}
+    assert first == {"status": "200-299,404", "since": "5", "body": "log", "rewrite": ["s|a|b|g"]}
+    assert second == {"status": "404", "since": "2026-01-01T00:00:00", "body": "size", "rewrite": ["s|a|b|"]}
     assert third == {"body": body}
 
 

@@ -7,6 +7,7 @@ import pytest
 import logreplay
 from logreplay.core.errors import UsageError
 from logreplay.options.spelling import respelled, spelled
+from logreplay.replay.requests.hook import Planned
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,12 @@ from logreplay.options.spelling import respelled, spelled
         ("leave out --no-digest and --no-cache", "leave out digest=False and no_cache=True"),
         ("--steps 50:10s,100:20s, or --tps 5:", 'steps="50:10s,100:20s", or tps=5:'),
         ("try: logreplay run a.log --tps 5; or --tps 6", "try: logreplay run a.log --tps 5; or tps=6"),
+        ("send them with --methods GET,HEAD,POST", 'send them with methods="GET,HEAD,POST"'),
+        ("make a CSV: logreplay convert /a/b.log", "make a CSV: logreplay.convert('/a/b.log')"),
+        ("it is a log: logreplay compare LOG RUN", "it is a log: logreplay.compare(LOG, RUN)"),
+        ("logreplay compare '/a b/x.csv' y/z.csv", "logreplay.compare('/a b/x.csv', 'y/z.csv')"),
+        ("logreplay convert reads files", "logreplay convert reads files"),
+        ("logreplay convert /a.log -f FORMAT", "logreplay convert /a.log -f FORMAT"),
         ("choose another with -o", "choose another with output="),
         ("--dry-run and --verbose stay, like x--tps and a-o", "--dry-run and --verbose stay, like x--tps and a-o"),
     ],
@@ -54,3 +61,19 @@ def test_an_error_names_the_parameters_of_the_function() -> None:
     with pytest.raises(UsageError, match=r"^delay= needs follow=True: why$") as refused, respelled("run"):
         raise UsageError("--delay needs --follow: why")
     assert refused.value.parameters == ("delay", "follow")
+
+
+def test_sentences_of_a_result_name_parameters() -> None:
+    with logreplay.serve() as server:
+        sent = logreplay.run(
+            None, server.url, tps=40, requests=5, stop="p99>90s/1s", timeout="5s", hook=odd_requests, loop=True
+        )
+        swept = logreplay.sweep(None, server.url, [40, 50], duration="200ms")
+    assert 'POST with methods="GET,HEAD,POST"' in sent.left_out[0]
+    assert 'warning: stop="p99>90s/1s": 90 s is longer than timeout=5 s' in "".join(sent.notes)
+    assert 'make the steps longer, such as duration="' in swept.sentence
+    assert "--" not in "".join((*sent.left_out, *sent.notes, *swept.notes, *swept.left_out, swept.sentence))
+
+
+def odd_requests(request: Planned) -> Planned | None:
+    return request if request.number % 2 else None

@@ -164,7 +164,7 @@ def test_a_log_without_anything_to_send_says_why(tmp_path: Path) -> None:
     path = write(tmp_path / "log.csv", [("/", "POST"), ("/", "POST"), ("x", "GET")])
     why = (
         "nothing to replay: all requests are left out: 2 x method POST, 1 x url does not begin with /; "
-        "send them with --methods GET,HEAD,POST$"
+        "send POST with --methods GET,HEAD,POST$"
     )
     with pytest.raises(LogreplayError, match=why):
         list(Requests(path).frames())

@@ -94,7 +94,7 @@ def test_differences_are_told_by_their_options_and_never_by_hashes() -> None:
     now |= {
         "keep_alive": False,
         "think": {"distribution": "uniform", "low": 0.1, "high": 2, "seed": 1},
-        "beginning": "5",
+        "since": "5",
     }
     with pytest.raises(LogreplayError) as told:
         Manifest(Path("sweep"), before).check(now)
