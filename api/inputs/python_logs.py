@@ -335,7 +335,7 @@ def _times(name: str, table: pl.DataFrame) -> dict[str, pl.Series]:
 
 
 def _time_text(name: str, column: pl.Series) -> pl.Series:
-    """A column ``date`` or ``time`` as text; a date may be the instant of its midnight.
+    """A column ``date`` or ``time`` as text, with fractions of seconds; a date may be the instant of its midnight.
 
     Raises:
         LogError: a value is neither.
@@ -343,7 +343,8 @@ def _time_text(name: str, column: pl.Series) -> pl.Series:
     if column.name == "date" and column.dtype.base_type() == pl.Datetime:
         _refuse(name, column, column.set(column != column.dt.truncate("1d"), None), "expected a date, or a midnight")
         column = column.dt.date()
-    return column.cast(pl.String) if column.dtype in (pl.Date, pl.Time) else _text(name, column)
+    kind = pl.Date if column.name == "date" else pl.Time
+    return column.dt.strftime(_INSTANT[column.name]) if column.dtype == kind else _text(name, column)
 
 
 def _instants(name: str, column: pl.Series) -> pl.Series:
@@ -375,7 +376,9 @@ def _typed(name: str, column: pl.Series) -> pl.Series:
     kind = record.SCHEMA.get(column.name, pl.String)
     if kind == pl.String:
         return _text(name, column) if column.name in record.SCHEMA else column.cast(pl.String, strict=False)
-    made = converted(column, kind)
+    if column.dtype == pl.Duration and kind == pl.Float64:
+        column = column.dt.total_nanoseconds() / 1e9
+    made = pl.Series(column.name, [None] * len(column), kind) if column.dtype.is_temporal() else converted(column, kind)
     _refuse(name, column, made, "expected a whole number" if kind == pl.Int64 else "expected a number")
     return made
 

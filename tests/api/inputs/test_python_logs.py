@@ -121,6 +121,31 @@ def test_a_column_of_midnights_is_a_column_of_dates() -> None:
         assert found.select("date", "time").row(0) == ("2026-01-01", "01:00:00.5")
 
 
+def test_times_of_day_keep_their_fractions() -> None:
+    at = time(1, 2, 3, 400_000)
+    for made in (pd.DataFrame, pl.DataFrame):
+        found = rows(made({"url": ["/a"], "date": ["2026-01-01"], "time": [at]}))
+        assert found.select("date", "time").row(0) == ("2026-01-01", "01:02:03.400000")
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+@pytest.mark.parametrize("column", ["latency", "xfertime", "thinktime"])
+def test_durations_are_seconds_by_their_unit(column: str, unit: Any) -> None:
+    values = pl.Series(column, [timedelta(milliseconds=1500), None], dtype=pl.Duration(unit))
+    tables = [pl.DataFrame({"url": ["/a", "/a"], column: values})]
+    kind: Any = f"timedelta64[{unit}]"
+    pandas = pd.Series([pd.Timedelta("1500ms"), pd.NaT]).astype(kind)
+    for table in (*tables, pd.DataFrame({"url": ["/a", "/a"], column: pandas})):
+        found = pl.concat([*python_log(table).batches((column,))])
+        assert found[column].to_list() == [1.5, None]
+
+
+def test_a_duration_is_no_status_and_no_size() -> None:
+    for column in ("rc", "bytes"):
+        with pytest.raises(logreplay.LogreplayError, match=f"column {column}: .*: expected a whole number"):
+            python_log(pl.DataFrame({"url": ["/a"], column: [timedelta(seconds=1)]}))
+
+
 def test_requests_become_rows_with_their_headers_and_bodies() -> None:
     found = rows(
         [
