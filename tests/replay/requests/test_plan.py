@@ -169,7 +169,7 @@ def test_a_log_without_anything_to_send_says_why(tmp_path: Path) -> None:
     with pytest.raises(LogreplayError, match=why):
         list(Requests(path).frames())
     path = write(tmp_path / "odd.csv", [("/", "get"), ("/", "connect")])
-    with pytest.raises(LogreplayError, match=r"; send them with --methods GET,HEAD,get$"):
+    with pytest.raises(LogreplayError, match=r"; send get with --methods GET,HEAD,get$"):
         list(Requests(path).frames())
     with pytest.raises(LogreplayError, match=r"nothing to replay: it holds no requests$"):
         list(Requests(write(tmp_path / "empty.csv", [])).frames())
