@@ -41,13 +41,12 @@ def told(writer, function, *given):
 """
 BEFORE = "in_fork(logreplay.inspect, log)"
 AFTER = """
-found = logreplay.inspect(log)
+logreplay.inspect(log)
 for function in (logreplay.convert, logreplay.inspect, logreplay.serve, parsers.read_log):
     in_fork(function, log)
 in_fork(logreplay.run, log, "http://127.0.0.1:9")
 for function in (logreplay.analyze, analysis.load, analysis.steps):
     in_fork(function, results)
-in_fork(str, found)
 """
 RUN: dict[str, Any] = {"tps": 40, "duration": "500ms"}
 INTERRUPTED = """
@@ -346,11 +345,10 @@ def test_a_fork_of_a_process_that_used_polars_is_refused_instead_of_hanging(tmp_
     with logreplay.serve() as server:
         logreplay.run(None, server.url, tps=40, duration="300ms", output=results)
     with bundled_log() as log:
-        *refused, text = forking(AFTER, log, results)
+        refused = forking(AFTER, log, results)
     assert len(refused) == 8
     for said in refused:
         assert "multiprocessing.get_context('spawn') or 'forkserver'" in said
-    assert text == "str"
 
 
 def test_a_fork_of_a_process_that_only_imported_the_library_can_call_it() -> None:
