@@ -1,19 +1,20 @@
 """Makes a sweep: from its frozen value to its folder of results and its result."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from logreplay.analysis.output.folder import write_folder
-from logreplay.analysis.summary import About
+from logreplay.analysis.summary import About, failed_of
 from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.mailbox import Mailbox
 from logreplay.calling.stopping import stop_rule, warn_of_never
 from logreplay.calls.sweep_call import SweepCall
 from logreplay.core.errors import LogreplayError
+from logreplay.core.plural import number_of
 from logreplay.folder_results import SweepResult
 from logreplay.inputs.logs import BUNDLED, replayable
 from logreplay.inputs.route_mixes import route_mixes
@@ -133,6 +134,8 @@ def sweep_to(
                 limited_steps(manifest, outcomes),
             )
             summary, steps = write_folder(place / JUDGED, place, about, plots=call.plots)
+            if outcomes:
+                mailbox.note(account(summary))
     return SweepResult(
         summary=summary,
         files=(place / JUDGED,),
@@ -195,6 +198,21 @@ def _manifest(call: SweepCall, log: "Replayable", folder: ResultFolder, tell: "T
     among = "" if call.routes else f" of {len(call.course.steps())}"
     tell(f"{call.resume}: {len(manifest.done)}{among} steps already done; resuming")
     return manifest
+
+
+def account(summary: Mapping[str, Any]) -> str:
+    """What became of all requests, and why some statuses of 400 and above do not count as failed, in words.
+
+    Args:
+        summary: that of the sweep, with the steps made before a resumption.
+    """
+    counts = summary["requests"]
+    sent, ok, http, net = (counts[name] for name in ("sent", "ok", "http_error", "net_error"))
+    expected = http - (failed_of(counts) - net + summary["errors"].get("cancelled", 0))
+    one = "of the http_error has a status of 400 or above in the log, too, and does not count as failed"
+    many = one.replace("has", "have").replace("does", "do")
+    as_logged = f"; {number_of(expected, one, many)}" if expected else ""
+    return f"all steps: sent {sent:,} = ok {ok:,} + http_error {http:,} + net_error {net:,}{as_logged}"
 
 
 def _left_out_routes(call: SweepCall) -> dict[str, dict[str, str]]:

@@ -17,7 +17,6 @@ from logreplay.calling.audience import Audience
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
 from logreplay.calling.stopping import watched
 from logreplay.calls.sweep_call import SweepCall
-from logreplay.core.plural import number_of
 from logreplay.inputs.logs import BUNDLED
 from logreplay.replay.engine.engine import stopped_by
 from logreplay.replay.monitor.snapshot import Stage
@@ -61,8 +60,6 @@ def sweep_into(
             more, told = steps.make(steps.finer())
             known = {finding.code for finding in findings}
             outcomes, findings = (*outcomes, *more), findings + [each for each in told if each.code not in known]
-        if outcomes:
-            mailbox.note(_account(outcomes))
         return outcomes, findings + steps.session_findings(outcomes) + audience.end_readings()
 
 
@@ -186,19 +183,6 @@ class _Steps:
 def _added(before: SessionCounts | None, counts: SessionCounts | None) -> SessionCounts | None:
     """The counts of sessions with those of an engine, without its logins; None: clients keep nothing."""
     return (before or SessionCounts()) + replace(counts, rows=[]) if counts else before
-
-
-def _account(outcomes: "Sequence[Outcome]") -> str:
-    """What became of all requests, and why some statuses of 400 and above do not count as failed, in words."""
-    counters = [outcome.counters for outcome in outcomes]
-    sent, ok, http, net = (
-        sum(getattr(each, name) for each in counters) for name in ("sent", "ok", "http_error", "net_error")
-    )
-    expected = http - sum(each.new_errors for each in counters)
-    one = "of the http_error has a status of 400 or above in the log, too, and does not count as failed"
-    many = one.replace("has", "have").replace("does", "do")
-    as_logged = f"; {number_of(expected, one, many)}" if expected else ""
-    return f"all steps: sent {sent:,} = ok {ok:,} + http_error {http:,} + net_error {net:,}{as_logged}"
 
 
 class _SpareDescriptors:

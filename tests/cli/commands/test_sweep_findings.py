@@ -16,7 +16,7 @@ from logreplay.replay.servers.minimal import responding
 from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.replay.sweeps.step_log import Mark
 from logreplay.replay.sweeps.steps import FinishedStep, Step, generator_findings
-from logreplay.runs.curve import limited_steps, warnings_of_steps
+from logreplay.runs.curve import account, limited_steps, warnings_of_steps
 
 LATE = Finding("lag", Severity.VOID, "requests were started late: lag p95 142 ms")
 
@@ -85,6 +85,12 @@ def test_waits_in_finished_steps_are_told_again_when_the_sweep_is_resumed(tmp_pa
         ("streams_limit", "at 20, 40/s: 6"),
         ("dropped", "at 20, 40/s: 20 of 200"),
     ]
+
+
+def test_the_account_of_a_sweep_names_the_errors_that_the_log_expects() -> None:
+    counts = {"sent": 1200, "ok": 1100, "http_error": 90, "net_error": 10, "dropped": 5, "failed": 95}  # 88 + 2 + 5
+    said = account({"requests": counts, "errors": {"timeout": 2, "cancelled": 8, "dropped": 5}})
+    assert said.startswith("all steps: sent 1,200 = ok 1,100 + http_error 90 + net_error 10; 2 of the http_error have")
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,8 @@ def test_a_sweep_killed_in_the_middle_ends_with_the_same_table(log: Path, target
     assert scan(killed / "results.csv").select(pl.len()).collect().item() >= 90
     said = said_by(sweep(log, target, "--resume", killed, "--keep-going"), *VALID_OR_NOT)
     assert f"{killed}: 2 of 5 steps already done; resuming" in said
+    sent = json.loads((killed / "summary.json").read_text())["requests"]["sent"]
+    assert f"all steps: sent {sent} = ok " in said, "it counted the resumed steps only"
     said_by(sweep(log, target, "-o", whole, "--keep-going"), *VALID_OR_NOT)
     assert table(killed).equals(table(whole))
     rows = [scan(folder / "results.csv").sort("seq").select("seq", "row", "step", "offered", "url", "rc").collect()
