@@ -105,6 +105,8 @@ def supply_of(results: Path, limits: Mapping[str, float]) -> Supply:
         if summary[UNFINISHED].value:
             raise NoAnswer(f"{results}: the search was not finished, since its process was ended; search again")
         return _of_search(results, rows, summary, limits)
+    if summary[UNFINISHED].value and summary["options"]["precision"].value is not None:
+        raise NoAnswer(f"{results}: is a search that was interrupted, and has no answer: search again")
     if summary["requests"].value and "steps" not in summary.value:
         raise LogreplayError(f"{results}: is a run at one load; name the folder of a search or a sweep")
     return _of_sweep(results, rows, summary, limits)
