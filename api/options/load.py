@@ -6,6 +6,7 @@ from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from logreplay.analysis.format_time import show_rate
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
 from logreplay.core.quantities import TIME_UNITS, positive_rate, seconds_of
@@ -309,7 +310,7 @@ def log_sentence(report: dict[str, Any]) -> str:
     elif report["log_mean"]:  # too short for a busiest second
         parts.append(f"{log} holds {number_of(report['log_requests'], 'request')} in {report['log_s']:.3g} s")
     if report["factor"]:
-        parts.append(f"this run offered {report['factor']:.4g} times its mean rate")
+        parts.append(f"this run offered {show_rate(report['factor'], 4)} times its mean rate")
     if report["rounds"] and report["rounds"] > 1:
         parts.append(f"the log was replayed {report['rounds']:.2f} times")
     if untimed := report.get("untimed"):
