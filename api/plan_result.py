@@ -101,8 +101,8 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         if not self.plan:
             return log
         proofs = [("proof", each.sentence) for each in self.proofs]
-        facts = [*wording.sentences(self.plan)]
-        return (*log, *facts[:-1], *proofs, facts[-1])
+        others = [("not covered", each) for each in wording.not_covered(self.plan)]
+        return (*log, *wording.sentences(self.plan), *proofs, *others)
 
     @property
     def summary(self) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from logreplay.core.plural import number_of
 from logreplay.core.quantities import percent
 
 _DAY_S: Final = 86_400
+_LEAST_SHOWN: Final = 1e-4
+"""Smaller numbers are written with an exponent."""
 _EMPTY: Final = 5
 """Empty times with a line of their own."""
 
@@ -24,10 +26,10 @@ def when(second: int, zone: str) -> str:
     return datetime.fromtimestamp(second, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def rate(value: float) -> str:
-    """A rate with its unit: ``35.9/s``, ``3/min``, ``2.5/h``, ``1.2/day``."""
+def rate(value: float, beside: float = 0.0) -> str:
+    """A rate with its unit: ``35.9/s``, ``3/min``, ``2.5/h``, ``1.2/day``; that of a rate ``beside`` it, if fit."""
     for length, unit in ((1, "s"), (MINUTE, "min"), (HOUR, "h")):
-        if value * length >= 0.1 or not value:
+        if not value or (max(value, beside) * length >= 0.1 and value * length >= _LEAST_SHOWN):
             return f"{show_rate(value * length)}/{unit}"
     return f"{show_rate(value * _DAY_S)}/day"
 
@@ -40,9 +42,10 @@ def sentences(profile: LogProfile) -> Iterator[tuple[str, str]]:
         yield "requests", f"{profile.requests:,}, all in the second {first} {zone}: their rate is unknown"
     else:
         yield "requests", f"{profile.requests:,} in {span(profile.span)}, {first} to {last} {zone}"
-        busy = [f"busiest {name} {rate(each.rate)} at {when(each.at, zone)}" for name, each in profile.peaks.items()]
-        without = f", {rate(profile.mean)} without the empty times" if len(profile.idle[0]) else ""
-        yield "rate", "; ".join([f"mean {rate(profile.requests / profile.span)}{without}", *busy])
+        peaks, most = profile.peaks.items(), max((each.rate for each in profile.peaks.values()), default=0.0)
+        busy = [f"busiest {name} {rate(each.rate, most)} at {when(each.at, zone)}" for name, each in peaks]
+        without = f", {rate(profile.mean, most)} without the empty times" if len(profile.idle[0]) else ""
+        yield "rate", "; ".join([f"mean {rate(profile.requests / profile.span, most)}{without}", *busy])
         longest = sorted(zip(*(each.tolist() for each in profile.idle), strict=True), key=lambda each: -each[1])
         for begin, length in longest[:_EMPTY]:
             yield "empty", f"{span(length)} without a request from {when(begin, zone)} on"
@@ -104,7 +107,7 @@ def _bursts(profile: LogProfile) -> Iterator[tuple[str, str]]:
         yield "bursts", f"index of dispersion {second:.3g} per second{more}; 1 for independent requests (Poisson)"
     if rise := profile.rise:
         at = when(rise.at, profile.zone)
-        yield "steepest rise", f"from {rate(rise.before)} to {rate(rise.after)} within a minute, at {at}"
+        yield "steepest rise", f"from {rate(rise.before, rise.after)} to {rate(rise.after)} within a minute, at {at}"
     for gap in profile.gaps:
         if gap.at in profile.idle[0]:
             continue

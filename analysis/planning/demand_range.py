@@ -13,12 +13,12 @@ from logreplay.analysis.demand import rates
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.rates import HOUR, MINUTE, WINDOWS
 from logreplay.analysis.statistics.estimates import student
-from logreplay.analysis.statistics.quantiles import Ints
+from logreplay.analysis.statistics.quantiles import Floats, Ints
 
 WEEK_S: Final = 7 * 24 * HOUR
 WEEKS: Final = 4
 """Number of last weeks whose median is the forecast of an hour of the week, and whose extremes are its range."""
-Figure = TypeVar("Figure", float, pl.Expr)
+Figure = TypeVar("Figure", float, pl.Expr, Floats)
 _DAY_HOURS: Final = 24
 _CONFIDENCE: Final = 0.9
 _CHOSEN: Final = 4.0
@@ -28,6 +28,8 @@ _NEXT: Final = 1.0
 MOST_CHANGE: Final = 4.0
 """Times by which the next weeks may differ at most. If the logarithm of the level of a week has a standard deviation
 up to 0.5, ranges hold within 1 % as often as without this bound, in simulations of two weeks and more."""
+_REACH: Final = 5.0
+"""Standard deviations that chance explains at most; what is beyond is an event."""
 _LEAST_WINDOWS: Final = 10
 """Fewer windows do not show how they differ."""
 
@@ -37,7 +39,7 @@ class DemandRange:
     """A rate that machines have to carry, requests/s.
 
     Attributes:
-        rate: the busiest window of the log, times growth.
+        rate: the busiest window of the log, with growth.
         low, high: ends of the range of the busiest window of as long a time to come.
         unlike: factor between the busiest windows of the weeks, if these do not show how far the next weeks may be
             from them; 0: they do.
@@ -53,7 +55,7 @@ class DemandRange:
         return DemandRange(self.rate * factor, self.low * factor, self.high * factor, self.unlike)
 
 
-def demand(profile: LogProfile, factor: float = 1.0) -> Mapping[str, DemandRange]:
+def demand(profile: LogProfile, factor: float = 1.0, steady: float = 0.0) -> Mapping[str, DemandRange]:
     """The demand in the busiest second, minute and hour; windows longer than the log are left out.
 
     The range has two parts. Chance: even at a constant rate, windows of equal length differ, by their index of
@@ -61,33 +63,89 @@ def demand(profile: LogProfile, factor: float = 1.0) -> Mapping[str, DemandRange
     by more; two weeks or more show by how much (the range of a prediction, by the distribution of Student). Weeks of
     which one holds an event do not: the range ends at the quietest week, and at `MOST_CHANGE` times the busiest.
 
+    Growth multiplies the busiest hour. A minute differs from its hour, and a second from its minute, by more than the
+    hour grows only where chance does not explain it: see `_grown`.
+
     Args:
         profile: the contents of the log.
         factor: factor of growth, times that of front ends whose logs are not at hand.
+        steady: rate of a step of the log that grows by this factor itself, requests/s.
     """
     seconds, counts = profile.per_second
-    found = {}
-    for name, peak in profile.peaks.items():
+    hour = profile.peaks.get("hour", rates.Peak(profile.span, profile.first, profile.requests))
+    of_weeks = {name: weekly_peaks(seconds, counts, WINDOWS[name]) for name in profile.peaks}
+    hours = of_weeks.get("hour", np.zeros(0, np.int64))
+    here = hours > 0  # a week without a request is one that the log lacks
+    means = np.maximum(np.concatenate(([hour.rate], hours[here] / HOUR)), steady)  # of all, then of each week
+    later, found = means * factor, {}
+    for name, peak in reversed(list(profile.peaks.items())):  # the longest first
         length = WINDOWS[name]
-        bursts, weekly = burstiness(seconds, counts, min(length, MINUTE)), weekly_peaks(seconds, counts, length)
-        weekly = weekly[weekly > 0]  # a week without a request is one that the log lacks
-        told = spread(weekly)
-        change = min(told, MOST_CHANGE)
-        low, unlike = min(_mean_of(peak.requests, bursts), peak.requests / told), 0.0
-        if told > change:
-            least, unlike = int(weekly.min()), float(weekly.max() / weekly.min())
-            low = max(low, min(_mean_of(least, bursts), peak.requests / change))
-        high = peak.requests * change + _NEXT * math.sqrt(peak.requests * bursts)
-        found[name] = DemandRange(peak.rate, low / length, high / length, unlike).times(factor)
-    return found
+        bursts = burstiness(seconds, counts, min(length, MINUTE))
+        busiest = np.concatenate(([peak.requests], of_weeks[name][here]))
+        grown = _grown(busiest, means * length, later * length, bursts, factor)
+        vague = _vague(hour.requests, bursts, factor)
+        means, later = np.maximum(means, busiest / length), np.maximum(later, grown / length)
+        found[name] = _range(grown, _bursts_of(bursts, factor), vague).times(1 / length)
+    return {name: found[name] for name in profile.peaks}
 
 
-def _mean_of(busiest: Figure, bursts: float) -> Figure:
+def _range(peaks: Floats, bursts: float, vague: tuple[float, float]) -> DemandRange:
+    """Requests in the busiest window, with its range.
+
+    Args:
+        peaks: the most of the log, then of each of its whole weeks, with growth.
+        bursts: index of dispersion.
+        vague: shares by which the ends are farther since the log is small.
+    """
+    busiest, weekly = float(peaks[0]), peaks[1:]
+    told = spread(weekly)
+    change = min(told, MOST_CHANGE)
+    low, unlike = min(_mean_of(busiest, bursts), busiest / told), 0.0
+    if told > change:
+        least, unlike = float(weekly.min()), float(weekly.max() / weekly.min())
+        low = max(low, min(_mean_of(least, bursts), busiest / change))
+    high = busiest * change + _NEXT * math.sqrt(busiest * bursts)
+    return DemandRange(busiest, low * (1 - vague[0]), high + busiest * vague[1], unlike)
+
+
+def _grown(busiest: Ints, mean: Floats, later: Floats, bursts: float, factor: float) -> Floats:
+    """Requests in the busiest window with growth: z standard deviations above the mean, like those of the log.
+
+    Of the variance of a count relative to its mean µ, 1/µ is chance (Poisson) and (D - 1)/µ is real and stays. So
+    deviations shrink by √((D - 1 + 1/factor)/D). Counts are skewed: the busiest is µ + z√(Dµ) + Dz²/6
+    (Cornish-Fisher).
+
+    Args:
+        busiest: requests in the busiest window of the log.
+        mean, later: requests of such windows around it, without growth and with it.
+        bursts: index of dispersion D of the log, 1 at least.
+        factor: growth.
+    """
+    event = _mean_of(np.maximum(busiest - bursts * _REACH**2 / 6, 0.0), bursts, _REACH)
+    middle = np.minimum(np.maximum(mean, event), busiest)
+    root = np.sqrt(bursts * middle)
+    z = (np.sqrt(root**2 + bursts * (busiest - middle) * 2 / 3) - root) * 3 / bursts
+    around, then = later + factor * (middle - mean), _bursts_of(bursts, factor)
+    return np.asarray(around + z * np.sqrt(then * around) + then * z**2 / 6)
+
+
+def _bursts_of(bursts: float, factor: float) -> float:
+    """The index of dispersion with growth: its real part grows with the rate."""
+    return factor * (bursts - 1) + 1
+
+
+def _vague(hour: int, bursts: float, factor: float) -> tuple[float, float]:
+    """Shares by which the ends of a range are farther, as growth multiplies the chance of the ``hour``'s requests."""
+    multiplied = math.sqrt(max(1 - _bursts_of(bursts, factor) / factor / bursts, 0.0))  # 0 without growth
+    return multiplied * (1 - _mean_of(hour, bursts) / hour), multiplied * _NEXT * math.sqrt(bursts / hour)
+
+
+def _mean_of(busiest: Figure, bursts: float, reach: float = _CHOSEN) -> Figure:
     """The mean of windows of which the busiest has ``busiest`` requests, if it is not an event.
 
-    It is the solution of busiest = mean + `_CHOSEN` √(bursts · mean), so above 0 where a few requests are counted.
+    It is the solution of busiest = mean + ``reach`` √(bursts · mean), so above 0 where a few requests are counted.
     """
-    half = _CHOSEN * math.sqrt(bursts) / 2
+    half = reach * math.sqrt(bursts) / 2
     root: Figure = (busiest + half * half) ** 0.5
     return (root - half) ** 2
 
@@ -129,7 +187,7 @@ def weekly_peaks(seconds: Ints, counts: Ints, window: int) -> Ints:
     return np.array(found, np.int64)
 
 
-def spread(peaks: Ints) -> float:
+def spread(peaks: Floats | Ints) -> float:
     """The factor by which the busiest of some other weeks may differ from the busiest of these; 1: unknown."""
     peaks = peaks[peaks > 0]
     if len(peaks) < 2:
@@ -174,10 +232,13 @@ def by_hour(profile: LogProfile, factor: float = 1.0) -> pl.DataFrame:
     Returns:
         ``day`` (0: Monday), ``hour``, ``rate``, ``low``, ``high`` (requests/s).
     """
-    table = _by_clock(profile)
+    table, bursts = _by_clock(profile), burstiness(*profile.per_second, MINUTE)
+    minutes, mean = table["busiest_minute"].to_numpy() * MINUTE, table["rate"].to_numpy() * MINUTE
+    grown = _grown(minutes, mean, mean * factor, bursts, factor)
+    table = table.with_columns(busiest_minute=grown / MINUTE)
+    bursts = _bursts_of(bursts, factor) / MINUTE
     past = pl.col("busiest_minute").sort_by("hour")
     last = past.tail(WEEKS)
-    bursts = burstiness(*profile.per_second, MINUTE) / MINUTE
     least = _mean_of(past.max(), bursts)
     enough = pl.len() >= WEEKS
     found = {
@@ -185,5 +246,4 @@ def by_hour(profile: LogProfile, factor: float = 1.0) -> pl.DataFrame:
         "low": pl.when(enough).then(last.min()).otherwise(least),
         "high": pl.when(enough).then(last.max()).otherwise(past.max() + _NEXT * (bursts * past.max()).sqrt()),
     }
-    grouped = table.group_by("day", "clock").agg(**found).sort("day", "clock").rename({"clock": "hour"})
-    return grouped.with_columns(pl.col("rate", "low", "high") * factor)
+    return table.group_by("day", "clock").agg(**found).sort("day", "clock").rename({"clock": "hour"})

@@ -41,17 +41,12 @@ class Forecast:
         """
         if profile.span < self.step:
             raise UsageError(
-                f"--forecast has a rate for each {self.step:,} s, and the log is {profile.span:,} s long: use a longer "
-                "log, or a forecast with shorter steps"
+                f"--forecast has a rate for each {self.step:,} s, and the log is {profile.span:,} s long: give a log "
+                f"of {self.step:,} s at least, times that are {profile.span:,} s apart at most, or --growth instead"
             )
-        return float(self.rates.max()) / self._busiest(profile)
+        return float(self.rates.max()) / self.busiest(profile)
 
-    def minute_over(self, profile: LogProfile) -> float:
-        """The rate of the log's busiest minute over that of its busiest step, at least 1."""
-        minute = profile.peaks.get("minute")
-        return max(minute.rate / self._busiest(profile), 1.0) if minute else 1.0
-
-    def _busiest(self, profile: LogProfile) -> float:
+    def busiest(self, profile: LogProfile) -> float:
         """The highest rate of the log in steps that begin at the instants at which those of the forecast begin.
 
         The busiest window with any begin may be far above them, if two steps share an event. It counts only where the
@@ -70,7 +65,7 @@ class Forecast:
 
         Args:
             zone: time zone of the hours.
-            times: the rate of a busiest minute over that of a step, times the growth that the forecast leaves out.
+            times: the rate of a busiest minute over that of the forecast, with the growth that this leaves out.
 
         Returns:
             ``day`` (0: Monday), ``hour``, ``rate``, ``low``, ``high`` (requests/s, equal).

@@ -131,9 +131,10 @@ def plan(
     check_mix(mix, f"the {supply.source}")
     more = changed.requests if changed else 1.0
     factor, supply = growth.factor(profile) * more, changed.supply(supply) if changed else supply
-    wanted = demand_range.demand(profile, factor)
+    steady = growth.forecast.busiest(profile) if growth.forecast else 0.0
+    wanted = demand_range.demand(profile, factor, steady)
     found, unreached = _by_window(wanted, supply, reserve, law)
-    hours, why = _hours(profile, growth, factor, more)
+    hours, why = _hours(profile, growth, factor, wanted)
     target, no_target = None, ""
     if reaction is not None:
         most = found[_window(found)].high
@@ -283,11 +284,15 @@ def check_mix(mix: MixChange, sent: str) -> None:
         )
 
 
-def _hours(profile: LogProfile, growth: DemandGrowth, factor: float, more: float) -> tuple[pl.DataFrame, str]:
-    """The demand of the hours of the week, or why there is none; ``more``: the factor of a changed mix."""
+def _hours(
+    profile: LogProfile, growth: DemandGrowth, factor: float, wanted: Mapping[str, DemandRange]
+) -> tuple[pl.DataFrame, str]:
+    """The demand of the hours of the week, or why there is none."""
     forecast = growth.forecast
     if forecast and forecast.hourly:
-        return forecast.by_hour(profile.zone, forecast.minute_over(profile) * more), ""
+        most = forecast.busiest(profile) * factor  # that of the forecast, with a changed mix
+        minute = max(wanted["minute"].rate, most) if "minute" in wanted else most
+        return forecast.by_hour(profile.zone, minute / float(forecast.rates.max())), ""
     hours = demand_range.by_hour(profile, factor)
     if profile.span < _DAY_S:
         return (hours.clear(), f"the log is {span(profile.span)} long; a plan by the hour needs a day at least")

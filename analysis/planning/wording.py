@@ -18,6 +18,8 @@ from logreplay.core.plural import number_of
 _WEEKS_FOR_RANGE: Final = 2
 _LOST: Final = 0.01
 """A plan names the lines that became no request if their share is at least this."""
+_LARGE, _SMALL = 10, 1000  # times, requests
+"""A log is small for so much growth if its busiest window has fewer requests: chance moves it by an eighth or more."""
 _MOST_OF_PEAK: Final = 0.7
 """Share of the busiest minute that the hours of the week reach at most, if an event is told that they leave out."""
 
@@ -26,16 +28,16 @@ def answer(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> str:
     """The answer in one sentence."""
     found, wanted = plan.number, plan.demand[plan.window]
     spare = ", ".join(_reserve(plan))
-    text = f"{number_of(found.number, 'machine')} for the busiest {plan.window}, {rate(wanted.rate)}"
+    text = f"{number_of(found.number, 'machine')} for the busiest {plan.window}, {rate(wanted.rate, wanted.high)}"
     text += f", with {plan.supply.bounds}" + (f", {spare}" if spare else "")
     text += _if_worse(found, wanted, plan)
     return text + _proved(proofs)
 
 
 def sentences(plan: MachinePlan) -> Iterator[tuple[str, str]]:
-    """Name and text of each fact."""
-    zone = plan.profile.zone
-    windows = [f"busiest {name} {_ranged(each)}" for name, each in plan.demand.items()]
+    """Name and text of each fact but for `not_covered`."""
+    zone, most = plan.profile.zone, max(each.high for each in plan.demand.values())
+    windows = [f"busiest {name} {_ranged(each, most)}" for name, each in plan.demand.items()]
     yield "demand", f"{'; '.join(windows)}{_grown(plan)}"
     minute = plan.profile.peaks[plan.window]
     yield "at", f"busiest {plan.window} of the log: {rate(minute.rate)} at {when(minute.at, zone)} {zone}"
@@ -57,7 +59,11 @@ def sentences(plan: MachinePlan) -> Iterator[tuple[str, str]]:
         yield "autoscaling", scaling_sentence(plan.scaling, plan)
     elif plan.no_scaling:
         yield "autoscaling", f"no target: {plan.no_scaling}"
-    yield "not covered", "; ".join(_not_covered(plan))
+
+
+def not_covered(plan: MachinePlan) -> tuple[str, ...]:
+    """What the plan does not hold for, in words, each once."""
+    return tuple(dict.fromkeys(_not_covered(plan)))
 
 
 def scaling_sentence(target: ScalingTarget, plan: MachinePlan) -> str:
@@ -122,7 +128,7 @@ def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
         },
         "no_autoscaling": plan.no_scaling or None,
         "proofs": [proof_dict(each) for each in proofs],
-        "not_covered": list(_not_covered(plan)),
+        "not_covered": list(not_covered(plan)),
     }  # fmt: skip
 
 
@@ -178,8 +184,9 @@ def _by_hour(plan: MachinePlan) -> str:
     text = f"{least} to {most} machines by the hour" if least < most else f"{number_of(most, 'machine')} at every hour"
     text += f"; the most on {DAYS[top['day']]} at {top['hour']:02d}:00, {rate(top['rate'])}{_hour_by(plan)}"
     text += _left_out(plan, float(top["rate"]))
-    missing = 7 * 24 - week.height
-    return text + (f"; the log lacks {number_of(missing, 'hour')} of the week" if missing else "")
+    by_forecast = plan.growth.forecast and plan.growth.forecast.hourly
+    missing, lacks = 7 * 24 - week.height, "forecast" if by_forecast else "log"
+    return text + (f"; the {lacks} lacks {number_of(missing, 'hour')} of the week" if missing else "")
 
 
 def _left_out(plan: MachinePlan, most: float) -> str:
@@ -250,19 +257,24 @@ def _grown(plan: MachinePlan) -> str:
     growth = plan.growth
     parts = []
     if growth.forecast:
-        top, step = float(growth.forecast.rates.max()), growth.forecast.step
+        top, step = float(growth.forecast.rates.max()), span(growth.forecast.step)
         more = plan.changed.requests if plan.changed else 1.0  # named with the mix
         times = plan.demand[plan.window].rate / more / top
         parts.append(
-            f"the forecast, {plan.factor / more:.3g} times the log: its highest rate, {rate(top)} for {span(step)}, "
-            f"takes the place of the log's busiest {span(step)} in such steps, and the busiest {plan.window} is "
-            f"{times:.3g} times that, as in the log"
+            f"the forecast: its highest rate, {rate(top)} for {step}, is {show_rate(plan.factor / more)} times the "
+            f"highest of the log for {step}, and the busiest {plan.window} has {times:.3g} times this rate"
         )
     elif growth.share:
         parts.append(f"growth of {_percent(growth.share)}")
     if growth.front_ends > 1 and not growth.forecast:
         parts.append(f"the log of one of {growth.front_ends} front ends")
-    return f"; with {' and '.join(parts)}" if parts else ""
+    text = f"; with {' and '.join(parts)}" if parts else ""
+    if plan.factor > _LARGE and (seen := plan.profile.peaks[plan.window].requests) < _SMALL:
+        text += (
+            f"; the log is small for {show_rate(plan.factor)} times its rate: its busiest {plan.window} has "
+            f"{number_of(seen, 'request')}, which hardly show how far a {plan.window} differs from its hour"
+        )
+    return text
 
 
 def _reserve(plan: MachinePlan) -> Iterator[str]:
@@ -276,8 +288,10 @@ def _percent(share: float) -> str:
     return f"{round(100 * share, 1):,g} %" if share < 10 else f"{100 * share:,.0f} %"
 
 
-def _ranged(wanted: DemandRange) -> str:
-    return f"{rate(wanted.rate)} ({show_rate(wanted.low)}–{show_rate(wanted.high)}/s)"
+def _ranged(wanted: DemandRange, most: float) -> str:
+    """A rate with its range, in the unit of the highest rate of a list."""
+    low, middle, high = (rate(each, most) for each in (wanted.low, wanted.rate, wanted.high))
+    return f"{middle} ({low.replace(high[high.index('/') :], '')}–{high})"
 
 
 def _range(found: Machines) -> str:

@@ -20,7 +20,7 @@ from logreplay.analysis.planning.autoscaling import (
 )
 from logreplay.analysis.planning.machines import Reserve
 from logreplay.analysis.planning.plan import DemandGrowth, MachinePlan, plan
-from logreplay.analysis.planning.wording import as_dict, sentences
+from logreplay.analysis.planning.wording import as_dict, not_covered, sentences
 from logreplay.analysis.statistics.quantiles import Ints
 
 from .test_demand_range import MONDAY, profile
@@ -148,7 +148,7 @@ def test_a_burst_beyond_the_most_pods_asks_for_all_of_them_and_is_told(quiet: in
     assert found.scaling.beyond == pytest.approx(100, rel=0.1)
     assert 10 * found.scaling.most < found.scaling.beyond
     assert found.scaling.least * 10 >= 40 or found.scaling.rate * 1.1 <= 100 / found.scaling.most
-    assert f"which {found.scaling.most} pods do not carry: the target asks" in dict(sentences(found))["not covered"]
+    assert f"which {found.scaling.most} pods do not carry: the target asks" in "".join(not_covered(found))
     assert as_dict(found)["autoscaling"]["beyond"] == found.scaling.beyond
 
 
@@ -163,7 +163,7 @@ def test_no_pods_carry_the_whole_log_beside_a_burst_that_those_left_do_not_carry
     assert "whole log" not in said["autoscaling"]
     assert said["autoscaling"].endswith(": all pods run at all times, because bursts exceed what all of them carry")
     lost = f" ({survive} of {1 + survive} lost)" if survive else ""
-    assert f"/s, which 1 pod does not carry{lost}: the target asks for all pods" in said["not covered"]
+    assert f"/s, which 1 pod does not carry{lost}: the target asks for all pods" in "".join(not_covered(found))
 
 
 def test_a_log_whose_last_year_is_one_request_has_no_target_and_says_so() -> None:

@@ -11,7 +11,7 @@ from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.analysis.planning.changed_mix import ChangedMix
 from logreplay.analysis.planning.forecast import Forecast, read_forecast
 from logreplay.analysis.planning.machines import Reserve
-from logreplay.analysis.planning.plan import DemandGrowth, plan
+from logreplay.analysis.planning.plan import DemandGrowth, MachinePlan, plan
 from logreplay.analysis.planning.wording import sentences
 from logreplay.core.errors import LogreplayError, UsageError
 
@@ -47,8 +47,14 @@ def test_an_hour_of_the_week_has_the_highest_rate_of_all_weeks(tmp_path: Path) -
 
 def test_a_minute_is_as_much_busier_than_an_hour_as_in_the_log() -> None:
     starts = np.concatenate([MONDAY + np.arange(2 * HOUR), MONDAY + 100 + np.arange(120) % 60])
-    hourly = Forecast(MONDAY + np.arange(2) * HOUR, np.ones(2), HOUR)
-    assert hourly.minute_over(profile(starts)) == pytest.approx(3 / (1 + 120 / HOUR))
+    hourly = Forecast(MONDAY + np.arange(2) * HOUR, np.full(2, 1 + 120 / HOUR), HOUR)
+    log = profile(np.concatenate([starts, starts + DAY]))
+    assert planned(log, hourly).week["rate"].max() == pytest.approx(3)
+
+
+def planned(log: LogProfile, forecast: Forecast) -> MachinePlan:
+    one = supply(100.0, 100.0, 100.0, sent=pl.DataFrame({"route": ["/a"], "requests": [1000]}))
+    return plan(log, one, DemandGrowth(forecast=forecast), Reserve())
 
 
 def of_day(event: int) -> tuple[LogProfile, Forecast]:
@@ -63,7 +69,7 @@ def test_a_forecast_of_the_hours_of_the_log_is_no_growth_where_two_of_them_share
     day, forecast = of_day(10 * HOUR + HOUR // 2)
     assert forecast.rates.max() == 51
     assert forecast.growth(day) == pytest.approx(1)
-    assert forecast.minute_over(day) == pytest.approx(101 / 51)
+    assert planned(day, forecast).week["rate"].max() == pytest.approx(101)
 
 
 def test_a_log_without_a_whole_step_of_the_forecast_counts_its_busiest_window_of_that_length() -> None:
@@ -155,8 +161,24 @@ def test_the_hours_of_a_forecast_grow_with_the_mix() -> None:
     assert found.number.number == 20
     assert found.week["machines"].unique().to_list() == [20]
     said = dict(sentences(found))["demand"]
-    assert "the forecast, 10 times the log: " in said
-    assert "the busiest minute is 1 times that, as in the log" in said
+    assert "its highest rate, 10/s for 60 minutes, is 10 times the highest of the log for 60 minutes" in said
+    assert "the busiest minute has 1 times this rate" in said
+
+
+def test_a_forecast_of_a_day_lacks_the_other_hours_of_the_week_and_a_large_one_finds_the_log_small() -> None:
+    """It said that the log lacked them, which covered all."""
+    log = profile(MONDAY + np.arange(0, 7 * DAY, 10))
+    found = planned(log, Forecast(MONDAY + np.arange(24) * HOUR, np.full(24, 200.0), HOUR))
+    said = dict(sentences(found))
+    assert said["week"].endswith("; the forecast lacks 144 hours of the week")
+    assert "the log is small for 2000 times its rate: its busiest minute has 6 requests" in said["demand"]
+    assert found.demand["minute"].rate == pytest.approx(200)
+
+
+def test_rates_of_a_forecast_by_the_minute_are_those_of_the_busiest_minute() -> None:
+    log = profile(MONDAY + np.random.default_rng(1).integers(0, HOUR, 400))
+    found = planned(log, Forecast(MONDAY + np.arange(2) * MINUTE, np.array([1.0, 200.0]), MINUTE))
+    assert 200 <= found.demand["minute"].rate < 250
 
 
 @pytest.mark.parametrize(

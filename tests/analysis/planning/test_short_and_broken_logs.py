@@ -1,6 +1,8 @@
 """A plan counts every hour once where clocks change, and says what it may of short, broken and partial logs."""
 
+import json
 from datetime import UTC, datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -12,7 +14,7 @@ from logreplay.analysis.planning import demand_range, wording
 from logreplay.analysis.planning.machines import Machines, Reserve
 from logreplay.analysis.planning.plan import DemandGrowth, MachinePlan, plan
 from logreplay.analysis.planning.proof import Proof, unjudged
-from logreplay.analysis.planning.supply import NoAnswer
+from logreplay.analysis.planning.supply import NoAnswer, supply_of
 from logreplay.analysis.statistics.quantiles import Ints
 
 from .test_demand_range import DAY, MONDAY, WEEK, profile
@@ -102,7 +104,9 @@ def test_a_plan_of_weeks_of_which_one_holds_an_event_says_what_it_does_not_know(
     said = dict(wording.sentences(found))
     assert (found.number.number, found.number.high) == (4, 15)
     assert "(cut at about 4 times the busiest minute, since the weeks differ too much)" in wording.answer(found)
-    assert f"{weeks} weeks of log differ too much (the busiest second 36 times, " in said["not covered"]
+    assert f"{weeks} weeks of log differ too much (the busiest second 36 times, " in "; ".join(
+        wording.not_covered(found)
+    )
     assert ("these hours leave out the busiest minute, 35.1/s on 2026-01-17 00:0" in said["week"]) == (weeks == 4)
     assert repr(found) == "<MachinePlan: machines by busiest window: second: 4, minute: 4, hour: 1>"
 
@@ -152,3 +156,12 @@ def test_the_answer_says_how_each_replay_that_it_rests_on_ended(proofs: tuple[Pr
     text = wording.answer(planned(np.arange(MONDAY, MONDAY + DAY)), proofs)
     assert said in text
     assert ("replay" in text) == bool(proofs)
+
+
+@pytest.mark.parametrize("limits", [{}, {"p99": 0.3}])
+def test_an_interrupted_search_is_not_called_a_sweep(limits: dict[str, float], tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op\n")
+    told = {"schema": "logreplay/1", "options": {"p99": 0.3, "precision": 0.05}, "unfinished": True}
+    (tmp_path / "results.summary.json").write_text(json.dumps(told))
+    with pytest.raises(NoAnswer, match="is a search that was interrupted, and has no answer: search again"):
+        supply_of(tmp_path, limits)
