@@ -468,7 +468,8 @@ def test_lines_that_became_no_request_count_beside_those_that_the_filters_leave(
     """They may all be lines that the filters would leave."""
     found = searched(tmp_path / "s")
     log.write_text(log.read_text() + "garbage\n" * 90)
-    assert "not covered       the lines that became no request: up to 1.4 % of" in logreplay("plan", log, "--from", found)[1]
+    said = logreplay("plan", log, "--from", found)[1]
+    assert "not covered       the lines that became no request: up to 1.4 % of" in said
     code, out, _ = logreplay("plan", log, "--from", found, "--match", r"q=\d\d?$")
     assert code == 3
     assert "90 lines became no request, and no filter can tell whether they are of these requests: 31 % of both" in out
