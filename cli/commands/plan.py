@@ -61,6 +61,7 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
     search or a sweep made before, and sends nothing. The answer is the number for the busiest minute, at the likely
     demand and supply, and that for the worse ends of both. It is refused where the measurements do not support it:
     another mix of routes than the busiest hour's, no valid search. -o DIR keeps the search, plan.json and plan.html.
+    For a demand in requests/s, without a log, use capacity --demand R.
     Exit code 3: no answer; 4: not even the lowest rate keeps the bounds, or the proof failed.
 
     \b
