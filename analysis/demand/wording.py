@@ -44,8 +44,8 @@ def sentences(profile: LogProfile) -> Iterator[tuple[str, str]]:
         yield "requests", f"{profile.requests:,} in {span(profile.span)}, {first} to {last} {zone}"
         peaks, most = profile.peaks.items(), max((each.rate for each in profile.peaks.values()), default=0.0)
         busy = [f"busiest {name} {rate(each.rate, most)} at {when(each.at, zone)}" for name, each in peaks]
-        without = f", {rate(profile.mean, most)} without the empty times" if len(profile.idle[0]) else ""
-        yield "rate", "; ".join([f"mean {rate(profile.requests / profile.span, most)}{without}", *busy])
+        without = f", {rate(profile.mean)} without the empty times" if len(profile.idle[0]) else ""
+        yield "rate", "; ".join([f"mean {rate(profile.requests / profile.span)}{without}", *busy])
         longest = sorted(zip(*(each.tolist() for each in profile.idle), strict=True), key=lambda each: -each[1])
         for begin, length in longest[:_EMPTY]:
             yield "empty", f"{span(length)} without a request from {when(begin, zone)} on"
