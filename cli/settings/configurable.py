@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from logreplay.cli.display.terminal import say
 from logreplay.cli.settings.empty_values import Checked
 from logreplay.cli.settings.file import read_settings
 from logreplay.cli.settings.option_names import key_of
-from logreplay.cli.settings.precedence import Names, Rank, Setting, applicable
+from logreplay.cli.settings.precedence import Names, Rank, Setting, applicable, excluded_by
 from logreplay.cli.settings.share import SHARE, share
 from logreplay.cli.settings.variables import read_variables, variable_of
 from logreplay.core.errors import UsageError
@@ -24,6 +24,7 @@ from logreplay.settings_files.rules import FILE, WIDENING, opposite, permission
 
 _FOUND: Final = "logreplay.settings"
 _APPLIED: Final = "logreplay.settings.applied"
+_EXCLUDED: Final = "logreplay.settings.excluded"
 _PLACEHOLDER: Final = re.compile(r"\{\w*\}")
 """A variable of a template of URLs."""
 _EPILOG: Final = (
@@ -74,6 +75,7 @@ class Configurable(Checked):
         found: Mapping[str, Setting] = ctx.meta.get(_FOUND, {}).get(self.name, {})
         applied = applicable(found, typed, reset, self._yields_to, self._needs)
         ctx.meta[_APPLIED] = applied
+        ctx.meta[_EXCLUDED] = excluded_by(found, typed, reset | applied.keys(), self._yields_to)
         check_places(FILE, self.name or "", self._from_file(applied))
         ctx.default_map = {name: setting.value for name, setting in applied.items()}
         left = super().parse_args(ctx, list(args))
@@ -112,8 +114,18 @@ class Configurable(Checked):
             if parameter.name in applied and applied[parameter.name].origin == FILE
         }
 
+    def _left_out(self, ctx: click.Context) -> Iterator[str]:
+        """Name the settings that are left out beside options of a higher place, which exclude them."""
+        keys = {
+            each.name: f"--{key_of(each)}" if isinstance(each, click.Option) else key_of(each).upper()
+            for each in self.params
+        }
+        for name, other in ctx.meta.get(_EXCLUDED, {}).items():
+            origin = ctx.meta[_FOUND][self.name][name].origin
+            yield f"{origin}: {keys[name]} is left out beside {keys[other]}, which excludes it"
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Say what comes from the file, then run the command."""
+        """Say what comes from the file, and what is left out of the settings, then run the command."""
         taken = self._from_file(ctx.meta.get(_APPLIED, {}))
         for name in _replaced(ctx):
             taken.pop(name, None)
@@ -121,6 +133,8 @@ class Configurable(Checked):
             said = ", ".join(f"{key}{_shown(value)}" for key, value in taken.items())
             hidden = bool(ctx.params.get("quiet")) and not any(key in taken for key in ("quiet", *WIDENING))
             say(f"{FILE}: {said}", quiet=hidden)
+        for told in self._left_out(ctx):
+            say(told, quiet=bool(ctx.params.get("quiet")))
         check_destination(FILE, taken, ctx.params)
         if "allow-target" in taken and not is_from_user(taken, ctx.params):
             for name in DESTINATIONS:

@@ -1,5 +1,6 @@
 """Decides which settings count: the command line wins over variables, variables win over the file."""
 
+import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from enum import IntEnum
@@ -66,6 +67,24 @@ def applicable(
         if len(kept) == len(left):
             return kept
         left = kept
+
+
+def excluded_by(
+    settings: Mapping[str, Setting], typed: Mapping[str, Any], others: Set[str], yields_to: Names | None
+) -> dict[str, str]:
+    """Return the settings that are left out beside another one of a higher rank, each with the name of that one.
+
+    Args:
+        settings, typed, yields_to: as of `applicable`.
+        others: settings that count, or are reset.
+    """
+    given = {**settings, **{name: Setting(value, Rank.TYPED, "") for name, value in typed.items()}}
+    found = dict[str, str]()
+    for name in settings.keys() - typed.keys() - others:
+        by = max(_named(yields_to, name, settings[name]), key=lambda label: (_rank(given, label), label), default="")
+        if settings[name].value is not False and _rank(given, by) > settings[name].rank:
+            found[name] = re.split("[=>]", by)[0]
+    return dict(sorted(found.items()))
 
 
 def _named(names: Names | None, name: str, setting: Setting) -> Set[str]:

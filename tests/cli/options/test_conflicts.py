@@ -169,7 +169,9 @@ def test_a_typed_choice_of_certificates_leaves_out_the_one_of_the_settings(
 ) -> None:
     (folder / "logreplay.toml").write_text(f"[run]\n{settings}\n")
     assert main.run([*["run", "--tps", "5", "access.log", "https://127.0.0.1:1", "-o", "out.csv"], *typed.split()]) == 1
-    assert "logreplay.toml:" not in capsys.readouterr().err  # which names the settings that count
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("logreplay.toml: ")]
+    lost, kept = settings.split()[0], typed.split()[0]
+    assert said == [f"logreplay.toml: --{lost} is left out beside {kept}, which excludes it"]
 
 
 def test_settings_with_both_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -366,6 +366,29 @@ def test_what_the_file_sets_is_said_on_each_run(folder: Path, capsys: pytest.Cap
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    ("settings", "words", "told"),
+    [
+        ("[run]\nmax-in-flight = 3", "--vusers 2", "--max-in-flight is left out beside --vusers"),
+        ("[run]\nby-client = true", "--tps 5 --sender aiohttp", "--by-client is left out beside --sender"),
+        ("[run]\ncontrol = 'load'", "--tps 5 --workers 2", "--control is left out beside --workers"),
+        ("[run]\nstreams = 2\nhttp = '2'", "--tps 5 --no-keep-alive", "--streams is left out beside --no-keep-alive"),
+        ("[run]\ndemo-target = true", f"{TARGET} --tps 5", "--demo-target is left out beside TARGET"),
+        ("[run]\nmax-in-flight = 3\nby-client = false", "--tps 5 --sender aiohttp", ""),
+        ("[run]\nmax-in-flight = 3", "--vusers 2 --max-in-flight 3 --no-max-in-flight", ""),
+    ],
+)
+def test_settings_left_out_beside_what_excludes_them_are_said(
+    folder: Path, capsys: pytest.CaptureFixture[str], settings: str, words: str, told: str
+) -> None:
+    """A limit of the file was dropped in silence."""
+    write(f"{settings}\n")
+    run(["run", "a.csv", *words.split(), "--for", "1s", "--dry-run"])
+    err = capsys.readouterr().err
+    assert (f"logreplay.toml: {told}, which excludes it\n" if told else "") in err
+    assert err.count("is left out") == bool(told)
+
+
 def test_what_widens_permission_is_said_even_if_quiet(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write('methods = ["GET", "POST"]\n[run]\ntps = 10\nfor = "1s"\n')
     assert run(["run", "a.csv", "--dry-run", "-q"]) == 0
