@@ -62,6 +62,19 @@ def expect(
             raise LogreplayError(f"{path or log}: none of {number_of(count, 'request')} has {each.text}")
 
 
+def expect_readable(log: "Path | RequestSource", options: str) -> None:
+    """Check that the times of a table, which options need, can be read.
+
+    Raises:
+        LogError: a value is no time; names it.
+    """
+    from logreplay.core.errors import LogError
+    from logreplay.inputs.python_logs import TableLog
+
+    if isinstance(log, TableLog) and log.untimed:
+        raise LogError(f"{log.untimed}; {options} the times of requests")
+
+
 def expect_times(log: "Path | RequestSource", methods: frozenset[str], *, ordered: bool) -> None:
     """Check that the requests of a log did not all start at one time, or at none that is known, and are in order.
 
@@ -76,15 +89,13 @@ def expect_times(log: "Path | RequestSource", methods: frozenset[str], *, ordere
     """
     import polars as pl
 
-    from logreplay.core.errors import LogError, LogreplayError
+    from logreplay.core.errors import LogreplayError
     from logreplay.core.record import start_time
-    from logreplay.inputs.python_logs import TableLog
     from logreplay.replay.requests.log_stats import ORDER_OVER, LogFigures
     from logreplay.replay.requests.plan import instants
     from logreplay.replay.requests.sources import LogFile
 
-    if isinstance(log, TableLog) and log.untimed:
-        raise LogError(f"{log.untimed}; --speed and --arrivals log need the times of requests")
+    expect_readable(log, "--speed and --arrivals log need")
     source, figures = LogFile(log) if isinstance(log, Path) else log, LogFigures()
     for frame in source.batches(("op", "date", "time")):
         figures.add(instants(frame.filter(pl.col("op").is_in(methods)).select(start_time())))

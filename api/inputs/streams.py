@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.core.errors import Loss, UsageError
 from logreplay.core.plural import number_of
-from logreplay.inputs.lacking import PROTOCOL, THINK, expect, expect_times, tell_lacking
+from logreplay.inputs.lacking import PROTOCOL, THINK, expect, expect_readable, expect_times, tell_lacking
 from logreplay.inputs.logs import Tell, replayable
 from logreplay.options.request_rules import RequestRules, base
 
@@ -58,6 +58,7 @@ def request_stream(
     from logreplay.replay.requests import hook
     from logreplay.replay.requests.auth.stream import Authorized
     from logreplay.replay.requests.combine import Mixed
+    from logreplay.replay.requests.filters import FromTime
     from logreplay.replay.requests.follow import Followed
     from logreplay.replay.requests.header_columns import BODILESS
     from logreplay.replay.requests.headers import LoggedProtocol
@@ -98,6 +99,8 @@ def request_stream(
     elif not isinstance(log, Followed) and last is None:  # one that is followed is not there yet
         single = isinstance(requests.source, RequestFile)  # which is due at once
         expect(needed, requests.source, methods)
+        if isinstance(request_rules.since, FromTime):
+            expect_readable(requests.source, "--since needs")
         if in_time and not single:
             expect_times(requests.source, methods, ordered=requests.sorted_within > 0)
         tell_lacking(request_rules, sender_rules, requests.source, tell)

@@ -110,7 +110,8 @@ def test_a_table_whose_times_are_none_is_replayed_at_a_rate_only(
     with logreplay.run(log, target.url, **SHORT) as result:
         assert len(result.requests) == 6
     said = f"a table of 2 rows: row 0, column {column}: {shown}: expected an instant" if shown else "have the same time"
-    for load in ({"speed": 1}, {"tps": 5, "arrivals": "log"}):
+    loads: list[dict[str, Any]] = [{"speed": 1}, {"tps": 5, "arrivals": "log"}]
+    for load in (*loads, *[{"tps": 5, "since": "2026-01-01"}] * bool(shown)):  # it said: all are before the beginning
         with pytest.raises(logreplay.LogreplayError, match=re.escape(said)):
             logreplay.run(log, target.url, **load)
 
