@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
+from itertools import compress
 from pathlib import Path
 from typing import Any, Final
 
@@ -127,8 +128,7 @@ class Configurable(Checked):
     def invoke(self, ctx: click.Context) -> Any:
         """Say what comes from the file, and what is left out of the settings, then run the command."""
         taken = self._from_file(ctx.meta.get(_APPLIED, {}))
-        for name in _replaced(ctx):
-            taken.pop(name, None)
+        _leave_out_replaced(ctx, taken, self._needs or {})
         if taken:
             said = ", ".join(f"{key}{_shown(value)}" for key, value in taken.items())
             hidden = bool(ctx.params.get("quiet")) and not any(key in taken for key in ("quiet", *WIDENING))
@@ -150,31 +150,36 @@ class Configurable(Checked):
             raise click.UsageError(str(error), ctx) from None
 
 
-def _replaced(ctx: click.Context) -> list[str]:
+def _leave_out_replaced(ctx: click.Context, taken: dict[str, Any], needs: Names) -> None:
     """Of two bounds of one statistic, or two values of one header, take out that of the lower rank.
 
-    One is an option, such as ``--p99`` or ``--host``, the other a value of ``--bound`` or ``--header``.
+    One is an option, such as ``--p99`` or ``--host``, the other a value of ``--bound`` or ``--header``. What needs the
+    option, too, is taken out of the settings.
 
-    Returns:
-        The options that are taken out.
+    Args:
+        ctx: its parameters are changed.
+        taken: values that come from the file, by key; what is taken out, is taken out here, too.
+        needs: see `Configurable`.
     """
     applied: Mapping[str, Setting] = ctx.meta.get(_APPLIED, {})
     rank = {name: applied[name].rank if name in applied else Rank.TYPED for name in ctx.params}
     bounds = {name: ("bound", {name}) for name, _ in ctx.params.get("bound", ())}
     headers = {name: ("header", {*written_by(name, ctx.params.get(name))}) for name in WRITE_HEADERS}
-    replaced = []
     for name, (repeated, same) in {**bounds, **headers}.items():
         values = ctx.params.get(repeated, ())
-        others = tuple(each for each in values if _stands_for(each).lower() not in same)
-        if ctx.params.get(name) is None or len(others) == len(values) or rank[name] == rank[repeated]:
+        kept = [_stands_for(each).lower() not in same for each in values]
+        if ctx.params.get(name) is None or all(kept) or rank[name] == rank[repeated]:
             continue
         if rank[repeated] > rank[name]:
-            ctx.params[name] = None
-            replaced.append(name)
+            for each in (name, *(other for other in applied if needs.get(other) == {name})):
+                ctx.params[each] = None
+                taken.pop(each.replace("_", "-"), None)
         else:
-            ctx.params[repeated] = others
-            replaced += [] if others else [repeated]
-    return replaced
+            ctx.params[repeated] = tuple(compress(values, kept))
+            if not any(kept):
+                taken.pop(repeated, None)
+            elif len(texts := taken.get(repeated, ())) == len(kept):  # a file has several
+                taken[repeated] = [*compress(texts, kept)]
 
 
 def _stands_for(value: Any) -> str:

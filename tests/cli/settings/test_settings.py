@@ -189,6 +189,18 @@ def test_of_two_values_of_a_header_that_of_the_higher_place_is_sent(
     assert (params["header"], params[option]) == ((FixedHeader(header, "high"),), None)
 
 
+def test_what_needs_a_replaced_option_is_left_out_and_what_is_replaced_is_not_said(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The trace of the file was replaced, and its address was refused for lack of a trace."""
+    write("[run]\ntps = 5\ntrace = '5%'\ntrace-url = 'http://x/{trace_id}'\nheader = ['User-Agent: a', 'X-A: 1']\n")
+    trace = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    assert run(["run", "a.csv", "--dry-run", "--header", trace]) == 0
+    assert "logreplay.toml: tps 5\n" in capsys.readouterr().err
+    assert run(["run", "a.csv", "--dry-run", "--agent", "b", "--no-trace"]) == 0
+    assert "logreplay.toml: tps 5, header X-A: 1\n" in capsys.readouterr().err
+
+
 def test_what_needs_one_process_gives_way_to_several_workers_of_a_higher_place(folder: Path) -> None:
     write("[run]\ncontrol = 'load'\n[find]\nby-client = true\ncookies = true\n")
     for number, kept in (("1", True), ("2", False)):
