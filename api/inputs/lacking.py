@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from logreplay.options.sender_rules import SenderRules
+    from logreplay.replay.requests.plan import Requests
     from logreplay.replay.requests.sources import RequestSource
 
 
@@ -75,40 +76,35 @@ def expect_readable(log: "Path | RequestSource", options: str) -> None:
         raise LogError(f"{log.untimed}; {options} the times of requests")
 
 
-def expect_times(log: "Path | RequestSource", methods: frozenset[str], *, ordered: bool) -> None:
+def expect_times(requests: "Requests", *, ordered: bool) -> None:
     """Check that the requests of a log did not all start at one time, or at none that is known, and are in order.
 
     Args:
-        log: read until two different times are found; if it will not be put in order, `ORDER_OVER` requests at least.
-            The order of those behind them is checked when they are read to be sent.
-        methods: methods of the requests that are sent.
-        ordered: the log will be put in order.
+        requests: those of the log that are sent; read until two different times are found. If they will not be put in
+            order, `ORDER_OVER` rows of the log at least; the order of those behind them is checked when they are read
+            to be sent.
+        ordered: they will be put in order.
 
     Raises:
         LogreplayError: requests would be sent at once, all or some; or the log cannot be read.
     """
-    import polars as pl
-
     from logreplay.core.errors import LogreplayError
-    from logreplay.core.record import start_time
-    from logreplay.replay.requests.log_stats import ORDER_OVER, LogFigures
-    from logreplay.replay.requests.plan import instants
-    from logreplay.replay.requests.sources import LogFile
+    from logreplay.replay.requests.log_stats import ORDER_OVER
 
+    log = requests.source
     expect_readable(log, "--speed and --arrivals log need")
-    source, figures = LogFile(log) if isinstance(log, Path) else log, LogFigures()
-    for frame in source.batches(("op", "date", "time")):
-        figures.add(instants(frame.filter(pl.col("op").is_in(methods)).select(start_time())))
-        if figures.last > figures.first and (ordered or figures.requests >= ORDER_OVER):
+    for _ in requests.one_pass():
+        differ = requests.figures.last > requests.figures.first
+        enough = requests.rows >= ORDER_OVER and (differ or not requests.usable)
+        if enough or (differ and ordered):
             break
-    count = figures.requests
     if not ordered:
-        figures.expect_order(log, few=True)
-    if figures.last == figures.first and count > 1:
-        have = "the same time" if figures.last else "no time"
+        requests.figures.expect_order(log, few=True)
+    if requests.figures.last == requests.figures.first and requests.usable > 1:
+        have = "the same time" if requests.figures.last else "no time"
         raise LogreplayError(
-            f"{log}: its {count:,} requests have {have}: --speed and --arrivals log would send all of them at once; "
-            "give a rate with --tps, without --arrivals log"
+            f"{log}: its {requests.usable:,} requests have {have}: --speed and --arrivals log would send all of them "
+            "at once; give a rate with --tps, without --arrivals log"
         )
 
 

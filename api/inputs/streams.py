@@ -102,7 +102,8 @@ def request_stream(
         if isinstance(request_rules.since, FromTime):
             expect_readable(requests.source, "--since needs")
         if in_time and not single:
-            expect_times(requests.source, methods, ordered=requests.sorted_within > 0)
+            kept = Requests(requests.source, methods, shapes=(*request_rules.filters(),))
+            expect_times(kept, ordered=requests.sorted_within > 0)
         tell_lacking(request_rules, sender_rules, requests.source, tell)
     for place, (path, share) in enumerate(request_rules.inject):
         other = stack.enter_context(replayable(path, tell))

@@ -625,6 +625,20 @@ def test_a_log_out_of_order_is_not_replayed_at_its_own_times(
     assert f"Error: {tmp_path / 'mixed.csv'}: {text}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kept", ["--since 25", "--match 1$", "--since 2026-02-01"])
+def test_only_the_order_of_requests_that_are_sent_counts(
+    kept: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first 25 of 50 requests are newest first and left out; the log was refused."""
+    dates = [*(f"2026-01-{25 - number:02}" for number in range(25)), *(f"2026-02-{day:02}" for day in range(1, 26))]
+    rows = [f"{date},00:00:00,0,0,0,5,/{number // 25},200,GET" for number, date in enumerate(dates)]
+    (tmp_path / "two.csv").write_text("\n".join(["date,time,latency,xfertime,thinktime,bytes,url,rc,op", *rows]) + "\n")
+    words = [tmp_path / "two.csv", "http://127.0.0.1:1", "--speed", 1, "--dry-run", "--skip-idle", "1s"]
+    assert logreplay("run", *words, *kept.split()) == 0, capsys.readouterr().err
+    assert logreplay("run", *words) == 1
+    assert "24 of its requests 1 to 50 are out of order" in capsys.readouterr().err
+
+
 def test_few_requests_out_of_order_are_counted_and_told(
     server: RawServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
