@@ -126,6 +126,8 @@ class Change:
 
     def remedy(self, size: float) -> str:
         """Say how long to measure to detect a change of this size: the interval narrows with the root of the time."""
+        if self._half > _ENDLESS / 4:
+            return "run longer, or use a quieter machine"
         size = math.log1p(max(size, 1e-3))
         if not self.seconds:
             scatter = 2 * self.error * math.sqrt(self.blocks)
@@ -133,8 +135,6 @@ class Change:
             some = range(fewest, fewest + 9)  # with few pairs, Student's t needs up to four more
             enough = (each for each in some if scatter * student(1 - _DOUBT, each - 1) <= size * math.sqrt(each))
             return f"compare at least {number_of(next(enough, fewest), 'pair')} of runs"
-        if self._half > _ENDLESS / 4:
-            return "run longer, or use a quieter machine"
         minutes = max((2 * self._half / size) ** 2, 1) * self.seconds / 60
         if minutes > 24 * 60:
             return "a day would be too short: use a quieter machine"

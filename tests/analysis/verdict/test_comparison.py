@@ -459,7 +459,8 @@ def test_an_end_that_the_runs_do_not_set_is_null_in_json_and_no_large_number() -
     assert found.by_route["high"].isna().all()
     assert history.of_duet({"times": told})["high"] is None
     assert endless.verdict() == "undecided"
-    assert endless.remedy(0.1) == "run longer, or use a quieter machine"
+    for seconds in (60, 0):  # of several pairs of runs, 1,000,000,000 were asked for
+        assert replace(endless, seconds=seconds).remedy(0.1) == "run longer, or use a quieter machine"
 
 
 def with_second_baseline(folder: Path, **columns: pl.Expr) -> list[Path]:
