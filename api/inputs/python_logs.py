@@ -31,7 +31,7 @@ _TEXT: Final = "expected a text"
 _STRANGE: Final = "make one of a URL with logreplay.Request(url); make one log of several with logreplay.convert(a, b)"
 _HALF: Final = "half of a surrogate pair stands for no character; leave it out, or write its bytes as %80 or as body"
 _INSTANT: Final = {"date": "%Y-%m-%d", "time": "%H:%M:%S%.6f"}
-_EXPECTED: Final = "expected an instant, such as 2026-01-01T12:00:00Z, or seconds, ms, µs or ns since 1970"
+_EXPECTED: Final = "expected an instant, such as 2026-01-01T12:00:00Z, or a number: seconds, ms, µs or ns since 1970"
 
 
 @dataclass(slots=True)
