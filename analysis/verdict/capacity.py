@@ -37,6 +37,7 @@ _INVALID: Final = "invalid trial"
 _MIX: Final = "routes left out"
 _LONGER: Final = "use longer steps"
 _IDLE: Final = "stop other programs, add --workers, or send from another machine, and repeat the sweep"
+_SEND_ALL: Final = "repeat the sweep without --late drop"
 
 
 @dataclass(frozen=True)
@@ -361,8 +362,8 @@ def _by_reason(left_out: Sequence[RateLeftOut]) -> str:
 def _remedy(left_out: Sequence[RateLeftOut]) -> str:
     """The change that makes steps count that did not, by the reasons: longer steps if requests were too few."""
     whys = {each.why for each in left_out} - {_OUTAGE, _CUT, _INVALID, _MIX}
-    late = whys & {_LIMIT, _LATE, _DROPPED}
-    remedies = [*[_LONGER] * (whys > late), *[_IDLE] * bool(late)]
+    late, dropped = whys & {_LIMIT, _LATE}, whys & {_DROPPED}
+    remedies = [*[_LONGER] * (whys > late | dropped), *[_IDLE] * bool(late), *[_SEND_ALL] * bool(dropped)]
     return "; ".join(remedies) or "repeat the sweep"
 
 
