@@ -14,6 +14,7 @@ from logreplay.analysis.scaling.law import fewest, throughput
 from logreplay.analysis.scaling.scale_out import FARTHEST, share_range
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.core.errors import LogreplayError
+from logreplay.core.quantities import percent
 
 _NAMES: Final = ("contention", "coherency")
 _ENDS: Final = (0, -1, 1)
@@ -68,7 +69,7 @@ class MachineLaw:
     def sentence(self) -> str:
         """The law in words."""
         parts = (
-            f"{name} {100 * likely:.3g} % ({share_range(low, high)})"
+            f"{name} {percent(likely)} ({share_range(low, high)})"
             for name, (likely, low, high) in zip(_NAMES, (self.contention, self.coherency), strict=True)
         )
         return f"{', '.join(parts)}, measured up to {self.largest} machines, in place of n times one"

@@ -14,6 +14,7 @@ from logreplay.analysis.machine_count import machines_for, spare_words
 from logreplay.analysis.scaling.law import FEWEST, ScalingLaw, fewest, fitted_law
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.core.plural import number_of
+from logreplay.core.quantities import percent
 
 FARTHEST: Final = 2
 """No number above this many times the largest that was measured is given: the law may be another there."""
@@ -198,7 +199,7 @@ def _described(law: ScalingLaw, points: Sequence[ScalingPoint], unit: str) -> st
     peak, most = _peak(law)
     top = "more never carry less" if peak is None else f"the most is {show_rate(most)}/s, with {peak}"
     return (
-        f"{measured}: contention {100 * law.values[1]:.3g} % ({share_range(*law.range(1))}), coherency "
+        f"{measured}: contention {percent(law.values[1])} ({share_range(*law.range(1))}), coherency "
         f"{100 * law.values[2]:.2g} % ({share_range(*law.range(2))}); {top}"
     )
 

@@ -19,6 +19,7 @@ from logreplay.analysis.format_time import show, spoken
 from logreplay.analysis.statistics.failures import SURE_Z, Series
 from logreplay.analysis.statistics.intervals import expected_hits
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats, Ints
+from logreplay.core.quantities import percent
 from logreplay.core.validity import batch_variance, cluster_size, wilson
 
 BOUNDED: Final = {**PERCENTILES, "p9999": 0.9999, "p99999": 0.99999}
@@ -94,7 +95,7 @@ class Bound:
 
     def __str__(self) -> str:
         if self.statistic == "errors":
-            return f"errors <= {self.limit * 100:.3g} %"
+            return f"errors <= {percent(self.limit)}"
         return f"{spoken(self.statistic)} <= {show(self.limit)}"
 
 
