@@ -50,10 +50,6 @@ class DemandRange:
     high: float
     unlike: float = 0.0
 
-    def times(self, factor: float) -> "DemandRange":
-        """So many times as much."""
-        return DemandRange(self.rate * factor, self.low * factor, self.high * factor, self.unlike)
-
 
 def demand(profile: LogProfile, factor: float = 1.0, steady: float = 0.0) -> Mapping[str, DemandRange]:
     """The demand in the busiest second, minute and hour; windows longer than the log are left out.
@@ -85,15 +81,16 @@ def demand(profile: LogProfile, factor: float = 1.0, steady: float = 0.0) -> Map
         grown = _grown(busiest, means * length, later * length, bursts, factor)
         vague = _vague(hour.requests, bursts, factor)
         means, later = np.maximum(means, busiest / length), np.maximum(later, grown / length)
-        found[name] = _range(grown, _bursts_of(bursts, factor), vague).times(1 / length)
+        found[name] = _range(grown, length, _bursts_of(bursts, factor), vague)
     return {name: found[name] for name in profile.peaks}
 
 
-def _range(peaks: Floats, bursts: float, vague: tuple[float, float]) -> DemandRange:
-    """Requests in the busiest window, with its range.
+def _range(peaks: Floats, length: int, bursts: float, vague: tuple[float, float]) -> DemandRange:
+    """The rate of the busiest window, with its range.
 
     Args:
-        peaks: the most of the log, then of each of its whole weeks, with growth.
+        peaks: the most requests of the log, then of each of its whole weeks, with growth.
+        length: seconds of a window.
         bursts: index of dispersion.
         vague: shares by which the ends are farther since the log is small.
     """
@@ -105,7 +102,8 @@ def _range(peaks: Floats, bursts: float, vague: tuple[float, float]) -> DemandRa
         least, unlike = float(weekly.min()), float(weekly.max() / weekly.min())
         low = max(low, min(_mean_of(least, bursts), busiest / change))
     high = busiest * change + _NEXT * math.sqrt(busiest * bursts)
-    return DemandRange(busiest, low * (1 - vague[0]), high + busiest * vague[1], unlike)
+    low, high = low * (1 - vague[0]), high + busiest * vague[1]
+    return DemandRange(busiest / length, low / length, high / length, unlike)
 
 
 def _grown(busiest: Ints, mean: Floats, later: Floats, bursts: float, factor: float) -> Floats:
@@ -121,6 +119,8 @@ def _grown(busiest: Ints, mean: Floats, later: Floats, bursts: float, factor: fl
         bursts: index of dispersion D of the log, 1 at least.
         factor: growth.
     """
+    if factor == 1:
+        return busiest.astype(np.float64)
     event = _mean_of(np.maximum(busiest - bursts * _REACH**2 / 6, 0.0), bursts, _REACH)
     middle = np.minimum(np.maximum(mean, event), busiest)
     root = np.sqrt(bursts * middle)
@@ -131,7 +131,7 @@ def _grown(busiest: Ints, mean: Floats, later: Floats, bursts: float, factor: fl
 
 def _bursts_of(bursts: float, factor: float) -> float:
     """The index of dispersion with growth: its real part grows with the rate."""
-    return factor * (bursts - 1) + 1
+    return bursts + (factor - 1) * (bursts - 1)
 
 
 def _vague(hour: int, bursts: float, factor: float) -> tuple[float, float]:

@@ -44,6 +44,14 @@ def test_the_rate_is_that_of_the_busiest_window() -> None:
     assert found["hour"].rate == pytest.approx(1 + 120 / HOUR)
 
 
+def test_without_growth_each_rate_is_that_of_the_log_to_the_bit() -> None:
+    for seed in range(20):
+        log = profile(MONDAY + np.random.default_rng(seed).integers(0, 2 * HOUR, 3000))
+        assert {name: each.rate for name, each in demand_range.demand(log).items()} == {
+            name: peak.rate for name, peak in log.peaks.items()
+        }
+
+
 @given(st.floats(0.1, 20), st.integers(1, 1000))
 def test_growth_multiplies_the_hour_and_chance_by_less(factor: float, seed: int) -> None:
     starts = MONDAY + np.random.default_rng(seed).integers(0, 2 * HOUR, 3000)

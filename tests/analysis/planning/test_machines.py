@@ -31,10 +31,9 @@ def test_machines_are_demand_over_supply_rounded_up(wanted: DemandRange, reserve
 
 
 def test_growth_of_thirty_percent_needs_a_machine_more() -> None:
-    wanted = DemandRange(80, 80, 80)
     exact = supply(100, 100, 100)
-    assert machines(wanted, exact, Reserve()).number == 1
-    assert machines(wanted.times(1.3), exact, Reserve()).number == 2
+    assert machines(DemandRange(80, 80, 80), exact, Reserve()).number == 1
+    assert machines(DemandRange(104, 104, 104), exact, Reserve()).number == 2
 
 
 def test_an_unknown_upper_end_of_supply_is_no_hope_for_fewer() -> None:
