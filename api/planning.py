@@ -273,10 +273,10 @@ def _prove(call: PlanCall, result: PlanResult, made: "MachinePlan", folder: Path
 def _parts(call: PlanCall, made: "MachinePlan") -> "Iterator[_Part]":
     """The busiest minute for the planned machines and for one fewer; the steepest hour for an autoscaler."""
     lead, minute = proving.LEAD_S, made.profile.peaks["minute"]
-    carrying = made.machines["minute"].number - made.reserve.survive
+    carrying, grown = made.machines["minute"].number - made.reserve.survive, made.demand["minute"].rate / minute.rate
     for machines in filter(None, (carrying, carrying - 1)):
-        shares = np.full(lead + MINUTE, made.factor / machines)
-        times = proving.passes(minute.requests, made.factor / machines, call.bounds(made.supply))
+        shares = np.full(lead + MINUTE, grown / machines)
+        times = proving.passes(minute.requests, grown / machines, call.bounds(made.supply))
         yield _Part(machines, minute.at - lead, shares, times)
     if made.scaling and made.scaling.at is not None:
         begin = max(made.scaling.at + _AFTER_S - HOUR, made.profile.first)

@@ -410,6 +410,19 @@ def test_a_proof_sends_the_minute_for_the_planned_machines_and_one_fewer_then_th
     assert parts[2].shares[-1] == 0.5
 
 
+def test_a_proof_has_the_rate_of_the_grown_minute_of_the_plan(tmp_path: Path) -> None:
+    """Growth multiplies the busiest minute of a small log by less, since a part of it is chance."""
+    starts = np.sort(np.random.default_rng(1).integers(0, 3600, 1200))
+    log, of = tmp_path / "small.log", {"client": "a", "day": 5, "method": "GET", "url": "/search?q=1"}
+    log.write_text("".join(LINE.format(clock=f"12:{at // 60:02}:{at % 60:02}", **of) for at in starts))
+    plan = library.plan(log, results=searched(tmp_path / "s", rate=2), growth="900%").plan
+    assert plan
+    call = PlanCall(logs=(str(log),), reading={}, find=FindCall(log=None, bounds={"p99": 0.3}), prove=True)
+    planned = next(planning._parts(call, plan))
+    sent = planned.machines * planned.shares[0] * plan.profile.peaks["minute"].rate
+    assert sent == pytest.approx(plan.demand["minute"].rate)
+
+
 def test_a_log_shorter_than_a_minute_is_not_proved_and_the_answer_says_so(logreplay: Logreplay, tmp_path: Path) -> None:
     log, found = tmp_path / "short.log", searched(tmp_path / "s")
     of = {"client": "192.0.2.1", "day": 5, "method": "GET", "url": "/search?q=1"}
