@@ -273,16 +273,16 @@ def _prove(call: PlanCall, result: PlanResult, made: "MachinePlan", folder: Path
 def _parts(call: PlanCall, made: "MachinePlan") -> "Iterator[_Part]":
     """The busiest minute for the planned machines and for one fewer; the steepest hour for an autoscaler."""
     lead, minute = proving.LEAD_S, made.profile.peaks["minute"]
-    carrying, grown = made.machines["minute"].number - made.reserve.survive, made.demand["minute"].rate / minute.rate
+    carrying = made.machines["minute"].number - made.reserve.survive
     for machines in filter(None, (carrying, carrying - 1)):
-        shares = np.full(lead + MINUTE, grown / machines)
-        times = proving.passes(minute.requests, grown / machines, call.bounds(made.supply))
+        shares = np.full(lead + MINUTE, made.grown / machines)
+        times = proving.passes(minute.requests, made.grown / machines, call.bounds(made.supply))
         yield _Part(machines, minute.at - lead, shares, times)
     if made.scaling and made.scaling.at is not None:
         begin = max(made.scaling.at + _AFTER_S - HOUR, made.profile.first)
         length = min(HOUR, made.profile.last + 1 - begin)
-        pods = pods_over(*made.profile.per_second, made.scaling, made.factor, begin, length)
-        yield _Part(0, begin, made.factor / (pods - made.reserve.survive), 1)
+        pods = pods_over(*made.profile.per_second, made.scaling, made.grown, begin, length)
+        yield _Part(0, begin, made.grown / (pods - made.reserve.survive), 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,11 @@ class MachinePlan:
         """The machines to order."""
         return self.machines[self.window]
 
+    @property
+    def grown(self) -> float:
+        """The factor by which the busiest `window` grows; chance grows by less than the rate."""
+        return _grown(self.profile, self.demand)
+
     def __repr__(self) -> str:
         numbers = ", ".join(f"{name}: {found.number:,}" for name, found in self.machines.items())
         return f"<MachinePlan: machines by busiest window: {numbers}>"
@@ -138,7 +143,7 @@ def plan(
     target, no_target = None, ""
     if reaction is not None:
         most = found[_window(found)].high
-        target, no_target = _scaling(profile, factor, supply, reserve, law, reaction, most)
+        target, no_target = _scaling(profile, _grown(profile, wanted), supply, reserve, law, reaction, most)
     return MachinePlan(
         profile=profile, growth=growth, factor=factor, demand=wanted, supply=supply, reserve=reserve, machines=found,
         week=of_week(hours, supply, reserve, law), no_week=why, mix=mix, scaling=target, no_scaling=no_target,
@@ -190,6 +195,11 @@ def _by_window(
                 raise
             unreached[name] = str(error)
     return found, unreached
+
+
+def _grown(profile: LogProfile, wanted: Mapping[str, DemandRange]) -> float:
+    name = _window(wanted)
+    return wanted[name].rate / profile.peaks[name].rate
 
 
 def _window(among: Mapping[str, object]) -> str:

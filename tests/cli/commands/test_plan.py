@@ -410,17 +410,30 @@ def test_a_proof_sends_the_minute_for_the_planned_machines_and_one_fewer_then_th
     assert parts[2].shares[-1] == 0.5
 
 
-def test_a_proof_has_the_rate_of_the_grown_minute_of_the_plan(tmp_path: Path) -> None:
-    """Growth multiplies the busiest minute of a small log by less, since a part of it is chance."""
+@pytest.fixture
+def small_log(tmp_path: Path) -> Path:
+    """An hour of independent requests, 20 a minute: growth multiplies its busiest minute by less than its hour."""
     starts = np.sort(np.random.default_rng(1).integers(0, 3600, 1200))
     log, of = tmp_path / "small.log", {"client": "a", "day": 5, "method": "GET", "url": "/search?q=1"}
     log.write_text("".join(LINE.format(clock=f"12:{at // 60:02}:{at % 60:02}", **of) for at in starts))
-    plan = library.plan(log, results=searched(tmp_path / "s", rate=2), growth="900%").plan
+    return log
+
+
+def test_a_proof_has_the_rate_of_the_grown_minute_of_the_plan(small_log: Path, tmp_path: Path) -> None:
+    plan = library.plan(small_log, results=searched(tmp_path / "s", rate=2), growth="900%").plan
     assert plan
-    call = PlanCall(logs=(str(log),), reading={}, find=FindCall(log=None, bounds={"p99": 0.3}), prove=True)
+    call = PlanCall(logs=(), reading={}, find=FindCall(log=None, bounds={"p99": 0.3}), prove=True)
     planned = next(planning._parts(call, plan))
     sent = planned.machines * planned.shares[0] * plan.profile.peaks["minute"].rate
     assert sent == pytest.approx(plan.demand["minute"].rate)
+
+
+def test_an_autoscaler_is_set_for_the_grown_minute_of_the_plan(small_log: Path, tmp_path: Path) -> None:
+    """It ran 5.96 pods on average, where the plan has 5 machines for the busiest minute."""
+    plan = library.plan(small_log, results=searched(tmp_path / "s", rate=1), growth="900%", reaction=15).plan
+    assert plan
+    assert plan.scaling
+    assert plan.scaling.mean <= plan.machines["minute"].number == 5
 
 
 def test_a_log_shorter_than_a_minute_is_not_proved_and_the_answer_says_so(logreplay: Logreplay, tmp_path: Path) -> None:
