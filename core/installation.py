@@ -1,15 +1,10 @@
-"""The installed distribution: its name, its version and the command that adds an extra to it; and its process."""
+"""The installed distribution: its name, its version and the command that adds an extra to it."""
 
 import json
-import os
-import re
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
-
-from logreplay.core.errors import LogreplayError
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -75,48 +70,3 @@ class OwnProcess:
 
 
 OWN_PROCESS = OwnProcess()
-
-
-class ForkedThreads:
-    """Whether this process was forked from one whose Polars had started its threads: calls would wait for them here."""
-
-    def __init__(self) -> None:
-        self._started = self._lost = False
-
-    def before_fork(self) -> None:
-        self._started = _polars_started()
-
-    def in_child(self) -> None:
-        self._lost = self._lost or self._started
-
-    def check(self) -> None:
-        """Check that Polars can compute.
-
-        Raises:
-            LogreplayError: its threads stayed in the parent.
-        """
-        if self._lost:
-            raise LogreplayError(
-                "this process was forked after a call of logreplay or Polars, and a fork lacks the threads of Polars, "
-                "so the call would never end; start processes with multiprocessing.get_context('spawn') or "
-                "'forkserver'"
-            )
-
-
-def _polars_started() -> bool:
-    """Whether Polars has started its threads; where the system does not tell, whether it was imported."""
-    if "polars" not in sys.modules:
-        return False
-    threads = Path("/proc/self/task")
-    return not threads.exists() or any(map(_is_of_polars, threads.iterdir()))
-
-
-def _is_of_polars(thread: Path) -> bool:
-    try:
-        return bool(re.match(r"polars-\d", (thread / "comm").read_text()))
-    except OSError:  # it has ended
-        return False
-
-
-FORKED_THREADS = ForkedThreads()
-os.register_at_fork(before=FORKED_THREADS.before_fork, after_in_child=FORKED_THREADS.in_child)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import polars as pl
 
 from logreplay.analysis.input import pias
+from logreplay.core import FORKED_THREADS
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import is_stream
 from logreplay.core.frames import from_pandas
-from logreplay.core.installation import FORKED_THREADS
 from logreplay.core.record import REASON, SCHEMA, SWAP_TURN, TRACE_ID, start_time
 from logreplay.core.rows import FORMS, names_in, read_batches, to_the_end
 

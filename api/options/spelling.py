@@ -9,8 +9,8 @@ from difflib import SequenceMatcher
 from operator import ne
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from logreplay.core import FORKED_THREADS
 from logreplay.core.errors import LogreplayError, UsageError
-from logreplay.core.installation import FORKED_THREADS
 from logreplay.options import kinds
 from logreplay.options.option import Option
 from logreplay.options.table import options_of

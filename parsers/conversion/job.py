@@ -12,11 +12,11 @@ from typing import BinaryIO, Final, Literal, get_args
 
 import polars as pl
 
+from logreplay.core import FORKED_THREADS
 from logreplay.core.bodies import REF, beside
 from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.core.files import FULL, NewFile, check_distinct, check_named_once, is_part, is_stream, scratch_folder
 from logreplay.core.headers import HEADERS
-from logreplay.core.installation import FORKED_THREADS
 from logreplay.core.quantities import iso
 from logreplay.core.record import CORE_COLUMNS, LOGGED_COLUMNS, to_csv
 from logreplay.core.rows import names_in

@@ -40,6 +40,11 @@ def told(writer, function, *given):
         writer.send(str(error))
 """
 BEFORE = "in_fork(logreplay.inspect, log)"
+AFTER_POLARS = """
+import polars
+polars.DataFrame({"a": [1]}).write_csv()
+in_fork(lambda log: logreplay.inspect(log), log)  # the first use of a name
+"""
 AFTER = """
 logreplay.inspect(log)
 for function in (logreplay.convert, logreplay.inspect, logreplay.serve, parsers.read_log):
@@ -349,6 +354,12 @@ def test_a_fork_of_a_process_that_used_polars_is_refused_instead_of_hanging(tmp_
     assert len(refused) == 8
     for said in refused:
         assert "multiprocessing.get_context('spawn') or 'forkserver'" in said
+
+
+def test_a_fork_of_a_process_that_used_polars_itself_and_only_imported_the_library_is_refused() -> None:
+    with bundled_log() as log:
+        (said,) = forking(AFTER_POLARS, log, "")
+    assert "forked after a call of logreplay or Polars" in said
 
 
 def test_a_fork_of_a_process_that_only_imported_the_library_can_call_it() -> None:
