@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.analysis.verdict.checks import CheckedAnswer
+from logreplay.core import FORKED_THREADS
 from logreplay.core.errors import LogreplayError
 from logreplay.results import frame_of, rows_gone
 from logreplay.scratch import HoldsScratch, Scratch
@@ -87,6 +88,7 @@ class ConvertResult(HoldsScratch, CheckedAnswer):
 
         from logreplay.core.rows import names_in, read_batches, whole
 
+        FORKED_THREADS.check()
         path = self._file()
         frames = whole(read_batches(path, names_in(path)), path)
         return frame_of(pl.concat(frames), categories=True)

@@ -12,6 +12,7 @@ from logreplay.analysis.demand.coverage import coverage
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.replays import Replay, missing, replays
 from logreplay.analysis.json_text import json_text
+from logreplay.core import FORKED_THREADS
 from logreplay.core.files import check_absent, removed_if_empty, write_atomically
 from logreplay.core.plural import number_of
 from logreplay.core.record import to_csv
@@ -66,15 +67,15 @@ class InspectResult:
     @property
     def sentence(self) -> str:
         """The requests and the span, in one line."""
-        requests = self.profile.requests
-        rest = self.facts[0][1].removeprefix(f"{requests:,}")
+        requests, (_, fact) = self.profile.requests, next(wording.sentences(self.profile))
+        rest = fact.removeprefix(f"{requests:,}")
         return f"{', '.join(self.logs)}: {number_of(requests, 'request')}{rest}"
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Name and text of each fact."""
         told = [("coverage", text) for text in self.coverage] + [("note", text) for text in self.report.notes]
-        return (*wording.sentences(self.profile), *told)
+        return (*wording.sentences(self._computable), *told)
 
     @cached_property
     def coverage(self) -> tuple[str, ...]:
@@ -87,7 +88,7 @@ class InspectResult:
         """The facts as ``inspect --json`` prints them: instants ISO 8601 UTC, times in seconds, rates in requests/s."""
         return {
             **account_of(self.logs, self.report),
-            **wording.as_dict(self.profile),
+            **wording.as_dict(self._computable),
             "replays": [
                 {"command": each.command, "measures": each.gives, "leaves_out": [*each.lacks, *self.missing]}
                 for each in self.replays
@@ -100,7 +101,7 @@ class InspectResult:
         """The commands that replay the log best, and the things that each leaves out beside those `missing`."""
         name = str(output_for(self.logs[0]))
         output, timed = "all.csv" if name in self.logs else name, self.profile.timed and not self.report.scrambled
-        return replays(self.logs, self.profile, self.reading, output, timed=timed)
+        return replays(self.logs, self._computable, self.reading, output, timed=timed)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -115,12 +116,12 @@ class InspectResult:
     @cached_property
     def hours(self) -> "pd.DataFrame":
         """Every hour of the log: its start, ``covered`` seconds, requests, and rates in requests/s."""
-        return frame_of(self.profile.hours)
+        return frame_of(self._computable.hours)
 
     @cached_property
     def week(self) -> "pd.DataFrame":
         """The hours of the week that the log covers, from Monday 0 on, in requests/s."""
-        return frame_of(self.profile.week)
+        return frame_of(self._computable.week)
 
     @cached_property
     def routes(self) -> "pd.DataFrame":
@@ -153,7 +154,7 @@ class InspectResult:
             LogreplayError: a file exists and ``force`` is not given, or cannot be written.
         """
         place = Path(folder)
-        tables = {f"{name}.csv": to_csv(getattr(self.profile, name), header=True) for name in _TABLES}
+        tables = {f"{name}.csv": to_csv(getattr(self._computable, name), header=True) for name in _TABLES}
         texts = {"summary.json": json_text(self.summary) + "\n", "report.html": self.html()}
         check_place(place, force=force)
         with removed_if_empty(place):
@@ -167,6 +168,16 @@ class InspectResult:
         if ax is not None:
             return demand.rate_over_time(ax, self.profile)
         return hockey_stick.figure(lambda own: demand.rate_over_time(own, self.profile))
+
+    @property
+    def _computable(self) -> LogProfile:
+        """The counts, of which more is computed.
+
+        Raises:
+            LogreplayError: this process is a fork in which that would not end.
+        """
+        FORKED_THREADS.check()
+        return self.profile
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.sentence}>"

@@ -46,12 +46,15 @@ polars.DataFrame({"a": [1]}).write_csv()
 in_fork(lambda log: logreplay.inspect(log), log)  # the first use of a name
 """
 AFTER = """
-logreplay.inspect(log)
+found, converted = logreplay.inspect(log), logreplay.convert(log)
 for function in (logreplay.convert, logreplay.inspect, logreplay.serve, parsers.read_log):
     in_fork(function, log)
 in_fork(logreplay.run, log, "http://127.0.0.1:9")
 for function in (logreplay.analyze, analysis.load, analysis.steps):
     in_fork(function, results)
+for result, name in ((converted, "requests"), *((found, name) for name in ("facts", "summary", "replays", "week"))):
+    in_fork(getattr, result, name)
+in_fork(repr, found)
 """
 RUN: dict[str, Any] = {"tps": 40, "duration": "500ms"}
 INTERRUPTED = """
@@ -350,10 +353,11 @@ def test_a_fork_of_a_process_that_used_polars_is_refused_instead_of_hanging(tmp_
     with logreplay.serve() as server:
         logreplay.run(None, server.url, tps=40, duration="300ms", output=results)
     with bundled_log() as log:
-        refused = forking(AFTER, log, results)
-    assert len(refused) == 8
+        *refused, text = forking(AFTER, log, results)
+    assert len(refused) == 13
     for said in refused:
         assert "multiprocessing.get_context('spawn') or 'forkserver'" in said
+    assert text == "str"
 
 
 def test_a_fork_of_a_process_that_used_polars_itself_and_only_imported_the_library_is_refused() -> None:
