@@ -128,9 +128,8 @@ def fraction_of(text: str, *, most: float = 1.0) -> float:
         number = float(share.removesuffix("%"))
     except ValueError:
         number = -1.0
-    if not share.endswith("%") and 1 <= number <= 100 * most:
-        as_share = number <= most or number == 1
-        other = f", or {number * 100:g}%" if as_share else f", or {number / 100:g}" if number < 100 else ""
+    if not share.endswith("%") and (number > 1 or 1 == number <= most) and number <= 100 * most:
+        other = f", or {number * 100:g}%" if number <= most else f", or {number / 100:g}" if number < 100 else ""
         raise ValueError(f"{text!r} is ambiguous: write {number:g}%{other}")
     fraction = number / 100 if share.endswith("%") else number
     if not 0 <= fraction <= most:

@@ -250,6 +250,6 @@ def test_readings_work_in_a_running_loop_and_in_a_thread(sweep: Path, slower: Pa
         assert threads.submit(logreplay.analyze, sweep).result().sentence in told
 
 
-def test_a_headroom_of_one_may_mean_one_percent_or_all() -> None:
-    with pytest.raises(logreplay.UsageError, match=r"headroom=1\.0: '1\.0' is ambiguous: write 1%, or 100%$"):
+def test_a_headroom_of_one_is_refused_without_an_offer_that_is_refused_too() -> None:
+    with pytest.raises(logreplay.UsageError, match=r"headroom=1\.0: expected a share from 0% to 99%, such as"):
         logreplay.capacity("sweep", demand=10, headroom=1.0)
