@@ -14,7 +14,7 @@ from logreplay.options.keywords import read
 from logreplay.options.kinds import BOUNDS
 from logreplay.options.other_commands import BOUNDED
 from logreplay.options.signatures import with_known_names
-from logreplay.options.spelling import checks_spelled, respelled
+from logreplay.options.spelling import all_spelled, checks_spelled, respelled, spelled
 from logreplay.results import Result, absolute
 
 if TYPE_CHECKING:
@@ -148,7 +148,8 @@ def capacity(
     bounds = {"p50": p50, "p90": p90, "p95": p95, "p99": p99, "p999": p999, "mean": mean}
     given = {"bound": bound, "within": within, "percentile": percentile, "headroom": headroom, "survive": survive}
     places = {"machines": machines, "output": output, "force": force}
-    return capacity_once(runs, {"demand": demand, **bounds, **given, **places})
+    found = capacity_once(runs, {"demand": demand, **bounds, **given, **places})
+    return replace(found, sentence=spelled(found.sentence, "sweep"))
 
 
 def capacity_once(runs: "Sequence[Results]", given: dict[str, Any]) -> "Capacity | ScaleOut":
@@ -259,6 +260,8 @@ def analyze(
     given = {"output": output, "plots": plots, "force": force, "cluster": cluster, "trace_url": trace_url}
     result = analyze_once(results, **read("analyze", given))
     result.checks = checks_spelled(result.checks, "duet")  # only those of a duet name an option
+    result.function = "duet" if holds_duet(Path(results)) else "sweep"  # advised for the next one
+    result.findings = all_spelled(result.findings, result.function)
     result.files = absolute(result.files)
     return result
 

@@ -48,7 +48,7 @@ class Result(HoldsScratch):
         stopped: why it ended before its plan did, in words; empty if it did not.
         notes: sentences that were told while it ran.
         scratch: the temporary folder of the files; None: the caller chose their place.
-        function: the function that was called, whose parameters `sentence` names; empty: a command.
+        function: the function whose parameters `sentence` names; empty: a command.
     """
 
     summary: dict[str, Any]

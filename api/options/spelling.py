@@ -30,6 +30,8 @@ _ALIKE: Final = 0.8
 _SHORTEST: Final = 3
 _COMMAND: Final = re.compile(r"\blogreplay [a-z]+ [^;]*$")
 """The beginning of a command line, whose options stay."""
+_OF_ANOTHER: Final = re.compile(r"(?<!logreplay )\b(run|sweep) (--crash\b|--warmup(?: \d+s)?)")
+"""Advice on an option of the command that has it."""
 _CALL: Final = re.compile(r"\blogreplay (compare|convert|inspect) ((?:[A-Z]+|[^\s;]*/[^\s;]*|'[^']*')(?: [^\s;]+)*)$")
 """A command line without options at the end of a text."""
 _PLACEHOLDER: Final = re.compile(r"(?!.*,[A-Z]{2})[A-Z.…,:|]+")
@@ -72,12 +74,16 @@ def spelled(text: str, function: str) -> str:
         quoted = word if bare else '"' + word.strip("'") + '"'
         return f"{option.name}={quoted}{value[len(word) :]}"
 
+    text = _OF_ANOTHER.sub(lambda advice: f"{advice[1]}({spelled(advice[2], advice[1])})", text)
     return _CALL.sub(_call, _OPTION.sub(parameter, text))
 
 
 def _call(match: re.Match[str]) -> str:
     """A command line as a call: ``logreplay compare a.csv 'b c.csv'``."""
-    command, words = match[1], shlex.split(match[2])
+    try:
+        command, words = match[1], shlex.split(match[2])
+    except ValueError:  # words of a stranger
+        return match[0]
     given = ", ".join(word if word.isupper() else repr(word) for word in words)
     return match[0] if any(word.startswith("-") for word in words) else f"logreplay.{command}({given})"
 

@@ -250,6 +250,15 @@ def test_readings_work_in_a_running_loop_and_in_a_thread(sweep: Path, slower: Pa
         assert threads.submit(logreplay.analyze, sweep).result().sentence in told
 
 
+def test_readings_of_failures_advise_in_the_words_of_python(sweep: Path, tmp_path: Path) -> None:
+    rows = analysis.load(sweep)[lambda table: table.columns[:-3]]
+    rows["rc"] = 500
+    rows.to_csv(failing := tmp_path / "failing.csv", index=False)
+    texts = [finding.text for finding in logreplay.analyze(failing).findings]
+    assert any("with run(crash=True)" in text for text in texts)
+    assert "(see run(crash=True))" in logreplay.capacity(failing, demand=2000, p50=0.3).sentence
+
+
 def test_a_headroom_of_one_is_refused_without_an_offer_that_is_refused_too() -> None:
     with pytest.raises(logreplay.UsageError, match=r"headroom=1\.0: expected a share from 0% to 99%, such as"):
         logreplay.capacity("sweep", demand=10, headroom=1.0)
