@@ -36,8 +36,8 @@ _CUT: Final = "cut short"
 _INVALID: Final = "invalid trial"
 _MIX: Final = "routes left out"
 _LONGER: Final = "use longer steps"
-_IDLE: Final = "stop other programs, add --workers, or send from another machine, and repeat the sweep"
-_SEND_ALL: Final = "repeat the sweep without --late drop"
+_IDLE: Final = "stop other programs, add --workers, or send from another machine, and repeat the measurement"
+_SEND_ALL: Final = "repeat the measurement without --late drop"
 
 
 @dataclass(frozen=True)
@@ -364,7 +364,7 @@ def _remedy(left_out: Sequence[RateLeftOut]) -> str:
     whys = {each.why for each in left_out} - {_OUTAGE, _CUT, _INVALID, _MIX}
     late, dropped = whys & {_LIMIT, _LATE}, whys & {_DROPPED}
     remedies = [*[_LONGER] * (whys > late | dropped), *[_IDLE] * bool(late), *[_SEND_ALL] * bool(dropped)]
-    return "; ".join(remedies) or "repeat the sweep"
+    return "; ".join(remedies) or "repeat the measurement"
 
 
 def _lower(left_out: Sequence[RateLeftOut]) -> str:

@@ -58,7 +58,7 @@ def test_the_numbers_for_the_likely_and_for_the_lower_end_are_said() -> None:
 @pytest.mark.parametrize(
     ("verdict", "remedy"),
     [
-        ("outage", "repeat the sweep; "),
+        ("outage", "repeat the measurement; "),
         ("generator-limited", "stop other programs, add --workers, or send"),
     ],
 )
@@ -208,7 +208,7 @@ def test_steps_sent_late_are_left_out_and_named() -> None:
     assert nothing.machines is None
     assert nothing.sentence == (
         "no step counts for p90 within 200 ms: 20/s (sent late); stop other programs, add --workers, or send from "
-        "another machine, and repeat the sweep"
+        "another machine, and repeat the measurement"
     )
 
 
@@ -216,12 +216,12 @@ def test_longer_steps_are_not_the_remedy_where_requests_were_sent_late() -> None
     """It advised longer steps, in which a busy generator is as late."""
     steps = table((20, 0.31, "stable"), (38, 0.5, "stable"))
     late = steps.with_columns(lag_p95=pl.when(pl.col("rate") == 20).then(0.142).otherwise("lag_p95"))
-    idle = "stop other programs, add --workers, or send from another machine, and repeat the sweep"
+    idle = "stop other programs, add --workers, or send from another machine, and repeat the measurement"
     assert f"p90 500 ms: lower rates do not count, so {idle}; not counted: 20/s" in ask(late).sentence
     limited = table((20, 0.1, "generator-limited"), (50, 0.1, "stable"), scheduled=300, seconds=6)
     assert f"no lower rate shows what one machine carries: {idle}; not counted: 20/s" in ask(limited).sentence
     outage = table((20, 0.1, "outage"), (38, 0.5, "stable"))
-    assert "lower rates do not count, so repeat the sweep; not counted: 20/s (outage)" in ask(outage).sentence
+    assert "lower rates do not count, so repeat the measurement; not counted: 20/s (outage)" in ask(outage).sentence
     few = pl.concat([late, table((30, 0.1, "stable"), scheduled=20)], how="vertical_relaxed")
     assert f"lower rates do not count, so use longer steps; {idle}; not counted" in ask(few).sentence
 
@@ -248,7 +248,8 @@ def test_a_step_whose_requests_were_dropped_proves_no_rate() -> None:
     assert found.high is None
     assert found.likely == 90
     assert found.sentence.endswith("; not counted: 120/s, 150/s (requests dropped)")
-    assert "higher rates do not count, so repeat the sweep without --late drop" in found.sentence  # a limit may do it
+    # a limit may drop them
+    assert "higher rates do not count, so repeat the measurement without --late drop" in found.sentence
     over = steps.with_columns(dropped=many, errors=many, verdict=pl.Series(["stable"] * 2 + ["overloaded"] * 2))
     assert "requests dropped" not in ask(over).sentence
 
@@ -261,7 +262,7 @@ def test_lower_rates_that_were_sent_late_are_not_answered_with_the_advice_to_swe
     assert found.sentence == (
         "p90 within 300 ms is kept at 95/s, but one machine saturates at about 99/s, which leaves too little room: "
         "lower rates do not count, so stop other programs, add --workers, or send from another machine, and repeat the "
-        "sweep; not counted: 50/s (sent late)"
+        "measurement; not counted: 50/s (sent late)"
     )
     assert [check.state for check in found.checks] == ["unjudged"]
 
