@@ -6,6 +6,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from logreplay.analysis.format_time import show_rate
 from logreplay.cli.display.async_output import Outlet
 from logreplay.cli.display.terminal import print_json, print_text, say, say_finding
 from logreplay.cli.display.words import explained, print_arrivals
@@ -138,10 +139,8 @@ def _print_summary(summary: dict[str, Any], steps: "pl.DataFrame | None", *, cla
     )
     rates = ""
     if rate := summary.get("rate"):
-        rates = (
-            f"offered {rate['offered']:.6g}/s, sent {rate['sent']:.6g}/s, completed {rate['completed']:.6g}/s, "
-            f"goodput {rate['goodput']:.6g}/s; "
-        )
+        names = ("offered", "sent", "completed", "goodput")
+        rates = ", ".join(f"{name} {show_rate(rate[name], 4)}/s" for name in names) + "; "
     print_text(f"{rates}protocol {protocol(summary['target'], summary['options'])}")
     if found := summary["unexpected_status"]:
         more = f", {len(found) - _STATUSES} more in the summary" if len(found) > _STATUSES else ""
