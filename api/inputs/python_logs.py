@@ -374,8 +374,13 @@ def _instant(text: str | None) -> datetime | None:
 
 def _typed(name: str, column: pl.Series) -> pl.Series:
     kind = record.SCHEMA.get(column.name, pl.String)
+    if kind == pl.String and column.name in record.SCHEMA:
+        return _text(name, column)
+    if column.dtype == pl.Object:  # Polars casts none
+        values = [None if each is None else str(each) for each in column]
+        column = pl.Series(column.name, values, pl.String)
     if kind == pl.String:
-        return _text(name, column) if column.name in record.SCHEMA else column.cast(pl.String, strict=False)
+        return column.cast(pl.String, strict=False)
     if column.dtype == pl.Duration and kind == pl.Float64:
         column = column.dt.total_nanoseconds() / 1e9
     made = pl.Series(column.name, [None] * len(column), kind) if column.dtype.is_temporal() else converted(column, kind)

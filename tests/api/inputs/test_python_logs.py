@@ -4,6 +4,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, time, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -145,6 +146,15 @@ def test_a_duration_is_no_status_and_no_size() -> None:
     for column in ("rc", "bytes"):
         with pytest.raises(logreplay.LogreplayError, match=f"column {column}: .*: expected a whole number"):
             python_log(pl.DataFrame({"url": ["/a"], column: [timedelta(seconds=1)]}))
+
+
+def test_columns_of_python_objects_are_read_by_their_texts() -> None:
+    values = {"latency": Decimal("0.25"), "rc": 200, "more": Path("a")}
+    table = pl.DataFrame([pl.Series("url", ["/a"]), *(pl.Series(name, [values[name]], pl.Object) for name in values)])
+    found = pl.concat([*python_log(table).batches((*values,))])
+    assert found.select(*values).row(0) == (0.25, 200, "a")
+    with pytest.raises(logreplay.LogreplayError, match="column rc: 'x': expected a whole number"):
+        python_log(table.with_columns(pl.Series("rc", ["x"], pl.Object)))
 
 
 def test_requests_become_rows_with_their_headers_and_bodies() -> None:
