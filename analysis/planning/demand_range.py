@@ -29,7 +29,7 @@ MOST_CHANGE: Final = 4.0
 """Times by which the next weeks may differ at most. If the logarithm of the level of a week has a standard deviation
 up to 0.5, ranges hold within 1 % as often as without this bound, in simulations of two weeks and more."""
 _REACH: Final = 5.0
-"""Standard deviations that chance explains at most; what is beyond is an event."""
+"""Standard deviations that chance explains at most; a larger deviation is an event."""
 _LEAST_WINDOWS: Final = 10
 """Fewer windows do not show how they differ."""
 

@@ -35,7 +35,7 @@ def answer(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> str:
 
 
 def sentences(plan: MachinePlan) -> Iterator[tuple[str, str]]:
-    """Name and text of each fact but for `not_covered`."""
+    """Name and text of each fact except `not_covered`."""
     zone, most = plan.profile.zone, max(each.high for each in plan.demand.values())
     windows = [f"busiest {name} {_ranged(each, most)}" for name, each in plan.demand.items()]
     yield "demand", f"{'; '.join(windows)}{_grown(plan)}"

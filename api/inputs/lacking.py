@@ -67,7 +67,7 @@ def expect_readable(log: "Path | RequestSource", options: str) -> None:
     """Check that the times of a table, which options need, can be read.
 
     Raises:
-        LogError: a value is no time; names it.
+        LogError: a value is not a time; the message names it.
     """
     from logreplay.core.errors import LogError
     from logreplay.inputs.python_logs import TableLog

@@ -41,7 +41,7 @@ def entries(path: Path, known: Meanings, everywhere: Mapping[str, object], alias
         path: path of the file.
         known: the commands that may have a section, and their keys.
         everywhere: the keys that may stand at the top, as `shared` says.
-        aliases: of the options of the commands.
+        aliases: further names of the options of the commands.
 
     Raises:
         LogreplayError: it cannot be read, has an unknown name, or sets what it may not.

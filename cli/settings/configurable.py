@@ -126,7 +126,7 @@ class Configurable(Checked):
             yield f"{origin}: {keys[name]} is left out beside {keys[other]}, which excludes it"
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Say what comes from the file, and what is left out of the settings, then run the command."""
+        """Say which values come from the file, and which settings are left out, then run the command."""
         taken = self._from_file(ctx.meta.get(_APPLIED, {}))
         _leave_out_replaced(ctx, taken, self._needs or {})
         if taken:
@@ -158,7 +158,7 @@ def _leave_out_replaced(ctx: click.Context, taken: dict[str, Any], needs: Names)
 
     Args:
         ctx: its parameters are changed.
-        taken: values that come from the file, by key; what is taken out, is taken out here, too.
+        taken: values that come from the file, by key; a setting that is left out goes from here, too.
         needs: see `Configurable`.
     """
     applied: Mapping[str, Setting] = ctx.meta.get(_APPLIED, {})

@@ -69,7 +69,7 @@ def test_nothing_is_pushed_unless_it_is_asked_for(log: Path, target: str, monkey
 def test_a_collector_that_is_away_changes_nothing_but_a_note(log: Path, target: str) -> None:
     result = logreplay.run(log, target, tps=200, requests=20, otlp="http://127.0.0.1:9")
     assert result.summary["requests"]["sent"] == 20
-    assert any("--otlp http://127.0.0.1:9/v1/metrics: 1 of 1 pushes failed" in note for note in result.notes)
+    assert any('otlp="http://127.0.0.1:9/v1/metrics": 1 of 1 pushes failed' in note for note in result.notes)
 
 
 def test_it_needs_no_url_wherever_it_stands(

@@ -123,6 +123,6 @@ def test_a_metric_that_never_comes_or_cannot_be_read_is_told(
         assert run([*words, "--server-timing", "db,app,cache,hit", "-o", str(tmp_path / out)]) in (0, 3)
     told = " ".join(capsys.readouterr().err.split())
     for name in ("cache", "hit"):
-        assert told.count(f"note: no response had the Server-Timing metric {name} with a duration;") == 1
+        assert told.count(f"no response had the Server-Timing metric {name} with a duration;") == 1
     assert "the Server-Timing metric db" not in told
     assert len(re.findall(r"the Server-Timing metric app of (\d+) responses of \1 has no duration", told)) == 1
