@@ -7,8 +7,8 @@ stay random and even ones even, a request that would be due in a pause is due af
 
 from collections import deque
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from math import inf
 from typing import Any, Final
 
@@ -24,6 +24,8 @@ MOST: Final = 10.0
 """Highest rate or speed, as a multiple of the one that was typed when the run began."""
 LEAST: Final = 0.001
 _MOST_CHANGES: Final = 1000
+_NEVER: Final = 1 << 62
+"""An instant behind every run; finite, since a pause multiplies it by 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +123,17 @@ class Steering:
         return None if self._left == inf else max(0.0, (self._left - spent) / SECOND)
 
     def due(self, scheduled: int) -> int | None:
-        """When a request that is not placed yet is due if nothing changes any more; None: a pause or the end is before.
+        """When a request that is not placed yet is due, without further orders; None: a pause or the end comes first.
 
         Args:
             scheduled: its instant by the schedule.
         """
         if self.over:
             return None
-        wanted, left = scheduled - self._schedule, self._left
-        for piece, after in zip_longest((self._piece, *self._turns), self._turns):
-            factor, length = self._factor(piece.level), (after.begin - piece.begin) if after else inf
-            if factor and wanted < min(length, left) * factor:
-                return round(piece.begin + wanted / factor)
-            if factor:
-                wanted, left = wanted - length * factor, left - length
-        return None
+        ahead = copy(self)
+        ahead._turns = self._turns.copy()
+        placed = next(ahead.place(np.array([scheduled]), _NEVER), None)
+        return None if placed is None else int(placed.due[0])
 
     def level(self, now: int) -> Level:
         """The load at an instant."""
@@ -214,18 +212,20 @@ class Steering:
             end = self._turns[0].begin if turns else min(until, self._end)
             begin, level = self._piece.begin, self._piece.level
             if count := self._due_before(due, end):
-                instants = begin + np.rint((due[:count] - self._schedule) / self._factor(level))
+                instants = begin + np.rint((due[:count] - self._schedule) / self._factor)
                 instants = np.clip(instants, begin, max(end - 1, begin)).astype(np.int64)
                 yield Placed(instants, self._piece.step, level.value if level.unit == "rate" else 0.0)
                 due = due[count:]
             if not turns:
                 self.over = self.over or until >= self._end
                 return
-            self._schedule += (end - begin) * self._factor(level)
+            self._schedule += (end - begin) * self._factor
             self._left -= 0 if level.paused else end - begin
             self._piece = self._turns.popleft()
 
-    def _factor(self, level: Level) -> float:
+    @property
+    def _factor(self) -> float:
+        level = self._piece.level
         return 0.0 if level.paused else level.value / self._typed
 
     @property
@@ -234,7 +234,7 @@ class Steering:
         return inf if self._piece.level.paused else self._piece.begin + self._left
 
     def _due_before(self, due: Instants, end: float) -> int:
-        passed = (end - self._piece.begin) * self._factor(self._piece.level)
+        passed = (end - self._piece.begin) * self._factor
         return int(np.searchsorted(due, self._schedule + passed)) if passed else 0
 
     def _after(self, order: Order, now: Level) -> Level:
