@@ -638,14 +638,16 @@ def test_without_keep_alive_no_connection_is_used_after_a_time_out() -> None:
     run(main())
 
 
-def test_the_wait_of_a_request_that_is_sent_again_is_queued() -> None:
-    async def refused(asked: Asked) -> None:
-        assert await settles(lambda: asked.connection.server.counts["/stall"] == 1)
-        await asked.send(settings(max_concurrent_streams=1) + rst(asked.stream, 7))
+async def refuse_behind_a_stall(asked: Asked) -> None:
+    """Refuse a request when another one has stalled, and allow one stream only from then on."""
+    assert await settles(lambda: asked.connection.server.counts["/stall"] == 1)
+    await asked.send(settings(max_concurrent_streams=1) + rst(asked.stream, 7))
 
+
+def test_the_wait_of_a_request_that_is_sent_again_is_queued() -> None:
     async def main() -> None:
         async with (
-            http2_server(answers={"/refused": refused, "/stall": stall}) as server,
+            http2_server(answers={"/refused": refuse_behind_a_stall, "/stall": stall}) as server,
             asking(server, timeout=0.4, connections=1) as client,
         ):
             begun = client.begin(["/refused"])
@@ -661,13 +663,9 @@ def test_the_wait_of_a_request_that_is_sent_again_is_queued() -> None:
 def test_a_request_that_the_target_refuses_is_not_sent_again_when_it_is_too_late() -> None:
     """Back in the queue, it lost the instant from which it counts as too late."""
 
-    async def refused(asked: Asked) -> None:
-        assert await settles(lambda: asked.connection.server.counts["/stall"] == 1)
-        await asked.send(settings(max_concurrent_streams=1) + rst(asked.stream, 7))
-
     async def main() -> None:
         async with (
-            http2_server(answers={"/refused": refused, "/stall": stall}) as server,
+            http2_server(answers={"/refused": refuse_behind_a_stall, "/stall": stall}) as server,
             asking(server, timeout=0.6, connections=1) as client,
         ):
             begun = client.begin(["/refused", "/stall"], latest=200 * MS)
