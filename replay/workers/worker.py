@@ -218,8 +218,9 @@ class _Worker:
                 self._hear(Leave())
             if counters := self._counters:
                 now = self._engine.progress()
-                state = now.next_due, now.waiting
-                self._engine.sync(partial(self._report, counters, now.scheduled, monotonic(), state))
+                self._engine.sync(
+                    partial(self._report, counters, now.scheduled, monotonic(), now.next_due, now.waiting)
+                )
             else:
                 self._tell(Alive())
 
@@ -228,7 +229,8 @@ class _Worker:
         counters: Counters,
         taken_up: int,
         until: int,
-        state: tuple[float | None, int] = (None, 0),
+        next_due: float | None = None,
+        waiting: int = 0,
         *,
         last: bool = False,
     ) -> None:
@@ -238,7 +240,7 @@ class _Worker:
                 logins = self._engine.logins[:]
                 del self._engine.logins[: len(logins)]
                 until = self._offset.common(until)
-                self._tell(WorkerReport(self._relay.take(), until, taken_up, counters, logins, *state))
+                self._tell(WorkerReport(self._relay.take(), until, taken_up, counters, logins, next_due, waiting))
 
     def _tell(self, message: object) -> None:
         with suppress(OSError):  # the listener meets the same, and ends the run
