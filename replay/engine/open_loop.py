@@ -110,9 +110,8 @@ class OpenLoopSender:
     async def open(self, clock: Clock, trace: Trace | None = None) -> None:
         self._loop, self._clock = asyncio.get_running_loop(), clock
         await self._sender.open(self._buffer.add if self._cap == inf else self._end_of_few, clock, trace)
-        self._timer = make_timer(
-            self._loop, clock, self._wake_up
-        )  # last: `close` is not called if the sender cannot be opened
+        # last: `close` is not called if the sender cannot be opened
+        self._timer = make_timer(self._loop, clock, self._wake_up)
 
     def _end_of_few(self, seq: int, start: int, queued: int, /, *rest: int) -> None:
         """Record the end of a request of which only so many may be in flight."""

@@ -39,9 +39,7 @@ def connect_fault(error: BaseException) -> str:
         return "tls"
     if isinstance(error, TimeoutError) or getattr(error, "errno", None) == errno.ETIMEDOUT:
         return "connect_timeout"
-    if (
-        isinstance(error, ConnectionAbortedError) and not error.errno
-    ):  # how the loop reports a TLS handshake that takes too long
+    if isinstance(error, ConnectionAbortedError) and not error.errno:  # the loop: a TLS handshake takes too long
         return "connect_timeout"
     if isinstance(error, ConnectionResetError):
         return "reset" if error.errno else "tls"  # without a number asyncio says so of a handshake that was cut short
