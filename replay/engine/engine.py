@@ -398,7 +398,8 @@ class Engine:
     async def _drain(self, feed: Feed, duration: float | None) -> None:
         """Wait until nothing is in flight and the schedule is over, if not cut; if stopped, cancel them.
 
-        Of a load that has an end the wait is at most two time-outs; a log's requests all have their turn.
+        If a duration or a stop ends the load, requests that still wait a time-out later are given up. If the log ends
+        it, each request has its turn.
         """
         end = (feed.base or 0) + int((duration or 0) * 1e9)
         over = int(max(end, feed.taken_up_at))

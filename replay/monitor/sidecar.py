@@ -4,7 +4,7 @@ Theory of operation. The process that sends does none of this: a page, a scrape 
 request. Down go the configuration and, once a second, snapshots, written by a thread of their own; up come readings,
 orders to change the load, and the wish to stop. The sidecar (`logreplay.replay.monitor.sidecar_main`) ends when its
 connection is closed, so also when the replay is killed. If it dies, hangs or does not keep up, the run goes on without
-it; one that says nothing for `_SILENT_S` is ended, and its death is told (`SidecarDied`).
+it. The replay kills a sidecar that sends nothing for `_SILENT_S`, and reports each death (`SidecarDied`).
 """
 
 import pickle
@@ -34,7 +34,7 @@ _BACKLOG: Final = 120
 _OPENING_S: Final = 30.0
 _END_S: Final = 3.0
 _SILENT_S: Final = 15
-"""Seconds without a word of the process, not even `SidecarAlive`, after which it counts as hanging."""
+"""Seconds without a message of the process, not even `SidecarAlive`, after which it counts as hanging."""
 _DIED: Final = "has ended, perhaps for lack of memory"
 
 
@@ -197,7 +197,10 @@ class Sidecar:
             self._hear(SidecarDied(heard_at, why))
 
     def _is_silent(self) -> bool:
-        """Wait for the next message, second by second: one in which this process did not run counts as one."""
+        """Wait for the next message; return whether none came in `_SILENT_S`.
+
+        Waits in pieces of a second: a pause of this process, however long, counts as one of them.
+        """
         with suppress(OSError, ValueError):
             return not any(self._connection.poll(1.0) for _ in range(_SILENT_S))
         return False

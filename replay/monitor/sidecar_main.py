@@ -68,7 +68,7 @@ class _Orders:
 
 
 async def _beat(replay: "Connection[Any, Any]", tell: Callable[[object], object]) -> None:
-    """Tell the replay that the loop does not hang, while it reads: a send to one that is stopped would wait for it."""
+    """Tell the replay that this loop runs, unless the connection is full: sending to a stopped replay would block."""
     while True:
         if select.select((), (replay,), (), 0)[1]:
             tell(SidecarAlive())

@@ -11,7 +11,7 @@ from logreplay.replay.schedules.rates import Instants
 ORDER_OVER: Final = 50_000
 """Requests over which the share out of order is taken."""
 _MOST_UNORDERED: Final = 0.01
-"""Share of requests out of order with which the times of the log still stand."""
+"""Largest share of requests out of order with which the times of a log are used."""
 _SECOND_US = 1_000_000
 
 
@@ -65,7 +65,7 @@ class LogFigures:
         self._second, self._in_second = int(seconds[-1]), int(counts[-1])
 
     def expect_order(self, log: object, *, few: bool = False) -> None:
-        """Check that the latest requests, some `ORDER_OVER`, are in order of time but for a few.
+        """Check that all but a few of the latest requests, about `ORDER_OVER`, are in order of time.
 
         Args:
             log: its name.

@@ -34,7 +34,7 @@ class Counters:
         dropped: requests that were too late, and never sent.
         ok: a status below 400 came, and no error.
         http_error: a status of 400 or above came, and no error.
-        net_error: they were sent, and no whole response came.
+        net_error: requests that were sent and got no whole response.
         failed: number of sent requests that failed (`logreplay.core.record.failed`).
         errors: requests by error word.
         status: responses by status.
@@ -136,7 +136,7 @@ class Counters:
 
     @property
     def ended(self) -> int:
-        """Requests of which it is known what became of them."""
+        """Requests that are over: sent, not sent or dropped."""
         return self.sent + self.not_sent + self.dropped
 
     @property

@@ -102,7 +102,7 @@ class StopRule:
         return self.hit
 
     def ended(self, stopped: str) -> None:
-        """Note that a run was stopped because another part of the program wanted that; ``stopped``: why it was."""
+        """Note the end of a run, if another part of the program asked for it; ``stopped``: why the run was stopped."""
         if stopped and stopped == self.asked():
             self.hit = self.hit or stopped
 

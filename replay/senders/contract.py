@@ -223,7 +223,7 @@ class Queueing(Protocol):
     def give_up_waiting(self, since: int) -> None:
         """End as ``cancelled`` the requests that still wait a time-out after this instant of the clock.
 
-        Where they wait for their client's previous one, each may take a time-out of its own.
+        Each of those that wait for their client's previous request could otherwise take a time-out more.
         """
 
 

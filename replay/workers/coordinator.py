@@ -522,7 +522,7 @@ class Coordinator:
         worker.lost = worker.given_up
         if self._all_lost:
             self._ended_early = self._ended_early or monotonic()
-        worker.counters.waiting, worker.waiting = Histogram(), 0  # what it had in flight counts as ended
+        worker.counters.waiting, worker.waiting = Histogram(), 0  # its requests in flight count as ended
         worker.inbox.put_nowait(None)
         if worker.error:  # it has reported all that it sent, and the run ends with its error
             self._log.lose(worker.index, None)

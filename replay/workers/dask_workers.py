@@ -150,7 +150,7 @@ class DaskProcess:
         return "its worker has left the cluster, was killed, or crashed" if self._left else ""
 
     def begun_again(self) -> None:
-        """A nanny may start a worker between two looks at the workers of the scheduler, at the same address."""
+        """Note that the worker left: its nanny started another one at the same address, which `gone` may not notice."""
         self._left = True
 
     def end(self) -> None:

@@ -91,7 +91,7 @@ class LocalProcess:
         return ""  # its future says so at once
 
     def begun_again(self) -> None:
-        """Do nothing: nobody begins it again."""
+        """Do nothing: nobody starts a local worker again."""
 
     def end(self) -> None:
         if self._process:

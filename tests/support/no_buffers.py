@@ -1,7 +1,7 @@
 """Lets calls on the connections to one target fail as on a machine whose network has no buffers left (ENOBUFS).
 
-By a library that is loaded before libc, as no network was found that says so when asked. It counts the calls on these
-connections only: a process under load writes to files, pipes and wake-up descriptors any number of times.
+A library that is loaded before libc makes them fail: no real network fails so on demand. It counts only the calls on
+these connections: a process under load also writes to files, pipes and wake-up descriptors, any number of times.
 """
 
 import os

@@ -350,7 +350,7 @@ class Http2Sender:
         return sum(len(pool.queue) for pool in self._waiting)
 
     def give_up_waiting(self, since: int) -> None:
-        pass  # their time-outs have begun: none waits so long
+        pass  # the time-out of a request includes its wait here: none waits longer
 
     def cancel(self) -> None:
         now = self.clock()

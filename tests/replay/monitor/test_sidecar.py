@@ -120,7 +120,7 @@ def test_a_sidecar_that_hangs_is_ended_and_reported(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_sidecar_that_hangs_as_soon_as_it_serves_is_ended_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wait for its first word had no end."""
+    """The wait for its first message had no end."""
     own, peer = Pipe()
     peer.send(Opened("", ""))
     process = subprocess.Popen(["sleep", "60"])
@@ -136,7 +136,7 @@ def test_a_sidecar_that_hangs_as_soon_as_it_serves_is_ended_and_reported(monkeyp
 
 
 def test_a_sidecar_goes_on_while_the_replay_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After two minutes, its words that nobody read held up the page and the metrics."""
+    """After two minutes, its unread messages filled the pipe, and the page and the metrics hung."""
     monkeypatch.setattr(sidecar_main, "_BEAT_S", 0)
 
     async def main() -> None:

@@ -122,7 +122,7 @@ def test_a_plan_goes_on_in_the_log_where_the_one_before_it_ended_though_the_hook
 
     assert asyncio.run(main()) == [80, 80, 80]
     assert results.frame.sort("seq")["row"].to_list() == [row for row in range(240) if row % 4]
-    assert hooked.left_out["hook: left out"] == 60 + (not hooked.signing)  # and the one behind the last sent
+    assert hooked.left_out["hook: left out"] == 60 + (not hooked.signing)  # and the row after the last
 
 
 def test_what_a_hook_leaves_out_in_each_plan_of_a_sweep_counts_once(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_the_client_0_has_its_own_login(made: Callable[..., Any], tmp_path: Path
 
 
 def test_a_missing_client_leaves_the_numbers_of_the_others_whole() -> None:
-    """The client 1 became "1.0", and its login that of nobody."""
+    """Client 1 became "1.0", and no client used its login."""
     table = pd.DataFrame(
         {"client": [1, None], "url": "/login", "body": [7, None], "X-Id": [None, 8], "X-Part": [0.5, None]}
     )
