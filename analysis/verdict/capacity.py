@@ -210,7 +210,7 @@ def capacity(
     estimates = [saturation] if isinstance(saturation, int | float) else list(saturation or ())
     limit = float(np.median(estimates)) if estimates else _most_answered(valid)
     told = Capacity("", saturation=limit, error_base=base, not_counted=left_out, survive=survive, runs=runs)
-    found = carried_rate(valid, percentile, within, limit, max(len(estimates), 1), share_that_may_fail(steps))
+    found = carried_rate(valid, percentile, within, limit, max(len(estimates), 1), steps["may_fail"][0])
     lower = [each for each in left_out if each.rate < found.lowest]
     if found.likely is None:
         missed = _missed(valid, found.lowest, percentile)
@@ -313,7 +313,8 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
     """Add the figure that a bound is on (``bounded``), whether it is ``kept``, and why a step does not count.
 
     Failures that took longer than the bound are late; of a step it is known how long half of its failures took.
-    ``many``: where failures set the limit, more than may fail; the share is ``failed``.
+    ``failed``: share of the requests that failed. ``may_fail``: where failures set the limit, how large it may be, else
+    null. ``many``: it is larger.
     ``late``: requests were sent late, or the lag reaches the figure, which then has the lag in it, if that is known.
     """
     answered = pl.col("scheduled") - pl.col("errors")
@@ -331,8 +332,9 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
         late=reached | (pl.col("lag_p95").fill_null(0.0) > late_from(pl.col("service_p50"))),
         failed=(pl.col("errors") - pl.col("dropped")) / (pl.col("scheduled") - pl.col("dropped")).clip(1),
     )
-    many = pl.col("failed") > (math.inf if (may_fail := share_that_may_fail(table)) is None else may_fail)
-    table = table.with_columns(kept=stable & ~many & (pl.col("bounded") <= within).fill_null(False), many=many)
+    table = table.with_columns(may_fail=pl.lit(share_that_may_fail(table), pl.Float64))
+    table = table.with_columns(many=(pl.col("failed") > pl.col("may_fail")).fill_null(False))
+    table = table.with_columns(kept=stable & ~pl.col("many") & (pl.col("bounded") <= within).fill_null(False))
     return table.with_columns(
         why_not=pl.when(pl.col("verdict") == "generator-limited").then(pl.lit(_LIMIT))
         .when(pl.col("verdict") == VOID).then(pl.lit(_INVALID))
