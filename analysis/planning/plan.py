@@ -139,7 +139,7 @@ def plan(
     steady = growth.forecast.busiest(profile) if growth.forecast else 0.0
     wanted = demand_range.demand(profile, factor, steady)
     found, unreached = _by_window(wanted, supply, reserve, law)
-    hours, why = _hours(profile, growth, factor, wanted)
+    hours, why = _hours(profile, growth, factor, steady, wanted)
     target, no_target = None, ""
     if reaction is not None:
         most = found[_window(found)].high
@@ -295,12 +295,12 @@ def check_mix(mix: MixChange, sent: str) -> None:
 
 
 def _hours(
-    profile: LogProfile, growth: DemandGrowth, factor: float, wanted: Mapping[str, DemandRange]
+    profile: LogProfile, growth: DemandGrowth, factor: float, steady: float, wanted: Mapping[str, DemandRange]
 ) -> tuple[pl.DataFrame, str]:
-    """The demand of the hours of the week, or why there is none."""
+    """The demand of the hours of the week, or why there is none; ``steady`` as in `demand_range.demand`."""
     forecast = growth.forecast
     if forecast and forecast.hourly:
-        most = forecast.busiest(profile) * factor  # that of the forecast, with a changed mix
+        most = steady * factor  # the highest rate of the forecast, with a changed mix
         minute = max(wanted["minute"].rate, most) if "minute" in wanted else most
         return forecast.by_hour(profile.zone, minute / float(forecast.rates.max())), ""
     hours = demand_range.by_hour(profile, factor)
