@@ -115,7 +115,7 @@ def html(analysis: Analysis) -> str:
         "figure": summary.in_step,
         "between": between,
         "count": lambda number: "–" if number is None else f"{number:,.0f}",
-        "shown": shown,
+        "shown": safe_to_show,
         "option": _option,
         "rate": lambda number: "–" if number is None else show_rate(number, 4),
     }
@@ -125,7 +125,7 @@ def html(analysis: Analysis) -> str:
         "report.html.j2",
         filters,
         costs=[
-            (shown(name), *cells) if place else (name, *cells)
+            (safe_to_show(name), *cells) if place else (name, *cells)
             for place, (name, *cells) in enumerate(cost_rows(analysis.costs.routes) if analysis.costs else ())
         ],
         library=Markup(library),  # both are files of this package
@@ -136,7 +136,7 @@ def html(analysis: Analysis) -> str:
         charts=_embedded(interactive),
         chart_kinds=list(interactive),
         run=analysis.summary,
-        limit=[shown(sentence) for sentence in summary.limit_sentences(analysis.summary).values()],
+        limit=[safe_to_show(sentence) for sentence in summary.limit_sentences(analysis.summary).values()],
         headline=answer.headline if answer else "",
         protocol=summary.protocol(analysis.summary["target"], analysis.summary["options"]),
         tiles=_tiles(analysis, answer),
@@ -219,11 +219,6 @@ def _slowest(analysis: Analysis, *, sampled: bool = False) -> list[dict[str, Any
 def _micros(name: str) -> pl.Expr:
     """Seconds as whole microseconds: as fractions, equal instants may differ in their last digit."""
     return (pl.col(name) * SECOND).round().cast(pl.Int64)
-
-
-def shown(url: str) -> str:
-    """A url or route for a page that others may read: secrets masked, no control characters."""
-    return safe_to_show(url)
 
 
 def _tiles(analysis: Analysis, answer: SearchAnswer | None) -> list[tuple[str, str, str]]:

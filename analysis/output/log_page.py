@@ -7,9 +7,10 @@ from typing import Any, Final
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.replays import Replay
 from logreplay.analysis.format_time import show
-from logreplay.analysis.output.html import shown, svg
+from logreplay.analysis.output.html import svg
 from logreplay.analysis.output.plots import demand
 from logreplay.analysis.output.template import rendered
+from logreplay.core.masking import safe_to_show
 from logreplay.core.quantities import percent
 
 _ROWS: Final = 50
@@ -39,7 +40,7 @@ def html(
     """
     return rendered(
         "log.html.j2",
-        {"shown": shown, "time": show, "percent": percent},
+        {"shown": safe_to_show, "time": show, "percent": percent},
         title=title,
         facts=facts,
         account=account,

@@ -6,11 +6,12 @@ from typing import Any, Final
 
 from logreplay.analysis.demand.rates import DAYS
 from logreplay.analysis.format_time import show_rate
-from logreplay.analysis.output.html import shown, svg
+from logreplay.analysis.output.html import svg
 from logreplay.analysis.output.plots import planning
 from logreplay.analysis.output.template import rendered
 from logreplay.analysis.planning.plan import MachinePlan
 from logreplay.analysis.planning.proof import Proof
+from logreplay.core.masking import safe_to_show
 
 _SIZE: Final = (8.6, 3.6)
 
@@ -27,7 +28,7 @@ def html(title: str, plan: MachinePlan, answer: str, facts: Iterable[tuple[str, 
     """
     return rendered(
         "plan.html.j2",
-        {"shown": shown, "rate": show_rate},
+        {"shown": safe_to_show, "rate": show_rate},
         title=title,
         answer=answer,
         facts=[*facts],
