@@ -4,6 +4,7 @@ import math
 from typing import Final
 
 from logreplay.core.plural import number_of
+from logreplay.core.quantities import percent
 
 _ROUNDING: Final = 1e-9
 """A quotient this little above a whole number is that number: 1.1 / 0.1 is a little more than 11."""
@@ -23,4 +24,4 @@ def machines_for(load: float, one: float, headroom: float = 0.0) -> int:
 def spare_words(headroom: float, survive: int, none: str = "") -> str:
     """Words for the reserve; ``none``: those for no headroom."""
     lost = f", {number_of(survive, 'machine')} lost" if survive else ""
-    return (f", {100 * headroom:.3g} % of each kept free" if headroom else none) + lost
+    return (f", {percent(headroom)} of each kept free" if headroom else none) + lost

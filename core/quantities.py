@@ -148,10 +148,10 @@ def percentage_of(text: str) -> float:
     Raises:
         ValueError: not such a share.
     """
-    percent = round(fraction_of(text) * 100, 12)
-    if not percent:
+    number = round(fraction_of(text) * 100, 12)
+    if not number:
         raise ValueError(f"{text!r}: expected a share above 0%, such as 5% or 0.05")
-    return percent
+    return number
 
 
 def picture(text: str) -> Path:
