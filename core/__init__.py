@@ -5,7 +5,7 @@ import sys
 
 
 class ForkedThreads:
-    """Whether this process was forked from one whose Polars had started its threads: calls would wait for them here."""
+    """Notices a fork of a process in which Polars had started its threads: calls would wait for them in the fork."""
 
     def __init__(self) -> None:
         self._started = self._lost = False

@@ -56,8 +56,8 @@ def from_pandas(table: "pd.DataFrame", *, whole: bool = False) -> pl.DataFrame:
 
     Args:
         table: the table of pandas.
-        whole: numbers become texts: where some are missing and the others are whole, 1.0 is 1. In pandas, a missing
-            value makes whole numbers floats.
+        whole: make floats whole numbers in columns that lack some values and have only whole ones: pandas makes whole
+            numbers floats where a value is missing, and their texts would be 1.0 in place of 1.
 
     Raises:
         UsageError: two columns have one name.

@@ -25,7 +25,7 @@ FEW: Final = 0.05
 USUAL_CLUSTER: Final = 5.0
 """Hits of one event, such as the failures of one blip: assumed until the data show it."""
 USUAL_AT_LOW_RATES: Final = 2.0
-"""The same in the steps of a sweep at its lowest rates, of which few fail."""
+"""The same in the steps at the lowest rates of a sweep in which few requests fail."""
 USUAL_S: Final = 10
 """Seconds of data that weigh as much as the assumption `USUAL_CLUSTER`."""
 

@@ -27,7 +27,7 @@ def when(second: int, zone: str) -> str:
 
 
 def rate(value: float, beside: float = 0.0) -> str:
-    """A rate with its unit: ``35.9/s``, ``3/min``, ``2.5/h``, ``1.2/day``; that of a rate ``beside`` it, if fit."""
+    """A rate with its unit: ``35.9/s``, ``3/min``, ``2.5/h``, ``1.2/day``; if possible in the unit of ``beside``."""
     for length, unit in ((1, "s"), (MINUTE, "min"), (HOUR, "h")):
         if not value or (max(value, beside) * length >= 0.1 and value * length >= _LEAST_SHOWN):
             return f"{show_rate(value * length)}/{unit}"

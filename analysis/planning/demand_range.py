@@ -59,13 +59,13 @@ def demand(profile: LogProfile, factor: float = 1.0, steady: float = 0.0) -> Map
     by more; two weeks or more show by how much (the range of a prediction, by the distribution of Student). Weeks of
     which one holds an event do not: the range ends at the quietest week, and at `MOST_CHANGE` times the busiest.
 
-    Growth multiplies the busiest hour. A minute differs from its hour, and a second from its minute, by more than the
-    hour grows only where chance does not explain it: see `_grown`.
+    Growth multiplies the busiest hour. The difference of a minute from its hour, and of a second from its minute, grows
+    by less, as far as it is random: see `_grown`.
 
     Args:
         profile: the contents of the log.
         factor: factor of growth, times that of front ends whose logs are not at hand.
-        steady: rate of a step of the log that grows by this factor itself, requests/s.
+        steady: rate of the log's busiest step of a forecast, requests/s, which grows by the whole factor; 0: none.
     """
     seconds, counts = profile.per_second
     hour = profile.peaks.get("hour", rates.Peak(profile.span, profile.first, profile.requests))
@@ -92,7 +92,7 @@ def _range(peaks: Floats, length: int, bursts: float, vague: tuple[float, float]
         peaks: the most requests of the log, then of each of its whole weeks, with growth.
         length: seconds of a window.
         bursts: index of dispersion.
-        vague: shares by which the ends are farther since the log is small.
+        vague: see `_vague`.
     """
     busiest, weekly = float(peaks[0]), peaks[1:]
     told = spread(weekly)
@@ -135,7 +135,7 @@ def _bursts_of(bursts: float, factor: float) -> float:
 
 
 def _vague(hour: int, bursts: float, factor: float) -> tuple[float, float]:
-    """Shares by which the ends of a range are farther, as growth multiplies the chance of the ``hour``'s requests."""
+    """Shares by which the low and the high end move out, since growth multiplies the error of the ``hour``'s count."""
     multiplied = math.sqrt(max(1 - _bursts_of(bursts, factor) / factor / bursts, 0.0))  # 0 without growth
     return multiplied * (1 - _mean_of(hour, bursts) / hour), multiplied * _NEXT * math.sqrt(bursts / hour)
 

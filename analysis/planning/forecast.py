@@ -65,7 +65,7 @@ class Forecast:
 
         Args:
             zone: time zone of the hours.
-            times: the rate of a busiest minute over that of the forecast, with the growth that this leaves out.
+            times: rate of the busiest minute over the highest rate of the forecast.
 
         Returns:
             ``day`` (0: Monday), ``hour``, ``rate``, ``low``, ``high`` (requests/s, equal).

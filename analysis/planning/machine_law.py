@@ -19,7 +19,7 @@ from logreplay.core.quantities import percent
 _NAMES: Final = ("contention", "coherency")
 _ENDS: Final = (0, -1, 1)
 _ENDLESS: Final = 1e6
-"""Value of the law from which an upper end is none: files once held such numbers in its place."""
+"""An upper end from this value on is unknown: older files hold such numbers in place of null."""
 _MOST: Final = 1_000_000
 """Most machines that a file may name: the law is computed for each number up to `FARTHEST` times it."""
 

@@ -97,7 +97,7 @@ class MachinePlan:
 
     @property
     def grown(self) -> float:
-        """The factor by which the busiest `window` grows; chance grows by less than the rate."""
+        """The factor by which the busiest `window` grows, whose random part changes by less than ``factor``."""
         return _grown(self.profile, self.demand)
 
     def __repr__(self) -> str:

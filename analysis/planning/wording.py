@@ -19,7 +19,7 @@ _WEEKS_FOR_RANGE: Final = 2
 _LOST: Final = 0.01
 """A plan names the lines that became no request if their share is at least this."""
 _LARGE, _SMALL = 10, 1000  # times, requests
-"""A log is small for so much growth if its busiest window has fewer requests: chance moves it by an eighth or more."""
+"""Above so much growth, a log is small if its busiest window has fewer requests: they vary by an eighth or more."""
 _MOST_OF_PEAK: Final = 0.7
 """Share of the busiest minute that the hours of the week reach at most, if an event is told that they leave out."""
 

@@ -38,7 +38,7 @@ _SHORT: Final = 0.01
 _TOGETHER: Final = 3.0
 """Failures that count as one, as those of a limiter in a burst of arrivals."""
 _UNSEEN: Final = 0.1
-"""Failures that are added to those of a step, which may have had none by chance."""
+"""Clusters of failures added to the count of each step: a step without failures does not prove a share of 0."""
 _FAILED: Final = (pl.col("errors") - pl.col("dropped")).sum().alias("failed")
 _SENT: Final = (pl.col("scheduled") - pl.col("dropped")).sum().alias("sent")
 _BEYOND: Final = 1.1
@@ -202,9 +202,9 @@ def _crossing(rate: Floats, log: Floats, bound: float, end: float) -> float:
 
 
 def _failing(rate: Floats, failed: Ints, sent: Ints, may_fail: float) -> Floats:
-    """(3, curves) the highest rate that was carried, the rate at which as many fail as may, and the lowest above it.
+    """(3, curves) the highest rate that was carried, the rate at which the share reaches ``may_fail``, the next rate.
 
-    The target carries no more than it answered at that one.
+    The target carries no more than it answered at the next rate.
 
     Args:
         rate: (n,) requests/s, up to the first at which too many fail.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _MOST_POINTS: Final = 1500
 _MOST_NAMED: Final = 6
-"""Parts of a log whose beginnings are written."""
+"""Most parts of a log whose beginnings are written."""
 _DAY_S: Final = 24 * HOUR
 
 

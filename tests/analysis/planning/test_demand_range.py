@@ -65,7 +65,7 @@ def test_growth_multiplies_the_hour_and_chance_by_less(factor: float, seed: int)
 
 
 def poisson(rate: float, days: int, seed: int, differ: float = 0.0) -> LogProfile:
-    """A log of chance, whose minutes differ by this standard deviation of the logarithm."""
+    """A log of random arrivals; ``differ``: standard deviation of the logarithm of the rates of its minutes."""
     rng = np.random.default_rng(seed)
     minutes = rate * np.exp(differ * rng.standard_normal(days * 24 * 60) - differ**2 / 2)
     counts = rng.poisson(np.repeat(minutes, MINUTE))

@@ -349,7 +349,7 @@ def refusing(*rows: tuple[float, int, int, str], base: float = 0.0) -> pl.DataFr
 def test_where_a_limiter_refuses_more_with_the_load_the_range_is_that_of_the_rates_that_show_it(
     rows: tuple[tuple[int, int, int], ...], low: float, likely: float, high: float
 ) -> None:
-    """Response times are flat: of 3.1 % at 80/s, the answer was 79.6/s, from 79.4 to 79.7."""
+    """Response times are flat: with 3.1 % failures at 80/s, the answer was 79.6/s, from 79.4 to 79.7."""
     steps = refusing(*((*row, "errors" if row[2] > 0.03 * row[1] else "stable") for row in rows))
     found = ask(steps)
     assert (found.low, found.high) == (low, high)
