@@ -2,10 +2,11 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import SequenceMatcher
+from functools import cache
 from operator import ne
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -58,7 +59,7 @@ def _is_near(typed: str, name: str) -> bool:
 
 def spelled(text: str, function: str) -> str:
     """Spell the options in a text as parameters of a function; those that it does not have stay."""
-    options = {flag: option for option in options_of(function, python=True) for flag in _flags(function, option)}
+    options = _parameters(function)
 
     def parameter(match: re.Match[str]) -> str:
         flag, gap, value = match["flag"], match["gap"] or "", match["value"] or ""
@@ -127,11 +128,11 @@ def spelled_for_save() -> Iterator[None]:
         raise
 
 
-def _flags(function: str, option: Option) -> Iterator[str]:
-    """The options of the command line that are this parameter."""
-    for other in options_of(function):
-        if other.name == option.name:
-            yield from other.names
+@cache
+def _parameters(function: str) -> Mapping[str, Option]:
+    """The parameters of a function by the names of their options on the command line."""
+    named = {option.name: option for option in options_of(function, python=True)}
+    return {flag: named[each.name] for each in options_of(function) if each.name in named for flag in each.names}
 
 
 def _accepted(option: Option) -> str:
