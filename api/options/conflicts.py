@@ -1,11 +1,11 @@
 """Refuses values that contradict each other; options that do are in the table of `logreplay.options.clashes`."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from logreplay.core.errors import UsageError
-from logreplay.options.request_rules import RequestRules
+from logreplay.options.request_rules import WRITE_HEADERS, RequestRules, written_by
 from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.workers.cluster_address import local_workers
 
@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from logreplay.options.load import Load
 
 _NONE: Final[Mapping[str, int]] = {}
-WRITE_HEADERS: Final[Mapping[str, Collection[str]]] = {
-    **{"host": ("host",), "agent": ("user-agent",), "referer": ("referer",), "trace": ("traceparent",)},
-    "auth": (),
-}
-"""Options that write headers, and which, in lower case; ``auth``: those of its scheme."""
 _ALONE: Final = {"--cluster": "leave out --cluster", "--workers": "use --workers 1"}
 """Advice on sending from one process, by the option that needs several."""
 
@@ -125,13 +120,6 @@ def _steered(sender_rules: SenderRules, request_rules: RequestRules) -> Iterator
             f"--auth {request_rules.auth} and --control exclude each other: a request is signed just before it is due, "
             "and a pause would send it later; leave out one of them"
         )
-
-
-def written_by(name: str, value: Any) -> Collection[str]:
-    """The names of the headers that one of the options `WRITE_HEADERS` writes, in lower case."""
-    if value is None:
-        return ()
-    return value.written if name == "auth" else WRITE_HEADERS[name]
 
 
 def _headers(request_rules: RequestRules, *, traced: bool) -> Iterator[str]:

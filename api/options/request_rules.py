@@ -1,7 +1,7 @@
 """Selection, order and changes of the requests of a log."""
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -203,6 +203,20 @@ def _plain(value: Any) -> Any:
     if inspect.isroutine(value):
         return f"{value.__module__}:{value.__qualname__}"
     return value if isinstance(value, str | int | float) else str(value)
+
+
+WRITE_HEADERS: Final[Mapping[str, Collection[str]]] = {
+    **{"host": ("host",), "agent": ("user-agent",), "referer": ("referer",), "trace": ("traceparent",)},
+    "auth": (),
+}
+"""Options that write headers, and which, in lower case; ``auth``: those of its scheme."""
+
+
+def written_by(name: str, value: Any) -> Collection[str]:
+    """The names of the headers that one of the options `WRITE_HEADERS` writes, in lower case."""
+    if value is None:
+        return ()
+    return value.written if name == "auth" else WRITE_HEADERS[name]
 
 
 INDEPENDENT: Final = "poisson"
