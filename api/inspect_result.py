@@ -42,7 +42,7 @@ def check_place(folder: Path, *, force: bool) -> None:
 
 
 def account_of(logs: Sequence[str], report: "ConvertReport") -> dict[str, Any]:
-    """The part of a summary that every log has, also one without a request."""
+    """The part of a summary that a log without requests has, too."""
     counts = report.summary()
     names = ("format", "server", "resolution_s", "lines", "converted", "unreplayable", "rejected", "blank", "filtered")
     return {"log": list(logs), **{name: counts[name] for name in (*names, "reasons", "notes")}}
@@ -171,10 +171,10 @@ class InspectResult:
 
     @property
     def _computable(self) -> LogProfile:
-        """The counts, of which more is computed.
+        """The profile, after a check that Polars can compute from it.
 
         Raises:
-            LogreplayError: this process is a fork in which that would not end.
+            LogreplayError: this process is a fork, in which Polars would not end.
         """
         FORKED_THREADS.check()
         return self.profile

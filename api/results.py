@@ -333,7 +333,7 @@ def absolute(files: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def rows_gone(path: Path, remedy: str) -> LogreplayError:
-    """The error for a file of rows that is not there any more; ``remedy``: what keeps rows, if it was a temporary one.
+    """The error for a file of rows that is gone; ``remedy``: how to keep the rows of a temporary folder.
 
     A result that was pickled no longer knows whether its place was temporary; the name of the folder tells.
     """

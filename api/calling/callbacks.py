@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class StopWish:
-    """The wish of a program's functions that the run ends; from any thread, and more than one loop may hear it.
+    """A request by the program's functions to end the run. It may come from any thread; the latest loop hears it.
 
     Attributes:
-        why: empty if none has it.
+        why: the reason; empty while no function has asked.
     """
 
     def __init__(self) -> None:
@@ -22,19 +22,19 @@ class StopWish:
         self._tell: Callable[[], object] | None = None
 
     def ask(self, why: str) -> None:
-        """Let the run end; the first reason counts."""
+        """Ask for the end of the run; the first reason counts."""
         self.why = self.why or why
         if tell := self._tell:
             tell()
 
     def bind(self, tell: "Callable[[], object]") -> None:
-        """Call this when the wish comes, from whatever thread; at once if it has come."""
+        """Call ``tell`` when a function asks, in the thread of that function; at once if one has asked."""
         self._tell = tell
         if self.why:
             tell()
 
     def __call__(self, _: object = None) -> str:
-        """Return the reason: it can stand among the functions of ``stop``, whose wish it then is."""
+        """Return the reason. A `StopWish` can stand among the functions of ``stop``; `Callbacks` then uses it."""
         return self.why
 
 
@@ -47,7 +47,7 @@ class Callbacks:
 
     Attributes:
         notes: sentences that were told.
-        asked: the wish of the functions.
+        asked: whether, and why, a function wants the run to end.
     """
 
     def __init__(self, progress: "bool | ProgressFunction | None" = None, stop: "Sequence[StopFunction]" = ()) -> None:

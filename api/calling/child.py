@@ -64,7 +64,7 @@ class _Caller:
 
     Attributes:
         connection: to it.
-        asked: the wish of its ``stop`` functions.
+        asked: whether, and why, its ``stop`` functions want the run to end.
         kept: temporary folders that it removes.
     """
 

@@ -81,8 +81,7 @@ def expect_times(requests: "Requests", *, ordered: bool) -> None:
 
     Args:
         requests: those of the log that are sent; read until two different times are found. If they will not be put in
-            order, `ORDER_OVER` rows of the log at least; the order of those behind them is checked when they are read
-            to be sent.
+            order, at least `ORDER_OVER` rows are read; the order of later rows is checked when they are read.
         ordered: they will be put in order.
 
     Raises:

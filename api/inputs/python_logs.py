@@ -351,7 +351,7 @@ def _instants(name: str, column: pl.Series) -> pl.Series:
     """A column of instants from one of texts, dates, or numbers since 1970.
 
     Raises:
-        LogError: a value is none; names the first.
+        LogError: a value is not an instant; the message names the first.
     """
     kind, made = column.dtype, pl.Series(column.name, [None] * len(column), dtype=pl.Datetime("us"))
     if kind in (pl.String, pl.Categorical, pl.Enum):
@@ -365,7 +365,7 @@ def _instants(name: str, column: pl.Series) -> pl.Series:
 
 
 def _instant(text: str | None) -> datetime | None:
-    """The instant that a text names, UTC; None if it names none."""
+    """The instant in a text, UTC; None if the text is not an instant."""
     try:
         return naive_utc(datetime.fromisoformat(text)) if text else None
     except (ValueError, OverflowError):
@@ -376,7 +376,7 @@ def _typed(name: str, column: pl.Series) -> pl.Series:
     kind = record.SCHEMA.get(column.name, pl.String)
     if kind == pl.String and column.name in record.SCHEMA:
         return _text(name, column)
-    if column.dtype == pl.Object:  # Polars casts none
+    if column.dtype == pl.Object:  # Polars cannot cast it
         values = [None if each is None else str(each) for each in column]
         column = pl.Series(column.name, values, pl.String)
     if kind == pl.String:

@@ -36,8 +36,8 @@ class Clash:
         one, other: the labels.
         why: the reason, and what to do; or the whole sentence.
         commands: that have both.
-        stays: the label of the two whose setting is kept, and refused, also beside an option of a higher rank: without
-            it, the command would send, judge or count otherwise than the settings allow.
+        stays: the label whose setting does not give way to an option of a higher rank, so that both are refused:
+            without that setting, the command would send, judge or count what the settings exclude.
     """
 
     one: str

@@ -46,10 +46,10 @@ def check_names(function: str, given: Iterable[str], known: Collection[str], fla
         function: its name.
         given: names of the keywords.
         known: names of its parameters.
-        flags: names of options of the command line that are parameters with another name, and these.
+        flags: the name of the parameter by each name of its option on the command line.
 
     Raises:
-        UsageError: it has not; names the parameters that may be meant.
+        UsageError: it lacks one; the message names the parameters that may be meant.
     """
     for name in given:
         if name not in known:

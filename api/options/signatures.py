@@ -46,7 +46,7 @@ def described(function: F) -> F:
 
 
 def with_known_names(function: F) -> F:
-    """Let a function take keywords by their earlier names as well, and refuse others as those of the table do."""
+    """Let a function take keywords by their earlier names as well, and refuse unknown ones as `run` does."""
     kinds_of = {name: each.kind for name, each in inspect.signature(function).parameters.items()}
     known = [name for name, kind in kinds_of.items() if kind is not inspect.Parameter.VAR_POSITIONAL]
 

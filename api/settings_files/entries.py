@@ -103,7 +103,7 @@ def _first_name(
 def shared(meanings: Meanings, aliases: Aliases) -> dict[str, object]:
     """The keys at the top of a file, and their meaning there: what run, sweep and find agree on, then all commands.
 
-    An alias that is the first name of an option of another command, such as ``since``, stands for that one only.
+    An alias in one command that is the first name of an option in another, such as ``since``, means the latter.
     """
     first_names = {key for command, keys in meanings.items() for key in keys if key not in aliases[command]}
     agreed: dict[str, list[object]] = {}

@@ -153,12 +153,12 @@ class Configurable(Checked):
 def _leave_out_replaced(ctx: click.Context, taken: dict[str, Any], needs: Names) -> None:
     """Of two bounds of one statistic, or two values of one header, take out that of the lower rank.
 
-    One is an option, such as ``--p99`` or ``--host``, the other a value of ``--bound`` or ``--header``. What needs the
-    option, too, is taken out of the settings.
+    One is an option, such as ``--p99`` or ``--host``, the other a value of ``--bound`` or ``--header``. A setting that
+    needs an option that is taken out is taken out, too.
 
     Args:
         ctx: its parameters are changed.
-        taken: values that come from the file, by key; a setting that is left out goes from here, too.
+        taken: values that come from the file, by key; settings that are left out are removed from it.
         needs: see `Configurable`.
     """
     applied: Mapping[str, Setting] = ctx.meta.get(_APPLIED, {})

@@ -10,7 +10,7 @@ from logreplay.settings_files.rules import opposite
 def settable(command: click.Command) -> Iterator[tuple[str, click.Parameter]]:
     """List the name of each option of a command without ``--``, that which undoes it, and its arguments.
 
-    Of several names of an option the first comes first.
+    The first name of an option comes before its aliases.
     """
     for parameter in command.params:
         if isinstance(parameter, click.Argument):

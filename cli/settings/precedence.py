@@ -72,11 +72,11 @@ def applicable(
 def excluded_by(
     settings: Mapping[str, Setting], typed: Mapping[str, Any], others: Set[str], yields_to: Names | None
 ) -> dict[str, str]:
-    """Return the settings that are left out beside another one of a higher rank, each with the name of that one.
+    """Return the settings that an option of a higher rank excludes, each with the name of that option.
 
     Args:
-        settings, typed, yields_to: as of `applicable`.
-        others: settings that count, or are reset.
+        settings, typed, yields_to: see `applicable`.
+        others: names of settings that count, or that the command line resets.
     """
     given = {**settings, **{name: Setting(value, Rank.TYPED, "") for name, value in typed.items()}}
     found = dict[str, str]()

@@ -162,7 +162,7 @@ class _Spill:
     """A file of runs, one behind the other.
 
     Attributes:
-        ends: place of the end of each run, after that of the first one's beginning.
+        ends: 0, then the offset at which each run ends.
     """
 
     def __init__(self, path: Path) -> None:
@@ -173,7 +173,7 @@ class _Spill:
         return [_Run(file, begin, end, size) for begin, end in pairwise(self.ends)]
 
     def clear(self) -> None:
-        """Forget the runs."""
+        """Remove the runs."""
         self.file.seek(0)
         self.file.truncate()
         self.ends = [0]

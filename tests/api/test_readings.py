@@ -58,7 +58,7 @@ def test_a_test_against_a_stored_baseline(sweep: Path, slower: Path) -> None:
         (lambda rows: rows.assign(latency="soon"), "results: row 0, column latency: 'soon': expected a number"),
     ],
 )
-def test_a_table_that_is_no_result_is_refused_as_other_errors_are(sweep: Path, changed: Any, named: str) -> None:
+def test_a_table_without_results_is_refused_as_other_errors_are(sweep: Path, changed: Any, named: str) -> None:
     table = changed(analysis.load(sweep))
     for call in (lambda: logreplay.compare(sweep, table), lambda: logreplay.capacity(table, demand=9, p99=1)):
         with pytest.raises(logreplay.UsageError, match=named):

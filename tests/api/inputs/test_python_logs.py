@@ -103,7 +103,7 @@ def test_numbers_are_seconds_or_parts_of_them_since_1970(made: Callable[..., Any
         ("start", "2026-01-01T00:00:00+01", None),
     ],
 )
-def test_a_table_whose_times_are_none_is_replayed_at_a_rate_only(
+def test_a_table_whose_times_cannot_be_read_is_replayed_at_a_rate_only(
     column: str, value: object, shown: str | None, target: RecordingServer
 ) -> None:
     """A rate needs no dates: such a table was refused, or its times were ignored where they count."""
@@ -142,7 +142,7 @@ def test_durations_are_seconds_by_their_unit(column: str, unit: Any) -> None:
         assert found[column].to_list() == [1.5, None]
 
 
-def test_a_duration_is_no_status_and_no_size() -> None:
+def test_a_duration_is_refused_as_a_status_and_as_a_size() -> None:
     for column in ("rc", "bytes"):
         with pytest.raises(logreplay.LogreplayError, match=f"column {column}: .*: expected a whole number"):
             python_log(pl.DataFrame({"url": ["/a"], column: [timedelta(seconds=1)]}))
@@ -228,7 +228,7 @@ def test_results_are_logs(tmp_path: Path, target: RecordingServer) -> None:
         logreplay.serve(log).close()
 
 
-def test_an_open_file_is_no_log(tmp_path: Path) -> None:
+def test_an_open_file_is_refused_as_a_log(tmp_path: Path) -> None:
     for mode in ("r", "rb"):
         with (
             open(logs(tmp_path)["path"], mode) as file,
