@@ -52,23 +52,24 @@ def default_of(*words: str) -> str:
     return repr(parameters(*words))
 
 
-def parameters(*words: str) -> dict[str, Any]:
-    """The options of a command as it receives them."""
+def context_of(*words: str) -> click.Context:
+    """The context in which a command is called with these words."""
     with cli.make_context("logreplay", list(words)) as context:
         context.invoked_subcommand = words[0]
         find_settings(context, cli)
-        return cli.commands[words[0]].make_context(words[0], list(words[1:]), context).params
+        return cli.commands[words[0]].make_context(words[0], list(words[1:]), context)
+
+
+def parameters(*words: str) -> dict[str, Any]:
+    """The options of a command as it receives them."""
+    return context_of(*words).params
 
 
 def invoked(*words: str) -> dict[str, Any]:
     """The options of a command as its function receives them."""
-    with cli.make_context("logreplay", list(words)) as context:
-        context.invoked_subcommand = words[0]
-        find_settings(context, cli)
-        command = cli.commands[words[0]]
-        with command.make_context(words[0], list(words[1:]), context) as own:
-            params: dict[str, Any] = command.invoke(own)
-            return params
+    with context_of(*words) as context:
+        params: dict[str, Any] = context.command.invoke(context)
+        return params
 
 
 def failed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
