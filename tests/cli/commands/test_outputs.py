@@ -67,9 +67,8 @@ def test_the_summaries_of_all_commands_that_send_have_the_common_keys(
     assert {"schema", "verdict", "findings", "log", "options"} <= told.keys()
     assert (told["schema"], told["log"]) == ("logreplay/1", "access.csv")
     assert "answer" in told or "answers" in told
-    for path in (Path("r.summary.json"), Path("out/summary.json")):
-        if path.exists():
-            assert json.loads(path.read_text()) == told
+    path = Path("r.summary.json" if command.startswith("run") else "out/summary.json")
+    assert (json.loads(path.read_text()) if path.exists() else None) == (None if code else told)
 
 
 def test_places_that_commands_choose_in_one_second_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
