@@ -381,7 +381,8 @@ def test_the_library_gives_the_same_plan(log: Path, tmp_path: Path) -> None:
     assert (result.machines, result.verdict, result.passed) == (6, "VALID", True)
     assert result.low is not None
     assert result.high is not None
-    assert result.low <= 7 <= result.high
+    assert result.low <= 6
+    assert result.high >= 7
     assert len(result.week) == 48
     assert result.sentence in result._repr_html_()
     assert pickle.loads(pickle.dumps(result)).summary == result.summary
