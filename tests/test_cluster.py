@@ -462,8 +462,7 @@ def test_a_signal_while_a_local_cluster_starts_ends_a_conversion_in_good_order(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     """It ended in the tracebacks of Dask."""
-    words = ["convert", str(SAMPLE), "-o", "out.csv", "--cluster", "local:2"]
-    command = [sys.executable, "-m", "logreplay.cli.main", *words]
+    command = [*COMMAND, "convert", str(SAMPLE), "-o", "out.csv", "--cluster", "local:2"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         wait_until(lambda: sum(len(children(child)) for child in children(process.pid)) >= 2)  # the workers begin
         process.send_signal(number)

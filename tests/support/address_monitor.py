@@ -7,13 +7,14 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from support.command_line import COMMAND
 
 _CALLS = "connect,sendto,sendmsg,sendmmsg"
 _INET = re.compile(r'sin6?_port=htons\((\d+)\).*?(?:inet_addr\("|inet_pton\(AF_INET6, ")([^"]+)"')
@@ -30,7 +31,7 @@ class Witnessed:
 
 
 @cache
-def can_watch() -> bool:
+def _can_watch() -> bool:
     """Whether strace is there and may trace."""
     if not shutil.which("strace"):
         return False
@@ -41,11 +42,11 @@ def witnessed(
     arguments: Sequence[object], folder: Path, env: Mapping[str, str] | None = None, codes: Sequence[int] = (0, 3)
 ) -> Witnessed:
     """Run the command line under watch."""
-    if not can_watch():
+    if not _can_watch():
         pytest.skip("strace is not installed, or may not trace here")
     trace = folder / "strace.txt"
     watch = ["strace", "-f", "-qq", "--seccomp-bpf", "-s", "0", "-e", f"trace={_CALLS}", "-o", str(trace)]
-    command = [*watch, sys.executable, "-m", "logreplay.cli.main", *map(str, arguments)]
+    command = [*watch, *COMMAND, *map(str, arguments)]
     done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, env={**os.environ, **(env or {})})
     assert done.returncode in codes, f"{arguments}\n{done.stdout!r}\n{done.stderr.decode(errors='replace')}"
     found = (_INET.search(line) for line in trace.read_text(errors="replace").splitlines())

@@ -437,7 +437,7 @@ def test_a_folder_that_is_not_there_is_named(
 def test_ctrl_c_keeps_what_was_measured(log: Path, server: RawServer, tmp_path: Path) -> None:
     log = write_log(tmp_path / "log.csv", ["/ok", "/stall"] * 20_000)
     path = tmp_path / "r.csv"
-    command = [sys.executable, "-m", "logreplay.cli.main", "run", str(log), server.url, "--tps", "50", "--for", "60"]
+    command = [*COMMAND, "run", str(log), server.url, "--tps", "50", "--for", "60"]
     command += ["-o", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while server.counts["/stall"] < 20:
@@ -481,7 +481,7 @@ def test_a_run_says_that_it_waits_for_a_gap_of_the_log(server: RawServer, tmp_pa
 )
 def test_a_killed_run_leaves_a_readable_file(server: RawServer, tmp_path: Path, form: str) -> None:
     log, path = write_log(tmp_path / "log.csv", ["/ok"]), tmp_path / f"r{form}"
-    command = [sys.executable, "-m", "logreplay.cli.main", "run", str(log), server.url, "--tps", "300", "--for", "60"]
+    command = [*COMMAND, "run", str(log), server.url, "--tps", "300", "--for", "60"]
     with subprocess.Popen([*command, "-o", str(path)]) as process:
         while server.counts["/ok"] < 700:
             assert process.poll() is None
