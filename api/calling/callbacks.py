@@ -47,7 +47,7 @@ class Callbacks:
 
     Attributes:
         notes: sentences that were told.
-        asked: whether, and why, a function wants the run to end.
+        asked: wish of a function that the run end, with its reason.
     """
 
     def __init__(self, progress: "bool | ProgressFunction | None" = None, stop: "Sequence[StopFunction]" = ()) -> None:

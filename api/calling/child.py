@@ -64,7 +64,7 @@ class _Caller:
 
     Attributes:
         connection: to it.
-        asked: whether, and why, its ``stop`` functions want the run to end.
+        asked: wish of its ``stop`` functions that the run end, with its reason.
         kept: temporary folders that it removes.
     """
 
