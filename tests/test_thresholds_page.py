@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from logreplay.analysis.statistics import failures, trends
+from logreplay.analysis.statistics import failing_rate, failures, trends
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE
 from logreplay.analysis.tables import slow_routes, warmup
 from logreplay.analysis.verdict import carried_rate, outages, saturation, stability
@@ -48,7 +48,7 @@ PAGE = " ".join((DOCS / "analysis.md").read_text(encoding="utf-8").split())
         (r"level within (\S+) %,", (100 * (saturation.PLATEAU - 1),)),
         (r"overloaded rates is (\S+) % below", (100 * (saturation.FALLS - 1),)),
         (r"backlog grows by more than (\S+) % of its requests", (100 * slow_routes.GROWTH,)),
-        (r"In (\d+) curves .* and by (\S+) % of the", (carried_rate.CURVES, 100 * carried_rate.SATURATION_ERROR)),
+        (r"In (\d+) curves .* and by (\S+) % of the", (failing_rate.CURVES, 100 * carried_rate.SATURATION_ERROR)),
         (r"changed its mean by more than (\S+) % and (\S+) standard errors", (100 * warmup.BIAS, warmup.SURE)),
     ],
 )

@@ -15,7 +15,7 @@ from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
 from logreplay.analysis.untested import another_mix, not_tested
-from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate, share_that_may_fail
+from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate, failures_allowed
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.saturation import NEAR
 from logreplay.analysis.verdict.saturation_sentences import FEWEST_STEPS
@@ -332,7 +332,7 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
         late=reached | (pl.col("lag_p95").fill_null(0.0) > late_from(pl.col("service_p50"))),
         failed=(pl.col("errors") - pl.col("dropped")) / (pl.col("scheduled") - pl.col("dropped")).clip(1),
     )
-    table = table.with_columns(may_fail=pl.lit(share_that_may_fail(table), pl.Float64))
+    table = table.with_columns(may_fail=pl.lit(failures_allowed(table), pl.Float64))
     table = table.with_columns(many=(pl.col("failed") > pl.col("may_fail")).fill_null(False))
     table = table.with_columns(kept=stable & ~pl.col("many") & (pl.col("bounded") <= within).fill_null(False))
     return table.with_columns(

@@ -6,7 +6,7 @@ looked for in many curves, each of which differs from the measured figures by as
 failures set the limit, as those of a rate limiter, the rate at which too many fail is looked for in the same way.
 
 Source: a parametric bootstrap. Between two rates the percentile grows as that of a queue: its inverse is a straight
-line, and 0 at saturation. The share of failures grows exponentially.
+line, and 0 at saturation.
 """
 
 import math
@@ -16,15 +16,12 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.statistics.failures import ERROR_SHARE
+from logreplay.analysis.statistics.failing_rate import CURVES, bracket, failing_rates, share_that_may_fail
 from logreplay.analysis.statistics.isotonic import isotonic
-from logreplay.analysis.statistics.quantiles import PERCENTILES, Floats, Ints
+from logreplay.analysis.statistics.quantiles import PERCENTILES, Floats
 from logreplay.analysis.tables.step_intervals import OF_MEAN, SCALES, of_queue
 
-CURVES: Final = 400
 _SEED: Final = 1
-ENDS: Final = (0.05, 0.95)
-"""Shares of the curves below both ends of the bracket."""
 SATURATION_ERROR: Final = 0.04
 """Relative standard error of the saturation of a sweep."""
 _LUCK: Final = 1.0
@@ -35,10 +32,6 @@ _MOST: Final = 1.0
 """Standard error of a logarithm above which a figure is unknown."""
 _SHORT: Final = 0.01
 """Times below this share of the bound count as this share: a log in whole seconds has times of 0."""
-_TOGETHER: Final = 3.0
-"""Failures that count as one, as those of a limiter in a burst of arrivals."""
-_UNSEEN: Final = 0.1
-"""Clusters of failures added to the count of each step: a step without failures does not prove a share of 0."""
 _FAILED: Final = (pl.col("errors") - pl.col("dropped")).sum().alias("failed")
 _SENT: Final = (pl.col("scheduled") - pl.col("dropped")).sum().alias("sent")
 _BEYOND: Final = 1.1
@@ -66,11 +59,10 @@ class CarriedRate:
     missed: float | None = None
 
 
-def share_that_may_fail(steps: pl.DataFrame) -> float | None:
+def failures_allowed(steps: pl.DataFrame) -> float | None:
     """The share of failures up to which a rate is carried, where failures set the limit; otherwise None.
 
-    They do where too many requests failed at the lowest rate that the target did not carry. `ERROR_SHARE` may fail
-    beyond the base, which is no more than the share at the lowest rate if the share rises with the rate.
+    They do where too many requests failed at the lowest rate that the target did not carry.
 
     Args:
         steps: with ``late``; a backlog of requests that were sent late does not count.
@@ -83,7 +75,7 @@ def share_that_may_fail(steps: pl.DataFrame) -> float | None:
         return None
     failed, number = (table[name].to_numpy()[table["rate"] <= first["rate"]] for name in ("failed", "sent"))
     base = float(steps["error_base"].fill_null(0.0).to_numpy().max(initial=0.0))
-    return float(min(base, isotonic(failed / np.maximum(number, 1), np.maximum(number, 1.0))[0])) + ERROR_SHARE
+    return share_that_may_fail(failed, number, base)
 
 
 def carried_rate(
@@ -125,13 +117,10 @@ def carried_rate(
     if may_fail is not None:
         slow = _crossings(rate, log, error, math.log(within), None, math.inf, runs)
         failed, sent = (table[name].to_numpy()[rates <= stop] for name in ("failed", "sent"))
-        found = np.minimum(slow, _failing(rates[rates <= stop], failed, sent, may_fail))
+        found = np.minimum(slow, failing_rates(rates[rates <= stop], failed, sent, may_fail))
     else:
         found = np.tile(_crossings(rate, log, error, math.log(within), limit, stop, runs), (3, 1))
-    low, likely, high = (
-        float(np.quantile(rates_of, share, method="inverted_cdf"))
-        for rates_of, share in zip(found, (ENDS[0], 0.5, ENDS[1]), strict=True)
-    )
+    low, likely, high = bracket(*found)
     if likely < rates[0] and not table["kept"][0]:
         return CarriedRate(float(rates[0]))
     likely, high = max(likely, rates[0]), max(high, rates[0])
@@ -199,37 +188,6 @@ def _crossing(rate: Floats, log: Floats, bound: float, end: float) -> float:
         return float(rate[-1] + _way(log[-1], math.inf, bound) * (end - rate[-1]))
     crossed = rate[above - 1] + _way(log[above - 1], log[above], bound) * (rate[above] - rate[above - 1])
     return float(min(crossed, end))
-
-
-def _failing(rate: Floats, failed: Ints, sent: Ints, may_fail: float) -> Floats:
-    """(3, curves) the highest rate that was carried, the rate at which the share reaches ``may_fail``, the next rate.
-
-    The target carries no more than it answered at the next rate.
-
-    Args:
-        rate: (n,) requests/s, up to the first at which too many fail.
-        failed: (n,) requests that failed.
-        sent: (n,) requests.
-        may_fail: share of failures up to which a rate is carried.
-    """
-    rng = np.random.default_rng(_SEED)
-    number = sent / _TOGETHER
-    share = rng.gamma(failed / _TOGETHER + _UNSEEN, 1 / number, (CURVES, len(rate)))
-    found = np.empty((3, CURVES))
-    for curve, each in enumerate(share):
-        rising = isotonic(each, number)
-        above = int(np.searchsorted(rising, may_fail))
-        if above == 0:
-            found[:, curve] = 0.0, 0.0, rate[0]
-        elif above == len(rate):
-            found[:, curve] = rate[-1], math.inf, math.inf
-        else:
-            low, high = rate[above - 1 : above + 1]
-            logs = np.log(np.maximum(rising[above - 1 : above + 1], 0.5 / sent[above - 1]))
-            grown = float(np.interp(math.log(may_fail), logs, (low, high)))
-            answered = high * (1 - rising[above]) / (1 + ERROR_SHARE - may_fail)
-            found[:, curve] = low, min(grown, answered) if answered > low else grown, high
-    return found
 
 
 def _way(low: float, high: float, bound: float) -> float:

@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.statistics import queueing
-from logreplay.analysis.statistics.failures import ERROR_SHARE, FAILING
+from logreplay.analysis.statistics.failing_rate import bracket, failing_rates, share_that_may_fail
+from logreplay.analysis.statistics.failures import FAILING
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.tables.slow_routes import SlowRoute, slow_routes
@@ -279,8 +280,10 @@ def _saturation(usable: pl.DataFrame, first: int) -> RateEstimate:
     elif usable["died"][first] is not None:
         rate = float(rates[first - 1 : first + 1].mean())
     else:
-        rate = _one_percent_errors(usable, first)
-        low, high = max(low, (1 - WITHIN_ERRORS) * rate), min(high, (1 + WITHIN_ERRORS) * rate)
+        least, rate, most = _one_percent_errors(usable, first)
+        why = sentences.seen(usable, first, likely_before=rate < rates[first - 1])
+        low = min(max(low, (1 - WITHIN_ERRORS) * rate), least)
+        high = max(min(high, (1 + WITHIN_ERRORS) * rate), most)
     return RateEstimate(True, why, rate, low, high)
 
 
@@ -317,19 +320,22 @@ def _good(usable: pl.DataFrame) -> Floats:
     return np.where(np.isnan(good), usable["rate"].to_numpy(), good)
 
 
-def _one_percent_errors(usable: pl.DataFrame, first: int) -> float:
-    """The rate at which 1 % fail: at most what the first failing step answered, if more than was carried before.
+def _one_percent_errors(usable: pl.DataFrame, first: int) -> tuple[float, float, float]:
+    """The rate at which 1 % fail beyond the base, and the bracket that the failures of all rates up to here allow.
 
-    Between the last good step and that one the share is taken to grow exponentially, as that of a queue with a limit.
-    Where the failing step answered less than the last good one, the target collapsed: then it is half-way between both.
+    The steps below the first failing one may have failed more than 1 %, and not beyond chance. The rate is no more than
+    the failing step answered. Where that is clearly less than the last good rate, the target collapsed: then it is
+    half-way between both.
     """
-    ends = usable[first - 1 : first + 1]
-    shares = np.maximum(ends["errors"].to_numpy(), 0.5) / ends["scheduled"].to_numpy()
-    rates = ends["rate"].to_numpy()
-    if (answered := float(_good(ends)[1])) < rates[0]:
-        return float(rates.mean())
-    limit = ERROR_SHARE + usable["error_base"][first]
-    return min(float(np.interp(math.log(limit), np.log(np.maximum.accumulate(shares)), rates)), answered)
+    upto = usable[: first + 1]
+    rates, failed, sent = (upto[name].to_numpy() for name in ("rate", "errors", "scheduled"))
+    may_fail = share_that_may_fail(failed, sent, float(usable["error_base"][first]))
+    found = failing_rates(rates, failed, sent, may_fail)
+    low, rate, high = (min(each, float(rates[-1])) for each in bracket(*found))
+    answered = _good(upto)[-1]
+    collapsed = answered < (1 - NEAR) * rates[-2]
+    rate = float(rates[-2:].mean()) if collapsed else min(rate, float(max(answered, rates[-2])))
+    return low, max(rate, float(rates[0])), high
 
 
 def _capacities(usable: pl.DataFrame, first: int) -> list[float]:

@@ -120,10 +120,10 @@ def _range(found: RateEstimate) -> str:
     return show_range(found.low or 0.0, found.high or 0.0)
 
 
-def seen(usable: pl.DataFrame, first: int) -> str:
-    """Words for the evidence at the first bad rate."""
+def seen(usable: pl.DataFrame, first: int, *, likely_before: bool = False) -> str:
+    """Words for the evidence at the first bad rate; ``likely_before``: the rate below it is likely bad, too."""
     row, lowest = usable.row(first, named=True), usable.row(0, named=True)
-    place = _place(row["rate"], usable["rate"][first - 1])
+    place = _place(row["rate"], usable["rate"][first - 1], likely_before=likely_before)
     if row["died"] and not row["over"]:
         return f"the target died at {row['rate']:g}/s with {row['died']}, and did not answer again ({row['failure']})"
     if row["over"]:
@@ -131,9 +131,9 @@ def seen(usable: pl.DataFrame, first: int) -> str:
     return f"errors {place} ({row['failure']}), {_cause(row, lowest)}"
 
 
-def _place(bad: float, good: float) -> str:
+def _place(bad: float, good: float, *, likely_before: bool = False) -> str:
     """The lowest rate that is bad, and the highest below it, requests/s."""
-    return f"at {round(bad, 1):g}/s, not at {round(good, 1):g}/s"
+    return f"at {round(bad, 1):g}/s{' for sure, likely' if likely_before else ', not'} at {round(good, 1):g}/s"
 
 
 def _cause(row: Mapping[str, Any], lowest: Mapping[str, Any]) -> str:

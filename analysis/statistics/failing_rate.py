@@ -1,0 +1,73 @@
+"""The rate from which too many requests fail, in curves that the failures of the steps allow.
+
+Source: a parametric bootstrap: the share of failures rises with the rate, and grows exponentially between two rates.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from logreplay.analysis.statistics.failures import ERROR_SHARE
+from logreplay.analysis.statistics.isotonic import isotonic
+from logreplay.analysis.statistics.quantiles import Floats, Ints
+
+CURVES: Final = 400
+ENDS: Final = (0.05, 0.95)
+"""Shares of the curves below both ends of the bracket."""
+_SEED: Final = 1
+_TOGETHER: Final = 3.0
+"""Failures that count as one, as those of a limiter in a burst of arrivals."""
+_UNSEEN: Final = 0.1
+"""Clusters of failures added to the count of each step: a step without failures does not prove a share of 0."""
+
+
+def share_that_may_fail(failed: Ints, sent: Ints, base: float) -> float:
+    """Share of failures up to which a rate is carried: `ERROR_SHARE` beyond the base.
+
+    The base is no more than the share at the lowest rate if the share rises with the rate.
+
+    Args:
+        failed: (n,) requests that failed, in order of the rate, up to the first rate at which too many fail.
+        sent: (n,) requests.
+        base: share at the lowest rates.
+    """
+    number = np.maximum(sent, 1.0)
+    return float(min(base, isotonic(failed / number, number)[0])) + ERROR_SHARE
+
+
+def failing_rates(rate: Floats, failed: Ints, sent: Ints, may_fail: float) -> Floats:
+    """(3, curves) the highest rate that was carried, the rate at which the share reaches ``may_fail``, the next rate.
+
+    The target carries no more than it answered at the next rate.
+
+    Args:
+        rate: (n,) requests/s, up to the first at which too many fail.
+        failed: (n,) requests that failed.
+        sent: (n,) requests.
+        may_fail: share of failures up to which a rate is carried.
+    """
+    rng = np.random.default_rng(_SEED)
+    number = sent / _TOGETHER
+    share = rng.gamma(failed / _TOGETHER + _UNSEEN, 1 / number, (CURVES, len(rate)))
+    found = np.empty((3, CURVES))
+    for curve, each in enumerate(share):
+        rising = isotonic(each, number)
+        above = int(np.searchsorted(rising, may_fail))
+        if above == 0:
+            found[:, curve] = 0.0, 0.0, rate[0]
+        elif above == len(rate):
+            found[:, curve] = rate[-1], math.inf, math.inf
+        else:
+            low, high = rate[above - 1 : above + 1]
+            logs = np.log(np.maximum(rising[above - 1 : above + 1], 0.5 / sent[above - 1]))
+            grown = float(np.interp(math.log(may_fail), logs, (low, high)))
+            answered = high * (1 - rising[above]) / (1 + ERROR_SHARE - may_fail)
+            found[:, curve] = low, min(grown, answered) if answered > low else grown, high
+    return found
+
+
+def bracket(low: Floats, likely: Floats, high: Floats) -> tuple[float, float, float]:
+    """Lower end, median and upper end of a rate, requests/s: each a quantile of its own curves."""
+    found = zip((low, likely, high), (ENDS[0], 0.5, ENDS[1]), strict=True)
+    return tuple(float(np.quantile(rates, share, method="inverted_cdf")) for rates, share in found)  # type: ignore[return-value]
