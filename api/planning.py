@@ -122,7 +122,7 @@ def plan(
     result.refusal, result.proofs = spelled(result.refusal, "plan"), all_spelled(result.proofs, "plan")
     result.notes, result.scratch = tuple(spelled(note, "plan") for note in listener.notes), scratch
     if result.search:
-        result.search.files = absolute(result.search.files)
+        result.search.files, result.search.function = absolute(result.search.files), "plan"
     return uninterrupted(result)
 
 

@@ -151,14 +151,14 @@ class AnswerDifferences:
         examples: pairs to look at: of the rows that count, in their order, then others.
     """
 
-    rows: Sequence[DifferenceRow]
-    totals: Mapping[str, RouteTotal]
+    rows: Sequence[DifferenceRow] = field(repr=False)
+    totals: Mapping[str, RouteTotal] = field(repr=False)
     noise: bool
     share: float
     timed_out: int
     uncompared: int
     unused: Sequence[str]
-    examples: Sequence[ExamplePair]
+    examples: Sequence[ExamplePair] = field(repr=False)
 
     @property
     def counting(self) -> Sequence[DifferenceRow]:

@@ -106,6 +106,6 @@ def _tell(result: "PlanResult", *, quiet: bool) -> None:
     if quiet:
         say_losses(result.log.report)
     else:
-        print_text(safe_to_show(f"{result.log.sentence}"))
+        print_text(safe_to_show(result.log.sentence))
         for name, text in result.facts:
             print_text(safe_to_show(f"  {name:<17} {text}"))

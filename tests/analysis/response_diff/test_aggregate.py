@@ -73,6 +73,10 @@ def found() -> AnswerDifferences:
     return compared(Service(3, candidate=True), 10_000)
 
 
+def test_a_prompt_shows_the_differences_in_a_line(found: AnswerDifferences) -> None:
+    assert len(repr(found)) < 200
+
+
 def test_each_change_of_the_candidate_is_found_by_route_and_path_and_nothing_else(found: AnswerDifferences) -> None:
     assert {(row.route, row.place, row.kind) for row in found.counting} == {
         ("/cart", "$.total", "changed"),

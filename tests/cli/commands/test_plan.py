@@ -467,6 +467,8 @@ def test_a_target_is_planned_proved_and_one_machine_fewer_shown_to_fail(tmp_path
         result = library.plan(log, server.url, p90="300ms", budget="90s", start=50, prove=True, output=tmp_path / "p")
         assert result.plan, result.sentence
         assert result.machines == 2
+        assert result.search, "its sentences name parameters of plan"
+        assert result.search.function == "plan"
         kept = [(each.machines, each.kept) for each in result.proofs]
         assert kept == [(2, True), (1, False)], result.sentence
         again = library.plan(log, results=tmp_path / "p")
