@@ -149,7 +149,7 @@ def print_summary(
         summary = next(step for step in summary["by_step"] if step["step"] == label)
         last = steps.row(by_predicate=pl.col("step") == label, named=True)
         at_limit = verdict_word(last, limit) != "stable"
-        print_text(f"times at {name}, the highest stable step{', at the limit: requests queue' * at_limit}")
+        print_text(f"times at {name}, the highest stable step{', at the limit' * at_limit}")
     print_times(summary)
     if classic and "siege" in summary:
         print_classic(summary)
