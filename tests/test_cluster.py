@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -487,6 +488,14 @@ def test_a_cluster_that_is_ended_while_it_starts_leaves_no_process_file_or_semap
     assert not any(scratch.iterdir())
     assert semaphores
     assert not [path for path in semaphores if path.exists()]
+
+
+def test_the_temporary_files_of_workers_lie_in_the_folder_that_goes_with_their_cluster() -> None:
+    """A second Ctrl-C kills the workers; then the requests that one had shuffled stayed on the disk."""
+    with cluster_client("local:1") as client:
+        folder = Path(client.submit(tempfile.gettempdir).result(timeout=60))
+        assert (folder / "cluster.crt").exists()
+    assert not folder.exists()
 
 
 def test_a_cluster_is_deaf_to_the_signals_that_end_its_parent_from_its_first_moment(tmp_path: Path) -> None:

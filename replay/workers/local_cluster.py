@@ -74,8 +74,10 @@ if __name__ == "__main__":
     for number in ENDING:
         signal.signal(number, signal.SIG_DFL)
     with suppress(EOFError, ConnectionError), speechless():
+        count, folder = parent.recv()
+        os.environ["TMPDIR"] = folder  # workers that are killed leave theirs
         try:
-            cluster = _started(*parent.recv())
+            cluster = _started(count, folder)
         except ClusterError as error:
             parent.send(error)
         else:

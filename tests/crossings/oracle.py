@@ -215,7 +215,9 @@ def _allowed(case: Case, ran: Ran) -> str:
         default = "(?!)" if case.command in READING else rf"{case.command}-\d{{8}}-\d{{6}}(-\d+)?"
         return re.escape(name) or default
     stem = r"out" if name else r"run-\d{8}-\d{6}(-\d+)?"
-    growing = r"|\.\w+(\.\w+)?\.running(\.csv|\.csv\.gz|\.csv\.zst|\.watch\.csv)" if _ended_hard(case, ran) else ""
+    growing = (
+        r"|\.\w+(\.\w+)?\.running\.(csv|csv\.gz|csv\.zst|watch\.csv|logins\.csv)" if _ended_hard(case, ran) else ""
+    )
     left = r"|\..*\.logreplay\.(lock|part).*" if _killed(case, ran) else ""
     return rf"{stem}(\.csv|\.csv\.gz|\.csv\.zst|\.parquet|{_BESIDE_RUN}{growing}){left}"
 
@@ -287,7 +289,8 @@ def _is_old(result: Path) -> bool:
 
 def _growing(world: World) -> Path | None:
     """Where the rows of a command are that did not come to its end and was to replace a result; None: nowhere."""
-    found = [*world.folder.glob("*.running.*"), *world.folder.glob("*/running")]
+    rows = [path for path in world.folder.glob("*.running.*") if re.search(r"\.running\.csv(\.gz|\.zst)?$", path.name)]
+    found = [*rows, *world.folder.glob("*/running")]
     return found[0] if found else None
 
 
