@@ -323,11 +323,12 @@ def _good(usable: pl.DataFrame) -> Floats:
 def _one_percent_errors(usable: pl.DataFrame, first: int) -> tuple[float, float, float]:
     """The rate at which 1 % fail beyond the base, and the bracket that the failures of all rates up to here allow.
 
-    The steps below the first failing one may have failed more than 1 %, and not beyond chance. The rate is no more than
-    the failing step answered. Where that is clearly less than the last good rate, the target collapsed: then it is
-    half-way between both.
+    The steps below the first failing one may have failed more than 1 %, and not beyond chance. Those that failed beyond
+    chance while higher rates did not had another cause, and do not count. The rate is no more than the failing step
+    answered. Where that is clearly less than the last good rate, the target collapsed: then it is half-way between
+    both.
     """
-    upto = usable[: first + 1]
+    upto = usable[: first + 1].filter(~(pl.col("over") | pl.col("failing")) | (pl.int_range(pl.len()) >= first - 1))
     rates, failed, sent = (upto[name].to_numpy() for name in ("rate", "errors", "scheduled"))
     may_fail = share_that_may_fail(failed, sent, float(usable["error_base"][first]))
     found = failing_rates(rates, failed, sent, may_fail)

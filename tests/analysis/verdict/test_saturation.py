@@ -119,6 +119,17 @@ def test_a_step_that_fails_no_more_often_than_those_below_tells_no_rate_at_which
     assert (found.low, found.high) == (0, 250)
 
 
+def test_failures_that_passed_do_not_lower_the_rate_at_which_failures_begin() -> None:
+    """200 of 1,500 failed for another cause; 2 % fail from 300/s on."""
+    passing = step(150, errors=200, failing=True, failure="500: 100 %")
+    steps = [step(rate, errors=int(0.2 * rate), failing=True, failure="500: 100 %") for rate in RATES if rate >= 300]
+    good = [passing if rate == 150 else step(rate) for rate in RATES if rate < 300]
+    found = judge(table(*good, *steps)).saturation
+    assert 250 < (found.rate or 0) < 300
+    assert 200 < (found.low or 0) < 250
+    assert 300 < (found.high or 0) <= 350
+
+
 def test_flat_latency_has_neither_onset_nor_saturation() -> None:
     said = judge(table(*(step(rate) for rate in RATES)))
     assert said.sentence == "no saturation up to 400/s: response times stay flat (p99 rose 1.0x)"
