@@ -301,4 +301,4 @@ def verdict_on(requests: RequestArrays, steps: pl.DataFrame, asked: Collection[f
         asked: the rates of a sweep that ended by itself, also those that it left out.
     """
     verdict = saturation.judge(steps, asked, route_balance(requests) if requests.several_rates else None)
-    return replace(verdict, steps=with_intervals(verdict.steps, verdict.saturation.rate))
+    return replace(verdict, steps=with_intervals(verdict.steps, verdict.carried))

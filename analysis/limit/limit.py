@@ -56,7 +56,7 @@ class SortedSteps:
 
         Args:
             table: all steps, in order of their index.
-            saturation: the rate of the verdict, requests/s.
+            saturation: rate up to which stable steps have no queue, requests/s.
         """
         words = table["verdict"].to_numpy()
         rate = table["rate"].to_numpy()
@@ -97,7 +97,7 @@ def limit_of(requests: RequestArrays, verdict: SaturationVerdict) -> TargetLimit
         return cannot_tell(why)
     place = {label: index for index, label in enumerate(requests.labels)}
     table = verdict.steps.with_columns(place=pl.col("step").replace_strict(place)).sort("place")
-    steps, seen = SortedSteps.of(table, verdict.saturation.rate or 0.0), Observations.of(requests)
+    steps, seen = SortedSteps.of(table, verdict.carried or 0.0), Observations.of(requests)
     of_limit = [*steps.overloaded, *steps.failing]
     if of_limit and seen.waited[of_limit].max() > HELD_BACK:
         return cannot_tell("an option, or the wait for a connection, held requests back before they were sent")

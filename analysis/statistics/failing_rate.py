@@ -1,4 +1,4 @@
-"""The rate from which too many requests fail, in curves that the failures of the steps allow.
+"""Estimates the rate from which too many requests fail, and its range, from the failures of all steps.
 
 Source: a parametric bootstrap: the share of failures rises with the rate, and grows exponentially between two rates.
 """
@@ -11,15 +11,20 @@ import numpy as np
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats, Ints
+from logreplay.core.validity import wilson
 
 CURVES: Final = 400
 ENDS: Final = (0.05, 0.95)
-"""Shares of the curves below both ends of the bracket."""
+"""Share of the curves below the lower end of the range, and below the upper end."""
 _SEED: Final = 1
 _TOGETHER: Final = 3.0
 """Failures that count as one, as those of a limiter in a burst of arrivals."""
 _UNSEEN: Final = 0.1
 """Clusters of failures added to the count of each step: a step without failures does not prove a share of 0."""
+_LIKELY_Z: Final = 1.64
+"""One-sided 95 %: a step fails less than it may."""
+_RISES_Z: Final = 2.3
+"""One-sided 99 %: a share that rises is likelier than one that is the same at all rates."""
 
 
 def share_that_may_fail(failed: Ints, sent: Ints, base: float) -> float:
@@ -36,10 +41,41 @@ def share_that_may_fail(failed: Ints, sent: Ints, base: float) -> float:
     return float(min(base, isotonic(failed / number, number)[0])) + ERROR_SHARE
 
 
-def failing_rates(rate: Floats, failed: Ints, sent: Ints, may_fail: float) -> Floats:
-    """(3, curves) the highest rate that was carried, the rate at which the share reaches ``may_fail``, the next rate.
+def rises(failed: Ints, sent: Ints) -> bool:
+    """Whether the share of failures rises with the rate, or is higher at some rates, beyond chance.
 
-    The target carries no more than it answered at the next rate.
+    Args:
+        failed: (n,) requests that failed, in order of the rate.
+        sent: (n,) requests.
+
+    Source: likelihood ratio of Poisson rates, of clusters of failures.
+    """
+    number, clusters = np.maximum(sent, 1.0) / _TOGETHER, failed / _TOGETHER
+    some = clusters > 0
+    ratio = isotonic(clusters / number, number)[some] * number.sum() / max(clusters.sum(), 1e-9)
+    return bool(2 * clusters[some] @ np.log(ratio) > _RISES_Z**2)
+
+
+def last_below(failed: Ints, sent: Ints, may_fail: float) -> int:
+    """Index of the highest rate at which surely fewer fail than may; 0 if there is none.
+
+    Failures at lower rates passed, and do not tell from which rate on too many fail.
+
+    Args:
+        failed: (n,) requests that failed, in order of the rate.
+        sent: (n,) requests.
+        may_fail: share of failures up to which a rate is carried.
+    """
+    number = np.maximum(sent, 1.0) / _TOGETHER
+    below = np.flatnonzero(wilson(failed / np.maximum(sent, 1.0), number, _LIKELY_Z)[1] < may_fail)
+    return int(below[-1]) if len(below) else 0
+
+
+def failing_rates(rate: Floats, failed: Ints, sent: Ints, may_fail: float) -> Floats:
+    """(3, curves) requests/s: the highest rate that was carried, the rate at which too many fail, the next rate.
+
+    0 where not even the lowest rate is carried, infinite where all are. The target carries no more than it answered at
+    the next rate.
 
     Args:
         rate: (n,) requests/s, up to the first at which too many fail.

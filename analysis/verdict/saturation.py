@@ -14,8 +14,14 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.statistics import queueing
-from logreplay.analysis.statistics.failing_rate import bracket, failing_rates, share_that_may_fail
-from logreplay.analysis.statistics.failures import FAILING
+from logreplay.analysis.statistics.failing_rate import (
+    bracket,
+    failing_rates,
+    last_below,
+    rises,
+    share_that_may_fail,
+)
+from logreplay.analysis.statistics.failures import ERROR_SHARE, FAILING
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats
 from logreplay.analysis.tables.slow_routes import SlowRoute, slow_routes
@@ -31,11 +37,13 @@ NEAR: Final = 0.075
 WITHIN: Final = 0.12
 """Half width of the range as a share of the rate, if overloaded steps show the capacity and steps are wider."""
 WITHIN_ERRORS: Final = 0.2
-"""The same where errors come first."""
+"""The same where errors come first: at least."""
 SHORT: Final = 0.975
 """A target has reached a plateau where its goodput stays below this share of the rate at all higher rates, …"""
 PLATEAU: Final = 1.04
 """… and is at most this many times the goodput at the first of these rates."""
+LARGE_BASE: Final = 0.03
+"""A base of failures above this share hides where failures begin to rise: steps within chance do not tell it."""
 PAUSE: Final = 0.5
 CARRIED: Final = 0.97
 """The target carries a rate if it answers at least this share of it as expected."""
@@ -68,6 +76,21 @@ class SaturationVerdict:
     target_failing: bool = False
     answered: bool = True
     lacks: str = ""
+
+    @property
+    def carried(self) -> float | None:
+        """The rate of saturation, or the highest stable one below the first failing one; None without a saturation.
+
+        Stable steps up to this rate have no queue: where errors come first, some of them may fail more than 1 %.
+        """
+        if not self.saturation.found or self.saturation.rate is None:
+            return None
+        above = self.steps.filter(pl.col("rate") > self.saturation.rate).sort("rate")
+        bad = above.filter(pl.col("verdict").is_in(("overloaded", "errors")))
+        if bad.is_empty() or bad["verdict"][0] == "overloaded":
+            return self.saturation.rate
+        below = above.filter((pl.col("verdict") == "stable") & (pl.col("rate") < bad["rate"][0]))
+        return float(below["rate"].to_numpy().max(initial=self.saturation.rate))
 
     @property
     def word(self) -> str:
@@ -321,22 +344,30 @@ def _good(usable: pl.DataFrame) -> Floats:
 
 
 def _one_percent_errors(usable: pl.DataFrame, first: int) -> tuple[float, float, float]:
-    """The rate at which 1 % fail beyond the base, and the bracket that the failures of all rates up to here allow.
+    """The rate at which 1 % fail beyond the base, between the ends of the range that the failures show.
 
-    The steps below the first failing one may have failed more than 1 %, and not beyond chance. Those that failed beyond
-    chance while higher rates did not had another cause, and do not count. The rate is no more than the failing step
-    answered. Where that is clearly less than the last good rate, the target collapsed: then it is half-way between
-    both.
+    Steps below the first failing one may have failed more than 1 %, and not beyond chance: where the share rises below
+    it, all steps from there on tell the rate and the range. Elsewhere, and beside a base above `LARGE_BASE`, it rises
+    between the last good step and the first failing one, exponentially, as that of a queue with a limit. The target
+    carries no more than the failing step answered. Where this is more than `NEAR` below the last good rate, the target
+    collapsed: then the rate is half-way between both.
     """
-    upto = usable[: first + 1].filter(~(pl.col("over") | pl.col("failing")) | (pl.int_range(pl.len()) >= first - 1))
+    good = usable[:first].filter(~pl.col("over") & ~pl.col("failing"))
+    upto = pl.concat([good if good.height else usable[first - 1 : first], usable[first : first + 1]])
     rates, failed, sent = (upto[name].to_numpy() for name in ("rate", "errors", "scheduled"))
-    may_fail = share_that_may_fail(failed, sent, float(usable["error_base"][first]))
-    found = failing_rates(rates, failed, sent, may_fail)
-    low, rate, high = (min(each, float(rates[-1])) for each in bracket(*found))
-    answered = _good(upto)[-1]
-    collapsed = answered < (1 - NEAR) * rates[-2]
-    rate = float(rates[-2:].mean()) if collapsed else min(rate, float(max(answered, rates[-2])))
-    return low, max(rate, float(rates[0])), high
+    base, answered = float(usable["error_base"][first]), float(_good(upto)[-1])
+    if base > LARGE_BASE or not rises(failed[:-1], sent[:-1]):
+        shares = np.maximum.accumulate(np.maximum(failed[-2:], 0.5) / sent[-2:])
+        rate = float(np.interp(math.log(ERROR_SHARE + base), np.log(shares), rates[-2:]))
+        least, most = math.inf, 0.0
+    else:
+        may_fail = share_that_may_fail(failed, sent, base)
+        start = last_below(failed[:-1], sent[:-1], may_fail)
+        found = failing_rates(rates[start:], failed[start:], sent[start:], may_fail)
+        least, rate, most = (min(each, float(rates[-1])) for each in bracket(*found))
+        rate = max(rate, float(rates[start]))
+    rate = float(rates[-2:].mean()) if answered < (1 - NEAR) * rates[-2] else min(rate, max(answered, rates[-2]))
+    return min(least, rate), rate, max(most, rate)
 
 
 def _capacities(usable: pl.DataFrame, first: int) -> list[float]:

