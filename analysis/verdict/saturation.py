@@ -349,8 +349,8 @@ def _one_percent_errors(usable: pl.DataFrame, first: int) -> tuple[float, float,
     Steps below the first failing one may have failed more than 1 %, and not beyond chance: where the share rises below
     it, all steps from there on tell the rate and the range. Elsewhere, and beside a base above `LARGE_BASE`, it rises
     between the last good step and the first failing one, exponentially, as that of a queue with a limit. The target
-    carries no more than the failing step answered. Where this is more than `NEAR` below the last good rate, the target
-    collapsed: then the rate is half-way between both.
+    carries no more than the failing step answered, or the last good rate if that is higher. Where it answered more than
+    `NEAR` less than that rate, the target collapsed: then the rate is half-way between both.
     """
     good = usable[:first].filter(~pl.col("over") & ~pl.col("failing"))
     upto = pl.concat([good if good.height else usable[first - 1 : first], usable[first : first + 1]])

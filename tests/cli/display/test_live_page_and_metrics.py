@@ -152,7 +152,7 @@ def test_metrics_json_lines_and_figures_from_elsewhere_of_a_run_of_two_processes
             async with running(*words) as run, aiohttp.ClientSession() as prometheus:
                 url = await run.address("metrics")
                 found: dict[str, float] = {}
-                while found.get("logreplay_watch") is None:
+                while found.get("logreplay_watch") is None or not found["logreplay_response_seconds_count"]:
                     assert run.process.returncode is None, run.said
                     text = await (await prometheus.get(url)).text()
                     families = list(text_string_to_metric_families(text))
