@@ -77,6 +77,5 @@ def result(tables: Sequence[Table]) -> str:
     """How many searches promise, and how many too much."""
     (found,) = tables[0]
     return (
-        f"{found['promise']} of {found['searches']} searches promise a rate, {found['over by > 5 %']} of them more "
-        f"than 5 % too high; the range holds in {found['range holds']}"
+        f"{found['within -8 … +5 %']} of {found['searches']} within −8 to +5 %; ranges: {found['range holds']}"
     )
