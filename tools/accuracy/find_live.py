@@ -76,6 +76,4 @@ def row(found: Sequence[dict[str, Any]]) -> str:
 def result(tables: Sequence[Table]) -> str:
     """How many searches promise, and how many too much."""
     (found,) = tables[0]
-    return (
-        f"{found['within -8 … +5 %']} of {found['searches']} within −8 to +5 %; ranges: {found['range holds']}"
-    )
+    return f"{found['within -8 … +5 %']} of {found['searches']} within −8 to +5 %; ranges: {found['range holds']}"
