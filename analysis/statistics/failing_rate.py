@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from logreplay.analysis.statistics.failures import ERROR_SHARE
+from logreplay.analysis.statistics.failures import ERROR_SHARE, GROWS_Z, LIKELY_Z
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.core.validity import wilson
@@ -21,10 +21,6 @@ _TOGETHER: Final = 3.0
 """Failures that count as one, as those of a limiter in a burst of arrivals."""
 _UNSEEN: Final = 0.1
 """Clusters of failures added to the count of each step: a step without failures does not prove a share of 0."""
-_LIKELY_Z: Final = 1.64
-"""One-sided 95 %: a step fails less than it may."""
-_RISES_Z: Final = 2.3
-"""One-sided 99 %: a share that rises is likelier than one that is the same at all rates."""
 
 
 def share_that_may_fail(failed: Ints, sent: Ints, base: float) -> float:
@@ -53,7 +49,7 @@ def rises(failed: Ints, sent: Ints) -> bool:
     number, clusters = np.maximum(sent, 1.0) / _TOGETHER, failed / _TOGETHER
     some = clusters > 0
     ratio = isotonic(clusters / number, number)[some] * number.sum() / max(clusters.sum(), 1e-9)
-    return bool(2 * clusters[some] @ np.log(ratio) > _RISES_Z**2)
+    return bool(2 * clusters[some] @ np.log(ratio) > GROWS_Z**2)
 
 
 def last_below(failed: Ints, sent: Ints, may_fail: float) -> int:
@@ -67,7 +63,7 @@ def last_below(failed: Ints, sent: Ints, may_fail: float) -> int:
         may_fail: share of failures up to which a rate is carried.
     """
     number = np.maximum(sent, 1.0) / _TOGETHER
-    below = np.flatnonzero(wilson(failed / np.maximum(sent, 1.0), number, _LIKELY_Z)[1] < may_fail)
+    below = np.flatnonzero(wilson(failed / np.maximum(sent, 1.0), number, LIKELY_Z)[1] < may_fail)
     return int(below[-1]) if len(below) else 0
 
 

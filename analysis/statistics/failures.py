@@ -26,11 +26,11 @@ Series: TypeAlias = tuple[Ints, Ints]
 Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
 _Z99: Final = 2.5758
-_GROWS_Z: Final = 2.3
+GROWS_Z: Final = 2.3
 """One-sided 99 %."""
 SURE_Z: Final = 3.1
 """One-sided 99.9 %: a search looks at many trials."""
-_LIKELY_Z: Final = 1.64
+LIKELY_Z: Final = 1.64
 """One-sided 95 %."""
 ODDS: Final = 3.0
 
@@ -96,7 +96,7 @@ def _goodput_grows(rate: Floats, errors: Ints, scheduled: Ints, size: float) -> 
     spread = float(scheduled @ apart**2)
     slope = 1 + float(scheduled * apart @ np.log(good / scheduled)) / spread
     doubt = np.sqrt(size * (scheduled - good).sum() / good.sum() / spread)
-    return bool(slope > 1 / 2 and slope > _GROWS_Z * doubt)
+    return bool(slope > 1 / 2 and slope > GROWS_Z * doubt)
 
 
 def _difference_low(step: tuple[Ints, Ints], base: tuple[Ints | int, Ints | int], size: float) -> Floats:
@@ -136,7 +136,7 @@ def fails_above(trials: Sequence[Series], allowed: float) -> bool:
     """
     size, number = cluster_size(*trials), sum(int(counts.sum()) for counts, _ in trials)
     clusters = share_of(trials) * number / size
-    return bool(number) and expected_hits(clusters, _LIKELY_Z)[0] > allowed * number / size
+    return bool(number) and expected_hits(clusters, LIKELY_Z)[0] > allowed * number / size
 
 
 def fails_at_any_rate(rate: Floats, trials: Sequence[Series], allowed: float) -> bool:
