@@ -57,12 +57,14 @@ class InspectResult:
         report: the account of every line.
         profile: the counts; `logreplay.analysis.demand.log_profile.LogProfile`.
         reading: options that it was read with, as words of the command line.
+        ordered: False for a normalized CSV that is out of order of time, which `run` refuses.
     """
 
     logs: tuple[str, ...]
     report: "ConvertReport"
     profile: LogProfile
     reading: tuple[str, ...] = ()
+    ordered: bool = True
 
     @property
     def sentence(self) -> str:
@@ -100,8 +102,10 @@ class InspectResult:
     def replays(self) -> list[Replay]:
         """The commands that replay the log best, and the things that each leaves out beside those `missing`."""
         name = str(output_for(self.logs[0]))
-        output, timed = "all.csv" if name in self.logs else name, self.profile.timed and not self.report.scrambled
-        return replays(self.logs, self._computable, self.reading, output, timed=timed)
+        output = "all.csv" if name in (Path(log).name for log in self.logs) else name
+        timed = self.profile.timed and not self.report.scrambled
+        convert = len(self.logs) > 1 or bool(self.reading) or not self.ordered
+        return replays(self.logs, self._computable, self.reading, output if convert else "", timed=timed)
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -1,13 +1,13 @@
 """Inspects logs before they are replayed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from logreplay.analysis.demand.log_profile import profile_of
 from logreplay.conversion import paths_of, reading_options, why_nothing
-from logreplay.core.errors import LogreplayError
+from logreplay.core.errors import LogError, LogreplayError
 from logreplay.core.masking import masked
 from logreplay.inspect_result import InspectResult, account_of
 from logreplay.options.keywords import read
@@ -17,9 +17,12 @@ from logreplay.options.table import options_of
 from logreplay.parsers.conversion.dataframe import log_rows
 from logreplay.parsers.conversion.normalized_input import NORMALIZED
 from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.replay.requests.log_stats import LogFigures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import polars as pl
 
     from logreplay.parsers.conversion.filters import Filter
     from logreplay.parsers.conversion.ingest import Progress
@@ -38,13 +41,40 @@ def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progre
         LogreplayError: a log cannot be read, or no line is a request.
     """
     options, report = reading_options(**given), ConvertReport()
-    profile = profile_of(log_rows(logs, options, report, progress), options.timezone or "UTC")
+    order = _Order()
+    profile = profile_of(order.of(log_rows(logs, options, report, progress)), options.timezone or "UTC")
     if profile is None:
         raise no_request(logs, report, options.filter)
     if report.idle_zone or (report.format == NORMALIZED and options.idle_zone):
         report.leave_out_idle_zone()
         given = {**given, "timezone": None}
-    return InspectResult(logs=tuple(map(masked, logs)), report=report, profile=profile, reading=_words(given))
+    ordered = report.format != NORMALIZED or not order.lost
+    names = tuple(map(masked, logs))
+    return InspectResult(logs=names, report=report, profile=profile, reading=_words(given), ordered=ordered)
+
+
+class _Order:
+    """Checks the order of rows as `run` does, which reads a normalized CSV as it stands.
+
+    Attributes:
+        lost: True where `run` would refuse them.
+    """
+
+    def __init__(self) -> None:
+        self._figures, self.lost = LogFigures(), False
+
+    def of(self, rows: "Iterable[pl.DataFrame]") -> "Iterator[pl.DataFrame]":
+        for part in rows:
+            self._figures.add(part["start"].to_numpy())
+            self._check()
+            yield part
+        self._check(few=True)
+
+    def _check(self, *, few: bool = False) -> None:
+        try:
+            self._figures.expect_order("", few=few)
+        except LogError:
+            self.lost = True
 
 
 class NoRequest(LogreplayError):

@@ -37,14 +37,15 @@ def replays(
         logs: their names.
         profile: their contents.
         reading: options of their conversion, as words.
-        output: name for a converted log, which replaces several logs, or one that is read with options.
+        output: name for a converted log, which replaces several logs, or one that is read with options or out of order;
+            empty if the log is replayed as it is.
         timed: the times of its requests, and so its rates, can be used.
     """
     found, options = list[Replay](), _options(profile)
     named = shlex.quote(logs[0])
-    if len(logs) > 1 or reading:
+    if output:
         words = shlex.join(["logreplay", "convert", *logs, *reading, "-o", output])
-        found.append(Replay(words, "nothing: it makes one log of the requests counted here"))
+        found.append(Replay(words, "nothing: it makes one log of the requests counted here, in order of time"))
         named = shlex.quote(output)
     if timed:
         gives = "the target under the log's own traffic: its order, rate and bursts"
