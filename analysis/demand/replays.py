@@ -37,8 +37,8 @@ def replays(
         logs: their names.
         profile: their contents.
         reading: options of their conversion, as words.
-        output: name for a converted log, which replaces several logs, or one that is read with options or out of order;
-            empty if the log is replayed as it is.
+        output: name for a converted log, which replaces several logs, one that is read with options, or one out of order;
+            empty without a conversion.
         timed: the times of its requests, and so its rates, can be used.
     """
     found, options = list[Replay](), _options(profile)
