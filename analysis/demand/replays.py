@@ -37,7 +37,7 @@ def replays(
         logs: their names.
         profile: their contents.
         reading: options of their conversion, as words.
-        output: name for a converted log, which replaces several logs, one that is read with options, or one out of order;
+        output: name for a converted log, which replaces several logs, one read with options, or one out of order;
             empty without a conversion.
         timed: the times of its requests, and so its rates, can be used.
     """

@@ -17,7 +17,7 @@ from logreplay.analysis.tables.users import UsersVerdict
 from logreplay.analysis.untested import another_mix, not_tested
 from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate, failures_allowed
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
-from logreplay.analysis.verdict.saturation import NEAR
+from logreplay.analysis.verdict.saturation import NEAR, first_lasting
 from logreplay.analysis.verdict.saturation_sentences import FEWEST_STEPS
 from logreplay.analysis.verdict.stability import CUT, MIX, VOID, dropped_too_many, late_from
 from logreplay.core.plural import number_of
@@ -284,7 +284,7 @@ def _seen(
     unmeasured: Collection[float],
     left_out: Sequence[RateLeftOut],
 ) -> str:
-    """Words for the highest rate that kept the bound and the lowest above that missed it."""
+    """Words for the highest rate that kept the bound, the rates below that missed it, and the lowest above."""
     kept = _step_at(steps, found.kept)
     text = f"; {figure} {show(kept['bounded'], failed=True)} at {found.kept:g}/s"
     if isinstance(kept["mean"], float) and figure != "mean":
@@ -293,11 +293,13 @@ def _seen(
         text += f", {show_share(kept['failed'])} of the requests failed"
     if (several := steps.filter(pl.col("rate") == found.kept).height) > 1:
         text += f" in the slowest of {several} steps"
+    passed = steps.filter((pl.col("rate") < found.kept) & ~pl.col("kept").fill_null(False))["rate"].unique().sort()
+    text += "".join(f"; not kept at {rate:g}/s ({_missed(steps, rate, figure)}), which passed" for rate in passed)
     if found.missed is not None:
         return f"{text}, not kept at {found.missed:g}/s ({_missed(steps, found.missed, figure)})"
     if found.high is not None:
         return text
-    text += "; the bound was kept at every rate that counts"
+    text += f"; the bound was kept at every {'higher ' * (passed.len() > 0)}rate that counts"
     if higher := sorted(rate for rate in unmeasured if rate > found.kept):
         return f"{text}: measure the other rates of the sweep, {higher[0]:g} to {higher[-1]:g}/s"
     unknown = [each for each in left_out if each.rate > found.kept]
@@ -392,7 +394,14 @@ def _missed(steps: pl.DataFrame, rate: float, figure: str) -> str:
 
 
 def _most_answered(steps: pl.DataFrame) -> float | None:
-    """The most that a machine answered, for sweeps of too few rates; None where an overloaded one answered far less."""
+    """The most that a machine answered in overload, for sweeps without a saturation.
+
+    None where an overloaded one answered far less, or where enough rates show that each overload passed.
+    """
+    overloaded = (pl.col("verdict") == "overloaded").mean() >= 0.5
+    rates = steps.group_by("rate").agg(over=overloaded).sort("rate")["over"].to_numpy()
+    if len(rates) >= FEWEST_STEPS and first_lasting(rates) is None:
+        return None
     kept = steps.filter(pl.col("kept").all().over("rate"))["rate"]
     missed = steps.filter(~pl.col("kept").fill_null(False))["rate"].to_numpy()
     carried = kept.filter(kept < missed.min(initial=math.inf)).to_numpy().max(initial=0.0)

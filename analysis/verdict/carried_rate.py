@@ -16,10 +16,11 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from logreplay.analysis.statistics.failing_rate import CURVES, bracket, failing_rates, share_that_may_fail
+from logreplay.analysis.statistics.failing_rate import CURVES, bracket, failing_rates, last_below, share_that_may_fail
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import PERCENTILES, Floats
 from logreplay.analysis.tables.step_intervals import OF_MEAN, SCALES, of_queue
+from logreplay.analysis.verdict.saturation import first_lasting
 
 _SEED: Final = 1
 SATURATION_ERROR: Final = 0.04
@@ -62,7 +63,7 @@ class CarriedRate:
 def failures_allowed(steps: pl.DataFrame) -> float | None:
     """The share of failures up to which a rate is carried, where failures set the limit; otherwise None.
 
-    They do where too many requests failed at the lowest rate that the target did not carry.
+    They do where too many requests failed at the rate from which on the target did not carry the load.
 
     Args:
         steps: with ``late``; a backlog of requests that were sent late does not count.
@@ -70,10 +71,10 @@ def failures_allowed(steps: pl.DataFrame) -> float | None:
     over = (pl.col("verdict") == "overloaded") & ~pl.col("late")
     failing = pl.col("verdict") == "errors"
     table = steps.group_by("rate").agg(_FAILED, _SENT, over=over.mean(), failing=failing.mean()).sort("rate")
-    first = table.filter(pl.col("over") + pl.col("failing") >= 0.5).head(1)
-    if not (first["failing"] > first["over"]).any():
+    first = first_lasting((table["over"] + table["failing"] >= 0.5).to_numpy())
+    if first is None or table["failing"][first] <= table["over"][first]:
         return None
-    failed, number = (table[name].to_numpy()[table["rate"] <= first["rate"]] for name in ("failed", "sent"))
+    failed, number = (table[name].to_numpy()[: first + 1] for name in ("failed", "sent"))
     base = float(steps["error_base"].fill_null(0.0).to_numpy().max(initial=0.0))
     return share_that_may_fail(failed, number, base)
 
@@ -107,17 +108,23 @@ def carried_rate(
         )
         .sort("rate")
     )
+    first = first_lasting(table["bad"].to_numpy())
+    if first == 0:
+        return CarriedRate(float(table["rate"][0]))
+    stop = math.inf if first is None else float(table["rate"][first])
+    table = table[int(table["bad"].to_numpy().argmin()) :]  # the lowest rates may be those at which the target warms up
     rates, fails = table["rate"].to_numpy(), table["bad"].to_numpy()
-    stop = float(rates[fails].min(initial=math.inf))
     good = ~fails & (rates < min(stop, limit or math.inf))
-    if fails[0] or not good.any():
-        return CarriedRate(float(rates[0])) if fails[0] else _all_beyond(rates, stop)
+    if not good.any():
+        return _all_beyond(rates, stop)
     rate, log, error = rates[good], table["log"].to_numpy()[good], table["error"].to_numpy()[good]
     error = error * _disagreement(steps)
     if may_fail is not None:
         slow = _crossings(rate, log, error, math.log(within), None, math.inf, runs)
-        failed, sent = (table[name].to_numpy()[rates <= stop] for name in ("failed", "sent"))
-        found = np.minimum(slow, failing_rates(rates[rates <= stop], failed, sent, may_fail))
+        tell = (rates == stop) | (~fails & (rates < stop))  # a burst of failures that passed does not
+        told, failed, sent = (table[name].to_numpy()[tell] for name in ("rate", "failed", "sent"))
+        start = last_below(failed[:-1], sent[:-1], may_fail)
+        found = np.minimum(slow, failing_rates(told[start:], failed[start:], sent[start:], may_fail))
     else:
         found = np.tile(_crossings(rate, log, error, math.log(within), limit, stop, runs), (3, 1))
     low, likely, high = bracket(*found)

@@ -166,6 +166,16 @@ def test_a_step_above_an_overloaded_one_does_not_count() -> None:
     assert (found.high or 0) < 38
 
 
+@pytest.mark.parametrize(("word", "why"), [("overloaded", "the backlog"), ("errors", "10 % of the requests")])
+@pytest.mark.parametrize("at", [30, 42])
+def test_a_rate_that_was_bad_for_a_moment_is_named_and_ends_nothing(at: int, word: str, why: str) -> None:
+    steps = table(*((rate, 0.1, word if rate == at else "stable") for rate in (30, 38, 42, 46, 50, 54)))
+    found = ask(steps.with_columns(errors=pl.when(pl.col("verdict") == "errors").then(500).otherwise(0)))
+    assert (found.low, found.likely, found.high) == (54, 54, None)
+    assert f"at 54/s (mean 50 ms); not kept at {at}/s ({why}" in found.sentence
+    assert "), which passed; the bound was kept at every higher rate that counts: sweep higher" in found.sentence
+
+
 def test_a_figure_that_misses_the_bound_at_one_rate_is_weighed_with_that_of_the_next() -> None:
     found = ask(table((30, 0.1, "stable"), (38, 0.5, "stable"), (42, 0.2, "stable")))
     assert 35 < (found.low or 0) < (found.likely or 0) < (found.high or 0) < 40

@@ -50,6 +50,16 @@ def test_a_target_that_is_overloaded_or_late_at_the_lowest_rate_carries_none() -
     assert carried((50, 0.9, "stable"), (75, 0.9, "stable")) == CarriedRate(50)
 
 
+@pytest.mark.parametrize("word", ["overloaded", "errors"])
+@pytest.mark.parametrize("at", [25, 40, 60])
+def test_a_rate_at_which_the_target_was_bad_for_a_moment_ends_nothing(at: float, word: str) -> None:
+    """It was called the first that the target does not carry, though a higher rate was carried."""
+    rows = ((30.0, 0.1, "stable"), (45.0, 0.1, "stable"), *ROWS)
+    found, without = carried(*sorted((*rows, (at, 3.0, word))), limit=100.0), carried(*rows, limit=100.0)
+    assert (found.low, found.likely, found.high) == (without.low, without.likely, without.high)
+    assert (found.lowest, found.kept, found.missed) == (30, 75, 90)
+
+
 @pytest.mark.parametrize("figure", ["p90", "mean"])
 def test_a_time_that_a_log_of_whole_seconds_has_as_0_is_far_from_the_bound(figure: str) -> None:
     rows = [(50.0, 0.0, "stable"), (75.0, 0.0, "stable"), (75.0, 0.001, "stable"), (110.0, 3.0, "overloaded")]
