@@ -15,9 +15,9 @@ from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
 from logreplay.analysis.untested import another_mix, not_tested
-from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate, failures_allowed
+from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate, failures_allowed, first_not_carried
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
-from logreplay.analysis.verdict.saturation import NEAR, first_lasting
+from logreplay.analysis.verdict.saturation import NEAR
 from logreplay.analysis.verdict.saturation_sentences import FEWEST_STEPS
 from logreplay.analysis.verdict.stability import CUT, MIX, VOID, dropped_too_many, late_from
 from logreplay.core.plural import number_of
@@ -334,9 +334,10 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
         late=reached | (pl.col("lag_p95").fill_null(0.0) > late_from(pl.col("service_p50"))),
         failed=(pl.col("errors") - pl.col("dropped")) / (pl.col("scheduled") - pl.col("dropped")).clip(1),
     )
+    table = table.with_columns(kept=stable & (pl.col("bounded") <= within).fill_null(False))
     table = table.with_columns(may_fail=pl.lit(failures_allowed(table), pl.Float64))
     table = table.with_columns(many=(pl.col("failed") > pl.col("may_fail")).fill_null(False))
-    table = table.with_columns(kept=stable & ~pl.col("many") & (pl.col("bounded") <= within).fill_null(False))
+    table = table.with_columns(kept=pl.col("kept") & ~pl.col("many"))
     return table.with_columns(
         why_not=pl.when(pl.col("verdict") == "generator-limited").then(pl.lit(_LIMIT))
         .when(pl.col("verdict") == VOID).then(pl.lit(_INVALID))
@@ -398,13 +399,13 @@ def _most_answered(steps: pl.DataFrame) -> float | None:
 
     None where an overloaded one answered far less, or where enough rates show that each overload passed.
     """
-    overloaded = (pl.col("verdict") == "overloaded").mean() >= 0.5
-    rates = steps.group_by("rate").agg(over=overloaded).sort("rate")["over"].to_numpy()
-    if len(rates) >= FEWEST_STEPS and first_lasting(rates) is None:
+    overloaded, kept = (pl.col("verdict") == "overloaded").mean() >= 0.5, pl.col("kept").fill_null(False).all()
+    table = steps.group_by("rate").agg(kept, over=overloaded).sort("rate")
+    if table.height >= FEWEST_STEPS and first_not_carried(table["over"].to_numpy(), table["kept"].to_numpy()) is None:
         return None
-    kept = steps.filter(pl.col("kept").all().over("rate"))["rate"]
+    kept_rates = steps.filter(pl.col("kept").all().over("rate"))["rate"]
     missed = steps.filter(~pl.col("kept").fill_null(False))["rate"].to_numpy()
-    carried = kept.filter(kept < missed.min(initial=math.inf)).to_numpy().max(initial=0.0)
+    carried = kept_rates.filter(kept_rates < missed.min(initial=math.inf)).to_numpy().max(initial=0.0)
     if not carried or not len(missed):
         return None
     over = steps.filter((pl.col("verdict") == "overloaded") & (pl.col("rate") > carried))

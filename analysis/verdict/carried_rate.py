@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.statistics.failing_rate import CURVES, bracket, failing_rates, last_below, share_that_may_fail
+from logreplay.analysis.statistics.failures import Flags
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import PERCENTILES, Floats
 from logreplay.analysis.tables.step_intervals import OF_MEAN, SCALES, of_queue
@@ -66,17 +67,32 @@ def failures_allowed(steps: pl.DataFrame) -> float | None:
     They do where too many requests failed at the rate from which on the target did not carry the load.
 
     Args:
-        steps: with ``late``; a backlog of requests that were sent late does not count.
+        steps: with ``late``; a backlog of requests that were sent late does not count. ``kept``: the times keep the
+            bound.
     """
     over = (pl.col("verdict") == "overloaded") & ~pl.col("late")
     failing = pl.col("verdict") == "errors"
-    table = steps.group_by("rate").agg(_FAILED, _SENT, over=over.mean(), failing=failing.mean()).sort("rate")
-    first = first_lasting((table["over"] + table["failing"] >= 0.5).to_numpy())
+    kept, shares = pl.col("kept").fill_null(False).all(), {"over": over.mean(), "failing": failing.mean()}
+    table = steps.group_by("rate").agg(_FAILED, _SENT, kept, **shares).sort("rate")
+    first = first_not_carried((table["over"] + table["failing"] >= 0.5).to_numpy(), table["kept"].to_numpy())
     if first is None or table["failing"][first] <= table["over"][first]:
         return None
     failed, number = (table[name].to_numpy()[: first + 1] for name in ("failed", "sent"))
     base = float(steps["error_base"].fill_null(0.0).to_numpy().max(initial=0.0))
     return share_that_may_fail(failed, number, base)
+
+
+def first_not_carried(bad: Flags, kept: Flags) -> int | None:
+    """The first bad rate that stays bad, or above which no rate kept the bound; None if there is none.
+
+    Args:
+        bad: (rates,) ascending.
+        kept: (rates,) those that kept the bound in all steps.
+    """
+    last = int(np.flatnonzero(kept).max(initial=-1))
+    beyond = np.flatnonzero(bad[last + 1 :]) + last + 1
+    ends = [*beyond[:1].tolist(), first_lasting(bad)]
+    return min((end for end in ends if end is not None), default=None)
 
 
 def carried_rate(
@@ -108,7 +124,7 @@ def carried_rate(
         )
         .sort("rate")
     )
-    first = first_lasting(table["bad"].to_numpy())
+    first = first_not_carried(table["bad"].to_numpy(), table["kept"].to_numpy())
     if first == 0:
         return CarriedRate(float(table["rate"][0]))
     stop = math.inf if first is None else float(table["rate"][first])

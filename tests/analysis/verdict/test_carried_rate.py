@@ -60,6 +60,14 @@ def test_a_rate_at_which_the_target_was_bad_for_a_moment_ends_nothing(at: float,
     assert (found.lowest, found.kept, found.missed) == (30, 75, 90)
 
 
+def test_a_bad_rate_above_which_the_bound_is_kept_no_more_did_not_pass() -> None:
+    """The range reached to 400/s: one route of many was slow, and the backlog of the others stood still."""
+    slow = ((95.0, 3.0, "overloaded"), (120.0, 6.0, "stable"), (150.0, 9.0, "stable"), (180.0, 12.0, "stable"))
+    found = carried(*ROWS[:2], *slow, limit=100.0)
+    assert (found.high or 0) <= 95
+    assert found.missed == 95
+
+
 @pytest.mark.parametrize("figure", ["p90", "mean"])
 def test_a_time_that_a_log_of_whole_seconds_has_as_0_is_far_from_the_bound(figure: str) -> None:
     rows = [(50.0, 0.0, "stable"), (75.0, 0.0, "stable"), (75.0, 0.001, "stable"), (110.0, 3.0, "overloaded")]
