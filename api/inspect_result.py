@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, count
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -57,7 +58,7 @@ class InspectResult:
         report: the account of every line.
         profile: the counts; `logreplay.analysis.demand.log_profile.LogProfile`.
         reading: options that it was read with, as words of the command line.
-        ordered: False for a normalized CSV that is out of order of time, which `run` refuses.
+        ordered: False for a normalized CSV out of order, which cannot be run at its own times.
     """
 
     logs: tuple[str, ...]
@@ -101,8 +102,9 @@ class InspectResult:
     @property
     def replays(self) -> list[Replay]:
         """The commands that replay the log best, and the things that each leaves out beside those `missing`."""
-        name = str(output_for(self.logs[0]))
-        output = "all.csv" if name in (Path(log).name for log in self.logs) else name
+        taken = {Path(log).name for log in self.logs}
+        names = chain((str(output_for(self.logs[0])), "all.csv"), (f"all-{number}.csv" for number in count(2)))
+        output = next(name for name in names if name not in taken)
         timed = self.profile.timed and not self.report.scrambled
         convert = len(self.logs) > 1 or bool(self.reading) or not self.ordered
         return replays(self.logs, self._computable, self.reading, output if convert else "", timed=timed)

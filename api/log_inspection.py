@@ -17,7 +17,7 @@ from logreplay.options.table import options_of
 from logreplay.parsers.conversion.dataframe import log_rows
 from logreplay.parsers.conversion.normalized_input import NORMALIZED
 from logreplay.parsers.conversion.report import ConvertReport
-from logreplay.replay.requests.log_stats import LogFigures
+from logreplay.replay.requests.log_stats import ORDER_OVER, LogFigures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,10 +54,10 @@ def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progre
 
 
 class _Order:
-    """Checks the order of rows as `run` does, which reads a normalized CSV as it stands.
+    """Checks the order of rows as `run --speed` does, which reads a normalized CSV as it stands.
 
     Attributes:
-        lost: True where `run` would refuse them.
+        lost: True where `run --speed` refuses them.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class _Order:
             self._figures.add(part["start"].to_numpy())
             self._check()
             yield part
-        self._check(few=True)
+        self._check(few=self._figures.requests < ORDER_OVER)
 
     def _check(self, *, few: bool = False) -> None:
         try:

@@ -15,7 +15,14 @@ from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE
 from logreplay.analysis.tables.users import UsersVerdict
 from logreplay.analysis.untested import another_mix, not_tested
-from logreplay.analysis.verdict.carried_rate import CarriedRate, carried_rate, failures_allowed, first_not_carried
+from logreplay.analysis.verdict.carried_rate import (
+    CarriedRate,
+    base_of,
+    carried_rate,
+    failures_allowed,
+    first_not_carried,
+    for_each_rate,
+)
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.saturation import NEAR
 from logreplay.analysis.verdict.saturation_sentences import FEWEST_STEPS
@@ -193,7 +200,9 @@ def capacity(
         )
     if users:
         return of_plateau(users, tps=tps, headroom=headroom, survive=survive)
-    steps = _bounded(steps, percentile, within).sort("rate", "scheduled", "bounded", "mean")  # in whatever order
+    estimates = [saturation] if isinstance(saturation, int | float) else list(saturation or ())
+    limit = float(np.median(estimates)) if estimates else None
+    steps = _bounded(steps, percentile, within, limit).sort("rate", "scheduled", "bounded", "mean")  # in whatever order
     left_out = _left_out(steps)
     base = float(steps["error_base"].fill_null(0.0).to_numpy().max(initial=0.0))
     remarks = f"; {show_share(base)} of the requests failed at every rate" * (base > ERROR_SHARE / 2)
@@ -207,8 +216,7 @@ def capacity(
     if valid.is_empty():
         text = f"no step counts for {bound}: {_by_reason(left_out)}; {_remedy(left_out)}"
         return Capacity(text, not_counted=left_out, survive=survive, runs=runs)
-    estimates = [saturation] if isinstance(saturation, int | float) else list(saturation or ())
-    limit = float(np.median(estimates)) if estimates else _most_answered(valid)
+    limit = limit if estimates else _most_answered(valid)
     told = Capacity("", saturation=limit, error_base=base, not_counted=left_out, survive=survive, runs=runs)
     found = carried_rate(valid, percentile, within, limit, max(len(estimates), 1), steps["may_fail"][0])
     lower = [each for each in left_out if each.rate < found.lowest]
@@ -293,13 +301,14 @@ def _seen(
         text += f", {show_share(kept['failed'])} of the requests failed"
     if (several := steps.filter(pl.col("rate") == found.kept).height) > 1:
         text += f" in the slowest of {several} steps"
-    passed = steps.filter((pl.col("rate") < found.kept) & ~pl.col("kept").fill_null(False))["rate"].unique().sort()
-    text += "".join(f"; not kept at {rate:g}/s ({_missed(steps, rate, figure)}), which passed" for rate in passed)
+    for rate in found.passed:
+        text += f"; not kept at {rate:g}/s ({_missed(steps, rate, figure)}), but at higher rates"
     if found.missed is not None:
-        return f"{text}, not kept at {found.missed:g}/s ({_missed(steps, found.missed, figure)})"
+        text += f"{';' if found.passed else ','} not kept at {found.missed:g}/s"
+        return f"{text} ({_missed(steps, found.missed, figure)})"
     if found.high is not None:
         return text
-    text += f"; the bound was kept at every {'higher ' * (passed.len() > 0)}rate that counts"
+    text += f"; the bound was kept at every {'other ' * bool(found.passed)}rate that counts"
     if higher := sorted(rate for rate in unmeasured if rate > found.kept):
         return f"{text}: measure the other rates of the sweep, {higher[0]:g} to {higher[-1]:g}/s"
     unknown = [each for each in left_out if each.rate > found.kept]
@@ -311,7 +320,7 @@ def _step_at(steps: pl.DataFrame, rate: float) -> dict[str, Any]:
     return steps.filter(pl.col("rate") == rate).sort("bounded", "mean").row(-1, named=True)
 
 
-def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
+def _bounded(steps: pl.DataFrame, figure: str, within: float, limit: float | None) -> pl.DataFrame:
     """Add the figure that a bound is on (``bounded``), whether it is ``kept``, and why a step does not count.
 
     Failures that took longer than the bound are late; of a step it is known how long half of its failures took.
@@ -328,18 +337,8 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
     stable = pl.col("verdict") == "stable"
     few = stable & (judged < needed)
     reached = stable & ~few & own.is_null() & (pl.col("valid_up_to").fill_null(1.0) < 1)
-    table = steps.with_columns(
-        bounded=pl.coalesce(own, pl.when(~waited).then(with_lag)).cast(pl.Float64),
-        judged=judged,
-        late=reached | (pl.col("lag_p95").fill_null(0.0) > late_from(pl.col("service_p50"))),
-        failed=(pl.col("errors") - pl.col("dropped")) / (pl.col("scheduled") - pl.col("dropped")).clip(1),
-    )
-    table = table.with_columns(kept=stable & (pl.col("bounded") <= within).fill_null(False))
-    table = table.with_columns(may_fail=pl.lit(failures_allowed(table), pl.Float64))
-    table = table.with_columns(many=(pl.col("failed") > pl.col("may_fail")).fill_null(False))
-    table = table.with_columns(kept=pl.col("kept") & ~pl.col("many"))
-    return table.with_columns(
-        why_not=pl.when(pl.col("verdict") == "generator-limited").then(pl.lit(_LIMIT))
+    why_not = (
+        pl.when(pl.col("verdict") == "generator-limited").then(pl.lit(_LIMIT))
         .when(pl.col("verdict") == VOID).then(pl.lit(_INVALID))
         .when(pl.col("verdict") == MIX).then(pl.lit(_MIX))
         .when(pl.col("late") & ~pl.col("kept")).then(pl.lit(_LATE))
@@ -347,8 +346,19 @@ def _bounded(steps: pl.DataFrame, figure: str, within: float) -> pl.DataFrame:
         .when(pl.col("verdict") == "outage").then(pl.lit(_OUTAGE))
         .when(pl.col("verdict") == CUT).then(pl.lit(_CUT))
         .when(few).then(pl.format(f"{{}} requests, {figure} needs {needed:,}", pl.col("judged")))
-        .when(stable & pl.col("bounded").is_null()).then(pl.lit(f"{figure} is unknown")),
+        .when(stable & pl.col("bounded").is_null()).then(pl.lit(f"{figure} is unknown"))
     )  # fmt: skip
+    table = steps.with_columns(
+        bounded=pl.coalesce(own, pl.when(~waited).then(with_lag)).cast(pl.Float64),
+        judged=judged,
+        late=reached | (pl.col("lag_p95").fill_null(0.0) > late_from(pl.col("service_p50"))),
+        failed=(pl.col("errors") - pl.col("dropped")) / (pl.col("scheduled") - pl.col("dropped")).clip(1),
+    )
+    table = table.with_columns(kept=stable & (pl.col("bounded") <= within).fill_null(False))
+    counted = table.filter(why_not.is_null())
+    table = table.with_columns(may_fail=pl.lit(failures_allowed(counted, limit), pl.Float64))
+    table = table.with_columns(many=(pl.col("failed") > pl.col("may_fail")).fill_null(False))
+    return table.with_columns(kept=pl.col("kept") & ~pl.col("many")).with_columns(why_not=why_not)
 
 
 def _left_out(steps: pl.DataFrame) -> tuple[RateLeftOut, ...]:
@@ -397,15 +407,13 @@ def _missed(steps: pl.DataFrame, rate: float, figure: str) -> str:
 def _most_answered(steps: pl.DataFrame) -> float | None:
     """The most that a machine answered in overload, for sweeps without a saturation.
 
-    None where an overloaded one answered far less, or where enough rates show that each overload passed.
+    None where an overloaded one answered far less, or where each overload passed.
     """
-    overloaded, kept = (pl.col("verdict") == "overloaded").mean() >= 0.5, pl.col("kept").fill_null(False).all()
-    table = steps.group_by("rate").agg(kept, over=overloaded).sort("rate")
-    if table.height >= FEWEST_STEPS and first_not_carried(table["over"].to_numpy(), table["kept"].to_numpy()) is None:
+    if first_not_carried(for_each_rate(steps), base_of(steps), None) is None:
         return None
-    kept_rates = steps.filter(pl.col("kept").all().over("rate"))["rate"]
+    kept = steps.filter(pl.col("kept").all().over("rate"))["rate"]
     missed = steps.filter(~pl.col("kept").fill_null(False))["rate"].to_numpy()
-    carried = kept_rates.filter(kept_rates < missed.min(initial=math.inf)).to_numpy().max(initial=0.0)
+    carried = kept.filter(kept < missed.min(initial=math.inf)).to_numpy().max(initial=0.0)
     if not carried or not len(missed):
         return None
     over = steps.filter((pl.col("verdict") == "overloaded") & (pl.col("rate") > carried))

@@ -17,11 +17,12 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.statistics.failing_rate import CURVES, bracket, failing_rates, last_below, share_that_may_fail
-from logreplay.analysis.statistics.failures import Flags
+from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import PERCENTILES, Floats
 from logreplay.analysis.tables.step_intervals import OF_MEAN, SCALES, of_queue
-from logreplay.analysis.verdict.saturation import first_lasting
+from logreplay.analysis.verdict.saturation import CARRIED, NEAR
+from logreplay.analysis.verdict.saturation_sentences import FEWEST_STEPS
 
 _SEED: Final = 1
 SATURATION_ERROR: Final = 0.04
@@ -36,6 +37,9 @@ _SHORT: Final = 0.01
 """Times below this share of the bound count as this share: a log in whole seconds has times of 0."""
 _FAILED: Final = (pl.col("errors") - pl.col("dropped")).sum().alias("failed")
 _SENT: Final = (pl.col("scheduled") - pl.col("dropped")).sum().alias("sent")
+_BAD: Final = pl.col("verdict").is_in(["overloaded", "errors"]) | ~pl.col("bounded").is_finite()
+_HIGHER: Final = 2
+"""Higher rates that show that a bad one passed: one alone may have been carried by chance."""
 _BEYOND: Final = 1.1
 """A target that no rate overloaded is assumed to saturate at this many times the highest one, for the errors only."""
 
@@ -51,6 +55,8 @@ class CarriedRate:
         high: upper end; None if every rate was carried.
         kept: highest rate that was tested and kept the bound, below ``missed``.
         missed: lowest rate above ``likely`` that was tested and did not keep the bound; None if there is none.
+        passed: rates below ``kept`` at which the target was overloaded or failed, and which `first_not_carried` lets
+            pass.
     """
 
     lowest: float
@@ -59,40 +65,69 @@ class CarriedRate:
     high: float | None = None
     kept: float = 0.0
     missed: float | None = None
+    passed: tuple[float, ...] = ()
 
 
-def failures_allowed(steps: pl.DataFrame) -> float | None:
+def failures_allowed(steps: pl.DataFrame, limit: float | None) -> float | None:
     """The share of failures up to which a rate is carried, where failures set the limit; otherwise None.
 
     They do where too many requests failed at the rate from which on the target did not carry the load.
 
     Args:
-        steps: with ``late``; a backlog of requests that were sent late does not count. ``kept``: the times keep the
-            bound.
+        steps: those that count; ``kept``: their times keep the bound.
+        limit: the saturation, requests/s; None if it is not known.
     """
-    over = (pl.col("verdict") == "overloaded") & ~pl.col("late")
-    failing = pl.col("verdict") == "errors"
-    kept, shares = pl.col("kept").fill_null(False).all(), {"over": over.mean(), "failing": failing.mean()}
-    table = steps.group_by("rate").agg(_FAILED, _SENT, kept, **shares).sort("rate")
-    first = first_not_carried((table["over"] + table["failing"] >= 0.5).to_numpy(), table["kept"].to_numpy())
+    failing, over = ((pl.col("verdict") == word).mean() for word in ("errors", "overloaded"))
+    table, base = for_each_rate(steps, failing=failing, over=over), base_of(steps)
+    first = first_not_carried(table, base, limit)
     if first is None or table["failing"][first] <= table["over"][first]:
         return None
     failed, number = (table[name].to_numpy()[: first + 1] for name in ("failed", "sent"))
-    base = float(steps["error_base"].fill_null(0.0).to_numpy().max(initial=0.0))
     return share_that_may_fail(failed, number, base)
 
 
-def first_not_carried(bad: Flags, kept: Flags) -> int | None:
-    """The first bad rate that stays bad, or above which no rate kept the bound; None if there is none.
+def for_each_rate(steps: pl.DataFrame, **more: pl.Expr) -> pl.DataFrame:
+    """A row for each rate, ascending, with its evidence.
+
+    Requests ``sent`` and ``failed``, responses/s ``answered``, infinite if unknown; ``bad``: overloaded or failing in
+    half of the steps; ``kept``: all of them keep the bound.
 
     Args:
-        bad: (rates,) ascending.
-        kept: (rates,) those that kept the bound in all steps.
+        steps: those that count, as for `carried_rate`.
+        more: further columns.
     """
-    last = int(np.flatnonzero(kept).max(initial=-1))
-    beyond = np.flatnonzero(bad[last + 1 :]) + last + 1
-    ends = [*beyond[:1].tolist(), first_lasting(bad)]
-    return min((end for end in ends if end is not None), default=None)
+    bad, answered = _BAD.mean() >= 0.5, pl.col("settled_completed").mean().fill_null(math.inf)
+    kept = pl.col("kept").fill_null(False).all()
+    return steps.group_by("rate").agg(_FAILED, _SENT, kept, bad=bad, answered=answered, **more).sort("rate")
+
+
+def first_not_carried(table: pl.DataFrame, base: float, limit: float | None) -> int | None:
+    """Index of the first bad rate that did not pass; None if there is none.
+
+    A bad rate passed if the target carried higher ones: it was slow for a moment. These must be at least `_HIGHER`
+    rates, clearly higher and below saturation, with `_HIGHER` times the requests of the bad rates between them. Of
+    fewer than `FEWEST_STEPS` rates none passes.
+
+    Args:
+        table: from `for_each_rate`.
+        base: share of the requests that fail at every rate.
+        limit: the saturation, requests/s; None if it is not known.
+    """
+    rate, bad, sent, answered = (table[name].to_numpy() for name in ("rate", "bad", "sent", "answered"))
+    whole = (answered >= CARRIED * rate) & (table["failed"].to_numpy() <= (base + ERROR_SHARE) * sent)
+    carried = table["kept"].to_numpy() & whole & (rate < (limit or math.inf))
+    last = int(np.flatnonzero(carried).max(initial=0))
+    for first in np.flatnonzero(bad).tolist():
+        higher = carried & (rate > (1 + NEAR) * rate[first])
+        slow = sent[first:last][bad[first:last]].sum()
+        if table.height < FEWEST_STEPS or higher.sum() < _HIGHER or sent[higher].sum() < _HIGHER * slow:
+            return int(first)
+    return None
+
+
+def base_of(steps: pl.DataFrame) -> float:
+    """The share of the requests that fail at every rate."""
+    return float(steps["error_base"].fill_null(0.0).to_numpy().max(initial=0.0))
 
 
 def carried_rate(
@@ -109,25 +144,15 @@ def carried_rate(
         may_fail: share of failures up to which a rate is carried, where failures set the limit.
     """
     counted = pl.col("bounded").clip(_SHORT * within)
-    bad = pl.col("verdict").is_in(["overloaded", "errors"]) | ~pl.col("bounded").is_finite()
-    steps = steps.with_columns(bad=bad, error=_errors(steps, figure, limit), log=counted.log())
+    steps = steps.with_columns(bad=_BAD, error=_errors(steps, figure, limit), log=counted.log())
     weight = (1 / pl.col("error") ** 2).filter(~pl.col("bad")).sum()
-    table = (
-        steps.group_by("rate")
-        .agg(
-            _FAILED,
-            _SENT,
-            bad=pl.col("bad").mean() >= 0.5,
-            kept=pl.col("kept").fill_null(False).all(),
-            log=(pl.col("log") / pl.col("error") ** 2).filter(~pl.col("bad")).sum() / weight,
-            error=weight**-0.5,
-        )
-        .sort("rate")
-    )
-    first = first_not_carried(table["bad"].to_numpy(), table["kept"].to_numpy())
+    weighted = (pl.col("log") / pl.col("error") ** 2).filter(~pl.col("bad")).sum() / weight
+    table = for_each_rate(steps, log=weighted, error=weight**-0.5)
+    first = first_not_carried(table, base_of(steps), limit)
     if first == 0:
         return CarriedRate(float(table["rate"][0]))
     stop = math.inf if first is None else float(table["rate"][first])
+    bad = table.filter("bad")["rate"].to_numpy()
     table = table[int(table["bad"].to_numpy().argmin()) :]  # the lowest rates may be those at which the target warms up
     rates, fails = table["rate"].to_numpy(), table["bad"].to_numpy()
     good = ~fails & (rates < min(stop, limit or math.inf))
@@ -150,13 +175,15 @@ def carried_rate(
     highest = float(rate[-1])
     missed = rates[(rates > min(likely, highest)) & ~table["kept"].to_numpy()].min(initial=math.inf)
     held = rates[table["kept"].to_numpy() & (rates < missed)]
+    kept = float(held[-1] if len(held) else rates[0])
     return CarriedRate(
         float(rates[0]),
         min(low, highest) if math.isinf(low) else low,
         min(likely, highest) if math.isinf(likely) else likely,
         None if math.isinf(high) else high,
-        float(held[-1] if len(held) else rates[0]),
+        kept,
         None if math.isinf(missed) else float(missed),
+        tuple(bad[bad < min(kept, stop)].tolist()),
     )
 
 

@@ -239,11 +239,12 @@ def test_no_replay_at_the_times_of_a_log_is_advised_whose_times_are_scrambled(
 def test_a_normalized_csv_out_of_order_is_converted_first(logreplay: Logreplay, tmp_path: Path) -> None:
     """It was to be replayed as it stood, which `run` refuses."""
     rows = [f"2026-01-05,00:{at * 7 % 60:02}:00,0.01,0,0,2,/a,200,GET\n" for at in range(60)]
-    for name, lines in ("in.csv", sorted(rows)), ("out.csv", rows):
+    for name, lines in ("in.csv", sorted(rows)), ("out.csv", rows), ("all.csv", rows):
         (tmp_path / name).write_text("date,time,latency,xfertime,thinktime,bytes,url,rc,op\n" + "".join(lines))
-    advised = {name: library.inspect(tmp_path / f"{name}.csv").replays[0].command for name in ("in", "out")}
+    advised = {name: library.inspect(tmp_path / f"{name}.csv").replays[0].command for name in ("in", "out", "all")}
     assert advised["in"].endswith("in.csv TARGET --speed 1")
     assert advised["out"] == f"logreplay convert {tmp_path / 'out.csv'} -o all.csv"
+    assert advised["all"] == f"logreplay convert {tmp_path / 'all.csv'} -o all-2.csv"
 
 
 def test_the_account_of_a_log_without_a_request_is_printed_as_json(logreplay: Logreplay, tmp_path: Path) -> None:
