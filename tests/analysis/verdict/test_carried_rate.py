@@ -1,5 +1,7 @@
 """The rate that a target carries within a bound lies in its bracket, and the lower end promises too much seldom."""
 
+import math
+
 import numpy as np
 import polars as pl
 import pytest
@@ -13,14 +15,14 @@ def carried(
     limit: float | None = None,
     judged: int = 5000,
     figure: str = "p90",
-    answered: float | None = None,
+    answered: float = math.inf,
     errors: int = 0,
 ) -> CarriedRate:
     """Of steps of (rate, p90, verdict) within 300 ms."""
     steps = pl.DataFrame(rows, schema={"rate": pl.Float64, "bounded": pl.Float64, "verdict": pl.String}, orient="row")
     kept = (pl.col("verdict") == "stable") & (pl.col("bounded") <= 0.3)
-    counts = {"judged": judged, "scheduled": judged, "errors": errors, "dropped": 0, "error_base": 0.0}
-    counts |= {"settled_completed": answered}
+    counts = {"judged": judged, "scheduled": judged, "errors": errors, "dropped": 0}
+    counts |= {"error_base": 0.0, "settled_completed": answered}
     return carried_rate(
         steps.with_columns(kept=kept, **{name: pl.lit(number) for name, number in counts.items()}), figure, 0.3, limit
     )
