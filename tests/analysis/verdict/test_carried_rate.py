@@ -21,11 +21,10 @@ def carried(
     """Of steps of (rate, p90, verdict) within 300 ms."""
     steps = pl.DataFrame(rows, schema={"rate": pl.Float64, "bounded": pl.Float64, "verdict": pl.String}, orient="row")
     kept = (pl.col("verdict") == "stable") & (pl.col("bounded") <= 0.3)
-    counts = {"judged": judged, "scheduled": judged, "errors": errors, "dropped": 0}
-    counts |= {"error_base": 0.0, "settled_completed": answered}
-    return carried_rate(
-        steps.with_columns(kept=kept, **{name: pl.lit(number) for name, number in counts.items()}), figure, 0.3, limit
-    )
+    counts = {name: pl.lit(judged) for name in ("judged", "scheduled")}
+    counts |= {"errors": pl.lit(errors), "dropped": pl.lit(0)}
+    counts |= {"error_base": pl.lit(0.0), "settled_completed": pl.lit(answered)}
+    return carried_rate(steps.with_columns(kept=kept, **counts), figure, 0.3, limit)
 
 
 ROWS = ((50, 0.1, "stable"), (75, 0.2, "stable"), (90, 0.5, "stable"), (110, 3.0, "overloaded"))
