@@ -9,6 +9,7 @@ from accuracy.swap_live import written
 from search_servers import MM4
 
 
+@pytest.mark.few
 @pytest.mark.slow
 def test_a_search_of_a_real_server_ends_and_promises_at_most_what_it_keeps(tmp_path: Path) -> None:
     with find_live.server(log := written(tmp_path)) as url:
