@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from logreplay.analysis.demand.log_profile import profile_of
 from logreplay.conversion import paths_of, reading_options, why_nothing
-from logreplay.core.errors import LogError, LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.core.masking import masked
 from logreplay.inspect_result import InspectResult, account_of
 from logreplay.options.keywords import read
@@ -66,15 +66,9 @@ class _Order:
     def of(self, rows: "Iterable[pl.DataFrame]") -> "Iterator[pl.DataFrame]":
         for part in rows:
             self._figures.add(part["start"].to_numpy())
-            self._check()
+            self.lost |= self._figures.out_of_order()
             yield part
-        self._check(few=self._figures.requests < ORDER_OVER)
-
-    def _check(self, *, few: bool = False) -> None:
-        try:
-            self._figures.expect_order("", few=few)
-        except LogError:
-            self.lost = True
+        self.lost |= self._figures.out_of_order(few=self._figures.requests < ORDER_OVER)
 
 
 class NoRequest(LogreplayError):

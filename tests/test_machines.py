@@ -134,13 +134,14 @@ def replay(network: Network, tmp_path: Path) -> Replay:
 
 
 def finished(start: Callable[[], "subprocess.Popen[str]"]) -> tuple[int, dict[str, Any], str]:
-    """Begin until all machines are up, and a result is printed; return exit code, summary, and what was said."""
+    """Start the replay until all machines are up and it prints a result; return exit code, summary and messages."""
     deadline = time.monotonic() + 60
     while True:
         process = start()
         out, err = process.communicate(timeout=120)
         if out:
             return process.returncode, json.loads(out), err
+        assert "Traceback" not in err, err
         assert time.monotonic() < deadline, err
 
 

@@ -204,7 +204,7 @@ def capacity(
     limit = float(np.median(estimates)) if estimates else None
     steps = _bounded(steps, percentile, within, limit).sort("rate", "scheduled", "bounded", "mean")  # in whatever order
     left_out = _left_out(steps)
-    base = float(steps["error_base"].fill_null(0.0).to_numpy().max(initial=0.0))
+    base = base_of(steps)
     remarks = f"; {show_share(base)} of the requests failed at every rate" * (base > ERROR_SHARE / 2)
     remarks += f"; {runs} runs pooled" * (runs > 1)
     if late := steps.filter(pl.col("late") & pl.col("why_not").is_null())["rate"].unique().sort().to_list():
@@ -216,7 +216,7 @@ def capacity(
     if valid.is_empty():
         text = f"no step counts for {bound}: {_by_reason(left_out)}; {_remedy(left_out)}"
         return Capacity(text, not_counted=left_out, survive=survive, runs=runs)
-    limit = limit if estimates else _most_answered(valid)
+    limit = _most_answered(valid) if limit is None else limit
     told = Capacity("", saturation=limit, error_base=base, not_counted=left_out, survive=survive, runs=runs)
     found = carried_rate(valid, percentile, within, limit, max(len(estimates), 1), steps["may_fail"][0])
     lower = [each for each in left_out if each.rate < found.lowest]

@@ -39,7 +39,7 @@ _FAILED: Final = (pl.col("errors") - pl.col("dropped")).sum().alias("failed")
 _SENT: Final = (pl.col("scheduled") - pl.col("dropped")).sum().alias("sent")
 _BAD: Final = pl.col("verdict").is_in(["overloaded", "errors"]) | ~pl.col("bounded").is_finite()
 _HIGHER: Final = 2
-"""Higher rates that show that a bad one passed: one alone may have been carried by chance."""
+"""Number of higher rates that the target must carry before a bad rate is ignored: a single one could be luck."""
 _BEYOND: Final = 1.1
 """A target that no rate overloaded is assumed to saturate at this many times the highest one, for the errors only."""
 

@@ -64,17 +64,25 @@ class LogFigures:
         self.peak = max(self.peak, int(counts.max()))
         self._second, self._in_second = int(seconds[-1]), int(counts[-1])
 
+    def out_of_order(self, *, few: bool = False) -> bool:
+        """Whether more than a hundredth of the latest requests, about `ORDER_OVER`, started earlier than one before.
+
+        Args:
+            few: take the share also over fewer requests, as at the end of a short log.
+        """
+        return self._unordered > _MOST_UNORDERED * max(self._looked_at, 0 if few else ORDER_OVER)
+
     def expect_order(self, log: object, *, few: bool = False) -> None:
         """Check that all but a few of the latest requests, about `ORDER_OVER`, are in order of time.
 
         Args:
             log: its name.
-            few: take the share also over fewer requests, as at the end of a short log.
+            few: as for `out_of_order`.
 
         Raises:
-            LogError: more than a hundredth of them started earlier than one before.
+            LogError: they are `out_of_order`.
         """
-        if self._unordered > _MOST_UNORDERED * max(self._looked_at, 0 if few else ORDER_OVER):
+        if self.out_of_order(few=few):
             raise LogError(
                 f"{log}: {self._unordered:,} of its requests {self.requests - self._looked_at + 1:,} to "
                 f"{self.requests:,} are out of order: --speed and --arrivals log would send each together with the one "
