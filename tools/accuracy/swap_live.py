@@ -18,7 +18,7 @@ from accuracy._tables import Table
 from logreplay.analysis.verdict.ratio_interval import DIFFERENT
 from logreplay.duet_result import DuetResult
 
-RUNS: Final = 10
+RUNS: Final = 40
 _SECONDS: Final = 32
 _RATE: Final = 100
 _HEADER: Final = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
