@@ -1,6 +1,5 @@
 """Writes the rows of a duet into one result log for each target, and judges each target by its own."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -12,13 +11,19 @@ from logreplay.core.record import RESPONSE_PARTS, TARGET, never_sent
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.result_log import Results
 from logreplay.replay.results.verdict import Finding, Judgement, failures, metric_missed
+from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.replay.sessions.server_timing import column_of
 
 CANDIDATES: Final = ("candidate", "candidate2")
 """Names of the targets whose failures are a result."""
 _SERVICE: Final = pl.sum_horizontal("connect", "latency", "xfertime")
 _HELD_BACK: Final = (pl.col("error") == "cancelled") & never_sent(_SERVICE, pl.sum_horizontal(*RESPONSE_PARTS))
-_KIND: Final = ("error", "rc", "expected_rc", _HELD_BACK.fill_null(False).alias("held_back"))
+_KIND: Final = (
+    pl.col("error").fill_null("").replace_strict(ERROR_CODES, return_dtype=pl.Int64),
+    pl.col("rc", "expected_rc").fill_null(0),
+    _HELD_BACK.fill_null(False).alias("held_back"),
+)
+"""The kind of a request, as `Counters.count` takes it."""
 
 
 class ByTarget:
@@ -30,6 +35,9 @@ class ByTarget:
         taking_turns: URLs of all targets, if some share a log and take turns: those after the first
             ``len(results)`` share the first logs. Rows then keep the URL of their target.
         metrics: names of the metrics of ``--server-timing``.
+
+    Attributes:
+        counters: counts of the requests of each target that were written.
     """
 
     def __init__(
@@ -40,12 +48,13 @@ class ByTarget:
         metrics: Sequence[str] = (),
     ) -> None:
         self._results, self._together, self._urls = results, together, pl.Series(taking_turns, dtype=pl.String)
-        self._kinds: list[Counter[tuple[str, int, int, bool]]] = [Counter() for _ in taking_turns or results]
-        self._metrics, self._had = metrics, [set[str]() for _ in self._kinds]
+        self.counters = [Counters() for _ in taking_turns or results]
+        self._metrics, self._had = metrics, [set[str]() for _ in self.counters]
 
     def write(self, rows: pl.DataFrame) -> None:
-        for target, error, status, logged, held_back, count in rows.group_by(TARGET, *_KIND).len().iter_rows():
-            self._kinds[target][error or "", status or 0, logged or 0, held_back] += count
+        kinds = rows.group_by(TARGET, *_KIND).len()
+        for target, counters in enumerate(self.counters):
+            counters.count(*(column.to_numpy() for column in kinds.filter(pl.col(TARGET) == target).drop(TARGET)))
         for name in self._metrics:
             if (column := column_of(name)) in rows.columns:  # rows of a lost worker lack it
                 for target in rows.filter(pl.col(column).is_not_null())[TARGET].unique():
@@ -61,11 +70,6 @@ class ByTarget:
         with ExitStack() as closing:  # closes each, even if another one fails
             for results in self._results:
                 closing.callback(results.close)
-
-    @property
-    def counters(self) -> list[Counters]:
-        """The requests of each target that were written."""
-        return [Counters.of_kinds(kinds) for kinds in self._kinds]
 
     @property
     def lacking(self) -> list[list[str]]:

@@ -1,26 +1,25 @@
 """Counts of a run, available at any time without reading the result log."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.core.masking import masked
-from logreplay.core.record import ERRORS, failed, never_sent
+from logreplay.core.record import failed, never_sent
 from logreplay.replay.results.durations import Durations
 from logreplay.replay.results.histogram import Histogram
-from logreplay.replay.senders.contract import ERROR_CODES
+from logreplay.replay.senders.contract import ERROR_CODES, WORDS
 from logreplay.replay.senders.expected_status import unexpected
 
 _DROPPED: Final = ERROR_CODES["dropped"]
 _CANCELLED: Final = ERROR_CODES["cancelled"]
-_WORDS: Final = ("", *ERRORS)
 _SAMPLE_LENGTH: Final = 300
 _TIMES: Final = ("lag", "response", "without_lag")
+_Ints = NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -67,7 +66,7 @@ class Counters:
     durations: Durations = field(default_factory=Durations)
     waiting: Histogram = field(default_factory=Histogram)
 
-    def add(self, records: NDArray[np.void], due: NDArray[np.int64], expected_rc: NDArray[np.int64]) -> None:
+    def add(self, records: NDArray[np.void], due: _Ints, expected_rc: _Ints) -> None:
         """Count some records.
 
         Args:
@@ -75,64 +74,48 @@ class Counters:
             due: ``(n,)`` when each was due, nanoseconds of the clock.
             expected_rc: ``(n,)`` status in the log, 0 where it had none.
         """
-        error, status = records["error"], records["status"]
-        dropped, whole, lag = error == _DROPPED, error == 0, records["start"] - due
+        error, status, lag = records["error"], records["status"], records["start"] - due
         service = records["connect"] + records["latency"] + records["xfertime"]
         without_lag = records["queued"] + service
         held_back = (error == _CANCELLED) & never_sent(service, lag + without_lag)
-        sent = ~(dropped | held_back)
-        self.sent += int(sent.sum())
-        self.not_sent += int(held_back.sum())
-        self.dropped += int(dropped.sum())
-        self.ok += int((whole & (status < 400)).sum())
-        self.http_error += int((whole & (status >= 400)).sum())
-        self.net_error += int((sent & ~whole).sum())
-        self.failed += int((sent & failed(error, status, expected_rc)).sum())
+        kinds = (((((error << 10) + status) << 1) + held_back) << 47) + expected_rc
+        _, first, counts = np.unique(kinds, return_index=True, return_counts=True)
+        self.count(error[first], status[first], expected_rc[first], held_back[first], counts)
         self.bytes += int(records["size"].sum())
-        for code, count in zip(*_counts(error[~whole]), strict=True):
-            self.errors[_WORDS[code]] += count
-        for code, count in zip(*_counts(status[status > 0]), strict=True):
-            self.status[code] += count
-        other = whole & (status != expected_rc)
-        for (logged, code), count in Counter(
-            zip(expected_rc[other].tolist(), status[other].tolist(), strict=True)
-        ).items():
-            if unexpected(code, logged):
-                self.unexpected[f"{logged or 'none'} → {code}"] += count
         self.lag.add(lag)
-        whole_time = sent & (error != _CANCELLED)
+        whole_time = (error != _DROPPED) & (error != _CANCELLED)
         self.response.add((lag + without_lag)[whole_time])
         self.without_lag.add(without_lag[whole_time])
 
-    @classmethod
-    def of_kinds(cls, kinds: Mapping[tuple[str, int, int, bool], int]) -> Self:
+    def count(self, error: _Ints, status: _Ints, logged: _Ints, held_back: NDArray[np.bool_], counts: _Ints) -> None:
         """Count requests by their kind; no times.
 
-        A kind is the error (empty: none), the status and that in the log (0: none), and whether it was cancelled
-        without being sent.
+        Args:
+            error: ``(n,)`` its number in `WORDS`.
+            status: ``(n,)``; 0: none came.
+            logged: ``(n,)`` status in the log, 0 where it had none.
+            held_back: ``(n,)`` whether they were cancelled without being sent.
+            counts: ``(n,)`` requests of each kind.
         """
-        made = cls()
-        for (error, status, logged, held_back), count in kinds.items():
-            code = np.array([_WORDS.index(error), status, logged])
-            if error == "dropped":
-                made.dropped += count
+        kinds = (error, status, logged, held_back, failed(error, status, logged), counts)
+        for code, came, known, unsent, bad, count in zip(*(column.tolist() for column in kinds), strict=True):
+            if word := WORDS[code]:
+                self.errors[word] += count
+            if came:
+                self.status[came] += count
+            if code == _DROPPED:
+                self.dropped += count
                 continue
-            if held_back:
-                made.not_sent += count
-                made.errors[error] += count
+            if unsent:
+                self.not_sent += count
                 continue
-            made.sent += count
-            made.failed += count * int(failed(code[:1], code[1:2], code[2:])[0])
-            if error:
-                made.net_error += count
-                made.errors[error] += count
-                continue
-            made.ok += count * (status < 400)
-            made.http_error += count * (status >= 400)
-            made.status[status] += count
-            if unexpected(status, logged):
-                made.unexpected[f"{logged or 'none'} → {status}"] += count
-        return made
+            self.sent += count
+            self.failed += count * bad
+            self.net_error += count * (code != 0)
+            self.ok += count * (code == 0 and came < 400)
+            self.http_error += count * (code == 0 and came >= 400)
+            if not code and unexpected(came, known):
+                self.unexpected[f"{known or 'none'} → {came}"] += count
 
     @property
     def ended(self) -> int:
@@ -171,21 +154,18 @@ class Counters:
     def sample(self, records: NDArray[np.void], rows: pl.DataFrame) -> None:
         """Count the service times by method; remember the first request of each error, and of each status from 400 on.
 
-        Args:
-            records: as in `add`.
-            rows: ``(n,)`` of the plan, with ``op`` and ``url``.
+        ``rows`` are those of the plan, with ``op`` and ``url``.
         """
         self.durations.add(records, rows["op"])
         error, status = records["error"], records["status"]
         not_ok = ((error != 0) & (error != _DROPPED)) | ((error == 0) & (status >= 400))
-        kinds = np.where(error != 0, error, status + len(_WORDS))
+        kinds = np.where(error != 0, error, status + len(WORDS))
         for at in np.flatnonzero(not_ok)[np.unique(kinds[not_ok], return_index=True)[1]].tolist():
-            word = _WORDS[error[at]] or f"status {status[at]}"
+            word = WORDS[error[at]] or f"status {status[at]}"
             if word not in self.samples:
                 self.samples[word] = masked(f"{rows['op'][at]} {rows['url'][at]}")[:_SAMPLE_LENGTH]
 
     def __add__(self, other: "Counters") -> "Counters":
-        """Both together."""
         return Counters(
             **{
                 item.name: getattr(self, item.name) + getattr(other, item.name)
@@ -194,9 +174,3 @@ class Counters:
             },
             samples={**other.samples, **self.samples},
         )
-
-
-def _counts(values: NDArray[np.int64]) -> tuple[list[int], list[int]]:
-    counts = np.bincount(values)
-    found = np.flatnonzero(counts)
-    return found.tolist(), counts[found].tolist()

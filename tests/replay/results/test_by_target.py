@@ -87,7 +87,7 @@ def test_rows_are_divided_by_target_and_numbered_by_group() -> None:
     one, other, third = divided.counters
     assert (one.sent, one.not_sent, one.http_error, one.net_error, one.failed) == (2, 1, 1, 1, 1)
     assert (dict(one.unexpected), dict(one.errors)) == ({"200 → 404": 1}, {"cancelled": 2})
-    assert (other.sent, other.dropped, other.failed, dict(other.errors)) == (1, 1, 1, {"timeout": 1})
+    assert (other.sent, other.dropped, other.failed, dict(other.errors)) == (1, 1, 1, {"timeout": 1, "dropped": 1})
     assert third.sent == third.dropped == 0
 
 
@@ -128,7 +128,7 @@ def test_a_metric_that_one_target_does_not_send_is_told_of_that_target() -> None
 def test_metrics_that_are_counted_over_all_targets_say_so() -> None:
     """40 of 80 responses had no duration that can be read: all 40 of the candidate, which the note did not tell."""
     urls = {"baseline": "http://b", "candidate": "http://c"}
-    counters = [Counters.of_kinds({("", 200, 200, False): 40}) for _ in urls]
+    counters = [Counters(sent=40, ok=40) for _ in urls]
     pooled = Judgement.of([metric_missed("db", 80, 40), metric_missed("gone")])
     told = [each.text for each in DuetJudgement.of(pooled, urls, counters, [[], []]).whole.findings]
     assert told == [
@@ -142,7 +142,8 @@ def test_metrics_that_are_counted_over_all_targets_say_so() -> None:
 def test_one_of_two_targets_that_share_a_result_log_may_fail_alone(failing: str) -> None:
     """Half of the rows in the log failed, which is not more than half."""
     urls = {name: f"http://{name}" for name in ("baseline", "candidate", "baseline2", "candidate2")}
-    counters = [Counters.of_kinds({("", 500 if name == failing else 200, 200, False): 50}) for name in urls]
+    bad, good = Counters(sent=50, http_error=50, failed=50), Counters(sent=50, ok=50)
+    counters = [bad if name == failing else good for name in urls]
     found = DuetJudgement.of(Judgement.of(()), urls, counters, [[]] * 4)
     assert found.failing == [failing]
     assert found.valid == (failing == "candidate2")
