@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from ipaddress import ip_address
-from itertools import count
 from math import inf
 from typing import Final
 
@@ -59,12 +58,7 @@ class SetCookie:
 
 
 def parse_set_cookie(header: bytes, now: float) -> SetCookie | None:
-    """Read the value of a ``Set-Cookie`` header; None if it must be ignored.
-
-    Args:
-        header: any bytes.
-        now: seconds since 1970.
-    """
+    """Read the value of a ``Set-Cookie`` header, any bytes; None if it must be ignored."""
     if _CONTROLS.search(header):
         return None
     pair, *attributes = header.split(b";")
@@ -151,7 +145,6 @@ def path_matches(path: bytes, of_cookie: bytes) -> bool:
 
 
 def path_of(target: bytes) -> bytes:
-    """The path of a request target."""
     path = target.partition(b"?")[0]
     return path if path.startswith(b"/") else b"/"
 
@@ -161,50 +154,28 @@ def _folder(path: bytes) -> bytes:
     return path[: path.rfind(b"/")] or b"/"
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A cookie in a jar; ``number``: in the order of their creation."""
-
-    name: bytes
-    value: bytes
-    domain: str
-    host_only: bool
-    path: bytes
-    expires: float
-    secure: bool
-    number: int
-
-    @property
-    def size(self) -> int:
-        return len(self.name) + len(self.value) + len(self.domain) + len(self.path)
+_Place = tuple[bytes, str, bool, bytes]
+"""The name of a cookie, the domain and the path that get it, and between these whether the domain is one host."""
 
 
 class CookieJar:
-    """The cookies of one client.
+    """The cookies of one client, in the order of their creation.
 
     Attributes:
         size: bytes of its cookies.
     """
 
-    __slots__ = ("_kept", "_numbers", "size")
+    __slots__ = ("_kept", "size")
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[bytes, str, bool, bytes], _Kept] = {}
-        self._numbers = count()
+        self._kept: dict[_Place, SetCookie] = {}
         self.size = 0
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def store(self, header: bytes, *, host: str, target: bytes, secure: bool, now: float) -> str:
-        """Take a ``Set-Cookie`` header of an answer.
-
-        Args:
-            header: its value, any bytes.
-            host: that the request went to, without a port, in lower case.
-            target: target of the request.
-            secure: the connection is secure.
-            now: seconds since 1970.
+        """Take a ``Set-Cookie`` header of an answer from a host, without a port and in lower case.
 
         Returns:
             Why the cookie was refused; empty if it was stored; `DELETED` if it was deleted, as it asked.
@@ -221,48 +192,50 @@ class CookieJar:
         path = cookie.path or _folder(path_of(target))
         if _breaks_prefix(cookie):
             return "against its prefix"
-        key = (cookie.name, host if host_only else domain, host_only, path)
-        old = self._kept.get(key)
-        if old:
-            self._remove(key)
+        place = (cookie.name, host if host_only else domain, host_only, path)
+        if old := self._kept.get(place):
+            self.size -= _size(place, old)
         if cookie.expires <= now:
+            self._kept.pop(place, None)
             return DELETED
-        number = old.number if old else next(self._numbers)
-        kept = _Kept(cookie.name, cookie.value, key[1], host_only, path, cookie.expires, cookie.secure, number)
-        self._kept[key] = kept
-        self.size += kept.size
+        self._kept[place] = cookie  # a new value leaves it where it was in the order
+        self.size += _size(place, cookie)
         self._shrink(now)
         return ""
 
-    def _remove(self, key: tuple[bytes, str, bool, bytes]) -> None:
-        self.size -= self._kept.pop(key).size
+    def _remove(self, place: _Place) -> None:
+        self.size -= _size(place, self._kept.pop(place))
 
     def _shrink(self, now: float) -> None:
         """Keep to the limits: drop expired cookies, then the oldest."""
         if len(self._kept) <= MOST_COOKIES and self.size <= MOST_BYTES:
             return
-        for key in [key for key, cookie in self._kept.items() if cookie.expires <= now]:
-            self._remove(key)
+        for place in [place for place, cookie in self._kept.items() if cookie.expires <= now]:
+            self._remove(place)
         while len(self._kept) > MOST_COOKIES or self.size > MOST_BYTES:
-            self._remove(min(self._kept, key=lambda key: self._kept[key].number))
+            self._remove(next(iter(self._kept)))
 
     def header(self, *, host: str, target: bytes, secure: bool, now: float) -> bytes:
         """The value of the ``Cookie`` header for a request; empty: none is sent. See `store` for the arguments."""
-        path = path_of(target)
+        asked = path_of(target)
         fit = [
-            cookie
-            for cookie in self._kept.values()
-            if (cookie.domain == host if cookie.host_only else domain_matches(host, cookie.domain))
-            and path_matches(path, cookie.path)
+            (path, name, cookie.value)
+            for (name, domain, host_only, path), cookie in self._kept.items()
+            if (domain == host if host_only else domain_matches(host, domain))
+            and path_matches(asked, path)
             and cookie.expires > now
             and (secure or not cookie.secure)
         ]
-        fit.sort(key=lambda cookie: (-len(cookie.path), cookie.number))
-        return b"; ".join(cookie.name + b"=" + cookie.value if cookie.name else cookie.value for cookie in fit)
+        fit.sort(key=lambda each: -len(each[0]))  # of paths of one length the older cookie comes first
+        return b"; ".join(name + b"=" + value if name else value for _, name, value in fit)
 
     def values(self) -> Iterator[bytes]:
-        """The values of all cookies."""
         return (cookie.value for cookie in self._kept.values())
+
+
+def _size(place: _Place, cookie: SetCookie) -> int:
+    name, domain, _, path = place
+    return len(name) + len(cookie.value) + len(domain) + len(path)
 
 
 def _breaks_prefix(cookie: SetCookie) -> bool:
