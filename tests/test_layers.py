@@ -78,7 +78,6 @@ ACTING = {
         "parsers/conversion": {"compression", "dataframe", "follow", "ingest", "writers"},
         "analysis/input": {"arrays", "external_metrics", "sources"},
         "replay/monitor": {"probe_log"},
-        "replay/requests": {"object_store"},
         "replay/sweeps": {"step_log"},
         "cli/settings": {"file"},
         "api/settings_files": {"rules"},
@@ -94,8 +93,8 @@ ACTING = {
         "replay/engine": {"feed", "prefetch", "priorities", "recorder", "timer"},
         "replay/monitor": {"sidecar", "sidecar_main"},
         "replay/results": {"self_monitor"},
-        "replay/servers": {"server_process", "target_main"},
-        "replay/workers": {"dask_workers", "local_cluster", "processes", "worker", "worker_main"},
+        "replay/servers": {"server_process"},
+        "replay/workers": {"dask_workers", "local_cluster", "processes", "worker"},
         "api/runs": {"trials", "sweep_steps"},
     },
     "the terminal: tested as a user sees it, and by commands": {

@@ -18,8 +18,8 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.rows import read_batches, scan
 from logreplay.parsers.conversion.job import ConvertOptions, convert
 from logreplay.replay.requests.bodies import LoggedBody, loaded
-from logreplay.replay.requests.object_store import Stored
 from logreplay.replay.requests.plan import Requests
+from logreplay.replay.requests.sources import Stored
 from logreplay.replay.servers.known_capacity import ServerCapacity
 from logreplay.replay.servers.target_process import spawned
 from logreplay.replay.sweeps.manifest import fingerprint

@@ -277,8 +277,7 @@ def _bodies(rules: RequestRules, source: "RequestSource", methods: frozenset[str
     from logreplay.core.headers import HEADERS
     from logreplay.replay.requests.bodies import LoggedBody
     from logreplay.replay.requests.header_columns import BODILESS, PAYLOAD, WITH_BODY
-    from logreplay.replay.requests.object_store import Stored
-    from logreplay.replay.requests.sources import LogFile, without_body
+    from logreplay.replay.requests.sources import LogFile, Stored, without_body
 
     if rules.body:
         columns = [name for name in rules.body.columns if name != HEADERS]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from logreplay.inputs.python_logs import Request, RequestsFrom, TableLog
     from logreplay.replay.requests.follow import Followed
-    from logreplay.replay.requests.object_store import Stored
     from logreplay.replay.requests.siege_list import UrlList
+    from logreplay.replay.requests.sources import Stored
     from logreplay.replay.requests.url_rows import UrlRow
 
     AnyLog = str | PathLike[str] | pd.DataFrame | pl.DataFrame | Iterable[Request] | Callable[[], Iterable[Request]]
@@ -48,7 +48,7 @@ def normalized(log: "Log | None", tell: Tell) -> Iterator[Path]:
     """
     from logreplay.core.errors import UsageError
     from logreplay.inputs.python_logs import RequestsFrom
-    from logreplay.replay.requests.object_store import Stored
+    from logreplay.replay.requests.sources import Stored
 
     with replayable(log, tell) as source:
         if isinstance(source, Stored | RequestsFrom):
@@ -89,8 +89,8 @@ def replayable(
         UsageError: an access log without a target.
     """
     from logreplay.core.errors import LogreplayError, Loss
-    from logreplay.replay.requests.object_store import Stored
     from logreplay.replay.requests.siege_list import UrlList, is_url_list
+    from logreplay.replay.requests.sources import Stored
     from logreplay.replay.requests.url_rows import UrlRow
 
     if isinstance(log, Stored):
@@ -217,7 +217,7 @@ def log_named(text: str) -> "Log":
             raise ValueError(f"log {text}: cannot be read: {error.strerror}; name another") from None
         return Path(text)
     from logreplay.core.stores import SCHEMES
-    from logreplay.replay.requests.object_store import Stored
+    from logreplay.replay.requests.sources import Stored
 
     if scheme not in SCHEMES:
         raise ValueError(f"{text!r} is not a log; name a file, or an object of a store such as s3://BUCKET/access.csv")

@@ -56,7 +56,7 @@ def request_stream(
     """
     from logreplay.inputs.python_logs import RequestsFrom
     from logreplay.replay.requests import hook
-    from logreplay.replay.requests.auth.stream import Authorized
+    from logreplay.replay.requests.auth.schemes import Authorized
     from logreplay.replay.requests.combine import Mixed
     from logreplay.replay.requests.filters import FromTime
     from logreplay.replay.requests.follow import Followed
@@ -138,7 +138,7 @@ def count_on(stream: "RequestStream") -> None:
     """
     from logreplay.inputs.python_logs import RequestsFrom
     from logreplay.replay.requests.follow import Followed
-    from logreplay.replay.requests.object_store import Stored
+    from logreplay.replay.requests.sources import Stored
 
     for requests in _logs(stream):
         if not isinstance(requests.source, Followed | RequestsFrom | Stored):
@@ -210,7 +210,7 @@ def _by_completion(log: "Path | RequestSource") -> bool:
     """Whether a log is in order of completion: result logs are."""
     from logreplay.core.errors import LogreplayError
     from logreplay.core.rows import names_in
-    from logreplay.replay.requests.object_store import Stored
+    from logreplay.replay.requests.sources import Stored
 
     if isinstance(log, Stored):
         return "scheduled" in log.names()

@@ -61,8 +61,8 @@ def target_or_builtin(
             cannot answer from this log.
     """
     from logreplay.inputs.python_logs import RequestsFrom
-    from logreplay.replay.requests.object_store import Stored
     from logreplay.replay.requests.siege_list import UrlList
+    from logreplay.replay.requests.sources import Stored
 
     target = choice.named
     if choice.demo:

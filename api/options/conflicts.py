@@ -124,7 +124,7 @@ def _steered(sender_rules: SenderRules, request_rules: RequestRules) -> Iterator
 
 def _headers(request_rules: RequestRules, *, traced: bool) -> Iterator[str]:
     """Headers that are given twice, though a request may have each only once."""
-    from logreplay.replay.requests.header_columns import HEADER
+    from logreplay.replay.requests.header_columns import SINGLE
     from logreplay.replay.requests.headers import HeaderFromLog
 
     values = {name: getattr(request_rules, name) for name in WRITE_HEADERS if name != "trace"}
@@ -134,7 +134,7 @@ def _headers(request_rules: RequestRules, *, traced: bool) -> Iterator[str]:
         for name, value in values.items()
         for header in written_by(name, value)
     }
-    once = HEADER.single | {header.name.lower() for header in request_rules.header if isinstance(header, HeaderFromLog)}
+    once = SINGLE | {header.name.lower() for header in request_rules.header if isinstance(header, HeaderFromLog)}
     for header in request_rules.header:
         name, option = header.name.lower(), f"--header '{header.name}: ...'"
         if name in said:

@@ -43,8 +43,7 @@ from logreplay.runs.result_files import further_files, inputs
 if TYPE_CHECKING:
     from logreplay.calling.events import CallListener
     from logreplay.inputs.logs import Tell
-    from logreplay.replay.requests.object_store import Stored
-    from logreplay.replay.requests.sources import RequestSource
+    from logreplay.replay.requests.sources import RequestSource, Stored
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.stop_rules import StopRule
     from logreplay.replay.results.verdict import Finding

@@ -66,15 +66,7 @@ class Calibration:
 
 
 async def calibrate(trial_s: float = 1.0, on_trial: Callable[[CalibrationTrial], object] | None = None) -> Calibration:
-    """Measure this machine, in about 20 trials.
-
-    Args:
-        trial_s: seconds for each.
-        on_trial: called with each as it ends.
-
-    Raises:
-        LogreplayError: the responder did not start.
-    """
+    """Measure this machine, in about 20 trials; ``on_trial`` is called with each as it ends."""
     lateness = await timer_lateness(_FIRST, trial_s)
     bound = max(LAG_P99_S, 2 * float(np.quantile(lateness, 0.99)))
     trials: list[CalibrationTrial] = []
@@ -150,7 +142,6 @@ async def _service_time(url: str, log: Path, seconds: float) -> tuple[float, flo
 
 
 def _log(path: Path) -> Path:
-    """A log of distinct requests."""
     rows = (f"2026-01-01,00:00:00,0,0,0,24,/calibrate/{number}?n={number},200,GET\n" for number in range(10_000))
     path.write_text(",".join(CORE_COLUMNS) + "\n" + "".join(rows), encoding="ascii")
     return path

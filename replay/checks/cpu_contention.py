@@ -6,50 +6,37 @@ Measured while nothing is sent, so that neither the target nor its helpers count
 import asyncio
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 _STAT: Final = Path("/proc/stat")
 TOO_BUSY: Final = 0.25
 """Share of all processors above which other processes distort the measurement of a local target."""
 
 
-@dataclass(frozen=True, slots=True)
-class Processors:
-    """Seconds of all processors together, since the machine began.
+def busy_and_total(stat: str, ticks: int) -> tuple[float, float]:
+    """Seconds of all processors since the machine began: at work or taken by its host (steal), and in all.
 
-    Attributes:
-        busy: at work, or taken by the machine's host (steal).
-        total: busy or not.
+    Source: proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal; guests are counted as user.
     """
-
-    busy: float
-    total: float
-
-    @classmethod
-    def of(cls, stat: str, ticks: int) -> Self:
-        """Read the first line of ``/proc/stat``, in ticks a second.
-
-        Source: proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal; guests are counted as user.
-        """
-        user, nice, system, idle, iowait, irq, softirq, steal = (int(word) for word in stat.split()[1:9])
-        busy = user + nice + system + irq + softirq + steal
-        return cls(busy / ticks, (busy + idle + iowait) / ticks)
+    user, nice, system, idle, iowait, irq, softirq, steal = (int(word) for word in stat.split()[1:9])
+    busy = user + nice + system + irq + softirq + steal
+    return busy / ticks, (busy + idle + iowait) / ticks
 
 
-def share_of_others(before: Processors, after: Processors, own: float) -> float:
+def share_of_others(before: tuple[float, float], after: tuple[float, float], own: float) -> float:
     """Share of all processor time that other processes used; ``own`` is this process's time, seconds."""
-    return max(0.0, after.busy - before.busy - own) / max(after.total - before.total, 1e-9)
+    busy, total = after[0] - before[0], after[1] - before[1]
+    return max(0.0, busy - own) / max(total, 1e-9)
 
 
 async def cpu_contention(seconds: float = 1.0) -> str:
     """Measure for so long, while nothing is sent; describe the contention. Empty if there is none, or it is unknown."""
     try:
         ticks = os.sysconf("SC_CLK_TCK")
-        before, own = Processors.of(_STAT.read_text(), ticks), time.process_time()
+        before, own = busy_and_total(_STAT.read_text(), ticks), time.process_time()
         await asyncio.sleep(seconds)
-        share = share_of_others(before, Processors.of(_STAT.read_text(), ticks), time.process_time() - own)
+        share = share_of_others(before, busy_and_total(_STAT.read_text(), ticks), time.process_time() - own)
     except (OSError, ValueError):
         return ""
     if share <= TOO_BUSY:

@@ -4,7 +4,9 @@ The limit of file descriptors is raised. A condition that makes a run useless is
 """
 
 import asyncio
+import re
 import shutil
+import ssl
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -13,12 +15,14 @@ import polars as pl
 
 from logreplay.core.errors import LogreplayError, TargetError
 from logreplay.core.record import ERRORS
-from logreplay.replay.checks.port_protocol import remedy, speaks_tls
 from logreplay.replay.clock import monotonic
 from logreplay.replay.results.verdict import Finding, Severity
 from logreplay.replay.senders.contract import FIELDS, Sender
 from logreplay.replay.senders.descriptors import allow_descriptors
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
+from logreplay.replay.senders.http2.connection_state import greeting
+from logreplay.replay.senders.http2.frames import HEADER_BYTES, SETTINGS
+from logreplay.replay.senders.tls import tls_context
 
 _SPARE_FILES: Final = 64
 _ROW_BYTES: Final = 160
@@ -26,7 +30,10 @@ _LEAST_FREE: Final = 1_000_000
 _UNITS: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _TIME_WAIT_S: Final = 60
 _PROBE_S: Final = 5.0
+_REPLY_S: Final = 2.0
 _BAD_REQUEST: Final = 400
+"""The status with which a TLS port refuses a request without TLS."""
+_STATUS: Final = re.compile(rb"HTTP/1\.\d (\d\d\d)")
 _PORTS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _SAYS: Final = {
     "refused": "connection refused: is it running, and is this its port?",
@@ -92,13 +99,7 @@ class Demand:
 def machine(demand: Demand, output: Path, ceiling: float | None = None) -> list[Finding]:
     """Look at this machine: descriptors, ports, disk. Raises the soft limit of descriptors.
 
-    Args:
-        demand: figures that the run needs of this machine.
-        output: the result log.
-        ceiling: requests/s that this machine was found to carry; None: never measured.
-
-    Raises:
-        LogreplayError: the disk has no room for any result.
+    ``ceiling``: requests/s that this machine was found to carry; None: never measured.
     """
     findings = [_ceiling(demand, ceiling), _descriptors(demand), _ports(demand), _disk(demand, output)]
     return [finding for finding in findings if finding]
@@ -171,17 +172,12 @@ def _disk(demand: Demand, output: Path) -> Finding | None:
 
 
 def _size(count: float) -> str:
-    """Bytes in words."""
     unit, name = next((each for each in _UNITS if count >= each[0]), _UNITS[-1])
     return f"{count / unit:.3g} {name}"
 
 
 async def reachable(endpoint: Endpoint) -> tuple[Endpoint, list[Finding]]:
-    """Connect to each address once, and leave out those that do not take a connection.
-
-    Raises:
-        LogreplayError: none does.
-    """
+    """Connect to each address once, and leave out those that do not take a connection."""
     findings = []
     if endpoint.unreached:
         text = f"{endpoint.target.host} is also {', '.join(endpoint.unreached)}, of another version of IP than "
@@ -204,7 +200,6 @@ async def reachable(endpoint: Endpoint) -> tuple[Endpoint, list[Finding]]:
 
 
 async def _accepting(endpoint: Endpoint, timeout_s: float) -> tuple[str, ...]:
-    """The addresses that accept a TCP connection."""
 
     async def accepts(address: str) -> bool:
         try:
@@ -223,18 +218,7 @@ async def _accepting(endpoint: Endpoint, timeout_s: float) -> tuple[str, ...]:
 async def answers(
     sender: Sender, endpoint: Endpoint, timeout_s: float = _PROBE_S, *, http: str = "1.1", cacert: Path | None = None
 ) -> list[Finding]:
-    """Ask the target for ``/`` once (HEAD), with the sender that the run will use, for this version of HTTP.
-
-    Args:
-        sender: not open yet.
-        endpoint: the target.
-        timeout_s: for the answer.
-        http: version, as `--http` names it.
-        cacert: the certificates that the sender trusts; None: those of the system.
-
-    Raises:
-        TargetError: no connection can be made, or the target speaks something else.
-    """
+    """Ask the target for ``/`` once (HEAD), with the sender that the run will use, which is not open yet."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[dict[str, int]] = loop.create_future()
     status = 0
@@ -262,11 +246,11 @@ async def answers(
     fits = endpoint.target.scheme == "https" and (status or unspoken)  # it answered by TLS
     silent = endpoint.target.scheme == "https" and word in _TIMED_OUT
     unlike = unspoken or status == _BAD_REQUEST or cut or silent or word in _CUT_OFF
-    if unlike and not fits and (text := await remedy(endpoint, http=http, answered=status > 0)):
+    if unlike and not fits and (text := await _remedy(endpoint, http=http, answered=status > 0)):
         raise TargetError(f"target {endpoint}: {text}")
     if unspoken:
         raise TargetError(f"target {endpoint}: no HTTP/2: {unspoken}; leave out --http, or name a port that speaks it")
-    if silent and not await speaks_tls(endpoint):
+    if silent and not await _speaks_tls(endpoint):
         text = f"the target answered no TLS handshake ({word}): the port may not speak TLS; if it speaks plain HTTP, "
         return [Finding("no_answer", Severity.WARNING, f"{text}write http:// for https://; sending anyway")]
     if word in _SAYS:
@@ -288,7 +272,6 @@ async def answers(
 
 
 def _tls_advice(detail: str, cacert: Path | None) -> str:
-    """Advice on an error of the TLS handshake."""
     if "CERTIFICATE_VERIFY_FAILED" not in detail:
         return "check which TLS versions, ciphers and client certificates (--cert) its port expects"
     if _WRONG_NAME in detail:
@@ -298,3 +281,63 @@ def _tls_advice(detail: str, cacert: Path | None) -> str:
     if cacert:
         return f"{cacert} (--cacert) does not hold its authority; name a file that does, or accept any with --insecure"
     return "trust its authority with --cacert, or accept any certificate with --insecure"
+
+
+async def _remedy(endpoint: Endpoint, *, http: str, answered: bool) -> str:
+    """What the port of a target speaks instead, and what to do; empty if its replies do not show it.
+
+    ``answered``: the request that failed got a response of HTTP/1, if only a refusal.
+    """
+    if endpoint.target.scheme == "http":
+        if await _speaks_tls(endpoint):
+            return "its port speaks TLS; write https:// for http://"
+        if http == "1.1" and not answered and await _speaks_http2(endpoint):
+            return "its port speaks HTTP/2 only; use --http 2"
+    elif await _speaks_http1(endpoint):
+        return "its port speaks HTTP without TLS; write http:// for https://"
+    elif await _speaks_http2(endpoint):
+        return "its port speaks HTTP/2 without TLS; write http:// for https://, with --http 2"
+    return ""
+
+
+async def _speaks_tls(endpoint: Endpoint) -> bool:
+    """Whether a handshake with a port succeeds, or is refused by an alert."""
+    if endpoint.target.path:
+        return False
+    try:
+        async with asyncio.timeout(_REPLY_S):
+            transport, _ = await Dialer(endpoint, tls_context(verify=False), _REPLY_S).open(asyncio.Protocol)
+    except ssl.SSLError as error:
+        return "ALERT" in str(error)
+    except (OSError, TimeoutError):
+        return False
+    transport.abort()
+    return True
+
+
+async def _speaks_http2(endpoint: Endpoint) -> bool:
+    reply = await _reply(endpoint, greeting(), HEADER_BYTES)
+    return len(reply) == HEADER_BYTES and reply[3] == SETTINGS and not any(reply[5:])
+
+
+async def _speaks_http1(endpoint: Endpoint) -> bool:
+    asked = f"HEAD / HTTP/1.1\r\nHost: {endpoint.target.authority}\r\nConnection: close\r\n\r\n"
+    match = _STATUS.match(await _reply(endpoint, asked.encode(), len("HTTP/1.1 200")))
+    return match is not None and int(match[1]) != _BAD_REQUEST
+
+
+async def _reply(endpoint: Endpoint, data: bytes, count: int) -> bytes:
+    """The first bytes of a reply without TLS; fewer if no more come."""
+    reader = asyncio.StreamReader()
+    try:
+        async with asyncio.timeout(_REPLY_S):
+            transport, _ = await Dialer(endpoint, None, _REPLY_S).open(lambda: asyncio.StreamReaderProtocol(reader))
+            try:
+                transport.write(data)
+                return await reader.readexactly(count)
+            except asyncio.IncompleteReadError as error:
+                return error.partial
+            finally:
+                transport.abort()
+    except (OSError, TimeoutError):
+        return b""

@@ -36,17 +36,16 @@ from logreplay.replay.engine.priorities import quick_switching
 from logreplay.replay.engine.recorder import MOST_WAITING, InFlightChunk, Recorder
 from logreplay.replay.engine.run_clock import RunClock, Start
 from logreplay.replay.engine.trace_ids import TraceHeaders
-from logreplay.replay.requests.auth.stream import stale
+from logreplay.replay.requests.auth.schemes import stale
 from logreplay.replay.requests.follow import truncated
 from logreplay.replay.requests.hook import hooked
 from logreplay.replay.requests.plan import Plan, ScheduledRequests, signer
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.result_log import Results
-from logreplay.replay.results.self_monitor import ProcessLoad, SelfMonitor
+from logreplay.replay.results.self_monitor import ProcessLoad, SelfMonitor, WriteLag
 from logreplay.replay.results.sent_share import SentShare
 from logreplay.replay.results.verdict import LATE_S, ReadLate, RunEvidence, judge
-from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.follow import delay_of
 from logreplay.replay.schedules.orders import Order
 from logreplay.replay.schedules.steering import Steering

@@ -31,7 +31,7 @@ from logreplay.replay.requests.header_columns import HTTP1, HTTP2
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.results.result_log import MemoryResults, Results
-from logreplay.replay.results.write_lag import WriteLag
+from logreplay.replay.results.self_monitor import WriteLag
 from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, RECORD
 from logreplay.replay.senders.digests import digest_texts
 from logreplay.replay.sessions.server_timing import ServerTimings, timing_columns

@@ -80,9 +80,6 @@ class BodyFrom:
     Attributes:
         table: a CSV with a header line, the columns ``key`` and ``body``; where a key comes twice, the first counts.
         key: ``url``, ``client``, …. Requests whose key is not in the table have no body.
-
-    Raises:
-        LogreplayError: the table cannot be read or lacks a column.
     """
 
     table: Path
@@ -113,11 +110,7 @@ def _read(path: Path, key: str) -> pl.DataFrame:
 
 
 def with_bodies(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """Yield chunks with their bodies, in parts if the bodies are large.
-
-    Raises:
-        LogreplayError: a body cannot be read.
-    """
+    """Yield chunks with their bodies, in parts if the bodies are large."""
     with StoredBodies(_opened) as reader:
         for chunk in chunks:
             at = 0

@@ -31,9 +31,6 @@ class Mixed(Made):
         requests: those of the log.
         injected: those to mix in; it should loop, or the rest of the log has none.
         share: share of all requests, above 0 and below 1.
-
-    Raises:
-        ValueError: share is out of range.
     """
 
     requests: RequestStream

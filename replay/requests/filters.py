@@ -56,9 +56,6 @@ class Matching:
 
     Attributes:
         patterns: regular expressions (https://docs.rs/regex/latest/regex/#syntax), found anywhere in the url.
-
-    Raises:
-        ValueError: a pattern is not valid.
     """
 
     patterns: Sequence[str]
@@ -141,9 +138,6 @@ class Sampled:
     Attributes:
         percent: share of the clients, above 0 and at most 100 %.
         seed: another seed, other clients.
-
-    Raises:
-        ValueError: percent is out of range.
     """
 
     percent: float
@@ -172,9 +166,6 @@ class Rewritten:
         pattern: a regular expression.
         replacement: ``\\1`` … ``\\9`` stand for its groups, ``\\0`` for all it found.
         everywhere: each place instead of the first.
-
-    Raises:
-        ValueError: the pattern is not valid, or the replacement holds a ``#``: fragments are never sent.
     """
 
     pattern: str
@@ -203,9 +194,6 @@ class Rewritten:
         r"""Read ``s|FROM|TO|``, with ``g`` (everywhere) and ``i`` (any case) after it, and any delimiter.
 
         A delimiter within FROM or TO is written with a backslash before it.
-
-        Raises:
-            ValueError: it has another form.
         """
         mark = text[1:2]
         parts = re.split(rf"(?<!\\){re.escape(mark)}", text[2:]) if mark else []
@@ -221,9 +209,6 @@ class Param:
 
     Attributes:
         name, value: as text; encoded here.
-
-    Raises:
-        ValueError: the name is empty.
     """
 
     name: str

@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import polars as pl
 
 from logreplay.core import record
 from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
+from logreplay.replay.requests.plan import Requests, part_of
 
 POLL_S: Final = 0.05
 _BLOCK: Final = 1 << 20
@@ -79,11 +80,7 @@ class Tail:
         self.truncations = Truncations()
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield whole lines, many at a time; nothing (``b""``) about each `POLL_S` as long as there are none.
-
-        Raises:
-            LogreplayError: there is no such file to begin with.
-        """
+        """Yield whole lines, many at a time; nothing (``b""``) about each `POLL_S` as long as there are none."""
         self._looked = time.monotonic()
         end = None if self._seconds is None else self._looked + self._seconds
         try:
@@ -220,11 +217,8 @@ class Followed:
 
 def truncated(stream: object) -> str:
     """The finding on the truncations of the log of a stream of requests; empty if there was none."""
-    inner: Any = stream
-    while hasattr(inner, "requests"):
-        inner = inner.requests
-    source = getattr(inner, "source", None)
-    return str(source.tail.truncations) if isinstance(source, Followed) else ""
+    log = part_of(stream, Requests)
+    return str(log.source.tail.truncations) if log and isinstance(log.source, Followed) else ""
 
 
 def _chosen(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

@@ -10,11 +10,11 @@ Case does not matter in names. Of a header that may stand once only, the last co
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
+from logreplay.core.headers import OF_CONNECTION
 from logreplay.core.masking import masked
 
 PAYLOAD: Final = "payload"
@@ -36,53 +36,23 @@ WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 CONTROLS: Final = r"[\x00-\x08\x0a-\x1f\x7f]+"
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderRules:
-    """The rules for headers.
-
-    Attributes:
-        name: a token (RFC 9110, 5.6.2).
-        reserved: names, in lower case, that would change where a message ends or a connection goes: they are written
-            by the sender alone.
-        single: names, in lower case, that a request has once at most: servers refuse a second one, or ignore it.
-    """
-
-    name: re.Pattern[str]
-    reserved: frozenset[str]
-    single: frozenset[str]
-
-
-HEADER: Final = HeaderRules(
-    re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"),
-    frozenset(
-        {"content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "expect", "te", "trailer"}
-    ),
-    frozenset(
-        {
-            "host",
-            "user-agent",
-            "referer",
-            "content-type",
-            "content-encoding",
-            "authorization",
-            "proxy-authorization",
-            "from",
-            "origin",
-            "cookie",
-        }
-    ),
+TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""Names of headers, and methods (RFC 9110, 5.6.2)."""
+RESERVED: Final = OF_CONNECTION - {"proxy-connection", "http2-settings"}
+"""Headers, in lower case, that would change where a message ends or a connection goes: only the sender writes them."""
+SINGLE: Final = frozenset(
+    {
+        *("host", "user-agent", "referer", "content-type", "content-encoding", "authorization"),
+        *("proxy-authorization", "from", "origin", "cookie"),
+    }
 )
+"""Headers, in lower case, that a request has once at most: servers refuse a second one, or ignore it."""
 
 
 def check_header(name: str, value: str) -> None:
-    """Refuse an invalid header.
-
-    Raises:
-        ValueError: the name is not a token, or reserved, or the value holds control bytes.
-    """
-    if not HEADER.name.fullmatch(name):
+    if not TOKEN.fullmatch(name):
         raise ValueError(f"{name!r} is not the name of a header")
-    if name.lower() in HEADER.reserved:
+    if name.lower() in RESERVED:
         raise ValueError(f"{name!r} is written by the sender; it cannot be set")
     if re.search(CONTROLS, value):
         raise ValueError(f"the value of header {name!r} holds a control byte: {masked(f'{name}: {value}')!r}")
@@ -122,12 +92,12 @@ def is_sent(column: str) -> bool:
 def headers(columns: Iterable[str]) -> tuple[list[str], list[pl.Expr]]:
     """The headers that columns hold: their names, and for each its values, null where it is not sent.
 
-    Values are as in the columns, not yet safe to send. A name may come several times, except for `HeaderRules.single`.
+    Values are as in the columns, not yet safe to send. A name may come several times, except for `SINGLE` ones.
     """
     found: dict[str, tuple[str, list[str]]] = {}
     for column in columns:
         if name := header_name(column):
             lower = name.lower()
-            found.setdefault(lower if lower in HEADER.single else column, (name, []))[1].insert(0, column)
+            found.setdefault(lower if lower in SINGLE else column, (name, []))[1].insert(0, column)
     names = [name for name, _ in found.values()]
     return names, [pl.coalesce(latest_first).alias(key) for key, (_, latest_first) in found.items()]

@@ -13,10 +13,10 @@ import polars as pl
 from logreplay.core.headers import HEADERS, OF_CLIENT, OF_CONNECTION, header_pairs, header_values
 from logreplay.replay.requests.filters import leave_out
 from logreplay.replay.requests.header_columns import (
-    HEADER,
     HTTP1,
     HTTP2,
     PROTOCOL,
+    SINGLE,
     check_header,
     cleaned,
     header_column,
@@ -34,9 +34,6 @@ class FixedHeader:
 
     Attributes:
         name, value: as they are to be written.
-
-    Raises:
-        ValueError: this cannot be a header, or it is reserved for the sender.
     """
 
     name: str
@@ -51,11 +48,7 @@ class FixedHeader:
 
     @classmethod
     def parse(cls, text: str) -> "FixedHeader":
-        """Read ``Name: value``.
-
-        Raises:
-            ValueError: it is not a header.
-        """
+        """Read ``Name: value``."""
         name, colon, value = text.partition(":")
         if not colon:
             # the rest may be a secret, such as a token without its name
@@ -92,9 +85,6 @@ class HeaderFromLog:
     Attributes:
         name: name of the header.
         column: column of the log; of ``headers`` the header of the same name.
-
-    Raises:
-        ValueError: this cannot be a header, or it is reserved for the sender.
     """
 
     name: str
@@ -187,7 +177,7 @@ class LoggedHeaders:
                 lower = name.lower()
                 if lower not in names:
                     names[lower] = lower not in unwanted and not is_of_trace(lower)
-                if not names[lower] or (lower in HEADER.single and header_column(lower, ()) in own):
+                if not names[lower] or (lower in SINGLE and header_column(lower, ()) in own):
                     continue
                 column = header_column(lower, own)
                 own.add(column)
@@ -200,7 +190,7 @@ class LoggedHeaders:
         return leave_out(shaped, pl.lit(pl.Series(odd)), "headers of too many names") if any(odd) else shaped
 
 
-_NOT_LOGGED: Final = HEADER.reserved | OF_CONNECTION | {"host", "content-type", "content-encoding"}
+_NOT_LOGGED: Final = OF_CONNECTION | {"host", "content-type", "content-encoding"}
 _MOST_NAMES: Final = 300
 """Different headers of some thousand requests. A log has some dozens, an attack any number."""
 
@@ -221,11 +211,7 @@ def is_of_trace(name: str) -> bool:
 
 
 def parse_header(text: str) -> FixedHeader | HeaderFromLog | LoggedHeaders:
-    """Read ``Name: value``, ``Name: log`` or ``Name: log:COLUMN``; or ``log`` for the headers of the log.
-
-    Raises:
-        ValueError: the text is not one of these forms.
-    """
+    """Read ``Name: value``, ``Name: log`` or ``Name: log:COLUMN``; or ``log`` for the headers of the log."""
     if text == "log":
         return LoggedHeaders()
     header = FixedHeader.parse(text)

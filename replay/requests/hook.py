@@ -13,15 +13,24 @@ from functools import partial
 from itertools import repeat
 from pathlib import Path
 from sys import intern
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import polars as pl
 from multidict import CIMultiDict
 
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.bodies import loaded
-from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, PROTOCOL, header_column, headers, is_sent
-from logreplay.replay.requests.plan import CHUNK_ROWS, SAFE_METHODS, Chunk, Made, RequestStream
+from logreplay.replay.requests.header_columns import (
+    PAYLOAD,
+    PROTOCOL,
+    RESERVED,
+    SINGLE,
+    TOKEN,
+    header_column,
+    headers,
+    is_sent,
+)
+from logreplay.replay.requests.plan import CHUNK_ROWS, SAFE_METHODS, Chunk, Made, RequestStream, part_of
 
 _ROWS: Final = 64
 """Requests handed to a hook together."""
@@ -120,12 +129,10 @@ class Hooked(Made):
 
     @property
     def signing(self) -> bool:
-        """Whether the hook is marked as `signing`."""
         return getattr(self.hook, _SIGNING, False)
 
     @property
     def together(self) -> int:
-        """Requests handed to the hook in one go."""
         return _ROWS
 
     def sign(self, chunk: Chunk) -> Chunk:
@@ -166,7 +173,6 @@ class Hooked(Made):
 
     @property
     def cost(self) -> float:
-        """Seconds a call took, on average."""
         return self.spent / self.calls if self.calls else 0.0
 
     def _seen(self, planned: Planned) -> Planned | None:
@@ -193,15 +199,15 @@ class Hooked(Made):
         if not isinstance(planned, Planned):
             return f"returned {type(planned).__name__}, not the request"
         if planned.op not in self.methods or planned.op == "CONNECT":
-            return f"method {planned.op}" if HEADER.name.fullmatch(str(planned.op)) else "bad method"
+            return f"method {planned.op}" if TOKEN.fullmatch(str(planned.op)) else "bad method"
         if not _TARGET.fullmatch(planned.url) and (planned.url, planned.op) != ("*", "OPTIONS"):
             return "url that cannot be sent"
         if "#" in planned.url and "#" not in logged:
             return "url with a fragment (#), which is never sent"
         for name, value in planned.headers.items():
-            if name.lower() in HEADER.single and len(planned.headers.getall(name)) > 1:
+            if name.lower() in SINGLE and len(planned.headers.getall(name)) > 1:
                 return f"header {name[:40]!r} that may stand once only"
-            if not HEADER.name.fullmatch(name) or name.lower() in HEADER.reserved or not isinstance(value, str):
+            if not TOKEN.fullmatch(name) or name.lower() in RESERVED or not isinstance(value, str):
                 return f"header {name[:40]!r} that cannot be set"
         if not (planned.client is None or isinstance(planned.client, str)):
             return "client that is not text"
@@ -213,18 +219,11 @@ class Hooked(Made):
 
 def hooked(stream: RequestStream) -> Hooked | None:
     """The part of a stream that passes requests through a hook; None without one."""
-    inner: Any = stream
-    while inner is not None and not isinstance(inner, Hooked):
-        inner = getattr(inner, "requests", None)
-    return inner
+    return part_of(stream, Hooked)
 
 
 def load(name: str) -> Hook:
-    """Import ``module:function``; the module may be in the current folder.
-
-    Raises:
-        LogreplayError: there is no such function.
-    """
+    """Import ``module:function``; the module may be in the current folder."""
     module, _, function = name.partition(":")
     if not (module and function):
         raise LogreplayError(f"hook {name!r}: write MODULE:FUNCTION, such as hooks:sign for sign in hooks.py")
@@ -254,7 +253,6 @@ def _planned(frame: pl.DataFrame, first: int) -> Iterator[Planned]:
 
 
 def _with(frame: pl.DataFrame, planned: list[Planned]) -> pl.DataFrame:
-    """The frame with the hook's changes."""
     columns = [
         pl.Series("op", [one.op for one in planned], dtype=pl.String),
         pl.Series("url", [one.url for one in planned], dtype=pl.String),

@@ -78,9 +78,6 @@ class LogFigures:
         Args:
             log: its name.
             few: as for `out_of_order`.
-
-        Raises:
-            LogError: they are `out_of_order`.
         """
         if self.out_of_order(few=few):
             raise LogError(

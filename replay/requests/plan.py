@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -43,6 +43,8 @@ PLANNED: Final = ("row", "url", "op", "expected_rc", "expected_bytes", "expected
 """Columns of every planned frame."""
 MADE: Final = ("row", "expected_rc", "expected_bytes", "expected_latency")
 """Those of them that are made here, whatever columns a log has."""
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,13 @@ class SigningStream(RequestStream, Protocol):
 
     def sign(self, chunk: Chunk) -> Chunk:
         """Finish the requests of a chunk; it may lose some."""
+
+
+def part_of(stream: object, kind: type[Part]) -> Part | None:
+    """The part of this kind of a stream that may be wrapped in others; None if it has none."""
+    while stream is not None and not isinstance(stream, kind):
+        stream = getattr(stream, "requests", None)
+    return stream
 
 
 def signing_part(stream: RequestStream | None) -> SigningStream | None:

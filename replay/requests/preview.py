@@ -45,7 +45,6 @@ class Preview:
     clients: dict[str, None] = field(default_factory=dict)
 
     def add_changes(self, frame: pl.DataFrame) -> None:
-        """Count the requests that may change data."""
         unsafe = frame.select("op", "url").filter(~pl.col("op").is_in(BODILESS))
         if unsafe.height:
             paths = unsafe.select("op", pl.col("url").str.replace(r"[?#].*$", ""))
@@ -85,11 +84,7 @@ def preview(plan: Iterable[Chunk], head: int = 10, *, clients: bool = False) -> 
 
 
 def _check_length(due: Instants, last: int) -> None:
-    """Check that a plan is not so long that its seconds would fill the memory, as by one row with a wrong date.
-
-    Raises:
-        LogreplayError: it is; names the longest gap.
-    """
+    """Check that a plan is not so long that its seconds would fill the memory, as by one row with a wrong date."""
     if due[-1] > MOST_DAYS * _DAY:
         gaps = np.diff(due, prepend=last)
         days = f"{gaps.max() / _DAY:,.0f} days"

@@ -81,11 +81,7 @@ class Bodies:
     files: dict[str, int] = field(default_factory=dict)
 
     def place(self, op: str, data: str) -> str:
-        """The place of the body that follows a method.
-
-        Raises:
-            ValueError: the method has no body, or the file cannot be read.
-        """
+        """The place of the body that follows a method."""
         if op in BODILESS:
             raise ValueError(f"{op} sends no body, but {data[:40]!r} follows; write URL POST data")
         if not data.startswith("<"):
@@ -117,81 +113,21 @@ class UrlList:
 
     @classmethod
     def read(cls, listed: Path, name: str) -> "UrlList":
-        """Read a list once.
-
-        Args:
-            listed: the list.
-            name: for messages.
-
-        Raises:
-            LogreplayError: the list or the file of a body cannot be read, or a line is not a url.
-        """
+        """Read a list once; ``name`` is for messages."""
         made = cls(name, listed.absolute(), Bodies())
-        for _ in made._frames(check=True):
+        for _ in made.frames(check=True):
             pass
         return made
 
     @classmethod
     def one(cls, row: UrlRow) -> "UrlList":
-        """A list of the one URL that the user gave."""
         return cls(str(row), row, Bodies(), row.origin or "")
 
-    def frames(self) -> Iterator[pl.DataFrame]:
-        """Yield its requests: columns `logreplay.replay.requests.url_rows.FIELDS`; ``body`` is a place in ``bodies``.
+    def frames(self, *, check: bool = False) -> Iterator[pl.DataFrame]:
+        """Yield its requests, some at a time: columns `FIELDS` and ``origin``; ``body`` is a place in ``bodies``.
 
-        Raises:
-            LogreplayError: as `read`.
+        To check a list, those of blocks of lines that are in order are left out.
         """
-        return self._frames()
-
-    def origins(self) -> Sequence[str]:
-        """``http://host`` of its urls, each once, in their order."""
-        found = (frame["origin"].drop_nulls().unique(maintain_order=True) for frame in self.frames())
-        return list(dict.fromkeys(origin for origins in found for origin in origins))
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """See `logreplay.replay.requests.sources.RequestSource`."""
-        content_type = header_column("Content-Type", ())
-        data = {str(place): body.data for body, place in self.bodies.places.items()}
-        types = {str(place): body.type for body, place in self.bodies.places.items()}
-        for frame in timed(self.frames()):
-            known = {*frame.columns} - {"body"}
-            rows = frame.select(
-                (pl.col(name) if name in known else pl.lit(None)).cast(SCHEMA.get(name, pl.String)).alias(name)
-                for name in columns
-            )
-            if data:
-                payload = pl.Series(PAYLOAD, [data.get(place) for place in frame["body"]], dtype=pl.Binary)
-                type_ = pl.Series(content_type, [types.get(place) for place in frame["body"]], dtype=pl.String)
-                rows = rows.with_columns(payload, type_)
-            yield rows
-
-    def write_normalized(self, path: Path) -> Path:
-        """Write its requests, without their bodies, as a normalized CSV; return ``path``.
-
-        Raises:
-            LogreplayError: it cannot be written.
-        """
-        try:
-            with path.open("wb") as file:
-                file.writelines(write_frames(self.frames()))
-        except OSError as error:
-            raise LogreplayError(f"{self.name}: {why(error)}") from None
-        return path
-
-    def fingerprint(self) -> str:
-        """The identity of this list: a hash of its requests and their bodies."""
-        digest = hashlib.sha256()
-        for frame in self.frames():
-            digest.update(frame.select(FIELDS).write_csv(include_header=False).encode())
-        digest.update(repr(list(self.bodies.places)).encode())
-        return digest.hexdigest()
-
-    def __str__(self) -> str:
-        return self.name
-
-    def _frames(self, *, check: bool = False) -> Iterator[pl.DataFrame]:
-        """The requests, a block of lines at a time; to check a list, without those of blocks that are in order."""
         if isinstance(self.listed, UrlRow):
             yield from_rows([self.listed])
             return
@@ -211,6 +147,47 @@ class UrlList:
             raise LogreplayError(f"{self.name}: line {number + bad.place}: {bad}") from None
         except OSError as error:
             raise LogreplayError(f"{self.name}: {why(error)}") from None
+
+    def origins(self) -> Sequence[str]:
+        """``http://host`` of its urls, each once, in their order."""
+        found = (frame["origin"].drop_nulls().unique(maintain_order=True) for frame in self.frames())
+        return list(dict.fromkeys(origin for origins in found for origin in origins))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        content_type = header_column("Content-Type", ())
+        data = {str(place): body.data for body, place in self.bodies.places.items()}
+        types = {str(place): body.type for body, place in self.bodies.places.items()}
+        for frame in timed(self.frames()):
+            known = {*frame.columns} - {"body"}
+            rows = frame.select(
+                (pl.col(name) if name in known else pl.lit(None)).cast(SCHEMA.get(name, pl.String)).alias(name)
+                for name in columns
+            )
+            if data:
+                payload = pl.Series(PAYLOAD, [data.get(place) for place in frame["body"]], dtype=pl.Binary)
+                type_ = pl.Series(content_type, [types.get(place) for place in frame["body"]], dtype=pl.String)
+                rows = rows.with_columns(payload, type_)
+            yield rows
+
+    def write_normalized(self, path: Path) -> Path:
+        """Write its requests, without their bodies, as a normalized CSV; return ``path``."""
+        try:
+            with path.open("wb") as file:
+                file.writelines(write_frames(self.frames()))
+        except OSError as error:
+            raise LogreplayError(f"{self.name}: {why(error)}") from None
+        return path
+
+    def fingerprint(self) -> str:
+        """The identity of this list: a hash of its requests and their bodies."""
+        digest = hashlib.sha256()
+        for frame in self.frames():
+            digest.update(frame.select(FIELDS).write_csv(include_header=False).encode())
+        digest.update(repr(list(self.bodies.places)).encode())
+        return digest.hexdigest()
+
+    def __str__(self) -> str:
+        return self.name
 
 
 def is_url_list(path: Path) -> bool:
@@ -241,7 +218,6 @@ def _is_plain(text: str) -> bool:
 
 
 def _requests(text: str, variables: dict[str, str], bodies: Bodies) -> pl.DataFrame:
-    """The requests of some lines."""
     lines = text.split("\n")
     refers = "$" in text
     texts = _filled_in(lines, variables) if refers else _texts(lines)

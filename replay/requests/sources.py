@@ -2,18 +2,27 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import BinaryIO, Final, Protocol
 
 import polars as pl
 
-from logreplay.core import record
+from logreplay.core import record, stores
 from logreplay.core.bodies import ADDRESS, REF, named
 from logreplay.core.errors import LogreplayError
-from logreplay.core.rows import names_in, read_batches
+from logreplay.core.rows import column_names, is_parquet, names_in, read_batches, read_csv, read_parquet
 from logreplay.replay.requests.filters import leave_out
-from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, PROTOCOL, header_column, header_name
+from logreplay.replay.requests.header_columns import (
+    PAYLOAD,
+    PROTOCOL,
+    RESERVED,
+    SINGLE,
+    TOKEN,
+    header_column,
+    header_name,
+)
 
 _REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) (HTTP/1\.[01])\r?\n")
 
@@ -41,21 +50,50 @@ class LogFile:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         frames = read_batches(self.path, columns)
-        return with_file(frames, str(self.path)) if REF in columns else frames
+        return _with_file(frames, str(self.path)) if REF in columns else frames
 
     def names(self) -> list[str]:
-        """Its columns.
-
-        Raises:
-            LogreplayError: it cannot be read, or is not a normalized CSV.
-        """
         return names_in(self.path)
 
     def __str__(self) -> str:
         return str(self.path)
 
 
-def with_file(frames: Iterator[pl.DataFrame], csv: str) -> Iterator[pl.DataFrame]:
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A normalized CSV (also ``.gz``, ``.zst``) or a ``.parquet`` of logreplay in a store that all machines reach.
+
+    Every worker reads the store for itself; only the address is sent to it.
+
+    Attributes:
+        address: ``scheme://…`` with one of `logreplay.core.stores.SCHEMES`.
+    """
+
+    address: str
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        with self._open() as file:
+            frames = read_parquet(file, columns) if is_parquet(self.address) else read_csv(file, columns)
+            yield from _with_file(frames, self.address) if REF in columns else frames
+
+    def names(self) -> list[str]:
+        with self._open() as file:
+            return column_names(file, parquet=is_parquet(self.address))
+
+    def fingerprint(self) -> str:
+        """The store's identity of this content (S3: the ETag)."""
+        return stores.identity(self.address)
+
+    @contextmanager
+    def _open(self) -> Iterator[BinaryIO]:
+        with stores.said(self.address), stores.open_seekable(self.address) as file:
+            yield file
+
+    def __str__(self) -> str:
+        return self.address
+
+
+def _with_file(frames: Iterator[pl.DataFrame], csv: str) -> Iterator[pl.DataFrame]:
     """Rows whose addresses of bodies also say the file, which stands beside the CSV.
 
     A row with a wrong address is not sent.
@@ -85,9 +123,9 @@ class RequestFile:
         for number, line in enumerate(re.split(rb"\r?\n", head)[1:], 2):
             if line.strip():
                 name, value = self._header(number, line)
-                if name.lower() in HEADER.single and f"header:{name}".lower() in map(str.lower, fields):
+                if name.lower() in SINGLE and f"header:{name}".lower() in map(str.lower, fields):
                     raise LogreplayError(f"{self.path}: line {number} is a second {name}; keep one of the two")
-                if name.lower() not in HEADER.reserved:
+                if name.lower() not in RESERVED:
                     fields[header_column(name, fields)] = pl.Series([value])
         if PROTOCOL in columns:
             fields[PROTOCOL] = pl.Series([match[3].decode()])
@@ -108,7 +146,7 @@ class RequestFile:
 
     def _header(self, number: int, line: bytes) -> tuple[str, str]:
         name, colon, value = line.decode("utf-8", "replace").partition(":")
-        if not colon or not HEADER.name.fullmatch(name):
+        if not colon or not TOKEN.fullmatch(name):
             raise LogreplayError(f"{self.path}: line {number} is not a header: {line[:80]!r}; write Name: value")
         return name, value.strip()
 
@@ -127,12 +165,6 @@ def lacking(
         rendered: the header, or `PAYLOAD`, that is made of it; a source may bring it along.
         methods: methods of the requests that get it.
         value: made of these columns; None: each column is one.
-
-    Returns:
-        0 if one has a value.
-
-    Raises:
-        LogreplayError: the rows cannot be read.
     """
     count = 0
     for frame in source.batches(("op", *columns)):
@@ -150,9 +182,6 @@ def without_body(source: RequestSource, methods: Collection[str]) -> tuple[int, 
     """Count the requests of some methods, and those of them whose body the log lacks although it has that of others.
 
     A size of 0 in ``request_bytes`` says that there was none.
-
-    Raises:
-        LogreplayError: the rows cannot be read.
     """
     count = lacking = known = 0
     for frame in source.batches(("op", "body", REF, "request_bytes")):

@@ -31,9 +31,6 @@ class UrlRow:
         """Take ``/path``, or ``http://host/path`` apart; characters that a url cannot hold are percent-encoded.
 
         A fragment (``#…``) is not part of a request and is left out.
-
-        Raises:
-            ValueError: it is neither.
         """
         if text.startswith("/"):
             return cls(_quoted(text.partition("#")[0]), None, op, body)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from logreplay.core.errors import LogreplayError
-from logreplay.replay.requests.url_rows import UrlRow
+from logreplay.replay.requests.url_rows import UrlRow, from_rows
 
 BATCH: Final = 65_536
 """Requests made at a time."""
@@ -23,15 +23,6 @@ _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)", re.ASCII)
 _DIGITS: Final = 18
 _CLEAN: Final = r"^(?:https?://(?P<host>[!$-.0-;=A-Z_a-z~]+)(?P<rest>(?:[/?][!$-~]*)?)|(?P<path>/[!$-~]*))$"
 """Urls that need no encoding. All others go to `UrlRow.of`."""
-
-
-class Values(Protocol):
-    """The values of one variable."""
-
-    def __len__(self) -> int: ...
-
-    def at(self, places: "np.ndarray[Any, np.dtype[np.int64]]") -> pl.Series:
-        """Return the values at these places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +54,12 @@ class Numbers:
         return pl.Series(self.first + step * places).cast(pl.String).str.zfill(self.width)
 
 
-def values(text: str) -> Values:
-    """Read the values of a variable: ``@file`` (one a line), ``1..9``, or ``a,b,c``.
+Values = Texts | Numbers
+"""The values of one variable; ``at`` gives those at some places."""
 
-    Raises:
-        ValueError: there are none, a range stands among others, or the file cannot be read or is not UTF-8.
-    """
+
+def values(text: str) -> Values:
+    """Read the values of a variable: ``@file`` (one a line), ``1..9``, or ``a,b,c``."""
     if match := _RANGE.fullmatch(text):
         if max(len(match[1]), len(match[2])) > _DIGITS:
             raise ValueError(f"{text!r}: numbers of a range have at most {_DIGITS} digits")
@@ -88,11 +79,6 @@ def values(text: str) -> Values:
 
 
 def _lines(name: str) -> list[str]:
-    """The values in a file.
-
-    Raises:
-        ValueError: it cannot be read, or is not UTF-8.
-    """
     try:
         data = Path(name).read_bytes().removeprefix(codecs.BOM_UTF8)
     except (OSError, ValueError) as error:  # a name with NUL is a ValueError
@@ -113,10 +99,6 @@ class Templates:
     Attributes:
         templates: ``/path/{name}`` or ``http://{host}/path/{name}``.
         variables: the values of each name; the last one changes fastest.
-
-    Raises:
-        ValueError: a name of a template has no values, one of the variables stands in no template, or a brace
-            belongs to no name.
     """
 
     templates: Sequence[str]
@@ -138,15 +120,10 @@ class Templates:
 
     @property
     def count(self) -> int:
-        """How many requests they make."""
         return sum(prod(map(len, self._of(template).values())) for template in self.templates)
 
     def frames(self) -> Iterator[pl.DataFrame]:
-        """Yield the requests with the columns ``url``, ``host``, ``op`` and ``body``.
-
-        Raises:
-            LogreplayError: with some values a template is not a url.
-        """
+        """Yield the requests with the columns ``url``, ``host``, ``op`` and ``body``."""
         for template in self.templates:
             pieces, variables = _NAME.split(template), self._of(template)
             total = prod(map(len, variables.values()))
@@ -167,17 +144,14 @@ class Templates:
 
 
 def _requests(texts: pl.Series, template: str) -> pl.DataFrame:
-    """Urls → requests."""
     parts = texts.str.extract_groups(_CLEAN).struct.unnest()
     rest = pl.when(pl.col("rest").str.starts_with("/")).then("rest").otherwise("/" + pl.col("rest"))
     found = parts.select(url=pl.coalesce("path", rest), host="host")
     odd = found["url"].is_null()
     if odd.any():
         try:
-            rows = [UrlRow.of(text) for text in texts.filter(odd)]
+            rows = from_rows([UrlRow.of(text) for text in texts.filter(odd)])
         except ValueError as error:
             raise LogreplayError(f"TEMPLATE {template!r}: {error}") from None
-        places = odd.arg_true()
-        for name, column in (("url", [row.url for row in rows]), ("host", [row.host for row in rows])):
-            found = found.with_columns(found[name].scatter(places, pl.Series(column, dtype=pl.String)))
+        found = found.select(column.scatter(odd.arg_true(), rows[column.name]) for column in found)
     return found.with_columns(op=pl.lit("GET"), body=pl.lit(None, pl.String))

@@ -41,12 +41,7 @@ class Durations:
     seconds: dict[Group, float] = field(default_factory=dict)
 
     def add(self, records: NDArray[np.void], methods: pl.Series) -> None:
-        """Count the requests among some records that were sent.
-
-        Args:
-            records: ``(n,)`` of `logreplay.replay.senders.contract.RECORD`.
-            methods: ``(n,)``.
-        """
+        """Count the requests among some records (`logreplay.replay.senders.contract.RECORD`) that were sent."""
         service = (records["connect"] + records["latency"] + records["xfertime"]) / 1e9
         held_back = (records["error"] == _CANCELLED) & (service == 0)
         sent = (records["error"] != _DROPPED) & ~held_back
@@ -66,7 +61,6 @@ class Durations:
         return Durations(self.counts.copy(), self.seconds.copy())
 
     def __add__(self, other: "Durations") -> "Durations":
-        """Both together."""
         made = self.copy()
         for group, buckets in other.counts.items():
             made._count(group, buckets, other.seconds[group])

@@ -34,12 +34,10 @@ class Histogram:
 
     @property
     def total(self) -> int:
-        """How many were counted."""
         return int(self._counts.sum())
 
     @property
     def seconds(self) -> float:
-        """The sum of all."""
         return float(self._counts @ _MIDDLES)
 
     def up_to(self, bounds: Sequence[float]) -> list[int]:
@@ -48,11 +46,7 @@ class Histogram:
         return np.concatenate(([0], np.cumsum(self._counts)))[below].tolist()  # type: ignore[no-any-return]
 
     def valid_up_to(self, without_lag: "Histogram") -> float:
-        """The share of these response times, the shortest, that are the target's: see `validity.valid_up_to`.
-
-        Args:
-            without_lag: the same times without the generator's lag.
-        """
+        """The share of these response times, the shortest, that are the target's: see `validity.valid_up_to`."""
         ends, others = np.cumsum(self._counts), np.cumsum(without_lag._counts)
         ranks = np.union1d(ends, others)  # between two of them both quantiles stay the same
         ranks = ranks[(ranks > 0) & (ranks <= min(ends[-1], others[-1]))]  # another thread may be counting

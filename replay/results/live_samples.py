@@ -48,7 +48,6 @@ class RecentRequests:
         self._results.close()
 
     def forget(self) -> None:
-        """Forget all rows."""
         self._parts = []
 
     @property

@@ -39,14 +39,7 @@ class LoginLog:
 
     @asynccontextmanager
     async def following(self, logins: Callable[[], list[LoginRow]]) -> AsyncIterator[None]:
-        """Write twice a second, and at the end of the block, what came since.
-
-        Args:
-            logins: returns the logins that are not written yet, in order of completion.
-
-        Raises:
-            LogreplayError: at the end, they cannot be written.
-        """
+        """Write twice a second, and at the end of the block, what came since: the logins that are not written yet."""
         writing = asyncio.create_task(self._follow(logins))
         try:
             yield
@@ -66,11 +59,7 @@ class LoginLog:
                 await asyncio.to_thread(self.write, logins())
 
     def write(self, rows: list[LoginRow]) -> None:
-        """Append logins, and take them out of the list when they are written; another thread may be adding to it.
-
-        Raises:
-            LogreplayError: they cannot be written; no half line stays.
-        """
+        """Append logins, and take them out of the list when they are written; another thread may be adding to it."""
         with self._lock:
             if new := rows[:]:
                 try:

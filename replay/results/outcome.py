@@ -95,12 +95,10 @@ class Outcome:
 
     @property
     def counters(self) -> Counters:
-        """All counts."""
         return self.evidence.counters
 
     @property
     def offered(self) -> float:
-        """Offered rate, requests/s."""
         return self.evidence.offered
 
     @property

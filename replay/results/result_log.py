@@ -48,11 +48,7 @@ class Results(Protocol):
     """Takes the rows of a run, in order of completion."""
 
     def write(self, rows: pl.DataFrame) -> None:
-        """Append rows, with `logreplay.core.record.RESULT_COLUMNS`.
-
-        Raises:
-            LogreplayError: they cannot be written (the disk is full).
-        """
+        """Append rows, with `RESULT_COLUMNS`; a `LogreplayError` says why they cannot be written (the disk is full)."""
 
     def close(self) -> None:
         """Finish the file."""
@@ -72,7 +68,6 @@ class MemoryResults:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """All rows so far; columns as `RESULT_COLUMNS`."""
         return pl.concat(self._parts) if self._parts else pl.DataFrame(schema=RESULT_COLUMNS)
 
 
@@ -124,17 +119,7 @@ def form_of(path: Path) -> str:
 
 
 def check_new(path: Path, *, force: bool = False, companion_files: CompanionFiles = no_files) -> None:
-    """Check that a result may be written here, before anything costly is done; nothing is created.
-
-    Args:
-        path: path of the result log.
-        force: an existing file may be replaced.
-        companion_files: the files that belong to a result log by its name.
-
-    Raises:
-        LogreplayError: something is there already and ``force`` was not given, or the name cannot be that of a
-            result log.
-    """
+    """Check that a result may be written here, before anything costly is done; nothing is created."""
     if not form_of(path):
         raise LogreplayError(f"{path}: the name of a result log ends in one of {', '.join(FORMS)}")
     check_name(path)
@@ -183,10 +168,6 @@ class ResultLog(Closing):
             companion_files: the files that belong to a result log by its name. Those of the growing one are renamed
                 with it, others of the replaced one are removed with that.
             more: columns of the rows behind `RESULT_COLUMNS`.
-
-        Raises:
-            LogreplayError: it exists and ``force`` was not given, another process writes it, or it cannot be written;
-                or its name has no such form.
         """
         check_new(path, force=force or keep > 0, companion_files=companion_files)
         self.path, self._force, self._companion_files = path, force, companion_files
@@ -282,11 +263,7 @@ class ResultLog(Closing):
             self._file.truncate(whole)
 
     def close(self) -> None:
-        """Finish the file, and give it its name.
-
-        Raises:
-            LogreplayError: it cannot get its name; the rows stay where they are.
-        """
+        """Finish the file, and give it its name."""
         if self._file.closed:
             return
         with self._open:

@@ -1,4 +1,4 @@
-"""Monitors the generator's process during a run: pauses of the loop, processor time, waiting for a processor."""
+"""Monitors the generator's process in a run: pauses of the loop, processor time, waits for a processor or the disk."""
 
 import asyncio
 import time
@@ -32,6 +32,31 @@ class ProcessLoad:
     def loop_share(self) -> float:
         """Share of one core that the loop's thread used."""
         return self.loop / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLag:
+    """The lag of writing rows behind the requests.
+
+    Attributes:
+        rows: rows written more than a second after they were handed on.
+        longest: seconds that the most delayed rows waited.
+        working: seconds that counting and writing took.
+        writing: seconds of these in which the results were written: the disk's share.
+    """
+
+    rows: int = 0
+    longest: float = 0.0
+    working: float = 0.0
+    writing: float = 0.0
+
+    def __add__(self, other: "WriteLag") -> "WriteLag":
+        return WriteLag(
+            self.rows + other.rows,
+            max(self.longest, other.longest),
+            self.working + other.working,
+            self.writing + other.writing,
+        )
 
 
 class SelfMonitor:

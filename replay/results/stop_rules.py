@@ -49,11 +49,7 @@ class Condition:
 
 
 def parse(text: str) -> Condition:
-    """Read a condition.
-
-    Raises:
-        ValueError: not of the form FIGURE>LIMIT/WINDOW, or it can never come true.
-    """
+    """Read a condition."""
     match = _CONDITION.fullmatch(text.strip())
     unit = {"errors": ("%", ""), "in_flight": ("",)}.get(match[1], tuple(SECONDS)) if match else ()
     if not match or match[1] not in FIGURES or match[3] not in unit:

@@ -17,8 +17,7 @@ from logreplay.core.plural import number_of
 from logreplay.core.quantities import percent
 from logreplay.core.validity import deepest, targets_own
 from logreplay.replay.results.counters import Counters
-from logreplay.replay.results.self_monitor import ProcessLoad
-from logreplay.replay.results.write_lag import WriteLag
+from logreplay.replay.results.self_monitor import ProcessLoad, WriteLag
 from logreplay.replay.schedules.steering import LoadChange
 from logreplay.replay.sessions.server_timing import Counts, counts_of_all
 
@@ -74,13 +73,11 @@ class Finding:
 
     @classmethod
     def all_of(cls, summary: Mapping[str, Any]) -> tuple[Self, ...]:
-        """The findings of a summary."""
         return tuple(
             cls(each["code"], Severity(each["severity"]), each["text"]) for each in summary.get("findings", ())
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
         return {name: str(value) for name, value in asdict(self).items()}
 
 
@@ -201,7 +198,6 @@ class RunEvidence:
 
     @property
     def waits(self) -> Waits:
-        """What held requests back."""
         names = ("offered", "scheduled", "limited", "queued", "queued_for", "given_up", "retried", "calm")
         given = {name: getattr(self, name) for name in names}
         return Waits(**given, sent=self.counters.sent, dropped=self.counters.dropped - self.unsent)
@@ -231,7 +227,6 @@ class Judgement:
 
     @property
     def valid(self) -> bool:
-        """Whether the run is valid."""
         return self.verdict is RunVerdict.VALID
 
     @property
@@ -252,11 +247,7 @@ def judge(evidence: RunEvidence) -> Judgement:
 
 
 def metrics_missed(parts: Iterable[RunEvidence]) -> list[Finding]:
-    """The notes on metrics of --server-timing that no response of a run had, or whose durations cannot be read.
-
-    Args:
-        parts: a run, or steps.
-    """
+    """The notes on metrics of --server-timing that no response of a run, or of steps, had, or that cannot be read."""
     counts = counts_of_all(part.timings for part in parts if part.counters.completed)
     return [metric_missed(name, *count) for name, count in counts.items() if count[1] or not count[0]]
 
@@ -360,11 +351,8 @@ def _local(name: str, count: int) -> str:
 def failures(counters: Counters, *, local: int = 0, queued: int = 0, queued_for: str = "") -> list[Finding]:
     """Findings on the requests that failed.
 
-    Args:
-        counters: counts of the requests.
-        local: connections this machine could not open: their requests failed not due to the target.
-        queued: requests that had to wait for a connection.
-        queued_for: the limit for which they waited; empty: the request before them of the same client.
+    ``local``, ``queued`` and ``queued_for`` as in `RunEvidence`: requests without a connection that this machine could
+    not open failed not due to the target.
     """
     failed = max(counters.new_errors, counters.failed - local)
     if not counters.sent or failed <= 0.01 * counters.sent:
@@ -388,11 +376,7 @@ def failures(counters: Counters, *, local: int = 0, queued: int = 0, queued_for:
 
 
 def held_back(*parts: Waits) -> list[Finding]:
-    """Findings that count requests which were sent later than scheduled, again, or not at all.
-
-    Args:
-        parts: a run, or steps.
-    """
+    """Findings that count requests of a run, or of steps, which were sent late, again, or not at all."""
     findings = []
     limited, queued, given_up, calm = (
         sum(getattr(part, name) for part in parts) for name in ("limited", "queued", "given_up", "calm")
@@ -406,7 +390,8 @@ def held_back(*parts: Waits) -> list[Finding]:
             "time"
         )
         findings.append(Finding("in_flight_limit", Severity.WARNING, text))
-    if queued and (limit := _queued_for(parts)):
+    limit = next((part.queued_for for part in parts if part.queued_for), "")
+    if queued and limit:
         text = (
             f"{number_of(queued, 'request')} waited for {limit}; they reached the target later than scheduled, and the "
             f"wait is in the response times, as queued{left}"
@@ -478,12 +463,7 @@ def steered(changes: Sequence[LoadChange]) -> list[Finding]:
     return [Finding("control", Severity.NOTE, text)]
 
 
-def _queued_for(parts: Sequence[Waits]) -> str:
-    return next((part.queued_for for part in parts if part.queued_for), "")
-
-
 def _missed(seen: RunEvidence, *, by_generator: bool) -> list[Finding]:
-    """Findings on the rate."""
     findings = held_back(seen.waits)
     if seen.thinks_cut:
         text = (

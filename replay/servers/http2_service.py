@@ -18,7 +18,7 @@ Respond = Callable[[str, str], Awaitable[tuple[int, int]]]
 
 MOST_STREAMS: Final = 128
 """Requests at once on a connection, as nginx allows."""
-_NO_BODY: Final = (204, 304)
+NO_BODY: Final = (204, 304)
 _AT_ONCE: Final = 1 << 18
 """Bytes of bodies that are handed to the transport at once."""
 _NUMBER: Final = 0x7FFFFFFF
@@ -41,13 +41,7 @@ class _Zeros:
 
 
 class EitherService(asyncio.Protocol):
-    """A connection whose version of HTTP is not known yet.
-
-    Args:
-        http1: makes a protocol of HTTP/1.1.
-        respond: answers requests of HTTP/2.
-        streams: requests at once on a connection of HTTP/2.
-    """
+    """A connection whose version of HTTP is not known yet."""
 
     def __init__(self, http1: Callable[[], asyncio.Protocol], respond: Respond, streams: int = MOST_STREAMS) -> None:
         self._http1, self._respond, self._streams, self._seen = http1, respond, streams, b""
@@ -127,7 +121,6 @@ class Http2Service(asyncio.Protocol):
         self._streams = {number: stream for number, stream in self._streams.items() if stream.unsent}
 
     def _take(self, kind: int, flags: int, number: int, payload: bytes) -> None:
-        """Heed one frame."""
         if kind == frames.HEADERS or kind == frames.CONTINUATION:
             self._headers(kind, flags, number, payload)
         elif kind == frames.DATA:
@@ -186,12 +179,12 @@ class Http2Service(asyncio.Protocol):
     async def _answer(self, number: int, method: str, path: str) -> None:
         status, size = await self._respond(method, path)
         self._tasks.pop(number, None)
-        body = 0 if method == "HEAD" or status in _NO_BODY else size
+        body = 0 if method == "HEAD" or status in NO_BODY else size
         if status < 200:  # 101 and the like: no final answer
             self._out.append(frames.rst_stream(number, frames.INTERNAL_ERROR))
         else:
             fields = [(b":status", str(status).encode())]
-            if status not in _NO_BODY:
+            if status not in NO_BODY:
                 fields += [(b"content-type", b"application/octet-stream"), (b"content-length", str(size).encode())]
             flags = frames.END_HEADERS | (0 if body else frames.END_STREAM)
             self._out.append(frame(frames.HEADERS, flags, number, block(fields)))

@@ -23,12 +23,11 @@ from aiohttp import StreamReader, web
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import REASON
 from logreplay.core.rows import read_batches
-from logreplay.replay.servers.http2_service import EitherService
+from logreplay.replay.servers.http2_service import NO_BODY, EitherService
 from logreplay.replay.servers.server_process import SERVER_LOG, listening
 
-NO_BODY: Final = frozenset({204, 304})
 FILLER: Final = bytes(65536)
-LOOPBACK: Final = "127.0.0.1"
+_LOOPBACK: Final = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +35,6 @@ class ServerCapacity:
     """The capacity of a target: ``workers`` requests at once, each for ``service_s`` seconds.
 
     With ``exponential``, ``service_s`` is the mean of exponentially distributed times, the same for each ``seed``.
-
-    Raises:
-        ValueError: no worker, or no time.
     """
 
     workers: int = 4
@@ -54,7 +50,6 @@ class ServerCapacity:
 
     @property
     def rate(self) -> float:
-        """Requests per second it carries."""
         return self.workers / self.service_s
 
     def __str__(self) -> str:
@@ -103,11 +98,6 @@ class LoggedAnswers:
 
     @classmethod
     def of_log(cls, path: Path) -> "LoggedAnswers":
-        """Read the answers of a normalized CSV.
-
-        Raises:
-            LogreplayError: the file cannot be read or is not a normalized CSV.
-        """
         refused, columns = Counter[str](), ("op", "url", "rc", "bytes")
 
         def rows() -> Iterator[tuple[str, str, int, int]]:
@@ -131,14 +121,25 @@ class LoggedAnswers:
         return answers[at], answers[at + 1]
 
 
-class _Handler:
-    """One request → one answer, when its worker is done."""
+class _Server(web.Server):
+    """Serves both versions of HTTP: one request → one answer, when its worker is done."""
 
     def __init__(self, answers: LoggedAnswers, capacity: ServerCapacity) -> None:
+        super().__init__(
+            self._handle,
+            access_log=None,
+            logger=SERVER_LOG,
+            max_line_size=1 << 20,
+            max_field_size=1 << 20,
+            auto_decompress=False,
+        )
         self._answers = answers
         self._queue = WorkQueue(capacity)
 
-    async def respond(
+    def __call__(self) -> Any:
+        return EitherService(super().__call__, self._respond)
+
+    async def _respond(
         self, method: str, path: str, read: Callable[[], Awaitable[object]] | None = None
     ) -> tuple[int, int]:
         """Status and body size of the answer, when its worker is done; ``read`` takes in the rest of the request."""
@@ -150,8 +151,8 @@ class _Handler:
         await asyncio.sleep(done - loop.time())
         return answer
 
-    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        status, size = await self.respond(request.method, request.raw_path, partial(_drain, request.content))
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        status, size = await self._respond(request.method, request.raw_path, partial(_drain, request.content))
         if status < 200 and request.transport is not None:
             request.transport.abort()  # 101 and the like: no final answer
         if status in NO_BODY:
@@ -161,24 +162,6 @@ class _Handler:
         if size <= len(FILLER):
             return web.Response(status=status, body=FILLER[:size], content_type="application/octet-stream")
         return await _stream(request, status, size)
-
-
-class _Server(web.Server):
-    """Serves both versions of HTTP."""
-
-    def __init__(self, handler: _Handler) -> None:
-        super().__init__(
-            handler,
-            access_log=None,
-            logger=SERVER_LOG,
-            max_line_size=1 << 20,
-            max_field_size=1 << 20,
-            auto_decompress=False,
-        )
-        self._respond = handler.respond
-
-    def __call__(self) -> Any:
-        return EitherService(super().__call__, self._respond)
 
 
 async def _drain(body: StreamReader) -> None:
@@ -197,19 +180,13 @@ async def _stream(request: web.BaseRequest, status: int, size: int) -> web.Strea
 
 
 @asynccontextmanager
-async def serving(
-    answers: LoggedAnswers, capacity: ServerCapacity, host: str = LOOPBACK, port: int = 0
-) -> AsyncIterator[str]:
-    """Serve in the running loop; the value is the base URL.
-
-    Raises:
-        LogreplayError: the port is taken, or the address is not this machine's.
-    """
-    server = _Server(_Handler(answers, capacity))
+async def serving(answers: LoggedAnswers, capacity: ServerCapacity, port: int = 0) -> AsyncIterator[str]:
+    """Serve in the running loop; the value is the base URL."""
+    runner = web.ServerRunner(_Server(answers, capacity), shutdown_timeout=0.1)
     async with AsyncExitStack() as stack:
         try:
-            url = await stack.enter_async_context(listening(web.ServerRunner(server, shutdown_timeout=0.1), host, port))
+            url = await stack.enter_async_context(listening(runner, _LOOPBACK, port))
         except OSError as error:
             why = os.strerror(error.errno or 0)  # asyncio's own text repeats the address
-            raise LogreplayError(f"cannot listen on {host}:{port}: {why}; choose another port") from None
+            raise LogreplayError(f"cannot listen on {_LOOPBACK}:{port}: {why}; choose another port") from None
         yield url

@@ -27,22 +27,16 @@ class MinimalResponder(asyncio.Protocol):
             self.answer(HEAD_ANSWER if head.startswith(b"HEAD ") else ANSWER)
 
     def answer(self, answer: bytes) -> None:
-        """Send an answer."""
         self._transport.write(answer)
 
 
 def responding() -> AbstractContextManager[str]:
-    """Run the server in a process of its own while the block runs; the value is its URL.
-
-    Raises:
-        LogreplayError: it did not start.
-    """
+    """Run the server in a process of its own while the block runs; the value is its URL."""
     module = "logreplay.replay.servers.minimal"
     return server_process("-m", module, failed=f"the responder did not start; to see why, run: python -P -m {module}")
 
 
 async def serve(protocol: type[MinimalResponder]) -> None:
-    """Serve until stdin closes."""
     server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0, backlog=4096)
     await serve_until_stdin_closes(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
 

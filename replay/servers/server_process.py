@@ -33,11 +33,7 @@ SERVER_LOG.addFilter(_is_own)
 
 @asynccontextmanager
 async def listening(runner: "BaseRunner", host: str, port: int) -> AsyncIterator[str]:
-    """Serve in the running loop while the block runs; the value is the base URL. Port 0 is any that is free.
-
-    Raises:
-        OSError: the port is taken, or the address is not this machine's.
-    """
+    """Serve in the running loop while the block runs; the value is the base URL. Port 0 is any that is free."""
     from aiohttp.web import TCPSite
 
     await runner.setup()
@@ -50,15 +46,7 @@ async def listening(runner: "BaseRunner", host: str, port: int) -> AsyncIterator
 
 @contextmanager
 def server_process(*arguments: object, failed: str) -> Iterator[str]:
-    """Run a Python program that calls `serve_until_stdin_closes` while the block runs; the value is its URL.
-
-    Args:
-        arguments: arguments of Python, such as ``-m`` and a module.
-        failed: the error message if it does not start.
-
-    Raises:
-        LogreplayError: it did not start.
-    """
+    """Run a Python program that calls `serve_until_stdin_closes` while the block runs; the value is its URL."""
     with start_python(*arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout
         try:

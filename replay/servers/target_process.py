@@ -1,16 +1,19 @@
-"""The target of known capacity in a process of its own."""
+"""The target of known capacity in a process of its own, of which this module is the main program, too."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import Closing
 from logreplay.core.plural import number_of
 from logreplay.core.rows import left_out
-from logreplay.replay.child_process import start_child
-from logreplay.replay.servers.known_capacity import ServerCapacity
+from logreplay.replay.child_process import connection_to_parent, start_child
+from logreplay.replay.servers.known_capacity import LoggedAnswers, ServerCapacity, serving
 
 
 class Server(Closing):
@@ -35,7 +38,7 @@ class Server(Closing):
 
     def __init__(self, log: Path, capacity: ServerCapacity, port: int = 0, notes: tuple[str, ...] = ()) -> None:
         self.capacity = capacity
-        self._process, self._connection = start_child("logreplay.replay.servers.target_main")
+        self._process, self._connection = start_child("logreplay.replay.servers.target_process")
         try:
             self._connection.send((log, capacity, port))
             answer: tuple[str, Counter[str], int] | LogreplayError = self._connection.recv()
@@ -78,10 +81,25 @@ class Server(Closing):
 
 @contextmanager
 def spawned(log: Path, capacity: ServerCapacity) -> Iterator[str]:
-    """Run a target while the block runs; the value is its URL.
-
-    Raises:
-        LogreplayError: it did not start.
-    """
+    """Run a target while the block runs; the value is its URL."""
     with Server(log, capacity) as server:
         yield server.url
+
+
+async def _serve(parent: "Connection[Any, Any]", log: Path, capacity: ServerCapacity, port: int) -> None:
+    """In the process: serve until the parent ends."""
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(parent.fileno(), ended.set)
+    answers = LoggedAnswers.of_log(log)
+    async with serving(answers, capacity, port=port) as url:
+        parent.send((url, answers.refused, answers.varied))
+        await ended.wait()
+
+
+if __name__ == "__main__":
+    with suppress(EOFError, ConnectionError):  # the parent has ended
+        parent = connection_to_parent()
+        try:
+            asyncio.run(_serve(parent, *parent.recv()))
+        except LogreplayError as error:
+            parent.send(error)

@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.replay.requests.header_columns import HEADER
+from logreplay.replay.requests.header_columns import TOKEN
 
 _OWN_COLUMNS: Final = {"user-agent": "agent", "referer": "referer", "host": "host"}
 _KINDS: Final = ("column", "header", "cookie")
@@ -32,13 +32,9 @@ class ClientKey:
 
     @classmethod
     def parse(cls, text: str) -> "ClientKey":
-        """Read ``address``, ``address+agent``, ``column:NAME``, ``header:NAME`` or ``cookie:NAME``.
-
-        Raises:
-            ValueError: the text is not one of these forms.
-        """
+        """Read ``address``, ``address+agent``, ``column:NAME``, ``header:NAME`` or ``cookie:NAME``."""
         kind, colon, name = text.partition(":")
-        named = bool(colon and name and kind in _KINDS) and (kind == "column" or HEADER.name.fullmatch(name))
+        named = bool(colon and name and kind in _KINDS) and (kind == "column" or TOKEN.fullmatch(name))
         if not named and text not in ("address", "address+agent"):
             raise ValueError(f"{text!r}: expected address, address+agent, column:NAME, header:NAME or cookie:NAME")
         return cls(kind, name)

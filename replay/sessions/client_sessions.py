@@ -114,7 +114,6 @@ class SessionCounts:
     rows: list[LoginRow] = field(default_factory=list)
 
     def copy(self) -> Self:
-        """A copy of the present state."""
         return self.since(type(self)())
 
     def since(self, before: "SessionCounts") -> Self:
@@ -165,8 +164,6 @@ class ClientSessions:
         kept: the sessions by client, the one that was idle longest first.
 
     Args:
-        plan: cookies, values and logins that clients keep.
-        counts: counts of sessions by their fate.
         secure: the connection is secure, or leads to this machine.
         clock: nanoseconds, for the age of sessions.
         now: seconds since 1970, for that of cookies.
@@ -232,13 +229,7 @@ class ClientSessions:
             self._held -= self.kept.pop(oldest).size
 
     def dress(self, client: str, request: bytes, *, login: bool = False) -> bytes:
-        """A request with what its client has for it.
-
-        Args:
-            client: as in the log.
-            request: rendered for HTTP/1.1.
-            login: it is one of a login, which may come before every value.
-        """
+        """A request with what its client has for it; one of a login may come before every value."""
         now = self._clock()
         session = self._current(client, now)
         if self._plan.use and not login:
@@ -285,14 +276,7 @@ class ClientSessions:
         return values
 
     def answered(self, client: str, request: bytes, headers: Pairs, body: bytes) -> None:
-        """Take what an answer leaves to a client.
-
-        Args:
-            client: as in the log.
-            request: as it was sent.
-            headers: header lines of the response.
-            body: its beginning.
-        """
+        """Take what an answer leaves to a client, from its headers and the beginning of its body."""
         pairs = list(headers)
         set_cookies = [value for name, value in pairs if name.lower() == b"set-cookie"]
         if not self._plan.cookies:
@@ -327,7 +311,6 @@ class ClientSessions:
             self.counts.refused[f"more than {_MOST_FIELDS} in an answer"] += len(set_cookies) - _MOST_FIELDS
 
     def logged_in(self, client: str, login: LoginRequest, status: int, error: str, seconds: float) -> None:
-        """Note the end of a login request."""
         self.counts.logins += 1
         if (error or status >= 400) and error != "cancelled":
             self.counts.login_failures[error or f"status {status}"] += 1

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from logreplay.replay.requests.filters import check_patterns
+from logreplay.replay.requests.header_columns import TOKEN
 
 MOST_BODY: Final = 131_072
 """Bytes of a body that are looked at."""
@@ -19,7 +20,6 @@ LONGEST_VALUE: Final = 4096
 """Characters of a value."""
 _LONGEST_RULE: Final = 1000
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _STEP: Final = re.compile(r"\.([A-Za-z_][\w-]*)|\[(\d{1,6})\]|\['([^']+)'\]|\[\"([^\"]+)\"\]")
 _META: Final = frozenset("\\.^$*+?{}()[]|")
 _REPEATS: Final = frozenset("*?{")
@@ -44,11 +44,7 @@ class Extraction:
 
     @classmethod
     def parse(cls, text: str) -> "Extraction":
-        """Read ``NAME=KIND:RULE``.
-
-        Raises:
-            ValueError: it is not a rule.
-        """
+        """Read ``NAME=KIND:RULE``."""
         name, equals, what = text.partition("=")
         kind, colon, rule = what.partition(":")
         if not (equals and colon and NAME.fullmatch(name) and rule) or kind not in ("header", "json", "regex"):
@@ -58,7 +54,7 @@ class Extraction:
             )
         if len(rule) > _LONGEST_RULE:
             raise ValueError(f"{name}: a rule has at most {_LONGEST_RULE} characters")
-        if kind == "header" and not _TOKEN.fullmatch(rule):
+        if kind == "header" and not TOKEN.fullmatch(rule):
             raise ValueError(f"{text!r}: {rule!r} is not the name of a header")
         if kind == "json":
             _steps(rule)
@@ -72,12 +68,7 @@ class Extraction:
         return self.kind != "header"
 
     def find(self, headers: Pairs, body: bytes) -> str | None:
-        """The value in an answer; None if there is none.
-
-        Args:
-            headers: names in any case.
-            body: first `MOST_BODY` bytes of the body.
-        """
+        """The value in an answer, of whose body the first `MOST_BODY` bytes are given; None if there is none."""
         if self.kind == "header":
             wanted = self.rule.lower().encode()
             found = next((value for name, value in headers if name.lower() == wanted), None)
@@ -93,11 +84,7 @@ def is_usable(value: str) -> bool:
 
 
 def _steps(path: str) -> list[str | int]:
-    """A path such as ``$.user.tokens[0]`` as keys and indices.
-
-    Raises:
-        ValueError: it is not a path.
-    """
+    """A path such as ``$.user.tokens[0]`` as keys and indices."""
     steps: list[str | int] = []
     at = 1
     while path.startswith("$") and at < len(path):

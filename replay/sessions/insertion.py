@@ -35,11 +35,7 @@ class Insertion:
 
     @classmethod
     def parse(cls, text: str) -> "Insertion":
-        """Read ``NAME=header:HEADER``, ``NAME=header:HEADER: TEXT {}``, ``NAME=param:NAME`` or ``NAME=body:FIELD``.
-
-        Raises:
-            ValueError: it is not a rule, or the header is reserved for the sender.
-        """
+        """Read ``NAME=header:HEADER``, ``NAME=header:HEADER: TEXT {}``, ``NAME=param:NAME`` or ``NAME=body:FIELD``."""
         name, equals, what = text.partition("=")
         kind, colon, where = what.partition(":")
         if not (equals and colon and NAME.fullmatch(name) and where) or kind not in ("header", "param", "body"):
@@ -72,12 +68,7 @@ class Insertion:
         return method_of(request) in BODY_METHODS
 
     def insert(self, request: bytes, value: str) -> bytes:
-        """The request with the value; a header that it has already wins.
-
-        Args:
-            request: rendered for HTTP/1.1.
-            value: see `logreplay.replay.sessions.extraction.is_usable`.
-        """
+        """The request with the value, which `is_usable`; a header that it has already wins."""
         if self.kind == "param":
             return with_parameter(request, self.where, value)
         if self.kind == "body":

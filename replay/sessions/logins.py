@@ -18,7 +18,7 @@ import polars as pl
 
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS, is_text
-from logreplay.replay.requests.header_columns import HEADER, PAYLOAD, check_header, header_column
+from logreplay.replay.requests.header_columns import PAYLOAD, TOKEN, check_header, header_column
 from logreplay.replay.sessions.client_key import ClientKey
 
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ class Logins:
 
     @classmethod
     def of(cls, requests: Sequence[LoginRequest]) -> "Logins":
-        """Sort requests by whose they are."""
         own: dict[str, list[int]] = {}
         for number, request in enumerate(requests):
             own.setdefault(request.client, []).append(number)
@@ -84,9 +83,7 @@ class Logins:
     def steps(self, client: str, turn: int) -> Sequence[int]:
         """The numbers of the requests with which a client logs in; empty: it does not.
 
-        Args:
-            client: as in the log.
-            turn: number of clients that have drawn from the pool before.
+        ``turn``: number of clients that have drawn from the pool before.
         """
         mine = self.own.get(client) or ([self.pool[turn % len(self.pool)]] if self.pool else [])
         if client in self.own or self.pool:
@@ -116,7 +113,6 @@ class Logins:
         return replace(self, pool=part or self.pool, others_draw=not part)
 
     def frame(self) -> pl.DataFrame:
-        """The requests with the columns that senders render."""
         frame = pl.DataFrame(
             {"op": [each.op for each in self.requests], "url": [each.url for each in self.requests]},
             schema={"op": pl.String, "url": pl.String},
@@ -145,16 +141,11 @@ class LoginFile:
 
     @classmethod
     def parse(cls, text: str) -> "LoginFile":
-        """The file of this name."""
         return cls(Path(text))
 
     @classmethod
     def of_table(cls, table: "pd.DataFrame | pl.DataFrame") -> "LoginFile":
-        """The logins in a table; a missing value counts as not given.
-
-        Raises:
-            UsageError: two columns have one name.
-        """
+        """The logins in a table; a missing value counts as not given."""
         from logreplay.core.frames import from_pandas, table_name
 
         rows = (table if isinstance(table, pl.DataFrame) else from_pandas(table, whole=True)).to_dicts()
@@ -165,11 +156,6 @@ class LoginFile:
         return str(self.path)
 
     def read(self) -> Logins:
-        """Read it.
-
-        Raises:
-            LogreplayError: it cannot be read, or a row is not a request.
-        """
         return Logins.of([self._for_run(each) for each in self._requests()])
 
     def _requests(self) -> list[LoginRequest]:
@@ -197,13 +183,7 @@ def _read(path: Path) -> list[LoginRequest]:
 
 
 def _requests_of(rows: Iterable[tuple[int, object]], name: Path, unit: str) -> list[LoginRequest]:
-    """The logins in rows.
-
-    Args:
-        rows: each after its number.
-        name: name of the file or table, for messages.
-        unit: unit of the numbers, ``line`` or ``row``.
-    """
+    """The logins in rows, each of which comes after its number, that of a ``line`` or ``row``."""
     requests: list[LoginRequest] = []
     for place, row in rows:
         if len(requests) == _MOST_ROWS:
@@ -256,11 +236,7 @@ def _json_rows(file: Iterator[str]) -> Iterator[tuple[int, object]]:
 
 
 def _request(row: object) -> LoginRequest:
-    """A row as a request.
-
-    Raises:
-        ValueError: it cannot be sent. Names no value of the body or of a header.
-    """
+    """A row as a request; errors name no value of the body or of a header."""
     if not isinstance(row, dict):
         raise ValueError('expected an object such as {"client": "10.0.0.7", "op": "POST", "url": "/login"}')
     if not all(is_text(value) for value in row.values() if isinstance(value, str)):
@@ -268,7 +244,7 @@ def _request(row: object) -> LoginRequest:
     client, op, url = ("" if (value := row.get(name)) is None else str(value) for name in _COLUMNS[:3])
     body = row.get("body")
     op = op or ("GET" if body is None else "POST")
-    if not HEADER.name.fullmatch(op) or op == "CONNECT":
+    if not TOKEN.fullmatch(op) or op == "CONNECT":
         raise ValueError(f"{op!r} is not a method that can be sent")
     if not _URL.fullmatch(url):
         raise ValueError(f"{url[:80]!r}: expected a url that begins with /, such as /login")

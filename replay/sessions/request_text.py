@@ -20,23 +20,16 @@ BODY_METHODS: Final = frozenset({b"POST", b"PUT", b"PATCH"})
 
 
 def method_of(request: bytes) -> bytes:
-    """The method."""
     return request[: request.index(b" ")]
 
 
 def target_of(request: bytes) -> bytes:
-    """The request target."""
     start = request.index(b" ") + 1
     return request[start : request.index(b" ", start)]
 
 
 def header_of(request: bytes, name: bytes) -> bytes | None:
-    """The first value of a header; None if the request has none of this name.
-
-    Args:
-        request: rendered.
-        name: in lower case.
-    """
+    """The first value of a header, named in lower case; None if the request has none of this name."""
     head = request[: request.index(b"\r\n\r\n") + 2]
     key = b"\r\n" + name + b":"
     at = head.lower().find(key)
@@ -133,11 +126,7 @@ def _with_key(body: bytes, name: str, value: str) -> bytes | None:
 
 
 def _spans(text: str, name: str) -> tuple[list[tuple[int, int]], int]:
-    """Where the values of a key are in a JSON object, and where its last value ends, or its brace if it has none.
-
-    Raises:
-        ValueError, IndexError, RecursionError: it is not a JSON object.
-    """
+    """Where the values of a key are in a JSON object, and where its last value ends, or its brace if it has none."""
     at = end = _past(text, _past(text, 0, "\ufeff"), "{", needed=True)
     spans, more = [], text[_past(text, at)] != "}"
     while more:
@@ -154,11 +143,7 @@ def _spans(text: str, name: str) -> tuple[list[tuple[int, int]], int]:
 
 
 def _past(text: str, at: int, mark: str = "", *, needed: bool = False) -> int:
-    """The place behind blanks and a mark; behind the blanks only, if the mark is not there.
-
-    Raises:
-        ValueError: it is not there, but needed.
-    """
+    """The place behind blanks and a mark; behind the blanks only, if the mark is not there."""
     found = _BLANKS.match(text, at)
     assert found, "it matches everywhere"
     at = found.end()

@@ -36,11 +36,7 @@ def column_of(name: str) -> str:
 
 
 def metrics(text: str) -> tuple[str, ...]:
-    """Read the names of metrics, with commas between.
-
-    Raises:
-        ValueError: one is not the name of a metric, two have one column, or there are too many.
-    """
+    """Read the names of metrics, with commas between."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in names:
         if not NAME.fullmatch(name) or column_of(name) == "server_":
@@ -79,11 +75,7 @@ def counts_of_all(parts: Iterable[Counts]) -> Counts:
 
 
 class ServerTimings:
-    """The headers of the responses of one sender whose rows are not written yet.
-
-    Args:
-        names: names of the metrics.
-    """
+    """The headers of the responses of one sender whose rows are not written yet."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
@@ -91,7 +83,6 @@ class ServerTimings:
         self._counts: dict[str, tuple[int, int]] = dict.fromkeys(names, (0, 0))
 
     def keep(self, seq: int, head: bytes | tuple[tuple[bytes, bytes], ...]) -> None:
-        """Note the response to a request."""
         if isinstance(head, bytes):
             values = _HEADER.findall(head)
         else:
@@ -117,12 +108,7 @@ class ServerTimings:
 
 
 def timing_columns(kept: Sequence[ServerTimings], seqs: Sequence[int]) -> list[pl.Series]:
-    """Columns with the durations of requests, seconds; null where there is none.
-
-    Args:
-        kept: headers of each sender; one of them has the response to a request.
-        seqs: numbers of the requests.
-    """
+    """Columns with the durations of requests, seconds; null where there is none. One sender has each response."""
     names = kept[0].names
     rows = [durations(next(filter(None, (one.take(seq) for one in kept)), b""), names) for seq in seqs]
     kept[0].count(rows)

@@ -4,20 +4,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, is_dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from logreplay.replay.requests.plan import Plan, RequestStream
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome
-from logreplay.replay.results.self_monitor import ProcessLoad
+from logreplay.replay.results.self_monitor import ProcessLoad, WriteLag
 from logreplay.replay.results.verdict import OF_THE_RUN, Finding, Judgement, ReadLate, RunEvidence, Severity, judge
-from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.sessions.server_timing import counts_of_all
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
 from logreplay.replay.workers.protocol import PlanEnded
 
 _CLOCKS_APART_MS: Final = 1.0
+_SUMS: Final = ("limited", "queued", "given_up", "retried", "calm", "thinks_cut")
+"""Counts of evidence that add up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,10 @@ class SharedPlan:
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """The outcomes of the workers that were not lost."""
         return [end.outcome for end in self.ended.values()]
 
     @property
     def scheduled(self) -> int:
-        """Requests of all workers."""
         return self.counters.ended
 
     def numbers(self, count: int) -> int:
@@ -103,27 +102,23 @@ class SharedPlan:
         loads = [astuple(part.vitals) for part in seen] or [astuple(ProcessLoad())]
         lengths = [part.duration for part in seen if part.duration is not None]
         sent = sum(part.scheduled for part in seen)
+        sums: dict[str, Any] = {name: sum(getattr(part, name) for part in seen) for name in _SUMS}
         return RunEvidence(
+            **sums,
             offered=self.plan.schedule.rate,
             scheduled=self.scheduled,
             counters=self.counters,
             duration=max(lengths, default=None),
             seconds=max((part.seconds for part in seen), default=0.0),
-            limited=sum(part.limited for part in seen),
-            queued=sum(part.queued for part in seen),
-            given_up=sum(part.given_up for part in seen),
             queued_for=next((part.queued_for for part in seen if part.queued_for), ""),
             local=sum((Counter(part.local) for part in seen), Counter()),
             vitals=ProcessLoad(*map(max, zip(*loads, strict=True))),
             delay=sum((part.delay for part in seen), WriteLag()),
             late=sum((part.late for part in seen), ReadLate()),
-            retried=sum(part.retried for part in seen),
-            calm=sum(part.calm for part in seen),
             stale=next((part.stale for part in seen if part.stale), ""),
             lost=self._told_lost() if self.lost else "",
             unsent=self.filled.dropped,
             sent_on=sum(part.sent_on * part.scheduled for part in seen) / sent if sent else 1.0,
-            thinks_cut=sum(part.thinks_cut for part in seen),
             unwritten=any(part.unwritten for part in seen),
             timings=counts_of_all(part.timings for part in seen),
         )

@@ -42,25 +42,13 @@ SAME: Final = ClockOffset()
 
 
 def measure(ask: Clock, clock: Clock = monotonic, rounds: int = ROUNDS) -> ClockOffset:
-    """Measure the offset by round trips.
+    """Measure the offset by round trips; ``ask`` reads the common clock, wherever that is."""
 
-    Args:
-        ask: reads the common clock, wherever that is; nanoseconds.
-        clock: this one.
-        rounds: number of questions.
-    """
-    if ask is clock:
-        return SAME
-    best: ClockOffset | None = None
-    for _ in range(rounds):
-        before = clock()
-        there = ask()
-        after = clock()
-        found = ClockOffset((before + after) // 2 - there, (after - before + 1) // 2)
-        if best is None or found.uncertainty < best.uncertainty:
-            best = found
-    assert best
-    return best
+    def trip() -> ClockOffset:
+        before, there, after = clock(), ask(), clock()
+        return ClockOffset((before + after) // 2 - there, (after - before + 1) // 2)
+
+    return min((trip() for _ in range(rounds)), key=lambda found: found.uncertainty)
 
 
 def settled(measured: ClockOffset, *, same_boot: bool) -> ClockOffset:

@@ -13,11 +13,7 @@ _MOST_LOCAL: Final = 1000
 
 
 def local_workers(address: str | None) -> int | None:
-    """How many workers ``local:N`` starts; None for the address of a scheduler, or without one.
-
-    Raises:
-        UsageError: it is neither.
-    """
+    """How many workers ``local:N`` starts; None for the address of a scheduler, or without one."""
     if address is None:
         return None
     if (local := _LOCAL.fullmatch(address)) and 1 <= int(local[1]) <= _MOST_LOCAL:

@@ -39,7 +39,6 @@ from logreplay.replay.senders.trace import Watch
 from logreplay.replay.sessions.client_sessions import LoginRow, SessionCounts
 from logreplay.replay.workers.aggregate import LostWorker, SharedPlan, adopt_reading
 from logreplay.replay.workers.clock_offset import SAME, ClockOffset
-from logreplay.replay.workers.heartbeat import Silence
 from logreplay.replay.workers.merge import Arrived, LostRows, MergedLog
 from logreplay.replay.workers.partition import Share, even_parts
 from logreplay.replay.workers.processes import WorkerProcess
@@ -55,6 +54,7 @@ from logreplay.replay.workers.protocol import (
     Leave,
     PlanEnded,
     Prepare,
+    Silence,
     StopAll,
     Welcome,
     WorkerConfig,
@@ -134,10 +134,6 @@ class Coordinator:
             ``connections``. None: no limit.
         in_parts: ``sender`` takes the index of its worker and the number of workers as ``part``.
         trace_ids: trace ids of the requests; None: they have none.
-
-    Raises:
-        ValueError: no process was given.
-        LogreplayError: the limit in flight is lower than the number of workers.
     """
 
     def __init__(
@@ -243,10 +239,6 @@ class Coordinator:
             plan: requests and schedule; its time begins on a whole second of the run, at one instant in all workers.
             on_progress: called about once a second, with the figures of all workers together; its exception ends
                 the run, and is raised when the recorded rows are on disk.
-
-        Raises:
-            LogreplayError: the log cannot be read by a worker, or the results cannot be written.
-            RuntimeError: a plan runs already.
         """
         if self._running:
             raise RuntimeError("these workers run a plan already: await that one first, or start others")
@@ -300,11 +292,7 @@ class Coordinator:
         return self._outcome(plan, ended, filled)
 
     async def _finish_log(self, early_s: float | None) -> Counters:
-        """Write the rows that are left; those of lost workers need the plan read again.
-
-        Raises:
-            LogreplayError: the run is stopped and the plan cannot be read; all rows that were reported are written.
-        """
+        """Write the rows that are left; those of lost workers need the plan read again."""
         done: Future[Counters] = Future()
 
         def finish() -> None:
@@ -327,7 +315,6 @@ class Coordinator:
         return finished.result()
 
     def progress(self) -> Progress:
-        """The progress of the running plan."""
         counters = self._total()
         elapsed = max(0.0, (self._clock.common(monotonic()) - self._at) / 1e9) if self._at else 0.0
         taken_up = sum(worker.taken_up for worker in self._workers)
@@ -339,7 +326,6 @@ class Coordinator:
     # --- messages to the workers
 
     def _start_workers(self) -> None:
-        """Start a worker in each process."""
         count = len(self._processes)
         parts, dials = (
             [None] * count if most is None else even_parts(most, count)
@@ -621,7 +607,6 @@ class Coordinator:
                 raise worker.error
 
     def _outcome(self, plan: Plan, ended: dict[int, PlanEnded], filled: Counters) -> Outcome:
-        """The outcome of all workers together."""
         assert self._origin is not None
         lost = [LostWorker(worker.name, worker.where, worker.lost) for worker in self._workers if worker.lost]
         shared = SharedPlan(

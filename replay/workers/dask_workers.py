@@ -179,10 +179,6 @@ def cluster_client(address: str) -> "Iterator[Client]":
     Args:
         address: ``tcp://HOST:PORT`` of a scheduler, or ``local:N`` for N workers of this machine that end with the
             block. Only processes that it starts can connect to these.
-
-    Raises:
-        UsageError: the address is neither.
-        ClusterError: Dask is not installed, or no scheduler answers at that address.
     """
     count = local_workers(address)
     try:
@@ -227,11 +223,7 @@ def _close(client: "Client") -> None:
 
 @contextmanager
 def _local_cluster(count: int) -> "Iterator[tuple[str, Security]]":
-    """Run a cluster of this machine in child processes within the block; yield its address and its certificate.
-
-    Raises:
-        ClusterError: it did not start.
-    """
+    """Run a cluster of this machine in child processes within the block; yield its address and its certificate."""
     with scratch_folder() as folder:  # workers that are killed leave files in it
         process, connection = start_child("logreplay.replay.workers.local_cluster", in_group=True)
         _RUNNING.add(process)
@@ -300,15 +292,7 @@ def _kill_family(process: "subprocess.Popen[bytes]") -> None:
 
 
 def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:
-    """The processes of a cluster, or some of them.
-
-    Args:
-        client: Dask client of the cluster.
-        count: number of workers; None: all.
-
-    Raises:
-        ClusterError: the cluster has fewer workers, or the scheduler does not answer.
-    """
+    """The processes of a cluster, or so many of them."""
     found = _addresses(client)
     if len(found) < (count or 1):
         raise ClusterError(
@@ -320,21 +304,12 @@ def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:
 
 
 def anywhere(client: "Client") -> Executor:
-    """An executor on all workers, for work that may be done twice: another worker repeats the work of a lost one.
-
-    Raises:
-        ClusterError: a worker has another version of logreplay, or none.
-    """
+    """An executor on all workers, for work that may be done twice: another worker repeats the work of a lost one."""
     _check_versions(client, _addresses(client))
     return cast(Executor, client.get_executor(pure=False))
 
 
 def _addresses(client: "Client") -> list[str]:
-    """The addresses of all workers.
-
-    Raises:
-        ClusterError: the scheduler does not answer.
-    """
     try:
         return sorted(client.nthreads(callback_timeout=_ANSWER_S))
     except TimeoutError:
@@ -346,9 +321,6 @@ def _check_versions(client: "Client", addresses: Sequence[str]) -> None:
     """Check that workers have logreplay in this version.
 
     A function of the standard library asks them: Dask ends a worker that cannot import what it is given.
-
-    Raises:
-        ClusterError: one has another, or none; or one does not answer.
     """
     own = installation.version()
     try:

@@ -25,11 +25,7 @@ _NO_PAGES: Final[dict[str, list[str]]] = {"distributed.scheduler.http.routes": [
 
 
 def _started(count: int, folder: str) -> LocalCluster:
-    """Start a cluster, which writes its files into a folder.
-
-    Raises:
-        ClusterError: a worker does not start, or the package that makes certificates is not installed.
-    """
+    """Start a cluster, which writes its files into a folder."""
     try:
         security = _security(Path(folder))
     except ImportError:

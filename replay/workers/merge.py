@@ -10,6 +10,7 @@ going through a long plan again takes long, and the other workers must be listen
 
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
@@ -42,7 +43,6 @@ class Arrived:
         self._flags = np.zeros(4096, np.bool_)
 
     def add(self, numbers: NDArray[np.int64]) -> None:
-        """Note some."""
         if not len(numbers):
             return
         offsets = numbers - self._first
@@ -62,6 +62,7 @@ class Arrived:
         return (offsets < 0) | ((offsets < len(self._flags)) & self._flags[inside])
 
 
+@dataclass(slots=True)
 class LostRows:
     """Rows for the requests of a lost worker that it did not report.
 
@@ -69,33 +70,27 @@ class LostRows:
     were never sent: ``dropped``. When users of a closed loop send is not known beforehand: only the requests that
     their worker had reported as taken up get a row.
 
-    Args:
+    Attributes:
         share: its requests.
         arrived: those it reported.
         taken_up: requests it had taken up when it was last heard.
         first: seq of the plan's first request.
-        began: nanoseconds from the start of the run to the start of the plan.
-        heard: nanoseconds from the start of the run to when it was last heard.
-        until: nanoseconds from the start of the run to when it had surely stopped sending.
+        began, heard, until: nanoseconds from the start of the run to the start of the plan, to when it was last heard,
+            and to when it had surely stopped sending.
         wall: start of the run, nanoseconds since 1970.
+        counters: counts of the rows so far.
     """
 
-    def __init__(
-        self,
-        share: Share,
-        arrived: Arrived,
-        taken_up: int,
-        *,
-        first: int,
-        began: int,
-        heard: int,
-        until: int,
-        wall: int,
-    ) -> None:
-        self.counters = Counters()
-        self._share, self._arrived, self._taken_up = share, arrived, taken_up
-        self._first, self._began, self._heard, self._until, self._wall = first, began, heard, until, wall
-        self._done = 0
+    share: Share
+    arrived: Arrived
+    taken_up: int
+    first: int
+    began: int
+    heard: int
+    until: int
+    wall: int
+    counters: Counters = field(default_factory=Counters)
+    _done: int = 0
 
     def rows(self, stopped_at: float | None = None) -> Iterator[pl.DataFrame]:
         """Yield the rows, in order. Goes through the plan from its beginning, which may take its time.
@@ -104,13 +99,13 @@ class LostRows:
             stopped_at: seconds since the start of the run, if the plan was stopped then: later requests are left out,
                 except for those that may have been sent.
         """
-        users = isinstance(self._share.schedule, Users)
+        users = isinstance(self.share.schedule, Users)
         end = inf if stopped_at is None else stopped_at * 1e9
-        for chunk in self._share:
-            due = chunk.due + self._began
-            sent, count = min(len(due), max(0, self._taken_up - self._done)), 0
+        for chunk in self.share:
+            due = chunk.due + self.began
+            sent, count = min(len(due), max(0, self.taken_up - self._done)), 0
             if not users:  # who sends by a schedule sends nothing early
-                sent, count = max(sent, int(np.searchsorted(due, self._until))), int(np.searchsorted(due, end))
+                sent, count = max(sent, int(np.searchsorted(due, self.until))), int(np.searchsorted(due, end))
             count = max(sent, count)
             if count:
                 yield self._take(chunk, due, sent, count)
@@ -120,21 +115,21 @@ class LostRows:
 
     def _take(self, chunk: Chunk, due: NDArray[np.int64], sent: int, count: int) -> pl.DataFrame:
         """The missing rows of the first ``count`` of a chunk, of which the first ``sent`` may have been sent."""
-        missing = np.flatnonzero(~self._arrived.has(np.arange(self._done, self._done + count)))
+        missing = np.flatnonzero(~self.arrived.has(np.arange(self._done, self._done + count)))
         due, under_way = due[missing], missing < sent
         records = np.zeros(len(missing), RECORD)
-        records["seq"] = self._first + self._share.number(self._done + missing)
+        records["seq"] = self.first + self.share.number(self._done + missing)
         records["start"] = due
-        records["latency"] = np.where(under_way, np.maximum(self._heard - due, 0), 0)
+        records["latency"] = np.where(under_way, np.maximum(self.heard - due, 0), 0)
         records["error"] = np.where(under_way, _CANCELLED, DROPPED)
         records["connection"] = NO_CONNECTION
         rows = chunk.frame[missing].with_columns(
-            pl.lit(self._share.step, pl.Int64).alias("step"),
-            pl.lit(self._share.schedule.rate or None, pl.Float64).alias("offered"),
+            pl.lit(self.share.step, pl.Int64).alias("step"),
+            pl.lit(self.share.schedule.rate or None, pl.Float64).alias("offered"),
         )
         if len(missing):
             self.counters.add(records, due, rows["expected_rc"].fill_null(0).to_numpy())
-        return result_rows(records, rows, due, 0, self._wall)
+        return result_rows(records, rows, due, 0, self.wall)
 
 
 class MergedLog:
@@ -142,10 +137,6 @@ class MergedLog:
 
     Attributes:
         failure: the error that prevents writing.
-
-    Args:
-        results: takes the rows.
-        count: number of workers.
     """
 
     def __init__(self, results: Results, count: int) -> None:
@@ -190,16 +181,10 @@ class MergedLog:
             self._lost_rows.append(lost_rows)
 
     def finish(self, stopped_at: float | None = None) -> Counters:
-        """Write all remaining rows: every worker has finished the plan, or is lost.
+        """Write all remaining rows, also if it fails; return the counts of those filled in for lost workers.
 
-        Args:
-            stopped_at: seconds since the start of the run, if the plan did not come to its end.
-
-        Returns:
-            Counts of the rows that were filled in for lost workers.
-
-        Raises:
-            LogreplayError: the share of a lost worker cannot be read again; all rows that were reported are written.
+        Every worker has finished the plan, or is lost. ``stopped_at``: seconds since the start of the run, if the plan
+        did not come to its end.
         """
         filled = Counters()
         lost, self._lost_rows = self._lost_rows, []
@@ -216,7 +201,6 @@ class MergedLog:
         return filled
 
     def flush(self) -> None:
-        """Write all held rows."""
         with self._lock:
             self._write(inf)
 

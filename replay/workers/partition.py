@@ -40,7 +40,6 @@ class Share:
 
     @property
     def requests(self) -> RequestStream:
-        """Of the whole plan."""
         return self.plan.requests
 
     @property
@@ -57,12 +56,10 @@ class Share:
 
     @property
     def step(self) -> int:
-        """Of the whole plan."""
         return self.plan.step
 
     @property
     def together(self) -> int:
-        """Of the whole plan."""
         return self.plan.together
 
     def __iter__(self) -> Iterator[Chunk]:

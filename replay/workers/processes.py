@@ -81,7 +81,7 @@ class LocalProcess:
 
     def start(self, config: bytes) -> "Future[None]":
         self._ended.set_running_or_notify_cancel()
-        self._process, connection = start_child("logreplay.replay.workers.worker_main", in_group=True)
+        self._process, connection = start_child("logreplay.replay.workers.worker", in_group=True)
         self.channel: Channel = PipeChannel(connection)
         args = (self._process, self.channel, config)
         threading.Thread(target=self._wait, args=args, name="process", daemon=True).start()
@@ -117,11 +117,7 @@ class LocalProcess:
 
 
 def processes(count: int) -> list[WorkerProcess]:
-    """So many processes of this machine.
-
-    Raises:
-        ValueError: count is below 1.
-    """
+    """So many processes of this machine."""
     if count < 1:
         raise ValueError(f"there must be at least 1 worker, got {count}")
     return [LocalProcess() for _ in range(count)]

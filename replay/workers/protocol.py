@@ -1,9 +1,10 @@
-"""The messages between workers and the coordinator, and the channel that carries them.
+"""The messages between workers and the coordinator, their signs of life, and the channel that carries them.
 
 All instants in messages are those of one clock that all workers share (`logreplay.replay.workers.clock_offset`).
 """
 
 import pickle
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -32,12 +33,31 @@ COORDINATOR_LOST_S: Final = 20.0
 SCHEDULER_GONE: Final = "the scheduler of the cluster ended, or cannot be reached"
 
 
-def packed(message: object) -> bytes:
-    """Encode a message for another process.
+class Silence:
+    """Seconds since something was heard. Belongs to one thread, which looks regularly.
 
-    Raises:
-        LogreplayError: it cannot be encoded.
+    Where this process did not run itself (Ctrl-Z and ``fg``, a machine that sleeps, a thread that waited for the disk),
+    the silence of another one proves nothing: of the time between two looks only ``most_s`` count, which is more than
+    usually go by.
     """
+
+    def __init__(self, most_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._clock = most_s, clock
+        self.heard()
+
+    def heard(self) -> None:
+        """Note that something was heard just now."""
+        self._seconds, self._looked = 0.0, self._clock()
+
+    def look(self) -> float:
+        """Seconds of silence that count."""
+        now = self._clock()
+        self._seconds += min(now - self._looked, self._most)
+        self._looked = now
+        return self._seconds
+
+
+def packed(message: object) -> bytes:
     try:
         return pickle.dumps(message, protocol=5)
     except Exception as error:  # it holds objects of the caller's, which may raise anything
@@ -48,11 +68,6 @@ def packed(message: object) -> bytes:
 
 
 def unpacked(message: bytes) -> object:
-    """Decode a message.
-
-    Raises:
-        LogreplayError: this process cannot import what it holds.
-    """
     try:
         return pickle.loads(message)
     except Exception as error:  # importing a module of the caller's may raise anything

@@ -10,6 +10,7 @@ for a while stops sending: no target may be loaded by an unattended process.
 import asyncio
 import os
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +25,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.core.errors import LogreplayError
+from logreplay.core.installation import OWN_PROCESS
+from logreplay.replay.child_process import connection_to_parent, end_with_parent
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Engine
 from logreplay.replay.engine.run_clock import Start
@@ -32,8 +35,8 @@ from logreplay.replay.senders.contract import FIRST_LOGIN, Exchange
 from logreplay.replay.senders.descriptors import allow_descriptors
 from logreplay.replay.senders.trace import Watch
 from logreplay.replay.workers.clock_offset import SAME
-from logreplay.replay.workers.heartbeat import Silence
 from logreplay.replay.workers.partition import Share
+from logreplay.replay.workers.processes import PipeChannel
 from logreplay.replay.workers.protocol import (
     BEAT_S,
     COORDINATOR_LOST_S,
@@ -47,6 +50,7 @@ from logreplay.replay.workers.protocol import (
     Leave,
     PlanEnded,
     Prepare,
+    Silence,
     StopAll,
     Welcome,
     WorkerConfig,
@@ -63,15 +67,7 @@ Order = TypeVar("Order", Prepare, Begin)
 
 
 def run_worker(packed: bytes, connect: Callable[[], Channel]) -> None:
-    """Follow the coordinator's orders until it ends the worker.
-
-    Args:
-        packed: a `WorkerConfig`.
-        connect: makes this end of the channel.
-
-    Raises:
-        LogreplayError: config, plan or log cannot be read here, or the target is unusable from here.
-    """
+    """Follow the coordinator's orders until it ends the worker; ``packed`` is a `WorkerConfig`."""
     import uvloop
 
     channel = connect()
@@ -141,11 +137,7 @@ class _Worker:
         self._fault: LogreplayError | None = None
 
     async def serve(self) -> None:
-        """Run plans until the coordinator ends the worker.
-
-        Raises:
-            LogreplayError: the plan cannot be read here, or not be run.
-        """
+        """Run plans until the coordinator ends the worker."""
         self._loop = asyncio.get_running_loop()
         listener = threading.Thread(target=self._listen, name="listener", daemon=True)
         trace = self._see if self._config.failures or self._config.exchanges else None
@@ -273,3 +265,13 @@ class _Worker:
         if self._config.exchanges or self._watch.culprit is exchange:
             login = exchange.seq >= FIRST_LOGIN
             self._tell(ExchangeSeen(exchange if login else replace(exchange, seq=self._relay.number(exchange.seq))))
+
+
+if __name__ == "__main__":  # in a process of this machine: see `logreplay.replay.workers.processes`
+    connection = connection_to_parent()
+    OWN_PROCESS.claimed = True
+    end_with_parent(connection)
+    try:
+        run_worker(connection.recv(), lambda: PipeChannel(connection))
+    except BaseException:  # which the coordinator was told
+        sys.exit(1)

@@ -212,7 +212,7 @@ def _kill_workers(case: Case, process: "subprocess.Popen[bytes]", ran: Ran, ende
             return
     if ended.wait(case.moment / 4000):
         return
-    workers = [pid for pid in sorted(_session(process.pid)) if b"worker_main" in _command(pid)]
+    workers = [pid for pid in sorted(_session(process.pid)) if b"workers.worker" in _command(pid)]
     for pid in workers if case.choice["signal"] == "KILL workers" else workers[:1]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

@@ -67,7 +67,7 @@ def semaphores_of(pid: int) -> list[Path]:
 
 def workers_of(pid: int) -> list[int]:
     """Of the children of a process the workers of ``--workers``."""
-    return [child for child in children(pid) if b"worker_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [child for child in children(pid) if b"workers.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 @contextmanager

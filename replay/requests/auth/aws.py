@@ -35,6 +35,8 @@ class SigV4:
     written: ClassVar[Collection[str]] = tuple(name.lower() for name in _WRITTEN)
     expires: ClassVar[bool] = True
     together: ClassVar[int] = 64
+    reads: ClassVar[Path | None] = None  # botocore knows where credentials are
+    stale: ClassVar[str] = ""  # credentials that cannot be renewed end the run
     service: str
     region: str = ""
     origin: str = ""
@@ -47,22 +49,8 @@ class SigV4:
         """Pickle the service, the region and the target, and never the credentials."""
         return SigV4, (self.service, self.region, self.origin)
 
-    @property
-    def reads(self) -> Path | None:
-        """No file of logreplay's: botocore knows where credentials are."""
-        return None
-
-    @property
-    def stale(self) -> str:
-        """Nothing: credentials that cannot be renewed end the run."""
-        return ""
-
     def load(self) -> None:
-        """Find the credentials, unless they are there; botocore renews those that expire.
-
-        Raises:
-            LogreplayError: botocore is not installed, or finds no credentials or no region.
-        """
+        """Find the credentials, unless they are there; botocore renews those that expire."""
         if self._signer:
             return
         try:
@@ -92,11 +80,6 @@ class SigV4:
         self._signer = kind(credentials, self.service, region)
 
     def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Sign the requests of a frame.
-
-        Raises:
-            LogreplayError: as `load`; or the credentials have expired and cannot be renewed.
-        """
         from botocore.exceptions import BotoCoreError, ClientError
 
         self.load()
@@ -117,7 +100,6 @@ class SigV4:
         )
 
     def _signed(self, op: str, url: str, body: bytes | None, pairs: dict[str, str]) -> dict[str, str]:
-        """The headers of one signature."""
         from botocore.awsrequest import AWSRequest
 
         scheme, _, authority = self.origin.partition("://")

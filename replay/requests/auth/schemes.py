@@ -1,4 +1,4 @@
-"""Schemes of authentication, as ``--auth`` names them.
+"""Schemes of authentication, as ``--auth`` names them, and the stream of requests that gives each its credentials.
 
 A secret stays where it is read: a scheme holds the name of a file, or of a service, and each process that sends reads
 the secret itself. Neither a worker nor a machine of a cluster is sent one.
@@ -6,58 +6,21 @@ the secret itself. Neither a worker nor a machine of a cluster is sent one.
 
 import base64
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final
 
 import polars as pl
 
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.auth.aws import SigV4
 from logreplay.replay.requests.header_columns import with_headers
+from logreplay.replay.requests.plan import CHUNK_ROWS, Chunk, Made, RequestStream, part_of, signing_part
 
 _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
 _LARGEST: Final = 65_536
 _EXPECTED: Final = "expected bearer:FILE, basic:FILE, aws:SERVICE or aws:SERVICE:REGION"
-
-
-class Scheme(Protocol):
-    """Adds credentials to requests.
-
-    Attributes:
-        written: names of the headers that it writes, in lower case.
-        expires: each request has a signature of its own, which is valid for some minutes.
-        together: requests that are given credentials in one go.
-        reads: the file with the secret, if there is one.
-        stale: why the secret could not be read again, in words; empty: it was, when last looked at.
-        origin: scheme and authority of the target; set before the first request.
-    """
-
-    written: ClassVar[Collection[str]]
-    expires: ClassVar[bool]
-    together: ClassVar[int]
-    origin: str
-
-    @property
-    def reads(self) -> Path | None: ...
-
-    @property
-    def stale(self) -> str: ...
-
-    def load(self) -> None:
-        """Read the secret.
-
-        Raises:
-            LogreplayError: it cannot be read, or used.
-        """
-
-    def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Add the credentials to planned requests, in columns of headers.
-
-        Raises:
-            LogreplayError: as `load`.
-        """
 
 
 @dataclass(slots=True)
@@ -67,7 +30,6 @@ class SecretFile:
     Attributes:
         kind: ``bearer``, ``basic``.
         path: path of the file, absolute.
-        stale: why the file could not be read again, in words; empty: it was, when last looked at.
     """
 
     written: ClassVar[Collection[str]] = ("authorization",)
@@ -88,16 +50,11 @@ class SecretFile:
         return SecretFile, (self.kind, self.path, self.origin)
 
     @property
-    def reads(self) -> Path | None:
-        """The file."""
+    def reads(self) -> Path:
         return self.path
 
     def load(self) -> None:
-        """Read the file, if it has changed. While it is being written, the secret that was read before remains.
-
-        Raises:
-            LogreplayError: at the first time, it cannot be read, or holds no token, or no user and password.
-        """
+        """Read the file, if it has changed. While it is being written, the secret that was read before remains."""
         try:
             self._read()
         except LogreplayError as error:
@@ -148,17 +105,22 @@ class SecretFile:
         return f"Basic {base64.b64encode(text.encode()).decode()}"
 
     def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Add the header Authorization."""
         self.load()
         return with_headers(frame, {"Authorization": pl.repeat(self._value, frame.height, eager=True)})
 
 
-def parse(text: str) -> Scheme:
-    """Read ``bearer:FILE``, ``basic:FILE``, ``aws:SERVICE`` or ``aws:SERVICE:REGION``.
+Scheme = SecretFile | SigV4
+"""Adds credentials to requests.
 
-    Raises:
-        ValueError: it is none of these. The text is not quoted: a user may have written the secret itself.
-    """
+``written``: names of the headers that it writes, in lower case. ``expires``: each request has a signature of its own,
+which is valid for some minutes. ``together``: requests that are given credentials in one go. ``reads``: the file with
+the secret, if there is one. ``stale``: why the secret could not be read again, when last looked at; empty: it was.
+``origin``: scheme and authority of the target; set before the first request.
+"""
+
+
+def parse(text: str) -> Scheme:
+    """Read ``bearer:FILE``, ``basic:FILE``, ``aws:SERVICE`` or ``aws:SERVICE:REGION``."""
     kind, _, rest = text.partition(":")
     if kind in ("bearer", "basic") and rest:
         path = Path(rest)
@@ -169,4 +131,47 @@ def parse(text: str) -> Scheme:
         service, _, region = rest.partition(":")
         if re.fullmatch(r"[a-z0-9-]+", service) and re.fullmatch(r"[a-z0-9-]*", region):
             return SigV4(service, region)
-    raise ValueError(_EXPECTED)
+    raise ValueError(_EXPECTED)  # without the text: a user may have written the secret itself
+
+
+@dataclass(slots=True)
+class Authorized(Made):
+    """Requests with credentials.
+
+    Attributes:
+        requests: without.
+        scheme: adds the credentials.
+        ahead: add them when requests are read, not within the second before they are due: the due times of users, and
+            of a load that is changed while it is sent, are not known before.
+    """
+
+    requests: RequestStream
+    scheme: Scheme
+    ahead: bool = False
+
+    def frames(self, rows: int = CHUNK_ROWS, begin: int = 0) -> Iterator[pl.DataFrame]:
+        self.scheme.load()
+        for frame in self.requests.frames(rows, begin):
+            yield self.scheme.apply(frame) if self.ahead else frame
+
+    @property
+    def signing(self) -> bool:
+        """Whether credentials are added, or another part of the stream signs, when requests are due."""
+        return not self.ahead or signing_part(self.requests) is not None
+
+    @property
+    def together(self) -> int:
+        inner = signing_part(self.requests)
+        return min(self.scheme.together, inner.together) if inner else self.scheme.together
+
+    def sign(self, chunk: Chunk) -> Chunk:
+        """Add the credentials to a chunk, after other parts of the stream have signed it."""
+        inner = signing_part(self.requests)
+        chunk = inner.sign(chunk) if inner else chunk
+        return chunk if self.ahead else Chunk(self.scheme.apply(chunk.frame), chunk.due)
+
+
+def stale(stream: RequestStream) -> str:
+    """Why the secret of a stream could not be read again when it was last looked at; empty if it was, or has none."""
+    part = part_of(stream, Authorized)
+    return part.scheme.stale if part else ""

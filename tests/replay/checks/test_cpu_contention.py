@@ -9,17 +9,17 @@ from contextlib import ExitStack
 
 import pytest
 
-from logreplay.replay.checks.cpu_contention import Processors, cpu_contention, share_of_others
+from logreplay.replay.checks.cpu_contention import busy_and_total, cpu_contention, share_of_others
 
 STAT = "cpu  1000 20 300 50000 60 7 8 90 4 0\ncpu0 500 10 150 25000 30 3 4 45 2 0\n"
 
 
 def test_what_the_host_takes_counts_as_busy_and_waiting_for_a_disk_does_not() -> None:
-    assert Processors.of(STAT, 100) == Processors(busy=14.25, total=514.85)
+    assert busy_and_total(STAT, 100) == (14.25, 514.85)
 
 
 def test_what_this_process_used_itself_is_not_used_by_others() -> None:
-    before, after = Processors(100.0, 1000.0), Processors(103.0, 1010.0)
+    before, after = (100.0, 1000.0), (103.0, 1010.0)
     assert share_of_others(before, after, own=1.0) == pytest.approx(0.2)
     assert share_of_others(before, after, own=3.5) == 0.0
 

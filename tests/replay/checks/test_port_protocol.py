@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from logreplay.core.errors import LogreplayError
-from logreplay.replay.checks import port_protocol, preflight
+from logreplay.replay.checks import preflight
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.endpoint import parse_target, resolve
 from logreplay.replay.senders.http1.sender import WireSender
@@ -112,7 +112,7 @@ def test_https_to_a_plain_port_that_closes_the_connection(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["1.1", "2"])
 def test_https_to_a_plain_port_that_waits_for_more(kind: str, timeout: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The handshake looks to it like the beginning of a request."""
-    monkeypatch.setattr(port_protocol, "_REPLY_S", 0.3)
+    monkeypatch.setattr(preflight, "_REPLY_S", 0.3)
     said = uvloop.run(told(Port([(b"HEAD", _OK)], waits=True), "https", kind, within=timeout))
     assert said == "its port speaks HTTP without TLS; write http:// for https://"
     said = uvloop.run(told(Port([], waits=True), "https", kind, within=timeout))

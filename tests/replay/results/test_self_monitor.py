@@ -7,7 +7,7 @@ from operator import add
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.replay.results.write_lag import WriteLag
+from logreplay.replay.results.self_monitor import WriteLag
 
 SECONDS = st.integers(0, 1000).map(float)
 PARTS = st.lists(st.builds(WriteLag, st.integers(0, 10**6), SECONDS, SECONDS, SECONDS), min_size=1, max_size=4)

@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 
 from logreplay.replay.results.counters import Counters
-from logreplay.replay.results.self_monitor import ProcessLoad
+from logreplay.replay.results.self_monitor import ProcessLoad, WriteLag
 from logreplay.replay.results.verdict import ReadLate, RunEvidence, RunVerdict, Severity, held_back_in_steps, judge
-from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.servers.minimal import responding
 from support.command_line import COMMAND, started, wait_until
 from support.delayed_responses import delayed_responses

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome
-from logreplay.replay.results.self_monitor import ProcessLoad
+from logreplay.replay.results.self_monitor import ProcessLoad, WriteLag
 from logreplay.replay.results.verdict import Finding, Judgement, ReadLate, RunEvidence, RunVerdict, Severity, judge
-from logreplay.replay.results.write_lag import WriteLag
 from logreplay.replay.schedules.rates import Constant
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.workers.aggregate import LostWorker, SharedPlan, adopt_reading

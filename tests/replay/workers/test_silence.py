@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from logreplay.replay.workers.heartbeat import Silence
+from logreplay.replay.workers.protocol import Silence
 
 
 def test_silence_adds_up_while_this_process_runs_and_ends_with_a_word() -> None:

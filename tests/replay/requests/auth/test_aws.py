@@ -9,7 +9,7 @@ import pytest
 
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.requests.auth.aws import SigV4
-from logreplay.replay.requests.auth.stream import Authorized
+from logreplay.replay.requests.auth.schemes import Authorized
 from logreplay.replay.requests.bodies import LoggedBody
 from logreplay.replay.requests.headers import FixedHeader
 from logreplay.replay.schedules.rates import Constant, Limited

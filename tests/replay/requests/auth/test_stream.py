@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from logreplay.cli.main import run
-from logreplay.replay.requests.auth.schemes import SecretFile
-from logreplay.replay.requests.auth.stream import Authorized
+from logreplay.replay.requests.auth.schemes import Authorized, SecretFile
 from logreplay.replay.requests.hook import Hooked, Planned, signing
 from logreplay.replay.requests.plan import RequestStream
 from support.aws_signature import check_signature, headers_of
