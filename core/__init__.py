@@ -17,11 +17,7 @@ class ForkedThreads:
         self._lost = self._started
 
     def check(self) -> None:
-        """Check that Polars can compute.
-
-        Raises:
-            LogreplayError: its threads stayed in the parent.
-        """
+        """Check that Polars can compute."""
         if self._lost:
             from logreplay.core.errors import LogreplayError
 

@@ -55,11 +55,7 @@ def beside(csv: str) -> str:
 
 
 class BodyWriter:
-    """Writes bodies, and gives each its address.
-
-    Args:
-        out: empty file.
-    """
+    """Writes bodies into an empty file, and gives each its address."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
@@ -95,11 +91,7 @@ class BodyWriter:
 
 
 class StoredBodies:
-    """Reads bodies by their addresses; at the end of its block the files are closed.
-
-    Args:
-        open_file: opens the files; by default those of this machine.
-    """
+    """Reads bodies by their addresses; at the end of its block the files are closed."""
 
     def __init__(self, open_file: Opener | None = None) -> None:
         self._open = open_file or _open
@@ -116,11 +108,7 @@ class StoredBodies:
         self._files.clear()
 
     def load(self, addresses: pl.Series) -> pl.Series:
-        """The bodies at some addresses, each after the name of its file and ``#``; null where there is none.
-
-        Raises:
-            LogreplayError: a file cannot be read, is damaged, or holds other bodies.
-        """
+        """The bodies at some addresses, each after the name of its file and ``#``; null where there is none."""
         wanted = addresses.unique().drop_nulls().to_list()
         found = {address: self._body(address) for address in sorted(wanted, key=_order)}
         values = [None if address is None else found[address] for address in addresses.to_list()]
@@ -185,11 +173,7 @@ def length(address: str) -> pl.Expr:
 
 
 def pieces(frame: pl.DataFrame, size: pl.Expr) -> Iterator[pl.DataFrame]:
-    """Cut rows so that the bodies of a piece are some megabytes together.
-
-    Args:
-        size: bytes of each row's body; null: it has none.
-    """
+    """Cut rows so that the bodies of a piece, of these sizes in bytes, are some megabytes together."""
     ends = frame.select(size.fill_null(0).alias("size"))["size"].cum_sum()
     first = before = 0
     while first < frame.height:

@@ -76,11 +76,6 @@ class RowBlock:
     def parsed(self, names: Sequence[str], columns: Sequence[str], types: Types) -> pl.DataFrame:
         """Read columns; an empty value is null.
 
-        Args:
-            names: names of all columns of the file, each once.
-            columns: the wanted ones.
-            types: types of the columns that are not text.
-
         Raises:
             polars.exceptions.ComputeError: a value is not of its type.
         """
@@ -104,13 +99,7 @@ class RowBlock:
 
 
 def clean_block(text: bytes, columns: int, line: int = 1) -> RowBlock | None:
-    """Take the whole rows at the beginning of a text; None if there are none, or they are not clean.
-
-    Args:
-        text: text of a CSV, from the beginning of a row.
-        columns: number of columns.
-        line: number of its first line.
-    """
+    """Take the whole rows at the beginning of the lines of a text; None if there are none, or they are not clean."""
     letters, quoted, returns = np.frombuffer(text, np.uint8), b'"' in text, b"\r" in text
     rows = used = 0
     marks = np.empty(0, np.bool_)
@@ -135,10 +124,7 @@ def _clean_rows(letters: Letters, marks: Marks, wanted: int, *, quoted: bool, re
     """The number of whole rows at the beginning of some lines, and their bytes; None if they are not clean.
 
     Args:
-        letters: letters of whole lines.
         marks: room for as many; new memory for each piece would take longer than the work.
-        wanted: commas in a row.
-        quoted, returns: two flags: the block may hold quotes; it may hold carriage returns.
     """
     quotes = np.flatnonzero(letters == _QUOTE) if quoted else np.zeros(0, np.intp)
     ends = _outside(np.flatnonzero(np.equal(letters, _LINE_END, out=marks[: len(letters)])), quotes)
@@ -156,14 +142,7 @@ def _clean_rows(letters: Letters, marks: Marks, wanted: int, *, quoted: bool, re
 
 
 def blocks(file: BinaryIO, columns: int, line: int, size: int) -> Iterator[RowBlock]:
-    """Cut a CSV into blocks of about ``size`` bytes.
-
-    Args:
-        file: behind its header line.
-        columns: number of columns.
-        line: number of its next line.
-        size: bytes.
-    """
+    """Cut a CSV, from behind its header line, into blocks of about this size; ``line``: number of its next line."""
     rest = b""
     while True:
         more = file.read(max(size, len(rest)))
@@ -199,9 +178,6 @@ def _mended(text: bytes, columns: int, line: int, *, whole: bool) -> tuple[RowBl
     """Split rows one by one, and write them again; also return the bytes that they took.
 
     Args:
-        text: from the beginning of a row.
-        columns: number of columns.
-        line: number of its first line.
         whole: no more can come that closes the last quote.
     """
     *lines, _ = text.split(b"\n")
@@ -230,7 +206,6 @@ def _written(values: Sequence[str], row: str) -> str:
 
     Args:
         values: texts of the row's fields, as the csv module read them, which does not show which were quoted.
-        row: their text.
     """
     parts, at, texts = row.split(","), 0, list[str]()
     for value in values:
@@ -259,10 +234,7 @@ def _each_has(commas: Marks, ends: Places, quotes: Places, wanted: int) -> bool:
     """Whether each row has as many commas outside of its quotes as wanted.
 
     Args:
-        commas: (n,) whether each letter is one.
         ends: (rows,) places of the line ends; the last letter is one.
-        quotes: places of the quotes.
-        wanted: commas of a row.
     """
     if len(quotes):
         inside = np.zeros(len(commas) + 1, np.int8)

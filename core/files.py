@@ -128,7 +128,6 @@ def lock(descriptor: int, *, unsupported: bool = True) -> bool:
     """Lock an open file until it is closed; False if another process holds the lock.
 
     Args:
-        descriptor: descriptor of the file.
         unsupported: the answer on a file system without locks.
     """
     try:
@@ -150,15 +149,7 @@ def _or_another(option: str) -> str:
 
 
 def lock_beside(path: Path, of: Path) -> Lock:
-    """Lock a name by a hidden file beside it; hidden files that killed processes left in that folder are removed.
-
-    Args:
-        path: the name.
-        of: the file that is written, for the message.
-
-    Raises:
-        LogreplayError: another process holds it (`TakenError`), or the folder cannot be written.
-    """
+    """Lock a name by a hidden file beside it; hidden files that killed processes left in that folder are removed."""
     remove_left_behind(path.parent)
     return Lock(path.with_name(f".{path.name}{_LOCK_NAME}"), of)
 
@@ -199,11 +190,7 @@ def make_folder(path: Path) -> None:
 
 @contextmanager
 def removed_if_empty(path: Path) -> Iterator[None]:
-    """Make a folder of results; at the end, remove it and those above it that were made, if they are empty.
-
-    Raises:
-        LogreplayError: it cannot be made.
-    """
+    """Make a folder of results; at the end, remove it and those above it that were made, if they are empty."""
     made = [each for each in (path, *path.parents) if not each.exists()]
     try:
         make_folder(path)
@@ -253,12 +240,7 @@ class NewFile(Closing):
         self._lock = Lock(self.part, path, option)
 
     def keep(self, made: Path | None = None) -> None:
-        """Give the file its name; it was written at ``part``, or at ``made`` in the same folder.
-
-        Raises:
-            TakenError: something has taken that name meanwhile.
-            OSError: it cannot be renamed.
-        """
+        """Give the file its name; it was written at ``part``, or at ``made`` in the same folder."""
         if self.part == self._path:
             return
         made = made or self.part
@@ -286,12 +268,7 @@ class NewFile(Closing):
 
 @contextmanager
 def atomic_path(path: Path, *, force: bool = True, option: str = "-o") -> Iterator[Path]:
-    """Give another name to write under; the file gets its own when the block has ended well.
-
-    Raises:
-        LogreplayError: as `NewFile`.
-        OSError: it cannot be written or renamed; names the file where it cannot grow.
-    """
+    """Give another name to write under; the file gets its own when the block has ended well."""
     with closing(NewFile(path, force=force, option=option)) as new:
         try:
             yield new.part
@@ -303,22 +280,13 @@ def atomic_path(path: Path, *, force: bool = True, option: str = "-o") -> Iterat
 
 
 def write_atomically(path: Path, data: bytes | str, *, force: bool = True, option: str = "-o") -> None:
-    """Write a file atomically; text as UTF-8.
-
-    Raises:
-        LogreplayError: as `NewFile`.
-        OSError: it cannot be written.
-    """
+    """Write a file atomically; text as UTF-8."""
     with atomic_path(path, force=force, option=option) as fresh:
         fresh.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
 def check_absent(path: Path, option: str = "-o") -> None:
-    """Check that nothing has this name, not even a link that leads nowhere.
-
-    Raises:
-        TakenError: something has.
-    """
+    """Check that nothing has this name, not even a link that leads nowhere."""
     if os.path.lexists(path):
         raise taken(path, option)
 
@@ -374,9 +342,6 @@ def check_distinct(writes: Sequence[tuple[str, Path]], reads: Sequence[tuple[str
     Args:
         writes: option or role, and path.
         reads: argument or option, and path; ``-`` is standard input.
-
-    Raises:
-        UsageError: two of the paths are one file.
     """
     for at, (role, path) in enumerate(writes):
         for other, read in reads:
@@ -397,10 +362,6 @@ def check_named_once(
 
     Args:
         paths: files, ``-`` for standard input, or addresses of stores, which are compared as text.
-        advice: why that is an error, and what to do.
-
-    Raises:
-        LogreplayError: two of them are.
     """
     known: dict[object, str | Path] = {}
     for path in paths:

@@ -55,12 +55,8 @@ def from_pandas(table: "pd.DataFrame", *, whole: bool = False) -> pl.DataFrame:
     """Make a table of Polars; what pandas counts as missing is null.
 
     Args:
-        table: the table of pandas.
         whole: make floats whole numbers in columns that lack some values and have only whole ones: pandas makes whole
             numbers floats where a value is missing, and their texts would be 1.0 in place of 1.
-
-    Raises:
-        UsageError: two columns have one name.
     """
     for name in table.columns[table.columns.duplicated()]:
         raise UsageError(

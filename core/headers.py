@@ -51,11 +51,7 @@ class HeadersTooLong(LogreplayError):
 
 
 def header_text(headers: Iterable[tuple[str, str]]) -> str | None:
-    """Headers as one text; control bytes become blanks; None if there are none.
-
-    Raises:
-        HeadersTooLong: they are.
-    """
+    """Headers as one text; control bytes become blanks; None if there are none."""
     kept = [
         f"{name}: {_CONTROLS.sub(' ', value).strip()}"
         for name, value in headers

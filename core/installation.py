@@ -40,7 +40,6 @@ def _requirement(extra: str, origin: str | None) -> str:
     """What to give pip, quoted for a shell.
 
     Args:
-        extra: the name of the extra.
         origin: the content of ``direct_url.json`` (PEP 610); None for an installation from a package index.
     """
     if origin is None:

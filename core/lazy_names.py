@@ -10,7 +10,6 @@ def lazy_names(package: str, homes: "Mapping[str, str]") -> "tuple[Callable[[str
     """Return the functions ``__getattr__`` and ``__dir__`` of a package (PEP 562).
 
     Args:
-        package: its name.
         homes: the module of each public name, by its full name; a public name may be that of a module itself.
     """
 

@@ -4,13 +4,7 @@ from collections.abc import Sequence
 
 
 def number_of(count: int, one: str, many: str = "") -> str:
-    """Write a count with its noun.
-
-    Args:
-        count: the count.
-        one: the singular, such as ``request`` or ``request was``.
-        many: the plural; default: ``one`` with an s.
-    """
+    """Write a count with its noun; the plural is by default the singular with an s."""
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 

@@ -27,14 +27,9 @@ Seconds = float | str | timedelta
 
 
 def microseconds(text: str, zone: tzinfo = UTC) -> int:
-    """Read an instant in ISO 8601 as microseconds since 1970, UTC.
-
-    Args:
-        text: such as ``2026-11-20T18:30:00+01:00``.
-        zone: zone of a text without an offset.
+    """Read an instant in ISO 8601 as microseconds since 1970, UTC; ``zone``: that of a text without an offset.
 
     Raises:
-        ValueError: not an instant.
         OverflowError: an instant out of range.
     """
     moment = datetime.fromisoformat(text)
@@ -67,11 +62,7 @@ def as_timedelta(value: Any) -> Any:
 
 
 def as_seconds(value: Seconds) -> float:
-    """Read a duration, as text or value.
-
-    Raises:
-        ValueError: not a duration above 0.
-    """
+    """Read a duration, as text or value."""
     if isinstance(value, str):
         return seconds_of(value)
     known = as_timedelta(value)
@@ -84,14 +75,7 @@ def as_seconds(value: Seconds) -> float:
 
 
 def seconds_of(text: str) -> float:
-    """Read a duration, such as ``300ms``, ``90`` or ``3m30s``.
-
-    Returns:
-        Seconds, from a microsecond to ten years.
-
-    Raises:
-        ValueError: not a duration, or not within these limits.
-    """
+    """Read a duration, such as ``300ms``, ``90`` or ``3m30s``, as seconds, from a microsecond to ten years."""
     seconds = _sum_of(text) or 0.0
     if seconds <= 0:
         raise ValueError(f"{text!r}: expected a duration above 0, such as 300ms, 10s or 5m ({TIME_UNITS})")
@@ -101,11 +85,7 @@ def seconds_of(text: str) -> float:
 
 
 def pause_of(text: str) -> float:
-    """Read a duration, or 0 for none.
-
-    Raises:
-        ValueError: neither.
-    """
+    """Read a duration, or 0 for none."""
     return 0.0 if _sum_of(text) == 0 else seconds_of(text)
 
 
@@ -118,11 +98,7 @@ def _sum_of(text: str) -> float | None:
 
 
 def fraction_of(text: str, *, most: float = 1.0) -> float:
-    """Read a share as a fraction. ``5`` could mean 5 % or 500 %, and is refused.
-
-    Raises:
-        ValueError: not a share, or above ``most``.
-    """
+    """Read a share as a fraction. ``5`` could mean 5 % or 500 %, and is refused."""
     share = text.strip()
     try:
         number = float(share.removesuffix("%"))
@@ -143,11 +119,7 @@ def percent(share: float) -> str:
 
 
 def percentage_of(text: str) -> float:
-    """Read ``5%`` or ``0.05`` as 5.0, above 0 and at most 100.
-
-    Raises:
-        ValueError: not such a share.
-    """
+    """Read ``5%`` or ``0.05`` as 5.0, above 0 and at most 100."""
     number = round(fraction_of(text) * 100, 12)
     if not number:
         raise ValueError(f"{text!r}: expected a share above 0%, such as 5% or 0.05")
@@ -155,11 +127,7 @@ def percentage_of(text: str) -> float:
 
 
 def picture(text: str) -> Path:
-    """Read the name of a file to draw into.
-
-    Raises:
-        ValueError: neither ``.png`` nor ``.svg``.
-    """
+    """Read the name of a file to draw into."""
     path = Path(text)
     if path.suffix.lower() not in (".png", ".svg"):
         raise ValueError(f"{path}: expected a file that ends with .png or .svg")
@@ -167,17 +135,8 @@ def picture(text: str) -> Path:
 
 
 def positive_rate(text: str) -> float:
-    """Read a rate in requests per second.
-
-    Raises:
-        ValueError: not a number from a millionth to 10 million.
-    """
-    try:
-        rate = float(text)
-    except ValueError:
-        rate = 0.0
-    if not rate > 0:
-        raise ValueError(f"{text!r}: expected a rate above 0 requests/s, such as 100 or 0.5")
+    """Read a rate in requests per second."""
+    rate = _above_zero(text, "a rate above 0 requests/s, such as 100 or 0.5")
     if not _LOWEST_RATE <= rate <= _HIGHEST_RATE:
         limit = f"lowest rate is {_LOWEST_RATE:g}" if rate < 1 else f"highest rate is {_HIGHEST_RATE:,}"
         raise ValueError(f"{text!r}: the {limit} requests/s")
@@ -185,28 +144,25 @@ def positive_rate(text: str) -> float:
 
 
 def price_of(text: str) -> float:
-    """Read a price, in whatever currency.
-
-    Raises:
-        ValueError: not a number above 0 and at most a billion.
-    """
-    try:
-        price = float(text)
-    except ValueError:
-        price = 0.0
-    if not price > 0:
-        raise ValueError(f"{text!r}: expected a price above 0, such as 0.12")
+    """Read a price, in whatever currency."""
+    price = _above_zero(text, "a price above 0, such as 0.12")
     if price > _HIGHEST_PRICE:
         raise ValueError(f"{text!r}: the highest price is {_HIGHEST_PRICE:,}")
     return price
 
 
-def parse_rates(text: str) -> tuple[float, ...]:
-    """Read the rates of a sweep: a range in equal steps (about eight where no step is said), or a list.
+def _above_zero(text: str, expected: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not number > 0:
+        raise ValueError(f"{text!r}: expected {expected}")
+    return number
 
-    Raises:
-        ValueError: not of one of these forms, or the range is empty.
-    """
+
+def parse_rates(text: str) -> tuple[float, ...]:
+    """Read the rates of a sweep: a range in equal steps (about eight where no step is said), or a list."""
     ends, colon, step_text = text.partition(":")
     parts = [*ends.split("..", 1), *([step_text] if colon else [])] if ".." in text else text.split(",")
     if not all(map(_is_number, parts)):

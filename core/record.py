@@ -197,8 +197,6 @@ def to_csv(frame: pl.DataFrame, *, header: bool, exact: Collection[str] = ()) ->
     """Write rows as the text of a normalized CSV: RFC 4180, UTF-8, ``\\n``, seconds with up to 6 decimals.
 
     Args:
-        frame: the rows.
-        header: write the names of the columns first.
         exact: columns written with all their decimals, so that they are read back unchanged, such as rates.
     """
     return csv_text(frame, header=header, exact=exact).getvalue()

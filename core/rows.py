@@ -38,11 +38,7 @@ _KINDS: Final[Mapping[type[pl.DataType], str]] = {pl.Int64: "a whole number", pl
 
 
 def check_name(path: Path) -> None:
-    """Check that the name of a file, read or written, is UTF-8: Polars writes Parquet to no other.
-
-    Raises:
-        LogreplayError: the name is not UTF-8.
-    """
+    """Check that the name of a file, read or written, is UTF-8: Polars writes Parquet to no other."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -59,14 +55,7 @@ class BadColumns(LogreplayError):
 
 
 def names_in(path: str | Path) -> list[str]:
-    """The columns of a normalized CSV, a result log or its Parquet file.
-
-    Args:
-        path: ``.csv``, ``.csv.gz``, ``.csv.zst`` or ``.parquet``, with a header line.
-
-    Raises:
-        LogreplayError: no such file, not readable, or a core column is missing.
-    """
+    """The columns of a normalized CSV, a result log or its Parquet file."""
     path = Path(path)
     with _named_in_errors(path), path.open("rb") as file:
         if is_parquet(path):
@@ -91,15 +80,9 @@ def column_names(file: BinaryIO, *, parquet: bool) -> list[str]:
 def scan(path: str | Path) -> pl.LazyFrame:
     """Open a file of which each row must be read, such as one that logreplay has just written, without loading it.
 
-    Args:
-        path: as for `names_in`.
-
     Returns:
         All columns of the file, the known ones typed by `SCHEMA`. Collecting it raises LogreplayError at the first
         row that cannot be read.
-
-    Raises:
-        LogreplayError: as `names_in`.
     """
     names = names_in(path)
 
@@ -122,11 +105,7 @@ def schema_of(names: Iterable[str]) -> dict[str, type[pl.DataType]]:
 
 
 def whole(frames: Iterable[pl.DataFrame], name: str | Path) -> Iterator[pl.DataFrame]:
-    """Yield frames of which each row could be read.
-
-    Raises:
-        LogreplayError: one could not.
-    """
+    """Yield frames; raise LogreplayError at the first row that could not be read."""
     for frame in frames:
         if REASON in frame.columns:
             raise LogreplayError(f"{name}: {frame[REASON].drop_nulls()[0]}; correct the line, or delete it")
@@ -137,15 +116,10 @@ def read_batches(path: str | Path, columns: Sequence[str], rows: int = _ROWS) ->
     """Yield the rows of a file in order, some thousands at a time, in flat memory.
 
     Args:
-        path: as for `names_in`.
         columns: the wanted ones; those the file lacks come as nulls.
-        rows: rows in a batch, about.
 
     Returns:
         The wanted columns, the known ones typed by `SCHEMA`, and `REASON` where a row of the batch is refused.
-
-    Raises:
-        LogreplayError: as `names_in`; or it is not readable to its end.
     """
     path = Path(path)
     names = names_in(path)
@@ -191,9 +165,6 @@ def read_texts(path: str | Path) -> Iterator[tuple[pl.DataFrame, Sequence[Refuse
     """Yield all columns of a file in blocks: texts, the lines that became no row, and the number of the first line.
 
     Empty values, and those of the refused rows, are null.
-
-    Raises:
-        LogreplayError: as `read_batches`.
     """
     path = Path(path)
     names = names_in(path)
@@ -212,15 +183,7 @@ def read_texts(path: str | Path) -> Iterator[tuple[pl.DataFrame, Sequence[Refuse
 
 
 def read_table(path: Path, types: Types) -> pl.DataFrame:
-    """Read columns of a CSV that holds something other than requests; blank lines do not count as rows.
-
-    Args:
-        path: with a header line.
-        types: the wanted columns.
-
-    Raises:
-        LogreplayError: it cannot be read, lacks a column, or a row cannot be read.
-    """
+    """Read columns of a CSV that holds something other than requests; blank lines do not count as rows."""
     frames = [pl.DataFrame(schema=dict(types))]
     with _named_in_errors(path), path.open("rb") as file:
         names, line = _first_row(file)
@@ -241,22 +204,14 @@ def _cause(error: BaseException) -> str:
 
 
 def left_out(reasons: Mapping[str, int]) -> str:
-    """Say how many rows are left out, and why.
-
-    Args:
-        reasons: number of rows by reason.
-    """
+    """Say how many rows are left out, by the number of rows of each reason."""
     why = ", ".join(f"{count:,} x {reason}" for reason, count in reasons.items())
     return f"{number_of(sum(reasons.values()), 'row is', 'rows are')} left out: {why}"
 
 
 @contextmanager
 def _named_in_errors(path: Path) -> Iterator[None]:
-    """While the block runs, errors of opening and reading a file name it.
-
-    Raises:
-        LogreplayError: no such file, it cannot be read, or the block raised it without the name.
-    """
+    """While the block runs, errors of opening and reading a file name it."""
     check_name(path)
     try:
         yield
@@ -270,11 +225,7 @@ def _named_in_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def to_the_end(path: Path) -> Iterator[None]:
-    """While the block runs, errors of reading a file name it.
-
-    Raises:
-        LogreplayError: the file breaks off, is damaged, or cannot be read.
-    """
+    """While the block runs, errors of reading a file name it."""
     try:
         yield
     except _UNREADABLE as error:
@@ -284,17 +235,7 @@ def to_the_end(path: Path) -> Iterator[None]:
 def typed(
     block: RowBlock, names: Sequence[str], columns: Sequence[str], types: Types = SCHEMA
 ) -> tuple[pl.DataFrame, pl.Series]:
-    """Read columns of a block by their types.
-
-    Args:
-        block: block of a CSV.
-        names: names of all columns of the file.
-        columns: the wanted ones, all of them in the file.
-        types: types of the columns that are not text.
-
-    Returns:
-        The rows; and why each is refused, null where it is not.
-    """
+    """Read columns of a block by their types; also tell why each row is refused, null where it is not."""
     refused = _no_reasons(block.rows)
     if not block.refused:
         try:
@@ -387,21 +328,13 @@ def _wanted(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def _header(file: BinaryIO, name: str = "LOG") -> tuple[list[str], int]:
-    """Read the header line; return the columns that it names, and the lines read.
-
-    Raises:
-        LogreplayError: it is not the header of a normalized CSV.
-    """
+    """Read the header line; return the columns that it names, and the lines read."""
     names, lines = _first_row(file)
     return _each_once(_known(names, name)), lines
 
 
 def _first_row(file: BinaryIO) -> tuple[list[str], int]:
-    """Read the first row that is not blank; return its values, and the lines read.
-
-    Raises:
-        LogreplayError: there is none, or it cannot be read.
-    """
+    """Read the first row that is not blank; return its values, and the lines read."""
     reader = csv.reader(_first_lines(file), strict=True)
     try:
         names = next((names for names in reader if "".join(names).strip()), None)
@@ -422,11 +355,7 @@ def _first_lines(file: BinaryIO) -> Iterator[str]:
 
 
 def _each_once(names: Sequence[str]) -> list[str]:
-    """Names of columns; of equal ones that the record does not know, the later ones are renamed.
-
-    Raises:
-        LogreplayError: the record knows them.
-    """
+    """Names of columns; of equal ones that the record does not know, the later ones are renamed."""
     found: dict[str, None] = {}
     for number, name in enumerate(names):
         unique = f"{name}_{number}" if (name in found and name not in SCHEMA) or name == REASON else name

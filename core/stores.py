@@ -43,9 +43,6 @@ def matching(address: str) -> list[str]:
     """The addresses that a pattern with ``*`` stands for, in order of their names; of others the address itself.
 
     A file whose name looks like a pattern is that file.
-
-    Raises:
-        LogreplayError: there is none, or the store cannot be asked.
     """
     path, mark, _ = address.partition("?") if address.startswith("http") else (address, "", "")
     if mark or not any(sign in path for sign in "*["):  # what follows a ? in https:// is a query, perhaps a signature
@@ -59,37 +56,21 @@ def matching(address: str) -> list[str]:
 
 
 def size_of(address: str) -> int:
-    """The bytes of a file; 0 where the store does not say.
-
-    Raises:
-        LogreplayError: there is no such file, or the store cannot be asked.
-    """
+    """The bytes of a file; 0 where the store does not say."""
     with said(address):
         filesystem, path = _filesystem(address)
         return int(filesystem.info(path).get("size") or 0)
 
 
 def identity(address: str) -> str:
-    """The store's identity of the content of a file (S3: the ETag).
-
-    Raises:
-        LogreplayError: the store cannot be asked.
-    """
+    """The store's identity of the content of a file (S3: the ETag)."""
     with said(address):
         filesystem, path = _filesystem(address)
         return str(filesystem.ukey(path))
 
 
 def open_seekable(address: str, block: int = _BLOCK) -> BinaryIO:
-    """Open a file.
-
-    Args:
-        address: address of the file.
-        block: bytes that are fetched at a time.
-
-    Raises:
-        FileNotFoundError, ImportError, OSError, ValueError: it cannot be opened.
-    """
+    """Open a file, of which so many bytes are fetched at a time; `said` puts the errors into words."""
     filesystem, path = _filesystem(address)
     file = filesystem.open(path, "rb", block_size=block, cache_type="readahead")
     return cast(BinaryIO, BufferedReader(cast(Any, file)))  # fsspec's readline takes no limit
@@ -97,11 +78,7 @@ def open_seekable(address: str, block: int = _BLOCK) -> BinaryIO:
 
 @contextmanager
 def said(address: str) -> Iterator[None]:
-    """Turn an exception of a store into one sentence.
-
-    Raises:
-        LogreplayError: something did.
-    """
+    """Turn an exception of a store into one sentence."""
     shown = masked(address)
     try:
         yield
@@ -149,12 +126,6 @@ class StoredFile(RawIOBase):
     """A file in a store, read from its beginning; it is opened with the first read, and may be put back."""
 
     def __init__(self, address: str, block: int = _PIECE) -> None:
-        """Name a file.
-
-        Args:
-            address: address of the file.
-            block: bytes that are fetched at a time.
-        """
         self._address, self._block = address, block
         self._file: BinaryIO | None = None
 

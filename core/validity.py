@@ -35,12 +35,7 @@ Times = NDArray[np.integer[Any]] | NDArray[np.floating[Any]]
 
 
 def holds_lag(response: Times, without_lag: Times) -> NDArray[np.bool_]:
-    """Return whether each time holds too much lag.
-
-    Args:
-        response: (n,) microseconds.
-        without_lag: (n,) microseconds, the same figure without the generator's lag.
-    """
+    """Return whether each time, (n,) microseconds, holds too much lag, beside the same time without it."""
     found: NDArray[np.bool_] = response - without_lag > np.maximum(LAG_US, LAG_SHARE * response)
     return found
 
