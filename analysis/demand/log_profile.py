@@ -1,20 +1,22 @@
-"""Counts the contents of a log, part by part, as it is read."""
+"""Counts the contents of a log, part by part, as it is read, in bounded memory."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from tempfile import SpooledTemporaryFile, gettempdir
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from logreplay.analysis.demand import rates
-from logreplay.analysis.demand.counts_by_key import CountsByKey
-from logreplay.analysis.demand.route_spool import RouteSpool
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.routes import Routes
 from logreplay.analysis.statistics.quantiles import Ints, rank
-from logreplay.core.files import Closing
+from logreplay.core.files import Closing, unwritable
 from logreplay.core.headers import HEADERS
 
 _TIMES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -31,30 +33,108 @@ _OPTIONAL: Final = ("protocol", "agent", "client", "body")
 _BODIES: Final = ("body", "body_ref", "payload")
 """Columns of bodies: of logs, of normalized CSVs, of captured requests."""
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
+_MOST: Final = 2_000_000
+"""Keys told apart; beyond them the rarer half is counted together, so that hostile values cannot fill the memory."""
+_PENDING: Final = 500_000
+"""Rows of parts that wait to be added up."""
+_IN_MEMORY: Final = 32 << 20
+"""Bytes of routes kept in memory; a request takes about two. More go to a temporary file."""
 
 
-class LogProfiler(Closing):
-    """Counts the rows of a log.
+class CountsByKey:
+    """Counts of rows, and sums of values, for each key.
 
     Args:
-        zone: IANA name of the time zone of the hours of the week.
+        keys: columns that make the key.
+        sums: values to add up, by name.
+        most: keys told apart; None: all.
+
+    Attributes:
+        others: requests of keys that are not told apart.
     """
 
-    def __init__(self, zone: str = "UTC") -> None:
-        self._zone = zone
+    def __init__(
+        self, *keys: str, sums: Mapping[str, pl.Expr] = MappingProxyType({}), most: int | None = _MOST
+    ) -> None:
+        self._keys, self._sums, self._most = list(keys), dict(sums), most
+        self._parts: list[pl.DataFrame] = []
+        self._height = 0
+        self.others = 0
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Count some rows."""
+        sums = [value.sum().alias(name) for name, value in self._sums.items()]
+        part = rows.group_by(self._keys).agg(pl.len().cast(pl.Int64).alias("requests"), *sums)
+        self._parts.append(part)
+        self._height += part.height
+        if self._height > _PENDING + 2 * self._parts[0].height:
+            self._add_up()
+
+    def table(self) -> pl.DataFrame:
+        """The keys, ``requests`` and the sums, most requests first; equal counts in order of the keys."""
+        if not self._parts:
+            return pl.DataFrame(schema=[*self._keys, "requests", *self._sums])
+        self._add_up()
+        return self._parts[0].sort("requests", *self._keys, descending=[True, *(False for _ in self._keys)])
+
+    def _add_up(self) -> None:
+        total = pl.concat(self._parts).group_by(self._keys).agg(pl.col("requests", *self._sums).sum())
+        if self._most and total.height > self._most:
+            total = total.sort("requests", descending=True)
+            self.others += int(total["requests"][self._most // 2 :].sum())
+            total = total.head(self._most // 2)
+        self._parts, self._height = [total], total.height
+
+
+class RouteSpool(Closing):
+    """Second, method and route of requests, in compressed blocks: memory does not grow with the log."""
+
+    def __init__(self) -> None:
+        self._file = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # closed by close()
+        self._blocks: list[tuple[int, int, int]] = []
+        """First second, last second and length of each."""
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        self._file.close()
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Keep some rows: ``second`` (since 1970), ``op``, ``route``."""
+        block = BytesIO()
+        rows.select("second", "op", "route").write_ipc(block, compression="zstd")
+        try:
+            length = self._file.write(block.getvalue())
+        except OSError as error:
+            raise unwritable(Path(gettempdir()), error, "TMPDIR") from None
+        self._blocks.append((rows["second"].min(), rows["second"].max(), length))  # type: ignore[arg-type]
+
+    def between(self, begin: int, end: int) -> pl.DataFrame:
+        """Count the requests of these seconds: ``op``, ``route``, ``requests``, most requests first."""
+        found, at = [pl.DataFrame(schema={"op": pl.String, "route": pl.UInt16, "requests": pl.Int64})], 0
+        for first, last, length in self._blocks:
+            if first < end and last >= begin:
+                self._file.seek(at)
+                data = self._file.read(length)
+                rows = pl.read_ipc(data).filter(pl.col("second").is_between(begin, end, "left"))
+                found.append(rows.group_by("op", "route").agg(pl.len().cast(pl.Int64).alias("requests")))
+            at += length
+        total = pl.concat(found).group_by("op", "route").agg(pl.col("requests").sum())
+        return total.sort("requests", "op", "route", descending=[True, False, False])
+
+
+class _LogCounts:
+    """Counts of the rows of a log, and its routes, which ``spool`` keeps."""
+
+    def __init__(self, spool: RouteSpool) -> None:
         self._routes = Routes()
         failed = {f"{digit}xx": (pl.col("rc") // 100 == digit) for digit in (4, 5)}
         self._seconds = CountsByKey("second", most=None)  # not more than the log has seconds
         self._by_route = CountsByKey("op", "route", sums={**failed, "bytes": pl.col("bytes")})
-        self._by_second = RouteSpool()
+        self._by_second = spool
         self._times = CountsByKey("op", "route", "time", most=_MOST_TIMES)
         self._tallies = {name: CountsByKey(name) for name in ("rc", "op", "protocol", "agent", "without_body")}
         self._clients = CountsByKey("client", "agent_hash")
         self._headers = False
-
-    def close(self) -> None:
-        """Remove the temporary file."""
-        self._by_second.close()
 
     def add(self, rows: pl.DataFrame) -> None:
         """Count some rows: ``start`` (microseconds since 1970) and the columns of the normalized record."""
@@ -74,16 +154,10 @@ class LogProfiler(Closing):
         )
         self._headers = self._headers or (HEADERS in rows.columns and rows[HEADERS].count() > 0)
         self._by_second.add(rows)
-        for tally in (
-            self._seconds,
-            self._by_route,
-            self._times,
-            self._clients,
-            *self._tallies.values(),
-        ):
+        for tally in (self._seconds, self._by_route, self._times, self._clients, *self._tallies.values()):
             tally.add(rows)
 
-    def profile(self) -> "LogProfile | None":
+    def profile(self, zone: str) -> "LogProfile | None":
         """The counts; None without a row."""
         seconds = self._seconds.table().sort("second")
         if not seconds.height:
@@ -119,11 +193,9 @@ class LogProfiler(Closing):
         )
         if not self._times.others:  # those that were cut are the rarest, which are the longest
             routes = _with_times(routes, named(self._times.table()))
-        first = [
-            name for name in ("method", "route", "requests", "share", "4xx", "5xx", "bytes") if name in routes.columns
-        ]
+        first = ("method", "route", "requests", "share", "4xx", "5xx", "bytes")
         return LogProfile(
-            zone=self._zone,
+            zone=zone,
             seconds=seconds,
             routes=routes.select(*first, pl.exclude(first)),
             peak_routes=named(self._by_second.between(hour.at, hour.at + rates.HOUR) if hour else by_route).select(
@@ -259,10 +331,11 @@ class LogProfile:
 
 def profile_of(parts: Iterable[pl.DataFrame], zone: str = "UTC") -> LogProfile | None:
     """Count rows that come in parts; None if there are none."""
-    with LogProfiler(zone) as profiler:
+    with RouteSpool() as spool:
+        counts = _LogCounts(spool)
         for rows in parts:
-            profiler.add(rows)
-        return profiler.profile()
+            counts.add(rows)
+        return counts.profile(zone)
 
 
 def _three_digits(micros: pl.Expr) -> pl.Expr:

@@ -95,16 +95,7 @@ def busiest_within(seconds: Ints, counts: Ints, window: int) -> int:
 
 
 def in_steps(seconds: Ints, counts: Ints, step: int, begin: int) -> tuple[Ints, Ints]:
-    """Requests in each step of ``step`` seconds that has a request.
-
-    Args:
-        seconds, counts: requests in each second with a request.
-        step: length of a step, seconds.
-        begin: begin of step 0; those before it have negative numbers.
-
-    Returns:
-        Numbers of the steps, ascending, and their requests, (n,) each.
-    """
+    """Numbers, ascending, and requests of the steps with a request, (n,) each; step 0 begins at ``begin``."""
     numbers = (seconds - begin) // step
     firsts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
     return numbers[firsts], np.add.reduceat(counts, firsts)

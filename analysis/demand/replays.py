@@ -34,8 +34,6 @@ def replays(
     """The commands that replay logs best.
 
     Args:
-        logs: their names.
-        profile: their contents.
         reading: options of their conversion, as words.
         output: name for a converted log, which replaces several logs, one read with options, or one out of order;
             empty without a conversion.
@@ -67,12 +65,7 @@ def replays(
 
 
 def missing(profile: LogProfile, unreplayable: int) -> tuple[str, ...]:
-    """The things that every replay of a log leaves out, since the log does not hold them.
-
-    Args:
-        profile: its contents.
-        unreplayable: lines that cannot be sent again.
-    """
+    """The things that every replay of a log leaves out, since the log does not hold them."""
     found = []
     if profile.without_body:
         found.append(f"the bodies of {number_of(profile.without_body, 'request')}: the log has none; --body sends one")

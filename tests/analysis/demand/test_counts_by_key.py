@@ -4,7 +4,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.analysis.demand.counts_by_key import CountsByKey
+from logreplay.analysis.demand.log_profile import CountsByKey
 
 ROWS = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 9)), max_size=40)
 
