@@ -98,13 +98,7 @@ class LoadFigures:
 
 
 def alone(seen: Observations, steps: Ints, rate: float) -> Ints:
-    """Return which requests found the target idle; of those that found it nearly idle if these are few.
-
-    Args:
-        seen: the sweep.
-        steps: indices of the steps of low rates.
-        rate: rate that the target carries, requests/s.
-    """
+    """Return which requests found the target idle; of those that found it nearly idle if these are few."""
     low = np.isin(seen.step, steps) & seen.good
     chosen = _warm(seen, np.flatnonzero(low & (seen.in_flight == 0)))
     if len(chosen) < ENOUGH:
@@ -166,14 +160,7 @@ def backlog(seen: Observations, step: int, few: float) -> Backlog | None:
 
 
 def carried(seen: Observations, low: Ints, overloaded: Sequence[int], rate: float) -> LoadFigures | None:
-    """Return the figures of a sweep; None where a backlog, or requests that came alone, are too few.
-
-    Args:
-        seen: the sweep.
-        low: indices of the steps of low rates.
-        overloaded: indices of the steps with a backlog, in order of rate.
-        rate: a first guess of what the target carries, requests/s.
-    """
+    """Return the figures of a sweep; None where a backlog, or requests alone, are too few; ``rate``: a first guess."""
     found: list[Backlog] = []
     for _ in range(2):
         rows = alone(seen, low, rate)

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.limit import sentences
 from logreplay.analysis.limit.carried import FEWEST, LOW_RATES, alone
 from logreplay.analysis.limit.observations import Observations
 from logreplay.analysis.limit.refusals import refusing
@@ -52,12 +51,7 @@ class SortedSteps:
 
     @classmethod
     def of(cls, table: pl.DataFrame, saturation: float) -> "SortedSteps":
-        """Sort the steps of a sweep.
-
-        Args:
-            table: all steps, in order of their index.
-            saturation: rate up to which stable steps have no queue, requests/s.
-        """
+        """Sort the steps, in order of their index; ``saturation``: rate up to which stable steps have no queue."""
         words = table["verdict"].to_numpy()
         rate = table["rate"].to_numpy()
         errors, sent = ((table[name] - table["dropped"]).to_numpy() for name in ("errors", "scheduled"))
@@ -82,12 +76,7 @@ class SortedSteps:
 
 
 def limit_of(requests: RequestArrays, verdict: SaturationVerdict) -> TargetLimit | None:
-    """Name the limit of a sweep; None if the rows are not of a sweep over rates.
-
-    Args:
-        requests: the rows.
-        verdict: on the same rows.
-    """
+    """Name the limit of a sweep; None if the rows are not of a sweep over rates."""
     if not requests.several_rates or not requests.has_schedule:
         return None
     if verdict.generator_limit is not None:
@@ -121,14 +110,8 @@ def _of_errors(seen: Observations, steps: SortedSteps) -> TargetLimit:
     """Name the limit of a target that fails before requests wait."""
     times = seen.took[alone(seen, steps.low if len(steps.low) else steps.stable, steps.carried)]
     service_s = float(times.mean()) if len(times) >= FEWEST else None
-    found = refusing(seen, steps.failing, service_s or 0.0)
-    if found is None:
-        return cannot_tell(
-            "requests fail, and neither their rate nor the number in flight decides which do",
-            "the target's pools and its error log",
-            service_s=service_s,
-        )
-    if found.places is not None:
-        return sentences.refuses(found.places, *found.between, found.took, service_s)
-    assert found.rate is not None
-    return sentences.rate_limit(found.rate, found.took, service_s)
+    return refusing(seen, steps.failing, service_s) or cannot_tell(
+        "requests fail, and neither their rate nor the number in flight decides which do",
+        "the target's pools and its error log",
+        service_s=service_s,
+    )

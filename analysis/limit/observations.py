@@ -4,7 +4,7 @@ Theory of operation: of each step the first `MOST` requests are taken, fewer whe
 over the rows. So a sweep of 20 million rows takes no more memory than one of two million.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -102,18 +102,9 @@ class Observations:
 
     def only(self, chosen: Bools) -> "Observations":
         """Select some of the requests, and count those in flight among them again."""
-        start, end = self.start[chosen], self.end[chosen]
-        return Observations(
-            start,
-            end,
-            self.step[chosen],
-            self.route[chosen],
-            self.good[chosen],
-            self.failed[chosen],
-            counted(start, end),
-            self.whole,
-            self.waited,
-        )
+        of_each = ("start", "end", "step", "route", "good", "failed")
+        kept = {name: getattr(self, name)[chosen] for name in of_each}
+        return replace(self, **kept, in_flight=counted(kept["start"], kept["end"]))
 
 
 def counted(start: Floats, end: Floats) -> Ints:

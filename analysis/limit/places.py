@@ -53,9 +53,6 @@ class Arrivals:
         """Take the first requests of some steps, before which the target was idle.
 
         Args:
-            seen: the sweep.
-            steps: indices of the steps.
-            alone: times of requests alone, seconds.
             warm: from when on the target was warm, seconds; steps that began before count from then on.
         """
         chosen = [np.flatnonzero(seen.step == step) for step in steps]

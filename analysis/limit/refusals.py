@@ -1,12 +1,13 @@
 """Finds the limit by which a target refuses at once: of the rate, or of the number in flight."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from logreplay.analysis.limit import sentences
 from logreplay.analysis.limit.observations import Bools, Observations
+from logreplay.analysis.limit.sentences import TargetLimit
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 
 AT_ONCE_S: Final = 0.005
@@ -28,53 +29,31 @@ SHARP: Final = 0.98
 above which this time decides."""
 
 
-@dataclass(frozen=True)
-class Refusing:
-    """The limit by which a target refuses.
-
-    Attributes:
-        places: number in flight as requests were refused, if this number decides.
-        between: the range of this number in nine of ten refusals.
-        rate: accepted requests/s, where the rate decides.
-        took: median time of a refusal, seconds.
-    """
-
-    places: int | None
-    between: tuple[float, float]
-    rate: float | None
-    took: float
-
-
-def refusing(seen: Observations, steps: Sequence[int], alone_s: float) -> Refusing | None:
-    """Find the limit by which a target refuses; None if the failures come late, or show neither limit.
-
-    Args:
-        seen: the sweep.
-        steps: indices of the steps with failures.
-        alone_s: time of a request alone, seconds.
-    """
+def refusing(seen: Observations, steps: Sequence[int], service_s: float | None) -> TargetLimit | None:
+    """Name the limit by which a target refuses; None if the failures come late, or show neither limit."""
     inside = np.isin(seen.step, steps)
     refused, accepted = inside & seen.failed, inside & seen.good
     if refused.sum() < FEWEST or accepted.sum() < FEWEST:
         return None
     took = float(np.median(seen.took[refused]))
-    if took > max(alone_s / 2, AT_ONCE_S):
+    if took > max((service_s or 0.0) / 2, AT_ONCE_S):
         return None
     flying = _accepted_in_flight(seen)
     apart = probability_above(flying[refused], flying[accepted])
     places = int(np.median(flying[refused]))
     if apart > FULL and np.mean(np.abs(flying[refused] - places) <= 1) >= WITHIN_ONE:
         low, high = np.quantile(flying[refused], (0.05, 0.95))
-        return Refusing(places, (float(low), float(high)), None, took)
+        return sentences.refuses(places, float(low), float(high), took, service_s)
     if spaced := _spacing(seen, refused, accepted):
-        return Refusing(None, (0.0, 0.0), 1 / spaced, took)
+        return sentences.rate_limit(1 / spaced, took, service_s)
     clear = [step for step in steps if _share(seen, refused, step) >= CLEARLY] or [*steps][-1:]
     counts = [_by_half_second(seen, accepted, step) for step in clear]
     counts = [each for each in counts if len(each) >= FEWEST_HALVES and each.any()]
+    if apart >= ANY or not counts or any(each.var() >= EVEN * each.mean() for each in counts):
+        return None
     rates = np.array([each.mean() / HALF_S for each in counts])
-    if apart < ANY and counts and all(each.var() < EVEN * each.mean() for each in counts):
-        return Refusing(None, (0.0, 0.0), float(rates.mean()), took) if rates.std() < STEADY * rates.mean() else None
-    return None
+    steady = rates.std() < STEADY * rates.mean()
+    return sentences.rate_limit(float(rates.mean()), took, service_s) if steady else None
 
 
 def _share(seen: Observations, chosen: Bools, step: int) -> float:

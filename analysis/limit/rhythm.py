@@ -63,10 +63,6 @@ def dips(found: Sequence[Floats], most: int) -> int | None:
     """Return the first number of successive completions that takes a steady time; None where there is none.
 
     While all workers of even speed are busy, as many requests leave in the time of one as there are workers.
-
-    Args:
-        found: gaps between completions.
-        most: the largest number.
     """
     before, here = steadiness(found, 1), steadiness(found, 2)
     if before < STEADY_ONE:

@@ -9,12 +9,11 @@ import numpy as np
 from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.limit import order, places, rhythm, sentences
 from logreplay.analysis.limit.carried import LoadFigures, carried, undisturbed
-from logreplay.analysis.limit.likeness import Likeness, likeness
 from logreplay.analysis.limit.observations import Observations
+from logreplay.analysis.limit.order import Likeness, likeness
 from logreplay.analysis.limit.places import MOST_PLACES, Arrivals
-from logreplay.analysis.limit.routes import slow_routes
 from logreplay.analysis.limit.sentences import PROCESSORS_AND_POOLS, TargetLimit, cannot_tell
-from logreplay.analysis.statistics.quantiles import Ints
+from logreplay.analysis.statistics.quantiles import Floats, Ints
 
 FALLEN: Final = 0.65
 """Throughput in overload over the best throughput, below which it has collapsed; noisy neighbours leave 0.75."""
@@ -47,6 +46,15 @@ SURELY: Final = 6.0
 IN_STEP: Final = 0.08
 """Evenness of as many completions as there are workers, below which the workers keep step."""
 OLDEST_LAST: Final = 0.75
+ROUTE_LEAST: Final = 0.05
+"""Smallest share of the requests of a route that is judged by itself."""
+ROUTE_SLOWER: Final = 4.0
+"""A route slows down if its median is this many times its median at the lowest rates, …"""
+AS_FAST: Final = 2.0
+"""… and another does not if its median stays below this many times its own at the lowest rates, …"""
+SMALL: Final = 0.25
+"""… and its median grows by less than this share of the growth of the slow one: all wait alike in one queue."""
+ROUTE_FEWEST: Final = 20
 EVENLY: Final = "requests that come evenly leave evenly, from workers and from a lock; sweep with --arrivals poisson"
 
 
@@ -87,9 +95,7 @@ def decide(
     """Name the limit of a target that falls behind, by its symptoms.
 
     Args:
-        seen: the sweep.
         low: indices of the steps of low rates.
-        stable: indices of all stable steps.
         overloaded: indices of the steps with a backlog, in order of rate.
         routes: names of the routes; none: they are judged together.
     """
@@ -164,8 +170,7 @@ def _of_places(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLi
     arrivals = Arrivals.of(seen, steps, found.alone, warm)
     fit, young = fits(arrivals, found), order.rank(seen, found.backlogs)
     beat = rhythm.dips(rhythm.gaps(found.backlogs), int(4 * high) + 2) if found.variation < EVEN else None
-    whole = max(round(number), 1)
-    like = likeness(arrivals, found.backlogs[-1], whole, places.in_order(whole, 1.0))
+    like = likeness(arrivals, found.backlogs[-1], max(round(number), 1))
     if _shares(seen, stable, found, fit, young, like):
         return _of_sharing(seen, found, beat)
     if number > SEVERAL and SPLIT_BETTER * fit.split < fit.best and OF_QUEUES[0] <= young <= OF_QUEUES[1]:
@@ -218,3 +223,29 @@ def _of_fit(fit: Fits, found: LoadFigures, like: Likeness) -> TargetLimit:
     named = [f"{sentences.count(number)} workers", f"a part inside that {fewest} at a time pass"]
     both = sentences.candidates(named) if reaches and fewest < number else "requests leave unlike those of workers"
     return cannot_tell(both, PROCESSORS_AND_POOLS, service_s=service_s)
+
+
+def slow_routes(seen: Observations, stable: Ints, overloaded: Sequence[int]) -> list[int]:
+    """Return the indices of the routes that slow down while another does not; empty where all do, or none."""
+    share = np.bincount(seen.route) / max(len(seen.route), 1)
+    large = np.flatnonzero(share >= ROUTE_LEAST)
+    if len(large) < 2:
+        return []
+    calm, busy = (
+        np.array([_medians(seen, route, steps) for route in large.tolist()]) for steps in (stable, overloaded)
+    )
+    low = np.nanmin(calm, axis=1, initial=np.inf, where=~np.isnan(calm))
+    high = np.nanmax(busy, axis=1, initial=0.0, where=~np.isnan(busy))
+    grown = high - low
+    slow = (high > ROUTE_SLOWER * low) & np.isfinite(low)
+    if not slow.any():
+        return []
+    fast = (high < AS_FAST * low) & (high > 0) & np.isfinite(low) & (grown < SMALL * grown[slow].min())
+    return large[slow].tolist() if fast.any() else []
+
+
+def _medians(seen: Observations, route: int, steps: "Sequence[int] | Ints") -> Floats:
+    """(steps,) median time of a route in each step; NaN where it has few requests."""
+    own = (seen.route == route) & seen.good
+    of_steps = (seen.took[own & (seen.step == step)] for step in steps)
+    return np.array([np.median(times) if len(times) >= ROUTE_FEWEST else np.nan for times in of_steps])

@@ -152,12 +152,7 @@ def paced(rate: float, service_s: float) -> TargetLimit:
 
 
 def route(name: str, alone: TargetLimit | None) -> TargetLimit:
-    """Limit: one route is slow, and the others are not.
-
-    Args:
-        name: name of the route.
-        alone: limit of the route by itself; None: unknown.
-    """
+    """Limit: one route is slow, and the others are not; ``alone``: the limit of the route by itself, if known."""
     shown = safe_to_show(name)
     text, advice = f"only route {shown} slows down", f"look at what {shown} alone uses, such as a pool of its own"
     if alone is None or alone.kind is None:

@@ -30,22 +30,18 @@ _OVER: Final = ("overloaded", "errors")
 FEWEST: Final = 2
 """Fewest readings of a step. The first second does not count: its reading is partly of the step before."""
 
-_CEILINGS: Final = {
-    "cpu": "the processors are busy",
-    "process": "one process is as busy as one core allows: more processes, or less work for each request",
-    "thread": "one thread is always busy: spread its work",
-    "descriptors": "the limit of open files is reached",
-    "connections": "all connections are taken",
-    "memory_mib": "the memory is full",
+_MEANINGS: Final = {
+    "cpu": ("the processors", "the processors are busy"),
+    "process": (
+        "one busy process",
+        "one process is as busy as one core allows: more processes, or less work for each request",
+    ),
+    "thread": ("one busy thread", "one thread is always busy: spread its work"),
+    "descriptors": ("the open files", "the limit of open files is reached"),
+    "connections": ("the connections", "all connections are taken"),
+    "memory_mib": ("the memory", "the memory is full"),
 }
-_NOT_THESE: Final = {
-    "cpu": "the processors",
-    "process": "one busy process",
-    "thread": "one busy thread",
-    "descriptors": "the open files",
-    "connections": "the connections",
-    "memory_mib": "the memory",
-}
+"""The cause that a figure stands for, and the finding where it is at its maximum."""
 _LOCKED: Final = "the threads of one process share one core: a lock of the interpreter; start more processes"
 _PROCESSOR_TIMES: Final = ("cpu", "process", "thread")
 _WANTED: Final = ("waiting", "throttled")
@@ -128,9 +124,6 @@ def watched_figures(
     """Return the watched figures of a sweep that are evidence on its limit.
 
     Args:
-        seconds: per-second table, with ``watch_NAME``.
-        steps: step table of the verdict.
-        maxima: largest values of the figures, if known.
         most: upper end of the saturation's range, requests/s: a stable step above it was only too short to show its
             overload.
     """
@@ -193,13 +186,14 @@ def _text(series: _Series, kinds: Mapping[str, Kind]) -> str:
     if maximum is None:
         return f"{name} {series.over[0]:.3g} → {series.over[-1]:.3g}: grows with the queue"
     of = f"{name} {_near(float(series.over[0]), maximum)} of {maximum:.6g}"
+    cause, full = _MEANINGS.get(figure, ("this", "at its maximum"))
     if kinds[name] == "ruled_out":
-        return f"{of}: not {_NOT_THESE[figure]}" if figure in _NOT_THESE else f"{of}: not this"
+        return f"{of}: not {cause}"
     if figure in _WIDER and kinds.get(f"{base}_cpu") == "ceiling":
-        return f"{of}: {_CEILINGS['cpu']}"
+        return f"{of}: {_MEANINGS['cpu'][1]}"
     if figure == "process" and kinds.get(f"{base}_thread") == "ruled_out":
         return f"{of}: {_LOCKED}"
-    return f"{of}: {_CEILINGS.get(figure, 'at its maximum')}"
+    return f"{of}: {full}"
 
 
 def _near(value: float, maximum: float) -> str:

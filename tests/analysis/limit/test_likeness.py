@@ -7,8 +7,8 @@ from limit_systems import FAMILIES, Limited, swept
 from logreplay.analysis.input import arrays
 from logreplay.analysis.limit import places
 from logreplay.analysis.limit.carried import alone, backlog
-from logreplay.analysis.limit.likeness import Likeness, likeness
 from logreplay.analysis.limit.observations import Observations
+from logreplay.analysis.limit.order import Likeness, likeness
 
 
 def compared(system: Limited, number: int, seed: int) -> Likeness:
@@ -19,7 +19,7 @@ def compared(system: Limited, number: int, seed: int) -> Likeness:
     arrivals = places.Arrivals.of(seen, range(last + 1), seen.took[rows])
     spell = backlog(seen, last, 1.3 * number + 2)
     assert spell
-    return likeness(arrivals, spell, number, places.in_order(number, 1.0))
+    return likeness(arrivals, spell, number)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

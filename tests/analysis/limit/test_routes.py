@@ -7,7 +7,7 @@ import simulate
 from limit_systems import own_pool, swept
 from logreplay.analysis.input import arrays
 from logreplay.analysis.limit.observations import Observations
-from logreplay.analysis.limit.routes import slow_routes
+from logreplay.analysis.limit.rules import slow_routes
 from simulate import SimulatedQueue
 
 
