@@ -14,12 +14,11 @@ import polars as pl
 from logreplay.analysis.demand.rates import HOUR, MINUTE
 from logreplay.analysis.planning import proof as proving
 from logreplay.analysis.planning.autoscaling import pods_over
-from logreplay.analysis.planning.changed_mix import ChangedMix, changed_mix
 from logreplay.analysis.planning.forecast import Forecast, read_forecast
-from logreplay.analysis.planning.machine_law import read_law
+from logreplay.analysis.planning.machines import read_law
 from logreplay.analysis.planning.plan import DemandGrowth, check_account, check_mix, check_timed, check_whole
 from logreplay.analysis.planning.plan import plan as join
-from logreplay.analysis.planning.route_mix import LIMIT, mix_change
+from logreplay.analysis.planning.route_mix import LIMIT, ChangedMix, changed_mix, mix_change
 from logreplay.analysis.planning.supply import NoAnswer, Supply, supply_of
 from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calls.find_call import FindCall, seed_of, taken_bounds

@@ -107,15 +107,7 @@ def scaling_target(
 
 
 def pods_over(seconds: Ints, counts: Ints, target: ScalingTarget, factor: float, begin: int, length: int) -> Ints:
-    """The pods that serve in each second of a part of the log, (length,): those that were asked for a reaction before.
-
-    Args:
-        seconds, counts: requests in each second with a request.
-        target: the settings.
-        factor: factor of growth of the demand.
-        begin: first second of the part, since 1970.
-        length: seconds of it.
-    """
+    """The pods that serve in each second of a part of the log: those that were asked for a reaction time before."""
     seconds, counts = newest(seconds, counts)
     load = _load(seconds, counts) * factor
     seen = _most_of_last(load, STABILIZATION_S // SYNC_S)

@@ -86,14 +86,7 @@ def demand(profile: LogProfile, factor: float = 1.0, steady: float = 0.0) -> Map
 
 
 def _range(peaks: Floats, length: int, bursts: float, vague: tuple[float, float]) -> DemandRange:
-    """The rate of the busiest window, with its range.
-
-    Args:
-        peaks: the most requests of the log, then of each of its whole weeks, with growth.
-        length: seconds of a window.
-        bursts: index of dispersion.
-        vague: see `_vague`.
-    """
+    """The rate of the busiest window, with its range; ``peaks``: requests in that of the log, then of each week."""
     busiest, weekly = float(peaks[0]), peaks[1:]
     told = spread(weekly)
     change = min(told, MOST_CHANGE)

@@ -34,11 +34,7 @@ class Forecast:
     step: int
 
     def growth(self, profile: LogProfile) -> float:
-        """By what factor the highest rate of the forecast is above that of the busiest such step of the log.
-
-        Raises:
-            UsageError: the log is shorter than a step of the forecast.
-        """
+        """By what factor the highest rate of the forecast is above that of the busiest such step of the log."""
         if profile.span < self.step:
             raise UsageError(
                 f"--forecast has a rate for each {self.step:,} s, and the log is {profile.span:,} s long: give a log "
@@ -64,7 +60,6 @@ class Forecast:
         """The demand of each hour of the week: the highest rate of the steps, of an hour at most, that overlap it.
 
         Args:
-            zone: time zone of the hours.
             times: rate of the busiest minute over the highest rate of the forecast.
 
         Returns:
@@ -84,15 +79,7 @@ class Forecast:
 
 
 def read_forecast(path: Path, zone: str) -> Forecast:
-    """Read a CSV with the columns ``time`` (ISO 8601) and ``rate`` (requests/s).
-
-    Args:
-        path: the file.
-        zone: time zone of times without offset.
-
-    Raises:
-        LogreplayError: it cannot be read; names the line.
-    """
+    """Read a CSV with the columns ``time`` (ISO 8601; in a zone, if without offset) and ``rate`` (requests/s)."""
     if path.is_dir():
         raise LogreplayError(f"--forecast {path}: is a folder; name a CSV of time,rate")
     try:

@@ -12,12 +12,10 @@ from logreplay.analysis.demand.rates import HOUR
 from logreplay.analysis.demand.wording import span
 from logreplay.analysis.planning import demand_range
 from logreplay.analysis.planning.autoscaling import ScalingTarget, newest, scaling_target, shortest
-from logreplay.analysis.planning.changed_mix import ChangedMix
 from logreplay.analysis.planning.demand_range import DemandRange
 from logreplay.analysis.planning.forecast import Forecast
-from logreplay.analysis.planning.machine_law import MachineLaw
-from logreplay.analysis.planning.machines import Machines, Reserve, machines, of_week
-from logreplay.analysis.planning.route_mix import LIMIT, MixChange, mix_change
+from logreplay.analysis.planning.machines import MachineLaw, Machines, Reserve, machines, of_week
+from logreplay.analysis.planning.route_mix import LIMIT, ChangedMix, MixChange, mix_change
 from logreplay.analysis.planning.supply import NoAnswer, Supply
 from logreplay.core.plural import number_of
 from logreplay.core.quantities import iso
@@ -98,7 +96,7 @@ class MachinePlan:
     @property
     def grown(self) -> float:
         """The factor by which the busiest `window` grows, whose random part changes by less than ``factor``."""
-        return _grown(self.profile, self.demand)
+        return self.demand[self.window].rate / self.profile.peaks[self.window].rate
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{name}: {found.number:,}" for name, found in self.machines.items())
@@ -114,21 +112,7 @@ def plan(
     changed: ChangedMix | None = None,
     law: MachineLaw | None = None,
 ) -> MachinePlan:
-    """Join demand and supply.
-
-    Args:
-        profile: the contents of the log.
-        supply: rate that one machine carries, with its range.
-        growth: growth of the demand.
-        reserve: shares and numbers of machines to spare.
-        reaction: seconds from a rise until new pods serve; None: no autoscaler.
-        changed: change of the mix; None: none.
-        law: scalability of the machines; None: n times one.
-
-    Raises:
-        NoAnswer: the log has no times, or the requests that were sent are not those of its peak.
-        UsageError: the log is shorter than a step of the forecast.
-    """
+    """Join demand and supply; ``reaction``: seconds from a rise until new pods serve; None: no autoscaler."""
     check_timed(profile)
     mix = mix_change(profile.peak_routes, supply.sent, supply.methods)
     if supply.changed:  # the routes that were sent have other names than those of the log
@@ -140,52 +124,35 @@ def plan(
     wanted = demand_range.demand(profile, factor, steady)
     found, unreached = _by_window(wanted, supply, reserve, law)
     hours, why = _hours(profile, growth, factor, steady, wanted)
-    target, no_target = None, ""
-    if reaction is not None:
-        most = found[_window(found)].high
-        target, no_target = _scaling(profile, _grown(profile, wanted), supply, reserve, law, reaction, most)
-    return MachinePlan(
+    made = MachinePlan(
         profile=profile, growth=growth, factor=factor, demand=wanted, supply=supply, reserve=reserve, machines=found,
-        week=of_week(hours, supply, reserve, law), no_week=why, mix=mix, scaling=target, no_scaling=no_target,
-        changed=changed, law=law, unreached=unreached,
+        week=of_week(hours, supply, reserve, law), no_week=why, mix=mix, changed=changed, law=law, unreached=unreached,
     )  # fmt: skip
+    return made if reaction is None else _with_scaling(made, reaction)
 
 
-def _scaling(
-    profile: LogProfile,
-    factor: float,
-    supply: Supply,
-    reserve: Reserve,
-    law: MachineLaw | None,
-    reaction: float,
-    most: int,
-) -> tuple[ScalingTarget | None, str]:
-    """The target of an autoscaler, or why there is none."""
-    alone = float(law.times([most])[0]) / most if law else 1.0  # if fewer pods run, each carries as much or more
-    carries = supply.rate * (1 - reserve.headroom) * alone
+def _with_scaling(made: MachinePlan, reaction: float) -> MachinePlan:
+    """The plan with the target of an autoscaler, or with the reason why there is none."""
+    profile, most = made.profile, made.number.high
+    alone = float(made.law.times([most])[0]) / most if made.law else 1.0  # if fewer pods run, each carries no less
+    carries = made.supply.rate * (1 - made.reserve.headroom) * alone
     target = scaling_target(
-        *profile.per_second, factor=factor, carries=carries, mean=supply.mean, reaction=reaction, most=most,
-        survive=reserve.survive,
+        *profile.per_second, factor=made.grown, carries=carries, mean=made.supply.mean, reaction=reaction, most=most,
+        survive=made.reserve.survive,
     )  # fmt: skip
     if target:
-        return target, ""
+        return replace(made, scaling=target)
     seconds, _ = newest(*profile.per_second)
     length = int(seconds[-1] - seconds[0]) + 1
     part = "the log" if length == profile.span else "the last year of the log"
-    return None, (
-        f"{part} is {span(length)} long; a target for a reaction within {reaction:g} s needs {shortest(reaction):,} s "
-        "at least"
-    )
+    why = f"a target for a reaction within {reaction:g} s needs {shortest(reaction):,} s at least"
+    return replace(made, no_scaling=f"{part} is {span(length)} long; {why}")
 
 
 def _by_window(
     wanted: Mapping[str, DemandRange], supply: Supply, reserve: Reserve, law: MachineLaw | None
 ) -> tuple[dict[str, Machines], dict[str, str]]:
-    """The machines of each window, and why a law does not reach the others.
-
-    Raises:
-        NoAnswer: it does not reach the one that is ordered for.
-    """
+    """The machines of each window, and why a law does not reach the others."""
     found, unreached = {}, {}
     for name, each in wanted.items():
         try:
@@ -197,21 +164,12 @@ def _by_window(
     return found, unreached
 
 
-def _grown(profile: LogProfile, wanted: Mapping[str, DemandRange]) -> float:
-    name = _window(wanted)
-    return wanted[name].rate / profile.peaks[name].rate
-
-
 def _window(among: Mapping[str, object]) -> str:
     return "minute" if "minute" in among else "second"
 
 
 def check_timed(profile: LogProfile) -> None:
-    """Refuse a log whose rate is unknown.
-
-    Raises:
-        NoAnswer: its requests have no times of their own.
-    """
+    """Refuse a log whose rate is unknown."""
     if not profile.timed:
         raise NoAnswer(
             f"all {profile.requests:,} requests of the log are in one second: their rate is unknown, and so is the "
@@ -225,9 +183,6 @@ def check_whole(damaged: Mapping[str, int], until: float = inf) -> None:
     Args:
         damaged: by name of such a log, the time before which no request is missing; 0: not known.
         until: the time before which requests count. Both in microseconds since 1970.
-
-    Raises:
-        NoAnswer: a log may lack requests that count.
     """
     if cut := {name: whole for name, whole in damaged.items() if whole < until}:
         known = min(cut.values())
@@ -246,15 +201,11 @@ def check_account(kept: int, others: int, lost: int, account: str, *, judged: bo
         kept: lines that became requests and passed the filters.
         others: requests that the filters left out.
         lost: lines that became no request, which no filter can judge.
-        account: the outcome of all lines, as a sentence.
         judged: True if a filter selects by something other than time. If none does, the lost lines are taken to be
             spread over time like the others.
 
     Returns:
         The lost lines, as a share of the kept and the lost ones.
-
-    Raises:
-        NoAnswer: there are more than `LIMIT` of them, among all lines or among those that the filters may leave.
     """
     beside_kept, remedy = lost / max(kept + lost, 1), "see logreplay inspect"
     if judged and others:
@@ -272,15 +223,7 @@ def check_account(kept: int, others: int, lost: int, account: str, *, judged: bo
 
 
 def check_mix(mix: MixChange, sent: str) -> None:
-    """Refuse other requests than those of the peak.
-
-    Args:
-        mix: the difference.
-        sent: name of the search or sweep that sent them, or will.
-
-    Raises:
-        NoAnswer: too many of the peak's requests are not among those that were sent.
-    """
+    """Refuse other requests than those of the peak."""
     if mix.unsent > LIMIT:
         methods = ",".join(mix.methods)
         raise NoAnswer(

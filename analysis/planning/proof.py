@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -59,13 +59,7 @@ def unjudged(machines: int, text: str) -> Proof:
 
 
 def passes(requests: int, share: float, bounds: Sequence[Bound]) -> int:
-    """Return how often to send a minute of ``requests`` requests, so that each bound can be judged.
-
-    Args:
-        requests: requests of the minute.
-        share: share of them that one machine gets.
-        bounds: to judge.
-    """
+    """Return how often to send a minute of ``requests`` requests, so that each bound can be judged."""
     return min(max(math.ceil(needed(bounds) / max(requests * share, 1)), 1), MOST_PASSES)
 
 
@@ -88,11 +82,7 @@ def share_of(rows: pl.DataFrame, begin: int, shares: Floats, times: int, seed: i
     A share above 1 repeats requests at random instants of their second.
 
     Args:
-        rows: result rows of the time, with ``start``.
-        begin: its first second.
         shares: (seconds,) of the requests that one machine gets in each second of the time.
-        times: passes.
-        seed: seed of the draw.
     """
     rng = np.random.default_rng(seed)
     origin = pl.from_epoch(pl.lit(begin), "s")
@@ -127,8 +117,6 @@ def judged(
 
     Args:
         rows: ``scheduled``, ``response`` (seconds), ``good``.
-        bounds: on the response time, and on failures.
-        machines: that share the minute.
         first: seconds from the start of the lead to the first row.
         length: seconds of a pass, with its lead.
     """
@@ -155,14 +143,3 @@ def _seen(bound: Bound, mean: float) -> str:
         return f"mean {show(mean)}"
     what = "failed" if bound.statistic == "errors" else f"over {show(bound.limit)}"
     return f"{show_share(mean)} {what}" if math.isfinite(mean) else f"no requests {what}"
-
-
-def as_dict(proof: Proof) -> dict[str, Any]:
-    """Plain values for JSON."""
-    return {
-        "machines": proof.machines,
-        "rate": proof.rate,
-        "requests": proof.requests,
-        "kept": proof.kept,
-        "text": proof.text,
-    }

@@ -89,13 +89,7 @@ def supply_of(results: Path, limits: Mapping[str, float]) -> Supply:
     """Read the supply from the folder of a search or a sweep.
 
     Args:
-        results: the folder, or its result log.
         limits: bounds on the response time by statistic, seconds; none: those of the search.
-
-    Raises:
-        UsageError: a sweep needs one bound, or the search was made for others.
-        LogreplayError: there is no such result.
-        NoAnswer: it has no valid answer; says why.
     """
     rows = sources.locate(results)
     if not rows.exists():
@@ -115,21 +109,7 @@ def supply_of(results: Path, limits: Mapping[str, float]) -> Supply:
 def scaling_points(
     results: Sequence[Path], numbers: Sequence[int], limits: Mapping[str, float]
 ) -> tuple[list[ScalingPoint], str]:
-    """Read what each number of machines carries, from searches or sweeps of them.
-
-    Args:
-        results: folder or result log of each.
-        numbers: number of machines behind each.
-        limits: as of `supply_of`.
-
-    Returns:
-        The points, and the weaknesses and gaps of their measurements, in words.
-
-    Raises:
-        UsageError: there are not as many numbers as results.
-        LogreplayError: as `supply_of`.
-        NoAnswer: a result has no valid answer, or no rate that its machines do not carry.
-    """
+    """What each number of machines carries, by searches or sweeps of them; and the gaps of these, in words."""
     if len(results) != len(numbers):
         named = ",".join(map(str, numbers))
         raise UsageError(
@@ -226,11 +206,7 @@ def _words(limits: Mapping[str, float]) -> str:
 
 
 def _table(rows: Path, name: str, types: Types) -> pl.DataFrame:
-    """Columns of a table beside the result log.
-
-    Raises:
-        LogreplayError: it is not there, or cannot be read.
-    """
+    """Columns of a table beside the result log."""
     try:
         return read_table(rows.parent / f"{name}.csv", types)
     except LogreplayError as error:

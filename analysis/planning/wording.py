@@ -1,6 +1,7 @@
 """Writes a plan in sentences and as JSON."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from logreplay.analysis.demand.rates import DAYS, WINDOWS
@@ -11,7 +12,6 @@ from logreplay.analysis.planning.demand_range import MOST_CHANGE, WEEKS, DemandR
 from logreplay.analysis.planning.machines import Machines, cost
 from logreplay.analysis.planning.plan import MachinePlan
 from logreplay.analysis.planning.proof import Proof
-from logreplay.analysis.planning.proof import as_dict as proof_dict
 from logreplay.analysis.planning.route_mix import NAMED
 from logreplay.core.plural import number_of
 
@@ -127,7 +127,7 @@ def as_dict(plan: MachinePlan, proofs: Sequence[Proof] = ()) -> dict[str, Any]:
             "at": None if scaling.at is None else iso(scaling.at), "beyond": scaling.beyond,
         },
         "no_autoscaling": plan.no_scaling or None,
-        "proofs": [proof_dict(each) for each in proofs],
+        "proofs": [asdict(each) for each in proofs],
         "not_covered": list(not_covered(plan)),
     }  # fmt: skip
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from logreplay.analysis.costs.route_costs import TOO_CHEAP
-from logreplay.analysis.planning.changed_mix import ChangedMix, changed_mix
+from logreplay.analysis.planning.route_mix import ChangedMix, changed_mix
 from logreplay.analysis.planning.supply import NoAnswer, Supply
 from logreplay.cli.main import run as logreplay
 from logreplay.core.errors import LogreplayError, UsageError

@@ -8,10 +8,10 @@ import pytest
 
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.rates import HOUR, MINUTE
-from logreplay.analysis.planning.changed_mix import ChangedMix
 from logreplay.analysis.planning.forecast import Forecast, read_forecast
 from logreplay.analysis.planning.machines import Reserve
 from logreplay.analysis.planning.plan import DemandGrowth, MachinePlan, plan
+from logreplay.analysis.planning.route_mix import ChangedMix
 from logreplay.analysis.planning.wording import sentences
 from logreplay.core.errors import LogreplayError, UsageError
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from logreplay.analysis.planning.demand_range import DemandRange
-from logreplay.analysis.planning.machine_law import MachineLaw, read_law
-from logreplay.analysis.planning.machines import Machines, Reserve, machines
+from logreplay.analysis.planning.machines import MachineLaw, Machines, Reserve, machines, read_law
 from logreplay.analysis.planning.supply import NoAnswer
 from logreplay.analysis.scaling.scale_out import ScalingPoint, scale_out
 from logreplay.core.errors import LogreplayError
