@@ -52,9 +52,6 @@ def step_readings(
     the one before, half of each; readings at the ends of a step are left out.
 
     Args:
-        requests: requests of the sweep.
-        seconds: per-second table with the readings.
-        resource: the name of the series.
         left_out: by label of step the route that it leaves out.
         usable: labels of the steps that count.
     """

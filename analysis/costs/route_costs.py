@@ -100,9 +100,6 @@ def route_costs(
     """Fit the costs of the routes of a sweep whose steps leave out routes.
 
     Args:
-        requests: requests of the sweep.
-        seconds: per-second table with the readings.
-        steps: step table with its evidence.
         left_out: by label of step the route that it leaves out.
         maxima: known maxima of watched series.
         cut: labels of steps that ended before their time.
@@ -151,10 +148,6 @@ def described(
     """Fit the costs of routes, and put them into words.
 
     Args:
-        routes: names; more than `_MOST_ROUTES` are not fitted.
-        readings: readings of the steps that count.
-        resource: the watched series.
-        maximum: maximum of the series, if known.
         aside: labels of the steps that do not count.
         remedy: advice that makes them count.
     """

@@ -90,16 +90,7 @@ def throughput(values: Floats, numbers: Floats) -> Floats:
 
 
 def fewest(rates: Floats, rate: float, survive: int) -> list[int | None]:
-    """Return the fewest machines of each row that carry a rate, also after the loss of one to ``survive`` of them.
-
-    Args:
-        rates: (n, numbers) throughput of 1, 2, … machines.
-        rate: load, requests/s.
-        survive: number of machines that may be lost.
-
-    Returns:
-        The number with those that may be lost; None: no number in the row.
-    """
+    """The fewest machines of each row that carry a rate, also if up to ``survive`` are lost; None: no number does."""
     enough = rates >= rate * (1 - 1e-9)
     held = enough.copy()
     for lost in range(1, min(survive, rates.shape[1]) + 1):
@@ -109,13 +100,7 @@ def fewest(rates: Floats, rate: float, survive: int) -> list[int | None]:
 
 
 def fitted_law(numbers: Sequence[float], rates: Sequence[float], errors: Sequence[float]) -> ScalingLaw:
-    """Fit the law, and say what the curve is.
-
-    Args:
-        numbers: machines or users, ascending.
-        rates: throughput of each, requests/s.
-        errors: relative standard error of each.
-    """
+    """Fit the law to ascending numbers, with relative standard errors of the rates, and say what the curve is."""
     count, rate = np.array(numbers, np.float64), np.array(rates, np.float64)
     error = np.maximum(np.array(errors, np.float64), _FLOOR)
     values, misfit = _fit(count, rate[None], error)

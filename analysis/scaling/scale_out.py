@@ -140,11 +140,7 @@ def scale_out(
 
 
 def of_users(table: pl.DataFrame) -> ScaleOut | None:
-    """Whether more users get more, from the table of a sweep over users; None for fewer than two numbers of users.
-
-    Args:
-        table: ``users``, ``throughput``, ``throughput_low``, ``throughput_high`` of each step.
-    """
+    """Whether more users get more, from the table of a sweep over users; None for fewer than two numbers of users."""
     columns = ("throughput", "throughput_low", "throughput_high")
     rows = table.filter(pl.col("throughput") > 0).group_by("users").agg(pl.col(columns).mean())
     points = [
