@@ -90,7 +90,7 @@ ACTING = {
         "replay/servers": {"minimal"},
     },
     "processes, threads and the event loop: tested by runs": {
-        "replay/engine": {"feed", "prefetch", "priorities", "recorder", "timer"},
+        "replay/engine": {"feed", "prefetch", "recorder", "timer", "undisturbed"},
         "replay/monitor": {"sidecar", "sidecar_main"},
         "replay/results": {"self_monitor"},
         "replay/servers": {"server_process"},

@@ -214,10 +214,8 @@ class Load:
         Raises:
             LogreplayError: the log's times are asked for, and it has none.
         """
-        from logreplay.replay.schedules.arrivals import LogTimes, independent
-        from logreplay.replay.schedules.follow import FollowSchedule
+        from logreplay.replay.schedules.arrivals import FollowSchedule, LogTimes, Repeated, independent
         from logreplay.replay.schedules.rates import Limited, Ramp, Steps
-        from logreplay.replay.schedules.repeated import Repeated
         from logreplay.replay.schedules.users import Users
 
         if self.vusers is not None:

@@ -29,13 +29,12 @@ from logreplay.core.plural import number_of
 from logreplay.replay.clock import Clock, monotonic
 from logreplay.replay.engine.closed_loop import PacedUsers, ThinkTimes
 from logreplay.replay.engine.feed import Feed
-from logreplay.replay.engine.garbage_collection import collect_young, no_collection
 from logreplay.replay.engine.open_loop import Limits, OpenLoopSender
 from logreplay.replay.engine.prefetch import Prefetcher
-from logreplay.replay.engine.priorities import quick_switching
 from logreplay.replay.engine.recorder import MOST_WAITING, InFlightChunk, Recorder
 from logreplay.replay.engine.run_clock import RunClock, Start
 from logreplay.replay.engine.trace_ids import TraceHeaders
+from logreplay.replay.engine.undisturbed import collect_young, no_collection, quick_switching
 from logreplay.replay.requests.auth.schemes import stale
 from logreplay.replay.requests.follow import truncated
 from logreplay.replay.requests.hook import hooked
@@ -46,7 +45,7 @@ from logreplay.replay.results.result_log import Results
 from logreplay.replay.results.self_monitor import ProcessLoad, SelfMonitor, WriteLag
 from logreplay.replay.results.sent_share import SentShare
 from logreplay.replay.results.verdict import LATE_S, ReadLate, RunEvidence, judge
-from logreplay.replay.schedules.follow import delay_of
+from logreplay.replay.schedules.arrivals import delay_of
 from logreplay.replay.schedules.orders import Order
 from logreplay.replay.schedules.steering import Steering
 from logreplay.replay.schedules.users import Users
@@ -88,11 +87,7 @@ class Replayer(Protocol):
         """Run one plan to its end, and wait until nothing of it is in flight."""
 
     def steer(self, order: Order, by: str) -> str:
-        """Change the load of the running plan; return a sentence on it.
-
-        Raises:
-            ValueError: it cannot be changed so; says why.
-        """
+        """Change the load of the running plan; return a sentence on it. ValueError says why it cannot be changed so."""
 
     def stop(self, why: str = "stopped") -> None:
         """Send nothing more, and cancel the requests in flight."""

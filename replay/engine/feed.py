@@ -16,7 +16,7 @@ from logreplay.replay.engine.recorder import InFlightChunk
 from logreplay.replay.engine.run_clock import RunClock
 from logreplay.replay.requests.hook import hooked
 from logreplay.replay.requests.plan import Chunk, ScheduledRequests
-from logreplay.replay.schedules.follow import delay_of
+from logreplay.replay.schedules.arrivals import delay_of
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.steering import AHEAD_NS, Steering
 from logreplay.replay.schedules.users import Users
@@ -48,16 +48,8 @@ class Feed:
         read_late, read_late_ns: requests that came from the log after they were due, and how late at most.
         unwritten: not all requests that were due when the plan was stopped have a record.
 
-    Args:
-        plan: plan that makes the chunks.
-        reader: reads them.
-        sender: sends them.
-        announce: called with each chunk before it is pushed.
-        run_clock: says when the plan begins, once its first requests are ready.
-        clock: nanoseconds.
-        begin: the instant at which the plan begins instead, as agreed with other processes.
-        think: gives users their think times; kept as an attribute.
-        steering: changes the load while it is sent; None: nobody does.
+    The plan begins when ``run_clock`` says, once its first requests are ready; or at ``begin``, as agreed with other
+    processes. ``announce`` is called with each chunk before it is pushed.
     """
 
     def __init__(
@@ -88,11 +80,7 @@ class Feed:
         self._steering = steering
 
     async def run(self) -> None:
-        """Push everything; return when the last request was started or given up.
-
-        Raises:
-            LogreplayError: the plan cannot go on.
-        """
+        """Push everything; return when the last request was started or given up."""
         try:
             while not self.stopped:
                 if self._over():
@@ -169,12 +157,7 @@ class Feed:
 
         There may be any number of them: those that were not read yet are read in chunks, for a few seconds at most.
         With a hook, which would be called for each of them, only those that were read already are ended.
-
-        Args:
-            room: awaited after each chunk, with the instant of the clock at which it must end.
-
-        Raises:
-            LogreplayError: they cannot be read.
+        ``room`` is awaited after each chunk, with the instant of the clock at which it must end.
         """
         if self.stopped_at is None or self.base is None:
             return

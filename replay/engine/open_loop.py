@@ -1,6 +1,7 @@
 """Sends the requests of blocks when they are due, never before, through a sender that takes one at a time."""
 
 import asyncio
+import struct
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,8 +18,7 @@ from logreplay.replay.engine.time_at_limit import TimeAtLimit
 from logreplay.replay.engine.timer import make_timer
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.users import Users
-from logreplay.replay.senders.contract import ERROR_CODES, NO_CONNECTION, Batching, Sender, Trace
-from logreplay.replay.senders.record_buffer import RecordBuffer
+from logreplay.replay.senders.contract import ERROR_CODES, FIELDS, NO_CONNECTION, RECORD, Batching, Sender, Trace
 
 _NEVER: Final = 10**15
 """Timer value that means "no wake-up": 10^15 ns, about 11.6 days."""
@@ -30,6 +30,10 @@ _ROOM: Final = 2048
 """Requests that wait behind those of the block that is sent; with more, `OpenLoopSender.push` waits."""
 _DROPPED: Final = ERROR_CODES["dropped"]
 _CANCELLED: Final = ERROR_CODES["cancelled"]
+_PACK: Final = struct.Struct(f"{len(FIELDS)}q").pack_into
+_LENGTH: Final = RECORD.itemsize
+_SIZE: Final = 16_384 * _LENGTH
+"""Bytes of one piece of memory for records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +56,68 @@ class Limits:
             raise ValueError(f"drop_after must not be below 0 s, got {self.drop_after!r}")
 
     def check_none(self, users: Users) -> None:
-        """Check that a closed loop has no limits.
-
-        Raises:
-            ValueError: there is one; names it.
-        """
+        """Check that a closed loop has no limits."""
         for name, value in (("max_in_flight", self.max_in_flight), ("drop_after", self.drop_after)):
             if value is not None:
                 raise ValueError(
                     f"Limits({name}={value!r}) and {users.count} users exclude each other: each user has one request "
                     f"in flight, which is due when it is sent; leave out {name}"
                 )
+
+
+class RecordBuffer:
+    """Takes the ends of exchanges one by one, as packed integers, and gives them as an array.
+
+    Attributes:
+        tell: called with the number of each request that ended.
+    """
+
+    __slots__ = ("_at", "_before", "_buffer", "_full", "tell")
+
+    def __init__(self) -> None:
+        self.tell: Callable[[int], object] | None = None
+        self._full: list[bytes] = []
+        self._buffer, self._at, self._before = bytearray(_SIZE), 0, 0
+
+    @property
+    def count(self) -> int:
+        """All records so far."""
+        return self._before + self._at // _LENGTH
+
+    def add(
+        self,
+        seq: int,
+        start: int,
+        queued: int,
+        connect: int,
+        latency: int,
+        xfertime: int,
+        size: int,
+        status: int,
+        error: int,
+        connection: int = 0,
+        digest: int = 0,
+    ) -> None:
+        """Note the end of one exchange (see `logreplay.replay.senders.contract.Done`)."""
+        at = self._at
+        _PACK(self._buffer, at, seq, start, queued, connect, latency, xfertime, size, status, error, connection, digest)
+        self._at = at + _LENGTH
+        if self._at == _SIZE:
+            self._set_aside()
+        if self.tell is not None:
+            self.tell(seq)
+
+    def take(self) -> NDArray[np.void]:
+        """The records since the last call, ``(n,)`` of `logreplay.replay.senders.contract.RECORD`."""
+        if self._at:
+            self._set_aside()
+        pieces, self._full = self._full, []
+        return np.frombuffer(b"".join(pieces), RECORD)
+
+    def _set_aside(self) -> None:
+        self._full.append(bytes(memoryview(self._buffer)[: self._at]))
+        self._before += self._at // _LENGTH
+        self._at = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +130,7 @@ class _Block:
 
 
 class OpenLoopSender:
-    """A sender of blocks (`logreplay.replay.senders.contract.BlockSender`) made of a sender of single requests.
-
-    Args:
-        sender: starts each request.
-        limits: on requests in flight and on lag.
-    """
+    """A sender of blocks (`logreplay.replay.senders.contract.BlockSender`) made of a sender of single requests."""
 
     def __init__(self, sender: Sender, limits: Limits) -> None:
         self.counts = sender.counts

@@ -18,8 +18,8 @@ import numpy as np
 
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.clock import Clock
-from logreplay.replay.engine.priorities import lower_priority
 from logreplay.replay.engine.trace_ids import TraceHeaders, traced
+from logreplay.replay.engine.undisturbed import lower_priority
 from logreplay.replay.requests.bodies import with_bodies
 from logreplay.replay.requests.header_columns import is_sent
 from logreplay.replay.requests.plan import Chunk, signer
@@ -70,13 +70,7 @@ class Prefetcher:
         unsent: no more requests are sent, so those that are read need not be prepared.
         idle: the log that is followed does not grow at the moment, and all of its requests were read.
 
-    Args:
-        plan: the chunks.
-        sender: prepares them.
-        clock: nanoseconds.
-        threaded: False: prepare when asked, in the caller's thread.
-        first: number of the plan's first request in this process.
-        trace_headers: gives each request a trace context; None: it has none.
+    A second thread reads and prepares them, if ``threaded``. The plan's first request has the number ``first``.
     """
 
     def __init__(

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from logreplay.core.errors import LogreplayError
 from logreplay.core.record import ERRORS, RESULT_COLUMNS, SWAP_TURN, TARGET, to_csv
 from logreplay.replay.clock import monotonic
-from logreplay.replay.engine.priorities import lower_priority
 from logreplay.replay.engine.run_clock import RunClock, Start
+from logreplay.replay.engine.undisturbed import lower_priority
 from logreplay.replay.requests.header_columns import HTTP1, HTTP2
 from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.histogram import Histogram
@@ -81,24 +81,13 @@ class InFlightChunk:
         self.open[sent:] = False
 
 
-@dataclass(frozen=True, slots=True)
-class RecordBatch:
-    """Records, and when they were handed on."""
-
-    records: NDArray[np.void]
-    at: float
-
-
-_Item = InFlightChunk | RecordBatch | Callable[[], object]
-
-
 class Recorder:
     """Takes records in the loop, hands rows to the results.
 
     Args:
         results: where the rows go.
         run_clock: clock of the run, which has begun before anything is recorded.
-        threaded: work in a second thread; False: within `take`, for runs in virtual time.
+        threaded: work in a second thread; False: at once, for runs in virtual time.
 
     Attributes:
         timings: kept headers Server-Timing of the responses; empty: none are wanted.
@@ -113,20 +102,20 @@ class Recorder:
         self._results, self._run_clock = results, run_clock
         self._chunks: list[InFlightChunk] = []
         self._looks = np.empty((0, 2), np.int64)
-        self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True) if threaded else None
         if self._thread:
             self._thread.start()
 
     def register(self, chunk: InFlightChunk) -> None:
         """Announce a chunk, before any of its requests is recorded."""
-        self._put(chunk)
+        self.sync(partial(self._note, chunk))
 
     def take(self, records: NDArray[np.void]) -> None:
         """Take records, ``(n,)`` of `logreplay.replay.senders.contract.RECORD`, of requests that were registered."""
         if len(records):
             self._taken += len(records)
-            self._put(RecordBatch(records, time.monotonic()))
+            self.sync(partial(self._write_all, records, time.monotonic()))
 
     @property
     def waiting(self) -> int:
@@ -141,16 +130,16 @@ class Recorder:
 
     def sync(self, call: Callable[[], object]) -> None:
         """Call (from the second thread) when all earlier records are counted and written."""
-        self._put(call)
+        if self._thread:
+            self._queue.put(call)
+        else:
+            call()
 
     def count_waiting(self, next_seq: int, now: int) -> None:
         """Note in the counters how long requests under way have been waiting. Call it with `sync`.
 
-        A request that was started late has waited since it was first seen under way, not since it was due.
-
-        Args:
-            next_seq: all requests before this one were taken up.
-            now: nanoseconds of the clock.
+        A request that was started late has waited since it was first seen under way, not since it was due. All requests
+        before ``next_seq`` were taken up.
         """
         waiting, looks = Histogram(), np.vstack([self._looks, (next_seq, now)])
         used = np.zeros(len(looks), np.bool_)
@@ -162,42 +151,34 @@ class Recorder:
         self._looks = looks[used]
         self.counters.waiting = waiting
 
-    def _put(self, item: _Item) -> None:
-        if self._thread:
-            self._queue.put(item)
-        else:
-            self._handle(item)
-
     def _work(self) -> None:
         lower_priority()
         self._attempt(_rehearse)
-        while (item := self._queue.get()) is not None:
-            self._attempt(partial(self._handle, item))
+        while (call := self._queue.get()) is not None:
+            self._attempt(call)
 
-    def _attempt(self, work: Callable[[], None]) -> None:
+    def _attempt(self, work: Callable[[], object]) -> None:
         """Note an error of the thread, so that the engine does not wait for a dead thread."""
         try:
             work()
         except BaseException as error:  # a panic of Polars is no Exception
             self.failure = self.failure or error
 
-    def _handle(self, item: _Item) -> None:
-        if isinstance(item, InFlightChunk):
-            for chunk in self._chunks:
-                chunk.end_at(item.first)
-            self._chunks = [*(chunk for chunk in self._chunks if chunk.left), item]
-        elif isinstance(item, RecordBatch):
-            began = time.monotonic()
-            try:
-                for at in range(0, len(item.records), _BATCH):
-                    self._write(item.records[at : at + _BATCH])
-            finally:
-                ended = time.monotonic()
-                waited = ended - item.at
-                self._written += len(item.records)
-                self.delay += WriteLag(len(item.records) if waited > _LATE_S else 0, waited, ended - began)
-        else:
-            item()
+    def _note(self, added: InFlightChunk) -> None:
+        for chunk in self._chunks:
+            chunk.end_at(added.first)
+        self._chunks = [*(chunk for chunk in self._chunks if chunk.left), added]
+
+    def _write_all(self, records: NDArray[np.void], taken: float) -> None:
+        began = time.monotonic()
+        try:
+            for at in range(0, len(records), _BATCH):
+                self._write(records[at : at + _BATCH])
+        finally:
+            ended = time.monotonic()
+            waited = ended - taken
+            self._written += len(records)
+            self.delay += WriteLag(len(records) if waited > _LATE_S else 0, waited, ended - began)
 
     def _write(self, records: NDArray[np.void]) -> None:
         rows, due = self._join(records)
@@ -252,7 +233,7 @@ def _rehearse() -> None:
 def result_rows(
     records: NDArray[np.void], rows: pl.DataFrame, due: NDArray[np.int64], origin: int, wall: int
 ) -> pl.DataFrame:
-    """Rows of the result log.
+    """Rows of the result log, ``(n,)`` with `RESULT_COLUMNS` and the columns of the plan that name targets and turns.
 
     Args:
         records: ``(n,)`` of `logreplay.replay.senders.contract.RECORD`.
@@ -260,9 +241,6 @@ def result_rows(
         due: ``(n,)`` when each was due, nanoseconds of the clock.
         origin: the start of the run, nanoseconds of the clock.
         wall: the same instant, nanoseconds since 1970.
-
-    Returns:
-        ``(n,)`` rows with `RESULT_COLUMNS`, and the columns of the plan that name targets and turns.
     """
     dropped = records["error"] == DROPPED
     began = np.where(dropped, due, records["start"])

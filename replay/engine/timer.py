@@ -1,10 +1,10 @@
 """Timers that call back at an instant, as exactly as the system allows.
 
-A timer calls back once, not long after the instant it was last armed for. It may call back early (timers of uvloop do,
-by up to a millisecond), so the callback reads the clock and arms again. On Linux a timerfd gives the kernel's
-resolution; other systems use the loop's timers, which have a resolution of a millisecond. Measured on two cores at 1000
-requests/s: lag p50 0.05 ms with the timerfd, 1.0 ms with uvloop's timers; 62 and 94 µs of processor time for each
-request.
+A timer is armed with an instant of the clock, which replaces an earlier one; it calls back once, not long after that
+instant. It may call back early (timers of uvloop do, by up to a millisecond), so the callback reads the clock and arms
+again. On Linux a timerfd gives the kernel's resolution; other systems use the loop's timers, which have a resolution of
+a millisecond. Measured on two cores at 1000 requests/s: lag p50 0.05 ms with the timerfd, 1.0 ms with uvloop's timers;
+62 and 94 µs of processor time for each request.
 """
 
 import asyncio
@@ -13,21 +13,11 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from logreplay.replay.clock import Clock, monotonic
 
 _NEAR_NS: Final = 10_000
-
-
-class Timer(Protocol):
-    """Calls back at an instant."""
-
-    def arm(self, at: int) -> None:
-        """Call back at this instant of the clock (at once, if it has passed); replaces an earlier one."""
-
-    def close(self) -> None:
-        """Never call back again."""
 
 
 class LoopTimer:
@@ -113,7 +103,7 @@ def _libc() -> ctypes.CDLL:
     return ctypes.PyDLL(None, use_errno=True)  # PyDLL: a call this short is not worth giving up the interpreter for
 
 
-def make_timer(loop: asyncio.AbstractEventLoop, clock: Clock, call: Callable[[], None]) -> Timer:
+def make_timer(loop: asyncio.AbstractEventLoop, clock: Clock, call: Callable[[], None]) -> LoopTimer | TimerfdTimer:
     """The most exact timer there is for this clock on this machine."""
     if sys.platform == "linux" and clock is monotonic:
         try:

@@ -40,13 +40,7 @@ class TraceIds:
 
     @classmethod
     def of(cls, share: float, seed: int | None, first: int = 0) -> "TraceIds":
-        """Return the trace contexts of a run.
-
-        Args:
-            share: share of the requests that are marked as sampled.
-            seed: the same seed makes the same ids; None: ids that no other run has.
-            first: number of the first request, where a run goes on with others.
-        """
+        """The trace contexts of a run whose first request has a number; without a seed no other run has these."""
         drawn = np.random.SeedSequence(None if seed is None else [seed, first]).generate_state(3, np.uint64)
         high, low, span = drawn.tolist()
         return cls(share, (high, low, span))

@@ -59,8 +59,6 @@ class Level:
     paused: bool = False
 
     def __str__(self) -> str:
-        return "paused" if self.paused else self._named
-
-    @property
-    def _named(self) -> str:
+        if self.paused:
+            return "paused"
         return f"{self.value:.6g} requests/s" if self.unit == "rate" else f"speed {self.value:.6g}"

@@ -124,8 +124,30 @@ class Constant:
         return pace
 
 
+class _Even:
+    """Evenly spaced requests at the rate of a profile: ``k`` is due when that has asked for ``k + 1/2`` of them."""
+
+    __slots__ = ()
+
+    @property
+    def requests(self: Profile) -> int:
+        return ceil(self.rate * (self.duration or 0.0) - 0.5 - 1e-9)
+
+    def pacer(self: Profile) -> Pacer:
+        sent = 0
+
+        def pace(starts: Instants) -> Instants:
+            nonlocal sent
+            due = self.when(np.arange(sent, sent + len(starts), dtype=np.float64) + 0.5)
+            due = due[np.isfinite(due)]
+            sent += len(due)
+            return whole_ns(due * 1e9)
+
+        return pace
+
+
 @dataclass(frozen=True, slots=True)
-class Ramp:
+class Ramp(_Even):
     """A rate that grows (or falls) evenly from one value to another.
 
     With the slope ``s = (last - first) / duration`` the requests asked for by ``t`` are ``n = first t + s t²/2``;
@@ -153,22 +175,15 @@ class Ramp:
     def rate(self) -> float:
         return (self.first + self.last) / 2
 
-    @property
-    def requests(self) -> int:
-        return _even_count(self.rate * self.duration)
-
     def when(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         slope = (self.last - self.first) / self.duration
         under_root = self.first**2 + 2 * slope * counts
         due = 2 * counts / np.maximum(self.first + np.sqrt(np.maximum(under_root, 0)), 1e-300)
         return np.where(counts < self.rate * self.duration, due, np.inf)
 
-    def pacer(self) -> Pacer:
-        return even(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(_Even):
     """One rate after the other, without a pause between them.
 
     Attributes:
@@ -192,18 +207,11 @@ class Steps:
     def rate(self) -> float:
         return sum(rate * seconds for rate, seconds in self.levels) / self.duration
 
-    @property
-    def requests(self) -> int:
-        return _even_count(self.rate * self.duration)
-
     def when(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         rates, seconds = np.array(self.levels).T
         asked, ends = np.cumsum(rates * seconds), np.cumsum(seconds)
         due = np.interp(counts, np.concatenate(([0.0], asked)), np.concatenate(([0.0], ends)))
         return np.where(counts < asked[-1], due, np.inf)
-
-    def pacer(self) -> Pacer:
-        return even(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,22 +306,3 @@ def most_requests(schedule: Schedule) -> int | None:
         return None
     limits = schedule.requests, most_requests(schedule.schedule)
     return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _even_count(total: float) -> int:
-    """The number of requests that `even` schedules for an expected number."""
-    return ceil(total - 0.5 - 1e-9)
-
-
-def even(profile: Profile) -> Pacer:
-    """Pace without chance: request ``k`` is due when the profile has asked for ``k + 1/2`` requests."""
-    sent = 0
-
-    def pace(starts: Instants) -> Instants:
-        nonlocal sent
-        due = profile.when(np.arange(sent, sent + len(starts), dtype=np.float64) + 0.5)
-        due = due[np.isfinite(due)]
-        sent += len(due)
-        return whole_ns(due * 1e9)
-
-    return pace

@@ -18,8 +18,7 @@ from logreplay.replay.requests.combine import Mixed
 from logreplay.replay.requests.hook import Hook, Hooked, Planned, signing
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.requests.siege_list import UrlList
-from logreplay.replay.schedules.arrivals import LogTimes, Poisson, Scattered
-from logreplay.replay.schedules.follow import FollowSchedule
+from logreplay.replay.schedules.arrivals import FollowSchedule, LogTimes, Poisson, Scattered
 from logreplay.replay.schedules.rates import Constant, Limited, Ramp, Steps
 from logreplay.replay.schedules.users import UniformThink, Users
 

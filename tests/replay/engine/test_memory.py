@@ -15,7 +15,7 @@ import uvloop
 
 from logreplay.replay.clock import monotonic
 from logreplay.replay.engine.engine import Limits, replay
-from logreplay.replay.engine.garbage_collection import no_collection
+from logreplay.replay.engine.undisturbed import no_collection
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import ResultLog
 from logreplay.replay.schedules.rates import Constant

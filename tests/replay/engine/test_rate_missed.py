@@ -20,11 +20,9 @@ from logreplay.replay.requests.plan import CHUNK_ROWS, Chunk, Plan, Requests
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.result_log import MemoryResults
 from logreplay.replay.results.verdict import RunVerdict
-from logreplay.replay.schedules.arrivals import LogTimes, Poisson
-from logreplay.replay.schedules.follow import FollowSchedule
+from logreplay.replay.schedules.arrivals import FollowSchedule, LogTimes, Poisson, Repeated
 from logreplay.replay.schedules.orders import parse_order
 from logreplay.replay.schedules.rates import Constant, Limited, Schedule
-from logreplay.replay.schedules.repeated import Repeated
 from logreplay.replay.schedules.steering import Steering
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.contract import Sender

@@ -27,7 +27,7 @@ from logreplay.replay.requests.follow import Followed, Tail
 from logreplay.replay.requests.plan import Plan, Requests
 from logreplay.replay.results.result_log import ResultLog
 from logreplay.replay.results.verdict import Finding
-from logreplay.replay.schedules.follow import FollowSchedule
+from logreplay.replay.schedules.arrivals import FollowSchedule
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
 from logreplay.replay.senders.http1.sender import WireSender
 from support.raw_server import raw_server

@@ -14,7 +14,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS, to_csv
 from logreplay.replay.requests import plan as plan_module
 from logreplay.replay.requests.plan import Plan, Requests
-from logreplay.replay.schedules.follow import FollowSchedule
+from logreplay.replay.schedules.arrivals import FollowSchedule
 from logreplay.replay.schedules.rates import Constant, Limited, Schedule, Together
 
 

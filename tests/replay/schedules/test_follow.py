@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.replay.schedules.follow import FollowSchedule, delay_of
+from logreplay.replay.schedules.arrivals import FollowSchedule, delay_of
 from logreplay.replay.schedules.rates import Constant, Limited
 
 

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from logreplay.replay.schedules.arrivals import Poisson, Scattered
+from logreplay.replay.schedules.arrivals import Poisson, Repeated, Scattered
 from logreplay.replay.schedules.rates import Constant, Limited
-from logreplay.replay.schedules.repeated import Repeated
 
 
 def test_a_schedule_that_repeats_itself_goes_on_in_the_same_rhythm() -> None:

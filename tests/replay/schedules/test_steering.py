@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.replay.results.verdict import steered
-from logreplay.replay.schedules.arrivals import Poisson
+from logreplay.replay.schedules.arrivals import Poisson, Repeated
 from logreplay.replay.schedules.orders import parse_order
 from logreplay.replay.schedules.rates import Constant, Schedule
-from logreplay.replay.schedules.repeated import Repeated
 from logreplay.replay.schedules.steering import AHEAD_NS, SECOND, Steering
 
 TICK = SECOND // 20

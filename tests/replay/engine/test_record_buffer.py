@@ -2,14 +2,14 @@
 
 import pytest
 
-from logreplay.replay.senders import record_buffer
+from logreplay.replay.engine import open_loop
+from logreplay.replay.engine.open_loop import RecordBuffer
 from logreplay.replay.senders.contract import FIELDS, RECORD
-from logreplay.replay.senders.record_buffer import RecordBuffer
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 9])
 def test_records_come_out_once_in_order(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_buffer, "_SIZE", 4 * RECORD.itemsize)
+    monkeypatch.setattr(open_loop, "_SIZE", 4 * RECORD.itemsize)
     buffer = RecordBuffer()
     expected = [tuple(range(seq, seq + len(FIELDS))) for seq in range(count)]
     for record in expected:

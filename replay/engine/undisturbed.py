@@ -1,6 +1,12 @@
-"""Thread priorities: the loop's thread goes first."""
+"""Keeps the loop undisturbed: other threads give way to its own, and the garbage collector pauses.
+
+The senders make no cycles, so reference counts free what an exchange leaves behind. A library, a TLS layer or a hook
+may make some: the interpreter counts the objects that were made and not freed, and once there are many, the young
+ones alone are gone through.
+"""
 
 import ctypes
+import gc
 import os
 import sys
 import threading
@@ -11,6 +17,8 @@ from typing import Final
 
 from logreplay.core.installation import OWN_PROCESS
 
+_MANY: Final = 50_000
+"""Young objects: going through them takes some milliseconds."""
 _NICE: Final = 10
 """Steps below the loop's thread."""
 _POLARS: Final = ("polars-", "tokio-rt-", "async-executor-")
@@ -20,6 +28,25 @@ _SLICE_NS: Final = 100_000
 """The shortest time slice that Linux grants."""
 _SCHED_SETATTR: Final = {"x86_64": 314, "aarch64": 274}
 """Numbers of the system call; the C library has no function for it before glibc 2.41."""
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Turn the collector off within the block; present objects become old, which `collect_young` leaves alone."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def collect_young() -> None:
+    """Free the cycles among the objects made since the last call, if these are many."""
+    if gc.get_count()[0] > _MANY:
+        gc.collect(0)
 
 
 def lower_priority() -> None:
