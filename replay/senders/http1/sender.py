@@ -136,7 +136,7 @@ class WireSender:
             connection.fail(connect_fault(error), f"{type(error).__name__}: {error}")
         finally:
             del self._opening[connection]
-            if connection.is_lost:
+            if connection._transport is None:  # it never opened, or is closed
                 connection.forget()
 
     def _sweep(self) -> None:
@@ -171,11 +171,6 @@ class WireSender:
             task.cancel()
         await asyncio.gather(*opening, return_exceptions=True)
         await asyncio.sleep(0)  # lets the transports close
-
-    def note(self, word: str, detail: str) -> None:
-        """Keep the first text behind an error word."""
-        if detail:
-            self.counts.details.setdefault(word, detail)
 
 
 class Connection(asyncio.Protocol):
@@ -224,11 +219,6 @@ class Connection(asyncio.Protocol):
     def usable(self) -> bool:
         """Whether another exchange may begin on this connection."""
         return self._transport is not None and not self._transport.is_closing()
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether the connection never opened, or is closed."""
-        return self._transport is None
 
     def begin(self, seq: int, request: bytes, start: int) -> None:
         """Start an exchange on this connection, which is open."""
@@ -472,7 +462,8 @@ class Connection(asyncio.Protocol):
             first = min(self._first or end, end)
             connect, latency, xfertime = connected - dialled, first - connected, end - first
         status = self._status()
-        sender.note(word, detail)
+        if detail:
+            sender.counts.details.setdefault(word, detail)
         sender.failed(seq, start, dialled - start, connect, latency, xfertime, self._body, status, ERROR_CODES[word])
         self._traced(seq, end, status, word, detail)
         self.drop()
@@ -625,9 +616,7 @@ class _Spread(Connection):
 def persists(version: str, options: bytes) -> bool:
     """Whether a connection stays open after a response that does not end with it (RFC 9112, 9.3).
 
-    Args:
-        version: HTTP version, such as ``1.1``.
-        options: values of its ``Connection`` headers, joined by commas.
+    The options are the values of its ``Connection`` headers, joined by commas.
     """
     named = {option.strip().lower() for option in options.split(b",")}
     return b"close" not in named and (version == "1.1" or b"keep-alive" in named)

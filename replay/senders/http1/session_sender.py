@@ -16,9 +16,8 @@ from logreplay.replay.clock import Clock
 from logreplay.replay.senders.contract import FIRST_LOGIN, WORDS, Done, Exchange, SenderCounts, Trace
 from logreplay.replay.senders.digests import decoded_beginning, head_of, pairs_of
 from logreplay.replay.senders.endpoint import Endpoint, is_secure
-from logreplay.replay.senders.http1.per_client import ByClientSender
+from logreplay.replay.senders.http1.per_client import ByClientSender, Waiting
 from logreplay.replay.senders.http1.sender import Connection, WireSender
-from logreplay.replay.senders.http1.slots import Waiting
 from logreplay.replay.sessions.client_sessions import ClientSessions, SessionCounts, SessionPlan
 
 _SET_COOKIE: Final = b"\r\nset-cookie:"
@@ -32,12 +31,7 @@ def sessions_of(counts: SenderCounts, plan: SessionPlan, endpoint: Endpoint, clo
 
 
 class Shown:
-    """A trace that is told which values of an exchange must not be printed.
-
-    Args:
-        trace: is shown the exchanges.
-        sessions: sessions of the clients.
-    """
+    """A trace that is told which values of an exchange must not be printed."""
 
     def __init__(self, trace: Trace, sessions: ClientSessions) -> None:
         self._trace, self._sessions = trace, sessions
@@ -54,12 +48,7 @@ class Shown:
 
 
 class SessionSender(ByClientSender):
-    """Sends on a connection for each client, with its session.
-
-    Args:
-        arguments, options: as for `logreplay.replay.senders.http1.sender.WireSender`.
-        plan: cookies, values and logins that clients keep.
-    """
+    """Sends on a connection for each client, with its session: the cookies, values and logins that its plan keeps."""
 
     def __init__(self, *arguments: Any, plan: SessionPlan, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -87,13 +76,9 @@ class SessionSender(ByClientSender):
         self._begin_plain(client, one, now)
 
     def answered(self, seq: int, request: bytes, answer: bytes, body: bytes) -> None:
-        """Take what a whole answer leaves to its client.
+        """Take what a whole answer leaves to its client; its exchange is still under way.
 
-        Args:
-            seq: number of the exchange, which is still under way.
-            request: as it was sent.
-            answer: begins with the head; interim answers may come before it.
-            body: its beginning, if rules need it.
+        The answer begins with the head; interim answers may come before it. The body begins it, if rules need it.
         """
         head = head_of(answer)
         if self.sessions.leaves_something(head):
@@ -121,13 +106,11 @@ class LoginSender(SessionSender):
         self, seq: int, request: tuple[str, bytes], start: int, latest: float = inf
     ) -> None:
         client, head = request
-        if client in self._slots or (login := self.sessions.next_login(client)) is None:
+        if client in self._queues or (login := self.sessions.next_login(client)) is None:
             super().send(seq, request, start, latest)
             return
-        self._slots.take(client)
-        self._slots.wait(client, Waiting(seq, head, start, latest))
-        self.counts.queued += 1
-        self._watch_expiry()
+        self._queues[client] = ()
+        self._wait(client, Waiting(seq, head, start, latest))
         self._log_in(client, login)
 
     def _next(self, client: str) -> None:
@@ -152,7 +135,7 @@ class LoginSender(SessionSender):
         connect, latency, xfertime, _, status, error, *_ = record
         login = self._logins.requests[self._login_of.pop(seq)]
         self.sessions.logged_in(client, login, status, WORDS[error], (connect + latency + xfertime) / 1e9)
-        self._turn.call_soon(self._next, client)
+        self._loop.call_soon(self._next, client)
 
 
 class SessionConnection(Connection):
