@@ -14,7 +14,8 @@ import re
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, Protocol
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 import brotli
 import numpy as np
@@ -125,10 +126,6 @@ class ResponseObserver:
     Attributes:
         room: for their bodies.
         heard: answers and failures.
-
-    Args:
-        room: for their bodies; may be shared.
-        hand_over: called when there are so many; takes them out of ``heard``.
     """
 
     __slots__ = ("hand_over", "heard", "room")
@@ -149,9 +146,6 @@ class Digests:
 
     Attributes:
         timings: kept headers Server-Timing; None: none are wanted.
-
-    Args:
-        listener: takes the answers; None: only digests are wanted.
     """
 
     timings: ServerTimings | None = None
@@ -188,10 +182,7 @@ class Digests:
     def add(self, read: "Read", data: bytes, head: Callable[[], Head | None]) -> "Read":
         """Add a piece to the read part of a body, and return that.
 
-        Args:
-            read: empty before the first piece.
-            data: as it was received, without the framing of the transfer.
-            head: returns the head of the response; None: it came with these pieces, which are few.
+        There is no head (None) as long as it came with these pieces, which are few.
         """
         if isinstance(read, BodyReader):
             read.feed(data)
@@ -210,11 +201,7 @@ class Digests:
     def of(self, seq: int, status: int, head: Head, body: "Read") -> int:
         """Return the digest of a whole response, and tell the listener of it.
 
-        Args:
-            seq: number of the request.
-            status: status of the response.
-            head: head of the response.
-            body: as `add` returned it; a single piece as it was received.
+        The body is as `add` returned it; a single piece as it was received.
         """
         listener = self._listener
         if head == self._last:
@@ -259,13 +246,7 @@ class Digests:
 
 
 class HeadReader(Digests):
-    """Keeps the header Server-Timing of the responses of one sender, and makes digests where they are wanted.
-
-    Args:
-        timings: takes the headers.
-        listener: takes the answers; None: nobody compares them.
-        digests: True if digests are wanted; otherwise bodies are not read.
-    """
+    """Keeps the header Server-Timing of the responses of one sender, and makes digests where they are wanted."""
 
     def __init__(self, timings: ServerTimings, listener: ResponseObserver | None, *, digests: bool) -> None:
         super().__init__(listener)
@@ -281,12 +262,7 @@ class HeadReader(Digests):
 
 
 class BodyReader:
-    """Reads one body as it arrives.
-
-    Args:
-        listener: keeps bodies; None: only the digest is wanted.
-        coding: coding of the body; empty: none.
-    """
+    """Reads one body as it arrives, without its coding; keeps it for a listener, if there is one."""
 
     __slots__ = ("_coded", "_decoder", "_hash", "_kept", "_listener", "_received", "_size")
 
@@ -397,13 +373,7 @@ def head_of(data: bytes) -> bytes:
 
 
 def decoded_beginning(body: bytes, head: Sequence[tuple[bytes, bytes]], most: int) -> bytes:
-    """The beginning of a body without its content coding, as far as it can be decoded.
-
-    Args:
-        body: as it was received, or the beginning of that.
-        head: names and values of its headers.
-        most: bytes that are wanted.
-    """
+    """The first bytes of a body without its content coding, as far as it can be decoded and as many as are wanted."""
     coding = next((value.strip().lower() for name, value in head if name.lower() == _CODING), b"identity")
     if coding == b"identity" or (decoder := _decoder(coding)) is None:
         return body
@@ -430,43 +400,42 @@ class _UndecodableError(Exception):
 _DAMAGED: Final = (zlib.error, zstd.ZstdError, brotli.error, _UndecodableError)
 
 
-class _Decoder(Protocol):
+class _ZlibDecoder:
+    def __init__(self, bits: int = zlib.MAX_WBITS) -> None:
+        self._begin_with(partial(zlib.decompressobj, bits))
+
+    def _begin_with(self, begin: Callable[[], Any]) -> None:
+        self._begin, self._stream, self._members = begin, begin(), 1
+
     def feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
         """Decode a piece; pass what it holds to ``out``, in pieces."""
-
-    def end(self) -> None:
-        """The body is whole."""
-
-
-class _ZlibDecoder:
-    def __init__(self, bits: int) -> None:
-        self._bits, self._members = bits, 1
-        self._stream = zlib.decompressobj(bits)
-
-    def feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
         for at in range(0, len(data), _SLICE):
             self._feed(data[at : at + _SLICE], out)
 
     def _feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
         while data:
-            if self._stream.eof:  # members of gzip may follow each other; each copies the data behind it
-                self._members += 1
-                if self._members > MOST_MEMBERS:
-                    raise _UndecodableError
-                self._stream = zlib.decompressobj(self._bits)
+            self._go_on()
             out(self._stream.decompress(data, _PIECE))
             data = self._stream.unconsumed_tail or self._stream.unused_data
 
+    def _go_on(self) -> None:
+        """Begin the next member of gzip or frame of zstd, if one has ended; each copies the data behind it."""
+        if self._stream.eof:
+            self._members += 1
+            if self._members > MOST_MEMBERS:
+                raise _UndecodableError
+            self._stream = self._begin()
+
     def end(self) -> None:
+        """The body is whole."""
         if not self._stream.eof:
             raise _UndecodableError
 
 
-class _DeflateDecoder:
+class _DeflateDecoder(_ZlibDecoder):
     """Some servers send deflate without the header of zlib (RFC 1950, 2.2); two bytes tell."""
 
-    def __init__(self) -> None:
-        self._start, self._zlib = b"", _ZlibDecoder(zlib.MAX_WBITS)
+    _start = b""
 
     def feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
         if len(self._start) < 2:
@@ -475,11 +444,22 @@ class _DeflateDecoder:
             if len(data) < 2:
                 return
             if data[0] & 15 != 8 or int.from_bytes(data[:2]) % 31:
-                self._zlib = _ZlibDecoder(-zlib.MAX_WBITS)
-        self._zlib.feed(data, out)
+                self._begin_with(partial(zlib.decompressobj, -zlib.MAX_WBITS))
+        super().feed(data, out)
+
+
+class _ZstdDecoder(_ZlibDecoder):
+    def __init__(self) -> None:
+        self._begin_with(partial(zstd.ZstdDecompressor, options=_ZSTD))
+
+    def _feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
+        while data or not (self._stream.needs_input or self._stream.eof):
+            self._go_on()
+            out(self._stream.decompress(data, _PIECE))
+            data = self._stream.unused_data
 
     def end(self) -> None:
-        self._zlib.end()
+        """Servers that flush what they have may leave the last frame open."""
 
 
 class _BrotliDecoder:
@@ -496,32 +476,10 @@ class _BrotliDecoder:
             raise _UndecodableError
 
 
-class _ZstdDecoder:
-    def __init__(self) -> None:
-        self._frames = 1
-        self._stream = zstd.ZstdDecompressor(options=_ZSTD)
-
-    def feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
-        for at in range(0, len(data), _SLICE):
-            self._feed(data[at : at + _SLICE], out)
-
-    def _feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
-        while data or not (self._stream.needs_input or self._stream.eof):
-            if self._stream.eof:  # frames may follow each other
-                self._frames += 1
-                if self._frames > MOST_MEMBERS:
-                    raise _UndecodableError
-                self._stream = zstd.ZstdDecompressor(options=_ZSTD)
-            out(self._stream.decompress(data, _PIECE))
-            data = self._stream.unused_data
-
-    def end(self) -> None:
-        """Servers that flush what they have may leave the last frame open."""
-
-
+_Decoder = _ZlibDecoder | _BrotliDecoder
 _DECODERS: Final[dict[bytes, Callable[[], _Decoder]]] = {
-    b"gzip": lambda: _ZlibDecoder(16 + zlib.MAX_WBITS),
-    b"x-gzip": lambda: _ZlibDecoder(16 + zlib.MAX_WBITS),
+    b"gzip": partial(_ZlibDecoder, 16 + zlib.MAX_WBITS),
+    b"x-gzip": partial(_ZlibDecoder, 16 + zlib.MAX_WBITS),
     b"deflate": _DeflateDecoder,
     b"br": _BrotliDecoder,
     b"zstd": _ZstdDecoder,
