@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from logreplay.replay.engine.engine import Limits
     from logreplay.replay.engine.trace_ids import TraceIds
     from logreplay.replay.results.verdict import Finding
-    from logreplay.replay.senders.connect_to import ConnectTo
     from logreplay.replay.senders.contract import Sender
     from logreplay.replay.senders.digests import ResponseObserver
-    from logreplay.replay.senders.endpoint import Endpoint
+    from logreplay.replay.senders.endpoint import ConnectTo, Endpoint
     from logreplay.replay.senders.tls import ClientCertificate, KeyPassword
     from logreplay.replay.sessions.client_sessions import SessionPlan
     from logreplay.replay.sessions.extraction import Extraction
@@ -244,8 +243,14 @@ class SenderRules:
         Raises:
             LogreplayError: it cannot be resolved, or needs permission.
         """
-        from logreplay.replay.senders.connect_to import check_used, connected
-        from logreplay.replay.senders.endpoint import check_permission, parse_target, resolve, with_sources
+        from logreplay.replay.senders.endpoint import (
+            check_permission,
+            check_used,
+            connected,
+            parse_target,
+            resolve,
+            with_sources,
+        )
 
         check_used(self.connect_to, among or (target,))
         named = parse_target(target)

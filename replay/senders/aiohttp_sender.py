@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from functools import partial
 from itertools import cycle
 from math import inf
+from types import SimpleNamespace
 from typing import Any, Final, Literal, cast
 
 import aiohttp
@@ -59,15 +60,7 @@ _target: ContextVar[str] = ContextVar("target")
 
 
 class AiohttpSender:
-    """Sends with aiohttp's client.
-
-    Args:
-        endpoint: where to.
-        timeout: seconds from the start of an exchange to its end.
-        keep_alive: use connections again.
-        tls: context for https; None: the system's certificates.
-        digests: adds digests to the records; None: none are wanted.
-    """
+    """Sends with aiohttp's client; the arguments are those of `WireSender`."""
 
     def __init__(
         self,
@@ -352,7 +345,8 @@ class _RawTargetRequest(aiohttp.ClientRequest):
         points.connected = points.connected if points.connect else 0
         assert isinstance(conn.protocol, _TimedHandler)
         conn.protocol.serve(points)
-        self.url = _RequestTarget(_target.get())  # type: ignore[assignment]
+        # the part of a URL that the request line needs
+        self.url = SimpleNamespace(raw_path_qs=_target.get())  # type: ignore[assignment]
         handler = conn.protocol
         response = await super().send(conn)
         handler.uploads(response._writer)
@@ -383,13 +377,6 @@ class _Body(aiohttp.Payload):
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
         await self.write(writer)
-
-
-class _RequestTarget:
-    """The parts of a URL that the request line needs."""
-
-    def __init__(self, raw: str) -> None:
-        self.raw_path_qs = raw
 
 
 class _Dialing(aiohttp.BaseConnector):

@@ -179,19 +179,14 @@ class Sender(Protocol):
     async def open(self, done: Done, clock: Callable[[], int], trace: Trace | None = None) -> None:
         """Get ready in the running loop; report to ``done``, read the time from ``clock`` (nanoseconds).
 
-        Raises:
-            LogreplayError: the target is unusable.
+        LogreplayError says that the target is unusable.
         """
 
     def send(self, seq: int, request: Any, start: int, latest: float = inf) -> None:
         """Start an exchange now. Its end is reported once, from the loop, perhaps before this returns.
 
-        Args:
-            seq: number of the request.
-            request: as `prepare` made it.
-            start: now, nanoseconds of the clock.
-            latest: a sender that lets the request wait must not start it after this instant, but report it as
-                ``dropped``.
+        The time is ``start``. A sender that lets the request wait must not start it after ``latest``, but report it as
+        ``dropped``.
         """
 
     def cancel(self) -> None:
@@ -252,19 +247,10 @@ class BlockSender(Protocol):
         """
 
     async def open(self, clock: Callable[[], int], trace: Trace | None = None) -> None:
-        """Get ready in the running loop; read the time from ``clock`` (nanoseconds).
-
-        Raises:
-            LogreplayError: the target is unusable.
-        """
+        """Get ready in the running loop; the rest as for `Sender.open`."""
 
     def begin(self, base: int, users: Users | None) -> None:
-        """Begin a plan.
-
-        Args:
-            base: begin of its time, nanoseconds of the clock.
-            users: who send; None: requests are sent when they are due.
-        """
+        """Begin a plan at the instant ``base``: its requests are sent when they are due, or when users are free."""
 
     async def push(self, first: int, due: Instants, block: Any, think: Sequence[float] = ()) -> bool:
         """Take the next requests of the plan; return when there is room for more.

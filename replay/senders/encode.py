@@ -21,14 +21,9 @@ def default_headers(authority: str, *, keep_alive: bool) -> dict[str, str]:
 
 
 def render(frame: pl.DataFrame, defaults: Mapping[str, str]) -> list[bytes]:
-    """Write requests.
+    """Write each row of a planned frame as a whole HTTP/1.1 request, with the defaults that no column overrides.
 
-    Args:
-        frame: planned requests; ``op`` and ``url`` are valid (see `logreplay.replay.requests.plan.Requests`).
-        defaults: headers of every request, unless a column gives another value.
-
-    Returns:
-        For each row a whole HTTP/1.1 request.
+    ``op`` and ``url`` are valid (see `logreplay.replay.requests.plan.Requests`).
     """
     fixed, columns = _split(frame, defaults)
     parts: list[pl.Expr | str] = ["op", pl.lit(" "), "url", pl.lit(" HTTP/1.1\r\n"), *columns]

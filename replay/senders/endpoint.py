@@ -9,7 +9,7 @@ import ipaddress
 import re
 import socket
 import ssl
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
@@ -23,6 +23,9 @@ _PORTS: Final = {"http": 80, "https": 443}
 HANDSHAKE_MARGIN_S: Final = 1.0
 """Seconds by which the limit of a TLS handshake exceeds the time-out of a request, so that the request ends first."""
 _AUTHORITY: Final = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9_.-]+)?\])(?::[0-9]*)?")
+_PART: Final = r"(\[[0-9A-Fa-f:.]*(?:%[A-Za-z0-9_.-]+)?\]|[^:\[\]/@?#\s]*):([0-9]*)"
+_CONNECT_TO: Final = re.compile(f"{_PART}:{_PART}")
+_HIGHEST_PORT: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +84,7 @@ class Endpoint:
 
 
 class Dialer:
-    """Opens connections to an endpoint, to its addresses in turn.
-
-    Args:
-        endpoint: where to.
-        tls: context for https.
-        timeout: seconds after which the caller gives a connection up.
-    """
+    """Opens connections to an endpoint, to its addresses in turn; the caller gives one up after ``timeout`` seconds."""
 
     def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None, timeout: float) -> None:
         self._target, self._port = endpoint.target, endpoint.port
@@ -100,12 +97,7 @@ class Dialer:
         self._sources = Sources(endpoint.sources) if endpoint.sources else None
 
     def open(self, made: Callable[[], asyncio.Protocol], client: str | None = None) -> Coroutine[Any, Any, Any]:
-        """Open a connection in the running loop, with the protocol that ``made`` returns.
-
-        Args:
-            made: makes it.
-            client: client of the log that owns the connection, with one of the sources; None: the connection is shared.
-        """
+        """Open a connection in the running loop with the protocol that ``made`` makes, from its client's source."""
         loop, target = asyncio.get_running_loop(), self._target
         if target.path:
             return loop.create_unix_connection(made, target.path)
@@ -115,11 +107,7 @@ class Dialer:
 
 
 def parse_target(text: str) -> Target:
-    """Read ``http://HOST[:PORT]``, ``https://…``, ``HOST:PORT`` or ``unix:/path/to/socket``.
-
-    Raises:
-        TargetError: it has none of these forms.
-    """
+    """Read ``http://HOST[:PORT]``, ``https://…``, ``HOST:PORT`` or ``unix:/path/to/socket``; else TargetError."""
     if text.startswith("unix:"):
         path = text.removeprefix("unix:").removeprefix("//")
         if not path.startswith("/"):
@@ -156,11 +144,7 @@ def parse_target(text: str) -> Target:
 
 
 async def resolve(target: Target) -> Endpoint:
-    """Look the target's name up, once.
-
-    Raises:
-        TargetError: there is no such name.
-    """
+    """Look the target's name up, once; TargetError if there is no such name."""
     if target.path:
         return Endpoint(target, ())
     try:
@@ -181,12 +165,7 @@ def turned(endpoint: Endpoint, turns: int) -> Endpoint:
 
 
 def with_sources(endpoint: Endpoint, sources: tuple[str, ...]) -> Endpoint:
-    """The same endpoint, to which connections are opened from some addresses of this machine.
-
-    Raises:
-        UsageError: the target is a unix socket.
-        TargetError: this machine lacks one, or the target is not reached from any.
-    """
+    """The same endpoint, connected from some addresses of this machine, if it has them and they reach the target."""
     if not sources:
         return endpoint
     if endpoint.target.path:
@@ -212,13 +191,6 @@ def check_permission(endpoint: Endpoint, allowed: Collection[str] = ()) -> None:
 
     Loopback addresses and unix sockets need no permission; any other must have been named: the host as it stands in
     the target, or each address of it that is not loopback.
-
-    Args:
-        endpoint: resolved.
-        allowed: host names or addresses, as the user wrote them.
-
-    Raises:
-        NotPermitted: nobody has given it.
     """
     target = endpoint.target
     named = {host.lower().strip("[]") for host in allowed}
@@ -249,3 +221,58 @@ def is_loopback(address: str) -> bool:
     """Whether a numeric address is this machine's loopback, also as IPv4 within IPv6."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectTo:
+    """Connections to one host and port go to another one, as with ``--connect-to`` of curl.
+
+    Attributes:
+        host: host name of the targets, in lower case without brackets; empty: any.
+        port: port number of the targets; 0: any.
+        to_host: name or address that is connected; empty: that of the target.
+        to_port: 0: that of the target.
+    """
+
+    host: str
+    port: int
+    to_host: str
+    to_port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "ConnectTo":
+        """Read ``HOST:PORT:ADDR:PORT``, with brackets around IPv6; empty parts stand for any, and for no change."""
+        match = _CONNECT_TO.fullmatch(text.strip())
+        ports = [int(port or 0) for port in (match[2], match[4])] if match else []
+        if not match or max(ports) > _HIGHEST_PORT or not (match[3] or match[4]):
+            raise ValueError(
+                f"{text!r}: expected HOST:PORT:ADDR:PORT, such as shop.example:443:127.0.0.1:8443, or ::127.0.0.1:8443 "
+                "for any target"
+            )
+        return cls(match[1].strip("[]").lower(), ports[0], match[3].strip("[]"), ports[1])
+
+    def __str__(self) -> str:
+        names = [f"[{name}]" if ":" in name else name for name in (self.host, self.to_host)]
+        return f"{names[0]}:{self.port or ''}:{names[1]}:{self.to_port or ''}"
+
+    def fits(self, target: Target) -> bool:
+        """Whether connections to a target go elsewhere."""
+        return not target.path and self.host in ("", target.host.lower()) and self.port in (0, target.port)
+
+    def place(self, target: Target) -> Target:
+        """The host and port to connect to in place of those of a target."""
+        return replace(target, host=self.to_host or target.host, port=self.to_port or target.port)
+
+
+def connected(target: Target, rules: Sequence[ConnectTo]) -> Target:
+    """The host and port to connect to for a target: by the first rule that fits, or its own."""
+    return next((rule.place(target) for rule in rules if rule.fits(target)), target)
+
+
+def check_used(rules: Iterable[ConnectTo], urls: Iterable[str]) -> None:
+    """Check that each rule is that of a target: one with a misspelled name would let requests go to the name itself."""
+    targets = [parse_target(url) for url in urls]
+    for rule in rules:
+        if not any(rule.fits(target) for target in targets):
+            named = " and ".join(f"{target.host}:{target.port}" for target in targets)
+            raise UsageError(f"--connect-to {rule}: it begins with the host and port of no target; expected {named}")

@@ -21,9 +21,8 @@ class SeveralSenders:
     It holds no requests back (`logreplay.replay.senders.contract.Batching`): written together, those of one sender
     would all go before those of the next, and the target that is always asked first looks faster.
 
-    Args:
-        senders: not opened. They share one set of counts.
-        choose: gives the index of the sender for each row of a planned frame, ``(n,)``.
+    The senders are not opened; they share one set of counts. ``choose`` gives the index of the sender for each row of a
+    planned frame, ``(n,)``.
     """
 
     def __init__(self, senders: Sequence[Sender], choose: Callable[[pl.DataFrame], NDArray[np.integer[Any]]]) -> None:

@@ -157,11 +157,7 @@ class PairKeeper:
         self._planned += frame.height
 
     def open(self) -> None:
-        """Begin to write.
-
-        Raises:
-            LogreplayError: the file cannot be made.
-        """
+        """Begin to write; LogreplayError if the file cannot be made."""
         self._path = self._keeping.folder / FILES.replace("*", uuid4().hex)
         try:
             self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
@@ -171,11 +167,7 @@ class PairKeeper:
         self._thread.start()
 
     def close(self) -> None:
-        """Write the rest.
-
-        Raises:
-            LogreplayError: the file cannot be written.
-        """
+        """Write the rest; LogreplayError if the file cannot be written."""
         for target in range(self._together):
             self._pair(target)
         self._forget([*self._incomplete])
@@ -254,13 +246,7 @@ class PairKeeper:
             self.room.free(sum([len(answer[1] or b"") for answer in self._incomplete.pop(number) if answer]))
 
     def _compare(self, about: About, answers: Sequence[HeardResponse], held: int) -> None:
-        """Count a pair whose answers are not equal in every byte; keep it if they differ.
-
-        Args:
-            about: the request.
-            answers: by the index of the target.
-            held: bytes of their bodies.
-        """
+        """Count a pair whose answers are not equal in every byte; keep it if they differ. They hold some bytes."""
         first = answers[0][2]
         failed = differ = False
         for _, _, other in answers:
@@ -341,11 +327,7 @@ class PairKeeper:
 class PairSender(SeveralSenders):
     """Sends the requests of each pair, and keeps the pairs whose answers differ.
 
-    Args:
-        makers: function for each target, in the order of their numbers, that makes its sender from a listener.
-        choose: as for `SeveralSenders`.
-        keeping: limits and rules of the pairs that are kept.
-        given: passed on to the makers.
+    The makers make the sender of each target, in the order of their numbers, from a listener and the other options.
     """
 
     def __init__(

@@ -8,10 +8,6 @@ class RequestBudget:
     """Draws how many requests each connection carries: evenly from half the mean to one and a half times the mean.
 
     With the same number for all, connections that were opened together would be closed together.
-
-    Args:
-        mean: requests.
-        seed: seed for the random choices.
     """
 
     def __init__(self, mean: int, seed: int = 0) -> None:

@@ -19,11 +19,7 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def parse_sources(text: str) -> tuple[str, ...]:
-    """Read addresses, ranges and networks with commas between: ``127.0.0.2,127.0.0.8-127.0.0.11,127.1.0.0/28``.
-
-    Raises:
-        ValueError: one is not an address, or there are more than `MOST`.
-    """
+    """Read addresses, ranges and networks with commas between: ``127.0.0.2,127.0.0.8-127.0.0.11,127.1.0.0/28``."""
     found: dict[str, None] = {}
     for part in text.split(","):
         for address in _addresses(part.strip()):
@@ -53,11 +49,7 @@ def _addresses(text: str) -> Iterator[_Address]:
 
 
 def check_sources(sources: Sequence[str]) -> None:
-    """Check that this machine has these addresses.
-
-    Raises:
-        TargetError: it lacks one.
-    """
+    """Check that this machine has these addresses; TargetError if it lacks one."""
     for source in sources:
         try:
             with socket.socket(_family(source)) as tried:
@@ -78,8 +70,7 @@ def reached_from(sources: Sequence[str], addresses: Sequence[str]) -> tuple[str,
 class Sources:
     """Chooses the source of each connection: the next one, or always the same for a client.
 
-    Args:
-        sources: numeric addresses; at least one of the version of IP of each destination.
+    There is at least one of the version of IP of each destination.
     """
 
     def __init__(self, sources: Sequence[str]) -> None:

@@ -26,11 +26,7 @@ class KeyPassword:
 
     @classmethod
     def parse(cls, text: str) -> "KeyPassword":
-        """Read ``file:FILE`` or ``env:NAME``.
-
-        Raises:
-            ValueError: it is neither. The text is not named, as it may be the password.
-        """
+        """Read ``file:FILE`` or ``env:NAME``. An error does not name the text, as it may be the password."""
         kind, _, place = text.partition(":")
         if kind not in ("file", "env") or not place:
             raise ValueError(
@@ -42,11 +38,7 @@ class KeyPassword:
         return f"{self.kind}:{self.place}"
 
     def read(self) -> bytes:
-        """The password.
-
-        Raises:
-            TargetError: it cannot be read.
-        """
+        """The password; TargetError if it cannot be read."""
         if self.kind == "env":
             if (value := os.environ.get(self.place)) is None:
                 raise TargetError(
@@ -75,11 +67,7 @@ class ClientCertificate:
     password: KeyPassword | None = None
 
     def load(self, context: ssl.SSLContext) -> None:
-        """Let a context show it.
-
-        Raises:
-            TargetError: a file cannot be read, or does not hold what it should.
-        """
+        """Let a context show it; TargetError if a file cannot be read, or does not hold what it should."""
         password, asked = self.password and self.password.read(), False
 
         def given() -> bytes:
@@ -115,13 +103,7 @@ def tls_context(
 ) -> ssl.SSLContext:
     """The TLS settings for an https target.
 
-    Args:
-        cacert: trust the certificates of this file instead of the system's.
-        verify: True if the target's certificate is checked.
-        client: shown to a target that asks for a certificate.
-
-    Raises:
-        TargetError: the certificates cannot be read.
+    Trust the system's certificates, or those of ``cacert``; show that of the client to a target that asks for one.
     """
     try:
         context = ssl.create_default_context(cafile=cacert)

@@ -62,10 +62,8 @@ def greeting() -> bytes:
 class ConnectionState(ClientState):
     """One connection of a client.
 
-    Args:
-        known: header blocks that are recognised by their bytes, shared between connections.
-        kept_body: bytes of each body that are kept.
-        digests: read bodies for them; None: none are wanted.
+    Header blocks that are recognised by their bytes (``known``) are shared between connections. Of each body
+    ``kept_body`` bytes are kept.
     """
 
     def __init__(
@@ -190,8 +188,7 @@ class ConnectionState(ClientState):
 
         Same effect as `_headers` and `_data`, in half the time.
 
-        Returns:
-            The offset of the first other frame; 0: the frame at ``at`` is another.
+        Returns the offset of the first other frame; 0: the frame at ``at`` is another.
         """
         if self._kept_body or (known := self._reader.known_now()) is None:
             return 0
@@ -376,13 +373,7 @@ class ConnectionState(ClientState):
         self._ended.append(stream)
 
     def _unknown(self, number: int, what: str, head: int = 0) -> None:
-        """Frames of a stream that was given up here are ignored, up to a limit; others are not.
-
-        Args:
-            number: number of the stream.
-            what: they are.
-            head: bytes of a header block.
-        """
+        """Frames of a stream that was given up here are ignored, up to a limit; others are not."""
         if number in self._abandoned:
             self._count_control()
             self._abandoned[number] += head

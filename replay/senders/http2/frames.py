@@ -71,14 +71,7 @@ def code_name(code: int) -> str:
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """A frame.
-
-    Args:
-        kind: its type.
-        flags: flags of the frame's type.
-        stream: number of the stream; 0: the connection.
-        payload: payload of the frame, `LARGEST_FRAME` bytes or fewer.
-    """
+    """A frame, of the connection as a whole on stream 0."""
     return len(payload).to_bytes(3) + bytes((kind, flags)) + stream.to_bytes(4) + payload
 
 
@@ -109,12 +102,9 @@ def beginning(request: bytes, prefix: bytes) -> bytes:
 
 
 def header_frames(request: bytes, stream: int, largest: int) -> bytes:
-    """The frames that open a stream.
+    """The frames that open a stream, from one HEADERS frame without its number, of any length.
 
-    Args:
-        request: one HEADERS frame without the number of its stream, of any length.
-        stream: its number.
-        largest: payload that the peer accepts; the rest of a longer block goes on in CONTINUATION frames.
+    A block longer than the payload that the peer accepts goes on in CONTINUATION frames.
     """
     if len(request) - HEADER_BYTES <= largest:
         return request[:5] + stream.to_bytes(4) + request[HEADER_BYTES:]

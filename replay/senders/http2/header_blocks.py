@@ -57,13 +57,7 @@ class BlockError(Exception):
 
 
 def integer(value: int, prefix: int, pattern: int = 0) -> bytes:
-    """An integer (RFC 7541, 5.1).
-
-    Args:
-        value: at least 0.
-        prefix: bits of the first byte that belong to it.
-        pattern: the other bits of the first byte.
-    """
+    """An integer (RFC 7541, 5.1), of whose first byte ``prefix`` bits belong to it, and the others are the pattern."""
     most = (1 << prefix) - 1
     if value < most:
         return bytes((pattern | value,))
@@ -80,12 +74,7 @@ def text(value: bytes) -> bytes:
 
 
 def field(name: bytes, value: bytes) -> bytes:
-    """One header: an index of the static table where the table has it, else a literal that enters no table.
-
-    Args:
-        name: in lower case.
-        value: any bytes.
-    """
+    """A header with a name in lower case: an index of the static table if that has it, else a literal in no table."""
     if number := _PAIRS.get((name, value)):
         return integer(number, 7, INDEXED)
     kind = _NEVER_INDEXED if name in _SECRET else _PLAIN
@@ -119,11 +108,7 @@ class ResponseFields:
 
 
 class BlockReader:
-    """Decodes the blocks of one connection.
-
-    Args:
-        known: blocks that were decoded before, on this connection or another one.
-    """
+    """Decodes the blocks of one connection; ``known`` are those that were decoded before, on this or another one."""
 
     def __init__(self, known: dict[bytes, ResponseFields]) -> None:
         self._known, self._none_offered = known, False
@@ -141,8 +126,7 @@ class BlockReader:
     def read(self, coded: bytes) -> ResponseFields:
         """Decode a block. Every block must be read, also of streams that nobody waits for.
 
-        Raises:
-            BlockError: it is not valid HPACK, or too large. The connection cannot be used any more.
+        After a BlockError (it is not valid HPACK, or too large) the connection cannot be used any more.
         """
         empty = not self._table.dynamic_entries
         if empty and (found := self._known.get(coded)):
@@ -166,11 +150,7 @@ class BlockReader:
 
 
 def check_block(coded: bytes) -> None:
-    """Refuse a block that would take long to decode.
-
-    Raises:
-        BlockError: it is too long, or resizes the dynamic table too often.
-    """
+    """Refuse a block that would take long to decode."""
     if len(coded) > MAX_HEAD:
         raise BlockError(f"the header of the response is longer than {MAX_HEAD} bytes")
     if _TOO_MANY_RESIZES.match(coded):

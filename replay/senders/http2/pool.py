@@ -56,9 +56,7 @@ class Pool:
     def take(self, now: int, *, new: bool = False) -> Http2Connection | None:
         """The next connection for a request, in turn; None if no stream is free and no connection may be opened.
 
-        Args:
-            now: nanoseconds of the clock.
-            new: one that has answered nothing yet, if possible.
+        If ``new``, one that has answered nothing yet, if possible.
         """
         live, free = self.live, self._free
         if len(live) < self._least and self._may_open:

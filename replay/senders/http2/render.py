@@ -22,15 +22,10 @@ _PATH: Final = integer(4, 4)
 
 
 def render(frame: pl.DataFrame, target: Target, defaults: Mapping[str, str]) -> list[bytes]:
-    """Write requests.
+    """Write each row of a planned frame as a HEADERS frame without the number of its stream, and its body behind it.
 
-    Args:
-        frame: planned requests; ``op`` and ``url`` are valid (see `logreplay.replay.requests.plan.Requests`).
-        target: gives the scheme.
-        defaults: headers of every request, unless a column gives another value; ``Host`` becomes ``:authority``.
-
-    Returns:
-        For each row a HEADERS frame without the number of its stream; if it has a body, the body follows.
+    The headers are the defaults that no column overrides; ``Host`` becomes ``:authority``. ``op`` and ``url`` are valid
+    (see `logreplay.replay.requests.plan.Requests`).
     """
     scheme = field(b":scheme", target.scheme.encode())
     pairs = header_rows(frame, defaults)

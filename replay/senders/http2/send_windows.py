@@ -26,9 +26,6 @@ class SendWindows:
         largest: payload of a frame that the peer accepts.
         initial: bytes of the window that each stream begins with.
         room: bytes that may still be sent, however large the windows are; who raises it calls `go_on`.
-
-    Args:
-        out: takes the frames.
     """
 
     def __init__(self, out: list[bytes]) -> None:
@@ -48,11 +45,7 @@ class SendWindows:
         self._blocked.pop(number, None)
 
     def resize(self, size: int, streams: Iterable[Stream]) -> None:
-        """The peer sets the window that each stream begins with.
-
-        Raises:
-            ConnectionFault: a window is too large.
-        """
+        """The peer sets the window that each stream begins with, perhaps too large."""
         change, self.initial = size - self.initial, size
         for stream in streams:
             stream.window += change
@@ -61,11 +54,7 @@ class SendWindows:
         self.go_on()
 
     def open(self, increment: int) -> None:
-        """The peer opens the window of the connection.
-
-        Raises:
-            ConnectionFault: by nothing, or too far.
-        """
+        """The peer opens the window of the connection, perhaps by nothing, or too far."""
         self._all += increment
         if fault := window_fault(increment, self._all):
             raise fault

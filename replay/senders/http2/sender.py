@@ -30,12 +30,11 @@ from logreplay.replay.senders.http1.sender import IDEMPOTENT, UNNEEDED_NS
 from logreplay.replay.senders.http2.client_state import UNKNOWN_LIMIT, ClientState
 from logreplay.replay.senders.http2.connection import NOT_SPOKEN, Http2Connection, SpreadConnection
 from logreplay.replay.senders.http2.connection_state import ConnectionState
-from logreplay.replay.senders.http2.exchange_text import exchange_of
 from logreplay.replay.senders.http2.frames import HEADER_BYTES
 from logreplay.replay.senders.http2.header_blocks import ResponseFields, field
 from logreplay.replay.senders.http2.pool import Pool
 from logreplay.replay.senders.http2.render import render
-from logreplay.replay.senders.http2.stream import Stream
+from logreplay.replay.senders.http2.stream import Stream, exchange_of
 from logreplay.replay.senders.request_budget import RequestBudget
 
 LEAST_CONNECTIONS: Final = 2

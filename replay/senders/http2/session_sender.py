@@ -28,12 +28,7 @@ Both = tuple[bytes, bytes]
 
 
 class Http2SessionSender(Http2ByClientSender):
-    """Sends as `Http2ByClientSender` does, one request of a client at a time, with its session.
-
-    Args:
-        arguments, options: as for `logreplay.replay.senders.http2.sender.Http2Sender`.
-        plan: cookies, values and logins that clients keep.
-    """
+    """Sends as `Http2ByClientSender` does, one request of a client at a time, with its session."""
 
     _most_open = 1  # or the next request would not wait for a response on a connection that the target ends
 

@@ -6,8 +6,7 @@ import pytest
 
 from logreplay.core.errors import NotPermitted, UsageError
 from logreplay.options.sender_rules import SenderRules
-from logreplay.replay.senders.connect_to import ConnectTo, connected
-from logreplay.replay.senders.endpoint import parse_target
+from logreplay.replay.senders.endpoint import ConnectTo, connected, parse_target
 
 
 def rules(*texts: str, **more: object) -> SenderRules:

@@ -5,10 +5,9 @@ import polars as pl
 from logreplay.replay.requests.header_columns import PAYLOAD
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.endpoint import parse_target
-from logreplay.replay.senders.http2.exchange_text import exchange_of, request_text
 from logreplay.replay.senders.http2.header_blocks import ResponseFields
 from logreplay.replay.senders.http2.render import render
-from logreplay.replay.senders.http2.stream import Stream
+from logreplay.replay.senders.http2.stream import Stream, exchange_of, request_text
 from logreplay.replay.senders.trace import describe
 
 TARGET = parse_target("http://example.test")
