@@ -72,41 +72,32 @@ class LoggedHeader:
     def columns(self) -> Sequence[str]:
         return (self.column,)
 
+    @property
+    def value(self) -> pl.Expr:
+        """The value, null where there is none."""
+        return pl.col(self.column)
+
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.with_columns(pl.col(self.column).alias(header_column(self.name, frame.columns)))
+        return frame.with_columns(self.value.alias(header_column(self.name, frame.columns)))
 
 
 @dataclass(frozen=True, slots=True)
-class HeaderFromLog:
-    """A header with the value that a column of the log has for the request; not sent where it has none.
+class HeaderFromLog(LoggedHeader):
+    """A header that the user asks for, with the value that a column of the log has; not sent where it has none.
 
-    In ``Forwarded`` an address stands as RFC 7239 wants it; other texts are not sent.
-
-    Attributes:
-        name: name of the header.
-        column: column of the log; of ``headers`` the header of the same name.
+    Of the column ``headers`` it is the header of the same name. In ``Forwarded`` an address stands as RFC 7239 wants
+    it; other texts are not sent.
     """
-
-    name: str
-    column: str
 
     def __post_init__(self) -> None:
         check_header(self.name, self.column)
 
     @property
-    def columns(self) -> Sequence[str]:
-        return (self.column,)
-
-    @property
     def value(self) -> pl.Expr:
-        """The value, null where there is none."""
         if self.column == HEADERS:
             return header_values(self.name)
         logged = cleaned(pl.col(self.column).cast(pl.String))
         return _forwarded(logged) if self.name.lower() == "forwarded" else pl.when(logged != "").then(logged)
-
-    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.with_columns(self.value.alias(header_column(self.name, frame.columns)))
 
 
 def _forwarded(value: pl.Expr) -> pl.Expr:

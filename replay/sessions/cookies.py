@@ -149,11 +149,6 @@ def path_of(target: bytes) -> bytes:
     return path if path.startswith(b"/") else b"/"
 
 
-def _folder(path: bytes) -> bytes:
-    """The path that a cookie without one gets (RFC 6265, 5.1.4)."""
-    return path[: path.rfind(b"/")] or b"/"
-
-
 _Place = tuple[bytes, str, bool, bytes]
 """The name of a cookie, the domain and the path that get it, and between these whether the domain is one host."""
 
@@ -189,7 +184,8 @@ class CookieJar:
         host_only = not domain or (domain == host and ("." not in host or _is_address(host)))
         if not host_only and ("." not in domain or not domain_matches(host, domain)):
             return OTHER_DOMAIN
-        path = cookie.path or _folder(path_of(target))
+        asked = path_of(target)
+        path = cookie.path or asked[: asked.rfind(b"/")] or b"/"  # RFC 6265, 5.1.4
         if _breaks_prefix(cookie):
             return "against its prefix"
         place = (cookie.name, host if host_only else domain, host_only, path)

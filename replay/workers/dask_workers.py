@@ -121,8 +121,8 @@ def _hung_up() -> Iterator[None]:
         raise OSError(str(error)) from error
 
 
-class DaskProcess:
-    """A process of a cluster."""
+class DaskProcess(WorkerProcess):
+    """A process of a cluster. Its worker ends itself when it hears `Leave`, or nothing, for a while."""
 
     lead_s = 1.0
 
@@ -152,9 +152,6 @@ class DaskProcess:
     def begun_again(self) -> None:
         """Note that the worker left: its nanny started another one at the same address, which `gone` may not notice."""
         self._left = True
-
-    def end(self) -> None:
-        """Do nothing: the worker ends itself when it hears `Leave`, or nothing, for a while."""
 
     def sends_until(self, heard: int) -> int:
         return monotonic() + _LEAVES_NS if self._left else heard + _ALONE_NS

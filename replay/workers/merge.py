@@ -212,7 +212,7 @@ class MergedLog:
 
     def _hold(self, rows: pl.DataFrame) -> None:
         if rows.height:
-            self._held.append(rows.with_columns(_completion()))
+            self._held.append(rows.with_columns(pl.sum_horizontal("scheduled", *RESPONSE_PARTS).alias(_END)))
 
     def _write(self, until: float) -> None:
         self._written = until
@@ -227,7 +227,3 @@ class MergedLog:
                 self._results.write(ended)
             except LogreplayError as error:
                 self.failure = error
-
-
-def _completion() -> pl.Expr:
-    return pl.sum_horizontal("scheduled", *RESPONSE_PARTS).alias(_END)

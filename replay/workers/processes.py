@@ -33,7 +33,8 @@ class WorkerProcess(Protocol):
         """Let it run a worker with this packed `WorkerConfig`; return what ends when the worker has ended."""
 
     def gone(self) -> str:
-        """The reason why the process ended; empty while it runs. May take a moment."""
+        """The reason why the process ended, unless its future says it; empty while it runs. May take a moment."""
+        return ""
 
     def begun_again(self) -> None:
         """Note that the worker said hello a second time: the process of the first one has ended."""
@@ -69,7 +70,7 @@ class PipeChannel:
         self._connection.close()
 
 
-class LocalProcess:
+class LocalProcess(WorkerProcess):
     """A process of this machine."""
 
     lead_s = 0.5
@@ -86,12 +87,6 @@ class LocalProcess:
         args = (self._process, self.channel, config)
         threading.Thread(target=self._wait, args=args, name="process", daemon=True).start()
         return self._ended
-
-    def gone(self) -> str:
-        return ""  # its future says so at once
-
-    def begun_again(self) -> None:
-        """Do nothing: nobody starts a local worker again."""
 
     def end(self) -> None:
         if self._process:
