@@ -38,9 +38,11 @@ class WorkerProcess(Protocol):
 
     def begun_again(self) -> None:
         """Note that the worker said hello a second time: the process of the first one has ended."""
+        return
 
     def end(self) -> None:
         """End the worker, if it can be ended from here."""
+        return
 
     def sends_until(self, heard: int) -> int:
         """The instant until which a worker may send that was given up just now, and that was heard last at another."""
