@@ -31,6 +31,9 @@ _NAMES: Final = {
     **{order: f"--request-order {order}" for order in ("shuffle", "random")},
 }  # fmt: skip
 """The names of settings that are not those of their options."""
+_SINCE: Final = {"answers": 0, "addresses": {}, "sessions": None, "replaces": "", "log": ""}
+_OF_STEPS_SINCE: Final = {"mix": 0, "limit": "", "warnings": [], "waits": {}, "by_second": []}
+"""Keys that manifests of earlier versions lack, and their steps."""
 
 
 @dataclass(slots=True)
@@ -63,11 +66,7 @@ class Manifest:
     log: str = ""
 
     def finish(self, step: FinishedStep, mark: Mark) -> None:
-        """Note a finished step. Even after a crash the file holds this state or the one before.
-
-        Raises:
-            LogreplayError: it cannot be written.
-        """
+        """Note a finished step. Even after a crash the file holds this state or the one before."""
         self.done.append(step)
         self.mark = mark
         self.write()
@@ -117,47 +116,23 @@ class Manifest:
         """
         path = folder / NAME
         try:
-            value = json.loads(path.read_text(encoding="utf-8"))
+            value = _SINCE | json.loads(path.read_text(encoding="utf-8"))
             if value["schema"] != SCHEMA:
                 raise ValueError(value["schema"])
-            done = [
-                FinishedStep(
-                    Step(
-                        _of(int, each["index"]),
-                        _of(float, each["rate"]),
-                        _of(float, each["seconds"]),
-                        _of(int, each.get("mix", 0)),
-                    ),
-                    _of(bool, each["carried"]),
-                    _of(int, each["failed"]),
-                    _of(int, each["sent"]),
-                    _of(str, each.get("limit", "")),
-                    tuple(
-                        Finding(_of(str, told["code"]), Severity(told["severity"]), _of(str, told["text"]))
-                        for told in _of(list, each.get("warnings", []))
-                    ),
-                    _waits(_of(dict, each.get("waits", {}))),
-                    tuple(
-                        (_of(int, count), _of(int, failed)) for count, failed in _of(list, each.get("by_second", []))
-                    ),
-                )
-                for each in _of(list, value["done"])
-            ]
-            mark = Mark(*(_of(int, value["mark"][item.name]) for item in fields(Mark)))
             return cls(
                 folder,
                 _of(dict, value["what"]),
-                done,
-                mark,
+                [_finished(each) for each in _of(list, value["done"])],
+                _plain(Mark, value["mark"]),
                 [_of(float, rate) for rate in _of(list, value["refined"])],
-                _of(int, value.get("answers", 0)),
+                _of(int, value["answers"]),
                 {
                     address: {name: _of(int, counts[name]) for name in ("connections", "requests")}
-                    for address, counts in _of(dict, value.get("addresses", {})).items()
+                    for address, counts in _of(dict, value["addresses"]).items()
                 },
-                _sessions(value.get("sessions")),
-                _of(str, value.get("replaces", "")),
-                _of(str, value.get("log", "")),
+                _sessions(value["sessions"]),
+                _of(str, value["replaces"]),
+                _of(str, value["log"]),
             )
         except OSError:
             raise LogreplayError(f"{folder}: holds no sweep that could be resumed: there is no {NAME}") from None
@@ -187,11 +162,7 @@ class Manifest:
             raise _damaged(self.folder)
 
     def check(self, what: Mapping[str, Any], log: str = "") -> None:
-        """Check that this sweep has the present settings.
-
-        Args:
-            what: the present settings.
-            log: the name of the present log.
+        """Check that this sweep has the present settings, and its log this name.
 
         Raises:
             LogreplayError: it has others; lists all differences.
@@ -213,12 +184,7 @@ class Manifest:
 
 
 def smaller_rates(low: float, high: float, rates: Iterable[float]) -> list[float]:
-    """The rates that refine a sweep, in requests/s: within a range, none above the highest rate of the sweep.
-
-    Args:
-        low, high: the range of saturation; it may reach beyond the rates on both sides.
-        rates: the rates of the sweep.
-    """
+    """The rates that refine a sweep, in requests/s: within a range, none above the highest rate of the sweep."""
     width = (min(high, max(rates)) - low) / (REFINED_STEPS + 1)
     return [round(low + width * (index + 1), 2) for index in range(REFINED_STEPS)]
 
@@ -227,12 +193,25 @@ def _damaged(folder: Path) -> LogreplayError:
     return LogreplayError(f"{folder / NAME}: is not a manifest of a sweep, or is damaged; start the sweep again")
 
 
-def _sessions(value: Any) -> SessionCounts | None:
-    """The counts of sessions; None: there are none.
+def _finished(value: Any) -> FinishedStep:
+    value = _OF_STEPS_SINCE | value
+    return FinishedStep(
+        _plain(Step, value),
+        _of(bool, value["carried"]),
+        _of(int, value["failed"]),
+        _of(int, value["sent"]),
+        _of(str, value["limit"]),
+        tuple(
+            Finding(_of(str, told["code"]), Severity(told["severity"]), _of(str, told["text"]))
+            for told in _of(list, value["warnings"])
+        ),
+        _plain(Waits, value["waits"]) if _of(dict, value["waits"]) else Waits(),
+        tuple((_of(int, count), _of(int, failed)) for count, failed in _of(list, value["by_second"])),
+    )
 
-    Raises:
-        KeyError, TypeError: a count is missing or of another kind.
-    """
+
+def _sessions(value: Any) -> SessionCounts | None:
+    """The counts of sessions; None: there are none."""
     if value is None:
         return None
     counts: dict[str, Any] = {
@@ -244,17 +223,12 @@ def _sessions(value: Any) -> SessionCounts | None:
     return SessionCounts(**counts)
 
 
-def _waits(value: Mapping[str, Any]) -> Waits:
-    """The waits of a step.
-
-    Raises:
-        TypeError: a figure is missing or of another kind.
-    """
-    given = {item.name: _of(type(item.default), value[item.name]) for item in fields(Waits)} if value else {}
-    return Waits(**given)
+def _plain(kind: Any, value: Any) -> Any:
+    """A frozen value that has nothing but numbers and texts."""
+    return kind(**{item.name: _of(item.type, value[item.name]) for item in fields(kind)})
 
 
-def _of(kind: type, value: Any) -> Any:
+def _of(kind: Any, value: Any) -> Any:
     """Return a value of JSON if it is of this kind; a whole number is a number, too.
 
     Raises:

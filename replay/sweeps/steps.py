@@ -7,6 +7,7 @@ each URL as often as its visitors ask, not again in each step.
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import sqrt
 from typing import Final, Literal
 
@@ -15,10 +16,9 @@ import numpy as np
 from logreplay.core.validity import newcombe, size_at_low_rates
 from logreplay.replay.engine.engine import Replayer
 from logreplay.replay.requests.plan import Plan, RequestStream
-from logreplay.replay.results.counters import Counters
 from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.verdict import FAILING, Finding, RunVerdict, Severity, Waits
-from logreplay.replay.schedules.rates import Constant, Schedule
+from logreplay.replay.schedules.rates import Schedule
 from logreplay.replay.sweeps.step_log import StepLog
 
 At = Callable[[float, float, int], Schedule]
@@ -173,13 +173,6 @@ def finished(
     just before it), and more than `MIDWAY` through the step, beyond chance. A slow target that keeps up has as many in
     flight at both times. Nor did it if more than half of the requests failed, or surely 1 % more than at the lower
     rates that were carried. As in the verdict, failures that come together at the lower rates count as one.
-
-    Args:
-        step: the step.
-        outcome: result of the step.
-        midway: requests in flight `MIDWAY` through.
-        done: the steps made before.
-        by_second: requests and failures of this step in each second.
     """
     counters, backlog = outcome.counters, outcome.backlog
     failed, sent = counters.failed, counters.sent
@@ -195,12 +188,7 @@ def finished(
 
 
 def _failing_together(lower: Sequence[FinishedStep], rate: float) -> float:
-    """How many failures come together at the lowest third of the rates, where few fail; 1 where none does.
-
-    Args:
-        lower: the steps at lower rates that were carried.
-        rate: rate of the step that is judged.
-    """
+    """How many failures come together at the lowest third of the rates, up to that judged, where few fail, or 1."""
     rates = np.array([*(each.step.rate for each in lower), rate], np.float64)
     failed = np.array([*(each.failed * bool(each.by_second) for each in lower), 0])
     sent = np.array([*(each.sent for each in lower), 0])
@@ -209,21 +197,10 @@ def _failing_together(lower: Sequence[FinishedStep], rate: float) -> float:
     return size_at_low_rates(rates, failed, sent, np.full(len(rates), True), series)
 
 
-class _Seconds:
-    """Counts the requests that ended and that failed between two looks at a step, about a second apart."""
-
-    def __init__(self) -> None:
-        self._last, self._seen = (0, 0), list[tuple[int, int]]()
-
-    def look(self, counters: Counters) -> None:
-        now = counters.sent, counters.failed
-        self._seen.append((now[0] - self._last[0], now[1] - self._last[1]))
-        self._last = now
-
-    @property
-    def all(self) -> BySecond:
-        """The seconds in which requests ended."""
-        return tuple(each for each in self._seen if each[0])
+def _by_second(looks: Sequence[tuple[int, int]]) -> BySecond:
+    """The seconds in which requests ended, from looks at the counts of a step, about a second apart."""
+    between = pairwise([(0, 0), *looks])
+    return tuple((ended - before, failed - others) for (before, others), (ended, failed) in between if ended > before)
 
 
 def generator_findings(outcomes: Sequence[Outcome]) -> Iterator[Finding]:
@@ -238,11 +215,6 @@ def generator_findings(outcomes: Sequence[Outcome]) -> Iterator[Finding]:
                     text = f"at {outcome.offered:g}/s: {finding.text}"
                     text += f"; {_COUNTED if finding.code == 'lag' else 'the verdict does not count this step'}"
                     yield replace(finding, severity=Severity.WARNING, text=text)
-
-
-def evenly(rate: float, seconds: float, index: int) -> Schedule:
-    """Requests are evenly spaced."""
-    return Constant(rate, seconds)
 
 
 def due_before(schedule: Schedule, seconds: float) -> int:
@@ -262,7 +234,7 @@ async def sweep(
     requests: RequestStream,
     course: SweepPlan,
     *,
-    at: At = evenly,
+    at: At,
     mixes: Sequence[Mix] = (),
     steps: Sequence[Step] | None = None,
     done: Sequence[FinishedStep] = (),
@@ -278,7 +250,7 @@ async def sweep(
         results: takes the rows of all steps.
         requests: requests of each step.
         course: the settings.
-        at: spacing of requests at a rate; even by default. With a ``settle`` of the course not the log's own times.
+        at: spacing of requests at a rate. With a ``settle`` of the course not the log's own times.
         mixes: mixes of the steps that leave out routes.
         steps: those to be made; None: all of the course.
         done: steps made before, when a sweep goes on.
@@ -294,13 +266,12 @@ async def sweep(
         LogreplayError: as `Engine.run`.
     """
     made, outcomes = list(done), list[Outcome]()
-
-    midway, seconds = 0, _Seconds()
+    midway, looks = 0, list[tuple[int, int]]()
 
     async def run(schedule: Schedule, step: int, look_at: float = 0.0, mix: Mix | None = None) -> Outcome:
         def progress(now: Progress) -> None:
             nonlocal midway
-            seconds.look(now.counters)
+            looks.append((now.counters.sent, now.counters.failed))
             midway = now.in_flight if now.elapsed <= look_at else midway
             if on_progress:
                 on_progress(now)
@@ -326,7 +297,8 @@ async def sweep(
             on_begin(step)
         schedule = at(step.rate, course.settle + step.seconds, step.index)
         results.set_aside(due_before(schedule, course.settle))
-        midway, seconds = 0, _Seconds()
+        midway = 0
+        looks.clear()
         mix = mixes[step.mix - 1] if step.mix else None
         outcome = await run(schedule, step.index, course.settle + MIDWAY * step.seconds, mix)
         outcomes.append(outcome)
@@ -334,8 +306,8 @@ async def sweep(
             if on_other:
                 on_other(outcome)
             break
-        seconds.look(outcome.counters)
-        made.append(finished(step, outcome, midway, made, seconds.all))
+        looks.append((outcome.counters.sent, outcome.counters.failed))
+        made.append(finished(step, outcome, midway, made, _by_second(looks)))
         if on_end:
             on_end(made[-1], outcome)
     return tuple(outcomes)

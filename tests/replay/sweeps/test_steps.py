@@ -22,7 +22,7 @@ from logreplay.replay.requests.plan import Requests
 from logreplay.replay.results.outcome import Outcome
 from logreplay.replay.results.verdict import Judgement, RunVerdict, Waits
 from logreplay.replay.schedules.arrivals import Scattered
-from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.schedules.rates import Constant, Schedule
 from logreplay.replay.sweeps.step_log import ASIDE, JUDGED, Mark, StepLog
 from logreplay.replay.sweeps.steps import (
     WARM_UP,
@@ -31,7 +31,6 @@ from logreplay.replay.sweeps.steps import (
     Step,
     SweepPlan,
     due_before,
-    evenly,
     finished,
     known_overloaded,
     sweep,
@@ -39,6 +38,10 @@ from logreplay.replay.sweeps.steps import (
 from support.virtual_time import OneServerQueue, VirtualTimeLoop, run
 
 NO_STALL = (0.0, 0.0)
+
+
+def evenly(rate: float, seconds: float, index: int) -> Schedule:
+    return Constant(rate, seconds)
 
 
 def swept(log: Path, *rates: float, at: At = evenly, **how: Any) -> tuple[tuple[Outcome, ...], pl.DataFrame]:
@@ -91,7 +94,7 @@ def test_all_requests_are_told_those_of_the_warm_up_and_of_a_step_that_was_stopp
             if stopped:
                 loop.call_later(5.0, engine.stop, "enough")
             return await sweep(
-                engine, results, Requests(log), course,
+                engine, results, Requests(log), course, at=evenly,
                 on_end=lambda _, outcome: told.append(outcome), on_other=told.append,
             )  # fmt: skip
 
@@ -147,7 +150,7 @@ def made(log: Path, *rates: float, target: OneServerQueue | None = None) -> list
         sender = target or OneServerQueue(0.005, stall=NO_STALL)
         async with Engine(sender, results := StepLog(log.parent), clock=loop.now_ns, threaded=False) as engine:
             course = SweepPlan(rates, 10.0)
-            await sweep(engine, results, Requests(log), course, on_end=lambda step, _: steps.append(step))
+            await sweep(engine, results, Requests(log), course, at=evenly, on_end=lambda step, _: steps.append(step))
 
     run(main(), loop)
     return steps
@@ -313,7 +316,7 @@ def test_a_sweep_that_was_cut_off_goes_on_with_the_same_rows(log: Path) -> None:
         async def main() -> None:
             sender = OneServerQueue(0.005, stall=NO_STALL)
             async with Engine(sender, results, clock=loop.now_ns, threaded=False) as engine:
-                await sweep(engine, results, Requests(log), course, steps=steps,
+                await sweep(engine, results, Requests(log), course, at=evenly, steps=steps,
                             on_end=lambda *_: marks.append(results.mark()))  # fmt: skip
 
         run(main(), loop)

@@ -139,7 +139,10 @@ def test_a_sweep_begins_each_step_at_one_instant_in_all_workers_and_ends_when_on
                 if finished.step.index == 1 and (pid := next(alive)):
                     asyncio.get_running_loop().call_later(0.6, os.kill, pid, signal.SIGKILL)
 
-            return await sweep(coordinator, results, Requests(sample), course, on_end=lose_one)
+            return await sweep(
+                coordinator, results, Requests(sample), course, at=lambda rate, seconds, _: Constant(rate, seconds),
+                on_end=lose_one,
+            )  # fmt: skip
 
     outcomes = asyncio.run(main())
     rows = scan(tmp_path / JUDGED).collect()
