@@ -402,8 +402,7 @@ def _duet(folder: Path) -> "DuetResult":
     from logreplay.analysis.input.told_summary import check_kinds
     from logreplay.analysis.output.file_names import DUET
     from logreplay.analysis.verdict.comparison import Comparison
-    from logreplay.analysis.verdict.gates import check_answers
-    from logreplay.analysis.verdict.judged_runs import compare_judged
+    from logreplay.analysis.verdict.judged_runs import check_answers, compare_judged
     from logreplay.calls.duet_call import LIMITS
     from logreplay.duet_result import DuetResult
     from logreplay.replay.results.verdict import Finding

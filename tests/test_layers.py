@@ -65,7 +65,7 @@ SHOWN: Final = {
     "figures, rows and names as texts": {
         "analysis.costs.route_costs", "analysis.format_time", "analysis.input.external_metrics", "analysis.json_text",
         "analysis.output.duet_page",
-        "analysis.response_diff.rules", "analysis.summary", "analysis.verdict.gates",
+        "analysis.response_diff.rules", "analysis.summary", "analysis.verdict.judged_runs",
         "analysis.verdict.status_changes", "replay.senders.trace",
     },
 }  # fmt: skip

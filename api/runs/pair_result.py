@@ -10,7 +10,7 @@ from logreplay.analysis.output.folder import write_beside
 from logreplay.analysis.summary import SCHEMA, About, protocol
 from logreplay.analysis.verdict.checks import Check
 from logreplay.analysis.verdict.comparison import compare_duet
-from logreplay.analysis.verdict.gates import check_answers, check_candidate, gate
+from logreplay.analysis.verdict.judged_runs import check_answers, check_candidate, gate
 from logreplay.analysis.verdict.ratio_interval import AT_ONCE_TOLERANCE
 from logreplay.calls.duet_call import DuetCall
 from logreplay.core.files import write_atomically

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from logreplay.analysis.format_time import interval, show
 from logreplay.analysis.verdict.compare_log import Fidelity
 from logreplay.analysis.verdict.comparison import Comparison
-from logreplay.analysis.verdict.gates import CANDIDATE, VALID_RUNS
+from logreplay.analysis.verdict.judged_runs import CANDIDATE, VALID_RUNS
 from logreplay.cli.display.tables import OpenTable
 from logreplay.cli.display.terminal import print_json, print_text, say
 from logreplay.core.masking import masked

@@ -16,7 +16,7 @@ from logreplay.analysis.summary import latency_rows, step_rows
 from logreplay.analysis.tables import aggregate
 from logreplay.analysis.verdict.capacity import capacity
 from logreplay.analysis.verdict.comparison import compare
-from logreplay.analysis.verdict.gates import gate
+from logreplay.analysis.verdict.judged_runs import gate
 from logreplay.core.record import to_csv
 
 SECONDS = 10
