@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from logreplay.analysis.format_time import show, spoken
-from logreplay.analysis.statistics.failures import SURE_Z, Series
-from logreplay.analysis.statistics.intervals import expected_hits
+from logreplay.analysis.statistics.failures import SURE_Z, Series, expected_hits
 from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats, Ints
 from logreplay.core.quantities import percent
 from logreplay.core.validity import batch_variance, cluster_size, wilson
@@ -81,12 +80,7 @@ class Bound:
         return MEAN_NEEDS if self.statistic == "mean" else 1
 
     def costs(self, response_s: Floats, failed: Bools) -> tuple[Floats, Bools]:
-        """Return what each request costs, and which of them this bound judges.
-
-        Args:
-            response_s: (n,) response times from the scheduled instant; of a request under way, its age.
-            failed: (n,) got no answer, or not the expected one.
-        """
+        """Return what each request (n,) costs, and which of them this bound judges; as in `observe`."""
         if self.statistic == "errors":
             return failed.astype(np.float64), np.ones(len(failed), np.bool_)
         late = response_s > self.limit
@@ -160,10 +154,10 @@ def observe(
 
     Args:
         bounds: to be judged.
-        scheduled: (n,) when each request was due; those due after ``until`` are ignored.
-        ended: (n,) when its exchange was over, scheduled + response time; inf while it is under way.
-        failed: (n,) got no answer, or not the expected one.
-        settle_s: requests due before this do not count.
+        scheduled: (n,) instants at which requests were due; those after ``until`` are ignored.
+        ended: (n,) ends of the exchanges, scheduled + response time; inf of those under way.
+        failed: (n,) whether there was no answer, or not the expected one.
+        settle_s: length of the beginning, whose requests do not count.
         until: now, or the end of the trial.
     """
     seconds = max(math.ceil(until - settle_s), 0)

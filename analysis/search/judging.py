@@ -15,8 +15,7 @@ import numpy as np
 
 from logreplay.analysis.search.bounds import BoundEvidence, BoundFinding, findings
 from logreplay.analysis.search.trials import BACKLOG_S, Goal, Judged, Trial, TrialOutcome, Verdict
-from logreplay.analysis.statistics.failures import Series, fails_above, fails_at_any_rate, fails_more
-from logreplay.analysis.statistics.intervals import share_of
+from logreplay.analysis.statistics.failures import Series, fails_above, fails_at_any_rate, fails_more, share_of
 from logreplay.analysis.statistics.quantiles import Ints
 
 COLLAPSED: Final = 0.85

@@ -9,7 +9,7 @@ from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.search.judging import Judging
 from logreplay.analysis.search.posterior import Belief, Carried, Light, Seen, believe, bunches
 from logreplay.analysis.search.trials import Judged
-from logreplay.analysis.statistics.intervals import share_of
+from logreplay.analysis.statistics.failures import share_of
 from logreplay.analysis.statistics.isotonic import isotonic
 
 _HIGHER: Final = 1.6
@@ -64,15 +64,14 @@ def believed(judging: Judging, highest: float) -> Belief:
 
 def _seen_of(judging: Judging, index: int) -> list[Seen]:
     """The results of the valid trials for a bound."""
-    return [_seen(each, index) for each in judging.valid if each.findings[index].requests]
-
-
-def _seen(judged: Judged, index: int) -> Seen:
-    finding, evidence = judged.findings[index], judged.outcome.evidence
-    return Seen(
-        judged.trial.rate, finding.requests, finding.cost, finding.design_effect, len(evidence.counts),
-        bool(judged.outcome.cut),
-    )  # fmt: skip
+    return [
+        Seen(
+            each.trial.rate, of.requests, of.cost, of.design_effect, len(each.outcome.evidence.counts),
+            bool(each.outcome.cut),
+        )
+        for each in judging.valid
+        if (of := each.findings[index]).requests
+    ]  # fmt: skip
 
 
 def _carried(judging: Judging, work: Light) -> Carried | None:
@@ -153,13 +152,9 @@ def _in_longer_time(judging: Judging, sd: float) -> float:
 
 
 def ends_of_range(judging: Judging, belief: Belief) -> tuple[float, float]:
-    """The rates between which the highest rate that keeps the bounds lies with a probability of 90 %.
+    """The rates between which the highest rate that keeps the bounds lies with a probability of 90 %, by `doubted`.
 
     The range also allows for the error of the model of the posterior: no target is exactly as theory expects it.
-
-    Args:
-        judging: model of all trials.
-        belief: as `doubted` returns it.
     """
     unlike = hard(judging) or judging.collapses
     wider = belief.wider(_in_longer_time(judging, _RANGE_HARD_SD) if unlike else _RANGE_SD)
@@ -167,12 +162,7 @@ def ends_of_range(judging: Judging, belief: Belief) -> tuple[float, float]:
 
 
 def promised(judging: Judging, belief: Belief) -> float:
-    """The rate that may be promised: probably kept, and not above one at which too many were late.
-
-    Args:
-        judging: model of all trials.
-        belief: as `doubted` returns it.
-    """
+    """The rate that may be promised: probably kept, by `doubted`, and not above one at which too many were late."""
     sure = belief.quantile(_PROMISED_HARD if hard(judging) or judging.collapses else _PROMISED)
     return min(sure, *(_kept_up_to(judging, index) for index, _ in enumerate(judging.goal.bounds)))
 

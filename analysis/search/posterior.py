@@ -116,10 +116,8 @@ def believe(
 ) -> Belief:
     """Join the results for each bound: the rate that keeps all bounds is the lowest of those that keep each.
 
-    Args:
-        parts: for each bound the results of the trials, and the completions under overload, if there was one.
-        light: the target without load.
-        ends: the lowest and the highest rate of the grid.
+    The parts are, for each bound, the results of the trials, and the completions under overload, if there was one;
+    ``ends`` are those of the grid.
     """
     rates = np.geomspace(*ends, _CELLS)
     above = np.ones(_CELLS)

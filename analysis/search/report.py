@@ -9,8 +9,7 @@ from logreplay.analysis.machine_count import machines_for
 from logreplay.analysis.search.bounds import BoundFinding
 from logreplay.analysis.search.pooled import hard
 from logreplay.analysis.search.search import Answer, Goal, Judged, Search
-from logreplay.analysis.statistics.failures import ERROR_SHARE
-from logreplay.analysis.statistics.intervals import share_of
+from logreplay.analysis.statistics.failures import ERROR_SHARE, share_of
 from logreplay.analysis.untested import OTHER_LOAD, another_mix, not_tested
 from logreplay.core.plural import number_of
 
@@ -364,7 +363,7 @@ def slo(search: Search, tps: float | None = None) -> dict[str, Any]:
         "unit": "users" if search.goal.users else "requests/s",
         "machines": _machines_needed(answer, search.goal, tps),
         "demand": tps,
-        "confirmations": answer.confirmations,
+        "confirmations": int(answer.proof is not None),
         "fails_anyway": search.judging.fails_anyway,
         "requests": answer.requests,
         "bounds": [

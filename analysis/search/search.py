@@ -323,7 +323,6 @@ class Search:
             high_void=high is not None and high == self._unsendable,
             capacity=capacity,
             between=between,
-            confirmations=int(self._confirmed),
             proof=proof,
             requests=evidence.requests,
             findings=findings(self.goal.bounds, evidence),
@@ -346,14 +345,14 @@ class Search:
         return "at-least" if high is None or void else "found"
 
     @property
-    def in_doubt(self) -> bool:
-        """Whether a confirmation was far off, and the one after it kept the bounds on time, but not surely."""
-        return self.judging.failed_confirmation and not all(each.surely_kept for each in self.judged[-1].on_times)
-
-    @property
     def _refuted(self) -> bool:
-        """Whether the last confirmation shows that the target is not like the model of the posterior."""
-        return self.in_doubt or self.judging.builds_up(self.judged[-1]) is not None
+        """Whether the last confirmation shows that the target is not like the model of the posterior.
+
+        Something builds up, or one before it was far off, and it kept the bounds on time, but not surely.
+        """
+        last = self.judged[-1]
+        in_doubt = self.judging.failed_confirmation and not all(each.surely_kept for each in last.on_times)
+        return in_doubt or self.judging.builds_up(last) is not None
 
     @property
     def budget_needed_s(self) -> float:

@@ -236,8 +236,7 @@ class Answer:
         capacity: the likeliest highest rate that keeps the bounds; None where no rate failed.
         between: the rates between which it lies with a probability of 90 %; None where no rate failed, or where a
             confirmation shows that the target is not like the queues that the probability comes from.
-        confirmations: fresh trials made after the bracket was closed, that are the proof of `low`.
-        proof: the trial on which `low` rests: at this rate, or a little above it; None if there is none.
+        proof: the fresh trial on which `low` rests: at this rate, or a little above it; None if there is none.
         requests: judged in it.
         findings: findings of these requests.
     """
@@ -248,7 +247,6 @@ class Answer:
     high_void: bool
     capacity: float | None
     between: tuple[float, float] | None
-    confirmations: int
     proof: Judged | None
     requests: int
     findings: tuple[BoundFinding, ...]

@@ -92,12 +92,7 @@ def _student(freedom: float) -> tuple[Floats, Floats]:
 
 
 def error_of_sum(series: Floats, waves: int) -> float:
-    """Return the standard error of the sum of a series whose mean is 0, from its slowest cosines.
-
-    Args:
-        series: (n,) values at even distances of time.
-        waves: number of cosines: the degrees of freedom.
-    """
+    """Return the standard error of the sum of an even series (n,) whose mean is 0, from its slowest cosines."""
     return math.sqrt(2 * float(np.mean(np.square(cosines(len(series), waves) @ series))))
 
 

@@ -1,5 +1,8 @@
 """Estimates the rate from which too many requests fail, and its range, from the failures of all steps.
 
+Here ``rate``, ``failed`` and ``sent`` are (n,) requests/s, requests that failed and all requests, in order of the rate,
+up to the first one at which too many fail. ``may_fail`` is the share of failures up to which a rate is carried.
+
 Source: a parametric bootstrap: the share of failures rises with the rate, and grows exponentially between two rates.
 """
 
@@ -26,12 +29,7 @@ _UNSEEN: Final = 0.1
 def share_that_may_fail(failed: Ints, sent: Ints, base: float) -> float:
     """Share of failures up to which a rate is carried: `ERROR_SHARE` beyond the base.
 
-    The base is no more than the share at the lowest rate if the share rises with the rate.
-
-    Args:
-        failed: (n,) requests that failed, in order of the rate, up to the first rate at which too many fail.
-        sent: (n,) requests.
-        base: share at the lowest rates.
+    The base, the share at the lowest rates, is no more than that at the lowest one if the share rises with the rate.
     """
     number = np.maximum(sent, 1.0)
     return float(min(base, isotonic(failed / number, number)[0])) + ERROR_SHARE
@@ -39,10 +37,6 @@ def share_that_may_fail(failed: Ints, sent: Ints, base: float) -> float:
 
 def rises(failed: Ints, sent: Ints) -> bool:
     """Whether the share of failures rises with the rate, or is higher at some rates, beyond chance.
-
-    Args:
-        failed: (n,) requests that failed, in order of the rate.
-        sent: (n,) requests.
 
     Source: likelihood ratio of Poisson rates, of clusters of failures.
     """
@@ -56,11 +50,6 @@ def last_below(failed: Ints, sent: Ints, may_fail: float) -> int:
     """Index of the highest rate at which surely fewer fail than may; 0 if there is none.
 
     Failures at lower rates passed, and do not tell from which rate on too many fail.
-
-    Args:
-        failed: (n,) requests that failed, in order of the rate.
-        sent: (n,) requests.
-        may_fail: share of failures up to which a rate is carried.
     """
     number = np.maximum(sent, 1.0) / _TOGETHER
     below = np.flatnonzero(wilson(failed / np.maximum(sent, 1.0), number, LIKELY_Z)[1] < may_fail)
@@ -72,12 +61,6 @@ def failing_rates(rate: Floats, failed: Ints, sent: Ints, may_fail: float) -> Fl
 
     0 where not even the lowest rate is carried, infinite where all are. The target carries no more than it answered at
     the next rate.
-
-    Args:
-        rate: (n,) requests/s, up to the first at which too many fail.
-        failed: (n,) requests that failed.
-        sent: (n,) requests.
-        may_fail: share of failures up to which a rate is carried.
     """
     rng = np.random.default_rng(_SEED)
     number = sent / _TOGETHER

@@ -1,4 +1,4 @@
-"""The base of constant failures, and which rates fail more often.
+"""The base of constant failures, which rates fail more often, and how sure a number of failures is.
 
 Some targets fail at every rate: a page is missing, a route is broken. Failures at the same share at every rate do not
 show overload, so `sweep`, `find` and `capacity` take the share at the lowest rates as a base, and judge the failures
@@ -6,12 +6,12 @@ above it. Failures that come together count as one: the hundred failures of a bl
 failure.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from logreplay.analysis.statistics.intervals import expected_hits, share_of
 from logreplay.analysis.statistics.isotonic import isotonic
 from logreplay.analysis.statistics.quantiles import Floats, Ints
 from logreplay.core.validity import cluster_size, newcombe, size_at_low_rates, wilson
@@ -51,11 +51,9 @@ def more_errors(
 
     Args:
         rate: (n,) requests/s.
-        errors: (n,) requests that failed.
-        scheduled: (n,) requests.
+        errors, scheduled: (n,) requests that failed, and all requests.
         known: (n,) steps without an outage, and not limited by this machine: the base is taken from these.
-        series: (n,) requests and failures of each second of the steps, which show how many failures come together;
-            without them each counts.
+        series: (n,) seconds of the steps, which show how many failures come together; without them each counts.
 
     Source: Newcombe, Interval estimation for the difference between independent proportions, 1998, method 10: the lower
     end of its 99 % interval must be above `ERROR_SHARE`.
@@ -108,11 +106,7 @@ def _difference_low(step: tuple[Ints, Ints], base: tuple[Ints | int, Ints | int]
 
 
 def fails_more(trials: Sequence[Series], base: Sequence[Series]) -> bool:
-    """Whether trials surely fail more often than others at lower rates, by half of `ERROR_SHARE` at least.
-
-    Args:
-        trials: requests and failures of each second.
-        base: likewise, of the others.
+    """Whether trials surely fail more often than others at lower rates, the base, by half of `ERROR_SHARE` at least.
 
     Source: likelihood ratio of two Poisson rates, of clusters of failures.
     """
@@ -128,28 +122,18 @@ def fails_more(trials: Sequence[Series], base: Sequence[Series]) -> bool:
 
 
 def fails_above(trials: Sequence[Series], allowed: float) -> bool:
-    """Whether trials together fail more than may fail, and that is likely.
-
-    Args:
-        trials: requests and failures of each second of each trial.
-        allowed: share of the requests that may fail.
-    """
+    """Whether trials together fail more than an allowed share, and that is likely."""
     size, number = cluster_size(*trials), sum(int(counts.sum()) for counts, _ in trials)
     clusters = share_of(trials) * number / size
     return bool(number) and expected_hits(clusters, LIKELY_Z)[0] > allowed * number / size
 
 
 def fails_at_any_rate(rate: Floats, trials: Sequence[Series], allowed: float) -> bool:
-    """Whether trials at several rates show that more requests fail than may, however low the rate is.
+    """Whether trials at several rates (n,) show that more requests fail than may, however low the rate is.
 
     The share of failures does not fall as the rate rises. Either it is too large at every rate, or only from some rate
     on, which may lie anywhere between those that were tried, on a logarithmic scale. The first must explain the
     trials `ODDS` times as well as the second does on average.
-
-    Args:
-        rate: (n,) of the trials.
-        trials: requests and failures of each second of each trial.
-        allowed: share of the requests that may fail.
     """
     if rate.min() == rate.max():
         return False
@@ -176,3 +160,27 @@ def fails_at_any_rate(rate: Floats, trials: Sequence[Series], allowed: float) ->
     )
     weight = np.append(np.diff(np.log(rate[order])), 0.0)
     return bool(weight.sum() > ODDS * (weight @ np.exp(np.minimum(from_some - at_any, 700.0))))
+
+
+def expected_hits(hits: float, z: float) -> tuple[float, float]:
+    """Return the interval of the expected number of rare, independent hits, or clusters, of which so many were seen.
+
+    Unlike Wilson's interval of a share, it also holds for one or two hits. ``z``: standard deviations on each side.
+
+    Source: the likelihood ratio of a Poisson distribution.
+    """
+
+    def edge(inside: float, outside: float) -> float:
+        for _ in range(60):
+            middle = (inside + outside) / 2
+            ratio = 2 * ((hits * math.log(hits / middle) if hits else 0.0) - hits + middle)
+            inside, outside = (middle, outside) if ratio <= z * z else (inside, middle)
+        return inside
+
+    return edge(hits, 1e-12) if hits else 0.0, edge(hits, hits + z * z + 3 * z * math.sqrt(hits + 1))
+
+
+def share_of(series: Sequence[Series]) -> float:
+    """Return the share of hits, of (s,) requests and (s,) hits of each run or trial; 0 for no requests."""
+    number = sum(int(counts.sum()) for counts, _ in series)
+    return sum(int(hits.sum()) for _, hits in series) / number if number else 0.0

@@ -8,9 +8,7 @@ from logreplay.analysis.statistics.quantiles import Floats
 def isotonic(values: Floats, weights: Floats | None = None) -> Floats:
     """Return the non-decreasing values (n,) with the least squared distance from these; at most some thousands.
 
-    Args:
-        values: (n,) for example shares.
-        weights: (n,) above 0, such as numbers of requests; None: equal ones. The shares are then the likeliest ones.
+    The weights (n,) are above 0; with numbers of requests as weights of shares, the result are the likeliest shares.
 
     Source: the max-min formula (Barlow et al., Statistical inference under order restrictions, 1972): each value is the
     largest, over where a stretch that holds it begins, of the smallest mean, over where it ends.

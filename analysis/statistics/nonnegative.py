@@ -8,17 +8,10 @@ from logreplay.analysis.statistics.quantiles import Floats
 
 
 def nonnegative(design: Floats, values: Floats) -> Floats:
-    """Return the coefficients of at least 0 that fit each row of values best, by least squares.
+    """Return the coefficients (n, k) of at least 0 with which a design (m, k) fits each row of values (n, m) best.
 
     The best fit is a free fit of some of the columns with all others at 0. With up to seven columns all 128 choices are
     tried at once for all rows, in place of an active set for each row.
-
-    Args:
-        design: (m, k).
-        values: (n, m).
-
-    Returns:
-        (n, k).
     """
     rows, columns = design.shape
     best = np.zeros((len(values), columns))

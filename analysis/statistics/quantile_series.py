@@ -35,13 +35,7 @@ def blocks_of(at: Floats, blocks: int) -> Ints:
 
 
 def ratio_series(old: Placed, new: Placed, blocks: int, shares: Sequence[float]) -> list[Floats]:
-    """Return a series (blocks,) for each quantile; its mean is the logarithm of the ratio new/old.
-
-    Args:
-        old, new: both runs.
-        blocks: number of blocks.
-        shares: 0.5 for the median.
-    """
+    """Return a series (blocks,) for the quantile at each share; its mean is the logarithm of the ratio new/old."""
     before, after = (_quantile_series(*each, blocks, shares) for each in (old, new))
     return [new_one - old_one for old_one, new_one in zip(before, after, strict=True)]
 

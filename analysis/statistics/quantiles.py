@@ -82,8 +82,7 @@ def quantile(values: Micros, p: float) -> float:
 def valid_rank(parts: Iterable[tuple[Micros, Micros]]) -> int:
     """Return up to which rank sorted response times are the target's: `validity.valid_up_to`, one part after another.
 
-    Args:
-        parts: blocks of response times, and of the same without the generator lag, sorted by themselves.
+    A part are response times, and the same without the generator lag, sorted by themselves.
     """
     rank = 0
     for response, without_lag in parts:
@@ -117,12 +116,9 @@ def interval_ranks(count: int, p: float) -> tuple[int, int] | None:
 
 
 def share_interval(quantiles: Floats, p: float, independent: int) -> tuple[float, float]:
-    """Return the 95 % interval of the p-quantile; NaN for too few values (`interval_ranks`).
+    """Return the 95 % interval of the p-quantile from those at `SHARES`; NaN for too few values (`interval_ranks`).
 
-    Args:
-        quantiles: those at `SHARES`, seconds.
-        p: the quantile.
-        independent: number of independent values that would tell as much.
+    ``independent`` is the number of independent values that would tell as much.
     """
     if (found := interval_ranks(independent, p)) is None:
         return math.nan, math.nan
@@ -202,8 +198,7 @@ class Grouped:
     def valid_up_to(self, without_lag: "Grouped") -> Ints:
         """Return up to which rank each group's response times are the target's: (groups,), see `validity.valid_up_to`.
 
-        Args:
-            without_lag: the same times without the generator's lag; groups of which it has none had no lag.
+        ``without_lag`` has the same times without the generator's lag; groups of which it has none had no lag.
         """
         valid = self.counts.copy()
         for group in np.flatnonzero(without_lag.counts).tolist():

@@ -23,23 +23,13 @@ class Fit:
 
     Attributes:
         capacity: requests/s at which waiting would have no end.
-        low: lower end of its interval, doubled in width: the plain interval contains the true value in 60 % of
-            simulations only.
-        high: upper end.
         utilisation: reached at the highest rate tried.
-        gain: advantage over a straight line (difference of the Bayesian information criterion).
+        usable: True if that is close enough to saturation, the fit narrow enough, and no straight rise.
     """
 
     capacity: float
-    low: float
-    high: float
     utilisation: float
-    gain: float
-
-    @property
-    def usable(self) -> bool:
-        """Whether the fit is usable: close enough to saturation, narrow enough, and not a straight rise."""
-        return self.utilisation >= NEAR and self.high <= 2 * self.low and self.gain > CLEAR
+    usable: bool
 
 
 def waiting(rate: Floats, workers: Floats, capacity: Floats) -> Floats:
@@ -53,14 +43,9 @@ def waiting(rate: Floats, workers: Floats, capacity: Floats) -> Floats:
 
 
 def fit(rate: Floats, mean: Floats) -> Fit | None:
-    """Fit a time without waiting, a number of workers and a capacity to mean response times of stable steps.
+    """Fit a time without waiting, a number of workers and a capacity to mean response times (n,) of stable steps.
 
-    Args:
-        rate: (n,) requests/s.
-        mean: (n,) seconds; a step without one, NaN, is left out.
-
-    Returns:
-        None with fewer than 5 steps: there are 3 unknowns.
+    A step without a mean, NaN, is left out. None with fewer than 5 steps: there are 3 unknowns.
     """
     rate, mean = rate[np.isfinite(mean)], mean[np.isfinite(mean)]
     if len(rate) < 5:
@@ -73,9 +58,10 @@ def fit(rate: Floats, mean: Floats) -> Fit | None:
     error = np.sum(np.log((floor[:, :, None] + waits) / mean) ** 2, axis=2).min(axis=0)  # the best for each capacity
     best = int(error.argmin())
     likely = np.flatnonzero(error <= error[best] * (1 + _CHI_SQUARE / (len(rate) - 3)) + 1e-12)
-    ends = _REACH[[likely[0], likely[-1]]] / _REACH[best]
-    found = float(rate.max() * _REACH[best])
+    wide = (_REACH[likely[-1]] / _REACH[likely[0]]) ** 2  # the plain interval is right in 60 % of simulations only
     line = np.maximum(np.polyval(np.polyfit(rate, mean, 1, w=1 / mean), rate), 1e-6)
     straight = np.sum(np.log(line / mean) ** 2)
-    gain = len(rate) * float(np.log((straight + 1e-12) / (error[best] + 1e-12))) - float(np.log(len(rate)))
-    return Fit(found, found * float(ends[0]) ** 2, found * float(ends[1]) ** 2, float(1 / _REACH[best]), gain)
+    gain = len(rate) * np.log((straight + 1e-12) / (error[best] + 1e-12)) - np.log(len(rate))  # Bayesian information
+    utilisation = float(1 / _REACH[best])
+    usable = utilisation >= NEAR and wide <= 2 and gain > CLEAR
+    return Fit(float(rate.max() * _REACH[best]), utilisation, bool(usable))

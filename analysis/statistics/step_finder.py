@@ -60,13 +60,10 @@ _ROUNDING: Final = 0.25
 
 
 def find_steps(counts: Ints) -> Ints | None:
-    """Return the seconds at which the steps of a sweep begin, and the one at which the last step ends.
+    """Return the seconds (steps + 1,) at which the steps of a sweep begin, and the one at which the last step ends.
 
-    Args:
-        counts: (n,) requests of each second. Those after `sending_ends` belong to no step.
-
-    Returns:
-        (steps + 1,) increasing; None where the rate is the same throughout, or no steps explain the counts.
+    None where the rate is the same throughout, or no steps explain the counts of requests of each second. Seconds after
+    `sending_ends` belong to no step.
     """
     counts = counts[: sending_ends(counts)]
     if not _FEWEST_S <= len(counts) <= LONGEST_S:
@@ -106,9 +103,7 @@ def rate_varies(counts: Ints) -> bool:
     The squared errors of random arrivals, over their mean, add up to chi-squared (Wilson and Hilferty, The distribution
     of chi-square, 1931). Rare arrivals are counted over longer times. A ramp is found by the mean time of its arrivals
     (Cox and Lewis, The statistical analysis of series of events, 1966): at low rates its squared errors are too few.
-
-    Args:
-        counts: (n,) requests of each tenth of a window.
+    The counts are those of tenths of a window.
     """
     if not counts.any():
         return False

@@ -46,13 +46,9 @@ class SwappedEstimate(NamedTuple):
 
 
 def estimate(at: Floats, values: Floats, turns: Ints, second: Bools) -> SwappedEstimate | None:
-    """Estimate the typical value of pairs; None if both pairs had their turns fewer than `FEWEST` times.
+    """Estimate the typical value of pairs (n,) over seconds; None if both had their turns fewer than `FEWEST` times.
 
-    Args:
-        at: (n,) seconds.
-        values: (n,) such as logarithms of the ratio of candidate and baseline.
-        turns: (n,) the turn of each. The turns 0 and 1, 2 and 3, ... belong together: one of each pair of targets.
-        second: (n,) whether the turn was that of the second pair.
+    The turns 0 and 1, 2 and 3, ... belong together: one of each pair of targets, the ``second`` or the first.
     """
     if not len(at):
         return None

@@ -1,4 +1,4 @@
-"""Trends in short series: whether they rise beyond chance, by how much, and how fast."""
+"""Trends in short series (rows, n), NaN for missing values: whether they rise beyond chance, how much, and how fast."""
 
 from typing import Final
 
@@ -25,9 +25,6 @@ def relative_rise(series: Floats) -> Floats:
 def mann_kendall(series: Floats) -> Floats:
     """Return the trend statistic of each row: standard normal without a trend, above 2.3 clearly rising.
 
-    Args:
-        series: (rows, n) values; NaN for a missing one.
-
     Source: Kendall, Rank correlation methods; the variance is n(n-1)(2n+5)/18.
     """
     width = series.shape[1]
@@ -40,12 +37,7 @@ def mann_kendall(series: Floats) -> Floats:
 
 
 def theil_sen(series: Floats, spacing: Floats) -> Floats:
-    """Return the median slope of each row; NaN for a row of fewer than two values.
-
-    Args:
-        series: (rows, n) values; NaN for a missing one.
-        spacing: (rows,) distance between neighbours.
-    """
+    """Return the median slope of each row, whose values have this ``spacing``; NaN of fewer than two values."""
     low, high = np.triu_indices(series.shape[1], 1)
     slopes = (series[:, high] - series[:, low]) / (high - low)
     result = np.full(len(series), np.nan)

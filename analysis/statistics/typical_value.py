@@ -146,12 +146,10 @@ class TypicalValue:
 
 
 def estimate(at: Floats, values: Floats, noise: Floats | None = None) -> TypicalValue | None:
-    """Estimate the typical value of pairs over time; None if fewer than `FEWEST_BLOCKS` blocks have one.
+    """Estimate the typical value of pairs over time, seconds; None if fewer than `FEWEST_BLOCKS` blocks have one.
 
-    Args:
-        at: (n,) seconds.
-        values: (n,) such as logarithms of the ratio of candidate and baseline.
-        noise: (n,) the same of a second instance of the baseline and the baseline; None: there is none.
+    ``values`` are such as logarithms of the ratio of candidate and baseline, ``noise`` the same of a second instance of
+    the baseline and the baseline.
     """
     seconds = float(np.ptp(at)) if len(at) else 0.0
     if seconds < SHORTEST_S:
@@ -171,13 +169,7 @@ def estimate(at: Floats, values: Floats, noise: Floats | None = None) -> Typical
 
 
 def estimate_mean(blocks: Floats, seconds: float, noise: Floats | None = None) -> TypicalValue:
-    """Estimate the mean of `FEWEST_BLOCKS` or more blocks of time; none is left out or clipped.
-
-    Args:
-        blocks: (n,) of the candidate against the baseline.
-        seconds: their length.
-        noise: (n,) of a second instance of the baseline against the baseline; None: there is none.
-    """
+    """Estimate the mean of `FEWEST_BLOCKS` or more blocks of time; none is left out or clipped. ``noise`` as above."""
     if noise is None:
         return _typical(blocks[np.newaxis], math.inf, seconds, prior=PERCENTILES)
     return _typical(np.array([blocks, blocks - noise]), math.inf, seconds, _kept(noise), _WITH_NOISE)

@@ -179,14 +179,11 @@ def capacity(
         percentile: which figure is bounded: p50, p90, p95, p99, p999 or mean.
         headroom: share of each machine that is to stay free, 0 to below 1.
         survive: machines that may be lost while the others carry the load.
-        saturation: the estimate of the sweep, requests/s, or of each run; None: the most that it answered when
-            overloaded.
+        saturation: the estimate of the sweep, or of each of the runs; None: the most that it answered when overloaded.
         users: verdict of a sweep over users; see `of_plateau`.
-        runs: number of runs that the steps come from.
         lacks: reason why the sweep has no saturation, in words; empty if it has one.
         unmeasured: rates of the sweep that were not measured.
-        confirmed: the rate of a search for this bound, if its trials are the steps; it counts where their lower end
-            is below all rates that count.
+        confirmed: the rate of a search for this bound, whose trials are the steps: where no lower end is measured.
 
     Raises:
         ValueError: nonsense arguments.
@@ -427,12 +424,6 @@ def of_plateau(users: UsersVerdict, *, tps: float, headroom: float = 0.0, surviv
 
     Users who wait for responses send less to a slow target, so a closed loop does not tell the response times at a
     rate. But no target carries more than the throughput at which more users only wait.
-
-    Args:
-        users: the verdict of the sweep.
-        tps: the load to carry, requests/s.
-        headroom: share of each machine to keep free.
-        survive: machines that may be lost.
     """
     loop = (
         "These requests came from users who wait for responses, so the response time at a given rate is unknown. "

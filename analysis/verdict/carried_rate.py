@@ -71,11 +71,8 @@ class CarriedRate:
 def failures_allowed(steps: pl.DataFrame, limit: float | None) -> float | None:
     """The share of failures up to which a rate is carried, where failures set the limit; otherwise None.
 
-    They do where too many requests failed at the rate from which on the target did not carry the load.
-
-    Args:
-        steps: those that count; ``kept``: their times keep the bound.
-        limit: the saturation, requests/s; None if it is not known.
+    They do where too many requests failed at the rate from which on the target did not carry the load. ``steps`` are
+    those that count; ``limit`` is the saturation, if it is known.
     """
     failing, over = ((pl.col("verdict") == word).mean() for word in ("errors", "overloaded"))
     table, base = for_each_rate(steps, failing=failing, over=over), base_of(steps)
@@ -91,10 +88,6 @@ def for_each_rate(steps: pl.DataFrame, **more: pl.Expr) -> pl.DataFrame:
 
     Requests ``sent`` and ``failed``, responses/s ``answered``, infinite if unknown; ``bad``: overloaded or failing in
     half of the steps; ``kept``: all of them keep the bound.
-
-    Args:
-        steps: those that count, as for `carried_rate`.
-        more: further columns.
     """
     bad, answered = _BAD.mean() >= 0.5, pl.col("settled_completed").mean().fill_null(math.inf)
     kept = pl.col("kept").fill_null(False).all()
@@ -107,11 +100,6 @@ def first_not_carried(table: pl.DataFrame, base: float, limit: float | None) -> 
     A bad rate passed if the target carried higher ones: it was slow for a moment. These must be at least `_HIGHER`
     rates, clearly higher and below saturation, with `_HIGHER` times the requests of the bad rates between them. Of
     fewer than `FEWEST_STEPS` rates none passes.
-
-    Args:
-        table: from `for_each_rate`.
-        base: share of the requests that fail at every rate.
-        limit: the saturation, requests/s; None if it is not known.
     """
     rate, bad, sent, answered = (table[name].to_numpy() for name in ("rate", "bad", "sent", "answered"))
     whole = (answered >= CARRIED * rate) & (table["failed"].to_numpy() <= (base + ERROR_SHARE) * sent)
@@ -156,8 +144,9 @@ def carried_rate(
     table = table[int(table["bad"].to_numpy().argmin()) :]  # the lowest rates may be those at which the target warms up
     rates, fails = table["rate"].to_numpy(), table["bad"].to_numpy()
     good = ~fails & (rates < min(stop, limit or math.inf))
-    if not good.any():
-        return _all_beyond(rates, stop)
+    if not good.any():  # even the lowest rate is at saturation or above, and did not fail
+        lowest = float(rates[0])
+        return CarriedRate(lowest, lowest, lowest, None if math.isinf(stop) else stop, lowest, None)
     rate, log, error = rates[good], table["log"].to_numpy()[good], table["error"].to_numpy()[good]
     error = error * _disagreement(steps)
     if may_fail is not None:
@@ -185,12 +174,6 @@ def carried_rate(
         None if math.isinf(missed) else float(missed),
         tuple(bad[bad < min(kept, stop)].tolist()),
     )
-
-
-def _all_beyond(rates: Floats, stop: float) -> CarriedRate:
-    """Where even the lowest rate is at saturation or above, and did not fail."""
-    lowest = float(rates[0])
-    return CarriedRate(lowest, lowest, lowest, None if math.isinf(stop) else stop, lowest, None)
 
 
 def _errors(steps: pl.DataFrame, figure: str, limit: float | None) -> pl.Series:

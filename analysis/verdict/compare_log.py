@@ -7,8 +7,8 @@ seconds, may have cut off or added nearly one of them: what this can make of a t
 """
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import polars as pl
@@ -18,24 +18,11 @@ from logreplay.analysis.input import sources
 from logreplay.analysis.input.downcast import FIRST_ERROR
 from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.json_text import finite
-from logreplay.analysis.statistics.intervals import share_of
+from logreplay.analysis.statistics.failures import share_of
 from logreplay.analysis.statistics.quantiles import Floats
-from logreplay.analysis.verdict.checks import Check, CheckedAnswer
-from logreplay.analysis.verdict.ratio_interval import ALL, TOLERANCE, WANTED, Change, typical_change
+from logreplay.analysis.verdict.ratio_interval import TOLERANCE, WANTED, Change, typical_change
 from logreplay.analysis.verdict.run_pairs import readable
-from logreplay.analysis.verdict.shares import (
-    Share,
-    as_rows,
-    hits,
-    other_size,
-    rise,
-    share,
-    shares,
-    table_of,
-    transitions,
-    verdict_of,
-)
+from logreplay.analysis.verdict.shares import Compared, Share, hits, other_size, rise, share, transitions
 from logreplay.analysis.verdict.status_changes import explained
 from logreplay.core.frames import to_pandas
 from logreplay.core.masking import safe_to_show
@@ -55,7 +42,7 @@ _SERVER_ERROR: Final = 500
 
 
 @dataclass(frozen=True, repr=False)
-class Fidelity(CheckedAnswer):
+class Fidelity(Compared):
     """What differs between a log and its replay.
 
     Attributes:
@@ -81,25 +68,11 @@ class Fidelity(CheckedAnswer):
         checks: the validity of the run, and the limits that were asked for.
     """
 
-    sentence: str
     routes: pl.DataFrame
-    statuses: list[tuple[str, str, int]]
-    status_changed: Share
-    bytes_changed: Share
-    change: Change | None
-    failed: tuple[float, float]
-    failed_more: tuple[float, float, float]
     rows_unmatched: int
     requests_unmatched: int
     gap_distance: float
-    tolerance: float = TOLERANCE
-    notes: list[str] = field(default_factory=list)
-    checks: tuple[Check, ...] = ()
-
-    @property
-    def verdict(self) -> str | None:
-        """``fails more``, or the verdict on the service time; None where the log has no times."""
-        return verdict_of(self.failed_more, self.change.verdict(self.tolerance) if self.change else None)
+    _plain: ClassVar = ("sentence", "verdict", "rows_unmatched", "requests_unmatched", "gap_distance", "notes")
 
     @property
     def quantiles(self) -> dict[str, Change]:
@@ -111,28 +84,8 @@ class Fidelity(CheckedAnswer):
         """The `routes`."""
         return to_pandas(self.routes)
 
-    @property
-    def transitions(self) -> "pd.DataFrame":
-        """The `statuses`: ``baseline`` (log), ``candidate`` (replay), ``requests``."""
-        return table_of(self.statuses)
-
-    def slower(self, limit: float) -> list[str]:
-        """``all`` if requests are slower by more than a limit."""
-        return [ALL] if self.change and self.change.verdict(limit) == "slower" else []
-
-    def uncertain(self, limit: float) -> list[str]:
-        """``all`` if requests may be slower by more, and the runs are too short to detect a change of that size."""
-        return [ALL] if self.change and self.change.may_exceed(limit) else []
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        value = {name: getattr(self, name) for name in _PLAIN}
-        value["change"] = self.change.as_dict() if self.change else None
-        value |= {"by_route": self.routes.to_dicts(), "transitions": as_rows(self.statuses)}
-        return finite(value | shares(self))
-
-
-_PLAIN: Final = ("sentence", "verdict", "rows_unmatched", "requests_unmatched", "gap_distance", "notes")
+    def _tables(self) -> dict[str, Any]:
+        return {"by_route": self.routes.to_dicts()}
 
 
 def is_log(source: Source) -> bool:
@@ -141,12 +94,7 @@ def is_log(source: Source) -> bool:
 
 
 def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fidelity:
-    """Compare a replay with the normalized log it was made from, by row of the log.
-
-    Args:
-        log: normalized log.
-        run: result log.
-        tolerance: changes of the service time up to this fraction do not count.
+    """Compare a replay, a result log, with the normalized log it was made from, by row of the log.
 
     Raises:
         LogreplayError: one of them cannot be read.

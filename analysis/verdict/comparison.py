@@ -8,10 +8,10 @@ once, as a duet, are compared pair by pair, over the same short blocks of time: 
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -20,11 +20,8 @@ from logreplay.analysis.format_time import WIDEST, interval
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.downcast import FIRST_ERROR
 from logreplay.analysis.input.sources import Source
-from logreplay.analysis.json_text import finite
-from logreplay.analysis.statistics.intervals import share_of
-from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.analysis.statistics.failures import share_of
 from logreplay.analysis.untested import another_mix, not_tested
-from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.analysis.verdict.ratio_interval import (
     ALL,
     AT_ONCE_TOLERANCE,
@@ -45,16 +42,12 @@ from logreplay.analysis.verdict.run_pairs import PairOfRuns, of_a_duet, pair_of_
 from logreplay.analysis.verdict.shares import (
     FAILS_MORE,
     FEW,
-    Share,
-    as_rows,
+    Compared,
     fails_more,
     other_size,
     rise,
     share,
-    shares,
-    table_of,
     transitions,
-    verdict_of,
 )
 from logreplay.core.frames import to_pandas
 from logreplay.core.masking import safe_to_show
@@ -70,9 +63,7 @@ _NAMED: Final = 3
 """Routes or rates that are named of those without a row."""
 _HEADLINE: Final = {True: "typical ratio", False: "p50"}
 """Name of the first change of runs with pairs, and of runs without."""
-_PLAIN: Final = ("sentence", "verdict", "paired", "headline", "slower_share", "notes", "not_covered")
 _KEYS: Final = {"pair": pl.Int64, "rate": pl.Float64, "route": pl.String}
-_COUNTS: Final = dict.fromkeys(("count", "blocks"), pl.Int64)
 
 _ONE_PAIR: Final = (
     "one pair of runs does not show how much runs differ by themselves: run both in turn, three times or more, and "
@@ -96,7 +87,7 @@ _NOT_IN_TURN: Final = (
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(CheckedAnswer):
+class Comparison(Compared):
     """What differs between two runs, or between several pairs of runs.
 
     Attributes:
@@ -122,32 +113,15 @@ class Comparison(CheckedAnswer):
         not_covered: the sentence that names untested conditions; empty where the times are not compared.
     """
 
-    sentence: str
     paired: bool
-    change: Change | None
     slower_share: float | None
     quantiles: dict[str, Change]
     pairs: dict[int, Change]
     steps: dict[float, Change]
     routes: dict[str, Change]
-    statuses: list[tuple[str, str, int]]
-    status_changed: Share
-    bytes_changed: Share
-    failed: tuple[float, float]
-    failed_more: tuple[float, float, float]
-    tolerance: float = TOLERANCE
     at_once: bool = False
-    notes: list[str] = field(default_factory=list)
-    checks: tuple[Check, ...] = ()
     not_covered: str = ""
-
-    @property
-    def verdict(self) -> str | None:
-        """``fails more``, ``slower``, ``faster``, ``no difference detected``, ``undecided``; None: cannot be compared.
-
-        In a duet the word of a percentile or a route stands where all requests together do not differ.
-        """
-        return verdict_of(self.failed_more, _headline(self._judged, self.tolerance))
+    _plain: ClassVar = ("sentence", "verdict", "paired", "headline", "slower_share", "notes", "not_covered")
 
     @property
     def headline(self) -> str:
@@ -175,72 +149,40 @@ class Comparison(CheckedAnswer):
         """The changes by ``route``, likewise."""
         return _table(self, "route")
 
-    @property
-    def transitions(self) -> "pd.DataFrame":
-        """The `statuses`: ``baseline``, ``candidate``, ``requests``."""
-        return table_of(self.statuses)
-
     def rows(self, by: str) -> list[dict[str, Any]]:
         """The changes by ``pair``, ``rate`` or ``route`` as rows with their verdicts."""
         tables: dict[str, Mapping[Any, Change]] = {"pair": self.pairs, "rate": self.steps, "route": self.routes}
         judged = tables[by].items()
         return [{by: name, **each.as_dict(), "verdict": each.verdict(self.tolerance)} for name, each in judged]
 
-    def slower(self, limit: float) -> list[str]:
-        """``all`` if requests are slower by more than a limit, and such percentiles, routes and rates of a duet."""
-        return [name for name, change in self._judged.items() if change.verdict(limit) == "slower"]
-
-    def uncertain(self, limit: float) -> list[str]:
-        """The names of `slower` that may be slower by more: the runs are too short to detect a change of that size."""
-        return [name for name, change in self._judged.items() if change.may_exceed(limit)]
-
     @property
     def _judged(self) -> dict[str, Change]:
-        """The changes that a limit judges: of all requests; of a duet all others as well."""
-        if not self.change:
-            return {}
-        if not self.at_once:
-            return {ALL: self.change}
+        whole = super()._judged
+        if not (whole and self.at_once):
+            return whole
         steps = self.steps if len(self.steps) > 1 else {}
-        return {
-            **{ALL: self.change, **self.quantiles, **self.routes},
-            **{f"{rate:g}/s": change for rate, change in steps.items()},
-        }
+        rates = {f"{rate:g}/s": change for rate, change in steps.items()}
+        return {**whole, **self.quantiles, **self.routes, **rates}
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        value = {name: getattr(self, name) for name in _PLAIN}
-        value["change"] = self.change.as_dict() if self.change else None
-        value["quantiles"] = {
+    def _tables(self) -> dict[str, Any]:
+        quantiles = {
             name: change.as_dict() | {"verdict": change.verdict(self.tolerance)}
             for name, change in self.quantiles.items()
         }
-        value |= {"by_pair": self.rows("pair"), "by_step": self.rows("rate"), "by_route": self.rows("route")}
-        return finite(value | {"transitions": as_rows(self.statuses)} | shares(self))
-
-
-def _headline(judged: Mapping[str, Change], tolerance: float) -> str | None:
-    """The verdict on all requests; if they do not differ, that on the first row that does."""
-    words = [change.verdict(tolerance) for change in judged.values()]
-    return next((word for word in words if word in DIFFERENT), words[0] if words else None)
+        rows = {f"by_{name}": self.rows(by) for name, by in (("pair", "pair"), ("step", "rate"), ("route", "route"))}
+        return {"quantiles": quantiles, **rows}
 
 
 def _table(found: Comparison, by: str) -> "pd.DataFrame":
-    floats = dict.fromkeys(("ratio", "low", "high"), pl.Float64)
-    more = {"freedom": pl.Float64, "confidence": pl.Float64, "seconds": pl.Float64, "verdict": pl.String}
-    return to_pandas(pl.DataFrame(found.rows(by), {by: _KEYS[by], **floats, **_COUNTS, **more}))
+    figures = {each.name: pl.Int64 if each.type is int else pl.Float64 for each in fields(Change)}
+    return to_pandas(pl.DataFrame(found.rows(by), {by: _KEYS[by], **figures, "verdict": pl.String}))
 
 
 def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float | None = None) -> Comparison:
-    """Compare two runs, request by request where both replayed the same log; or several pairs of runs.
+    """Compare the result logs of two runs, request by request where both replayed the same log; or of several pairs.
 
-    The result logs of a duet, read from files, are compared as `compare_duet` does.
-
-    Args:
-        baseline: result log.
-        candidate: result log.
-        more: further result logs, in turn: baseline, candidate, baseline, candidate.
-        tolerance: changes up to this fraction do not count, however certain; None: `usual_tolerance`.
+    The result logs of a duet, read from files, are compared as `compare_duet` does. Changes up to the tolerance (None:
+    `usual_tolerance`) do not count, however certain.
 
     Raises:
         LogreplayError: a result log cannot be read.
@@ -284,13 +226,9 @@ def usual_tolerance(*runs: Source) -> float:
 def compare_duet(
     baseline: Source, candidate: Source, tolerance: float = AT_ONCE_TOLERANCE, noise: "Source | None" = None
 ) -> Comparison:
-    """Compare two runs that were made at once.
+    """Compare the result logs of two runs that were made at once.
 
-    Args:
-        baseline: result log.
-        candidate: result log.
-        tolerance: changes up to this fraction do not count, however certain.
-        noise: result log of a second instance of the baseline: it shows how much equal targets differ.
+    ``noise`` is that of a second instance of the baseline: it shows how much equal targets differ.
 
     Raises:
         LogreplayError: a result log cannot be read.
@@ -372,7 +310,7 @@ def _comparison(
         tolerance=tolerance,
         at_once=at_once,
         **judged._asdict(),
-        slower_share=_slower(logs) if len(logs) else None,
+        slower_share=float((logs > 0).mean() + (logs == 0).mean() / 2) if len(logs) else None,
         statuses=transitions(pairs),
         status_changed=share(pairs, pl.col("kind") // 100 != pl.col("kind_new") // 100),
         bytes_changed=share(answered, other_size()),
@@ -480,11 +418,6 @@ def _without_row(found: Sequence[PairOfRuns], judged: _Judged) -> Iterator[str]:
                 f"{number_of(int(counts['count'].sum()), 'request')} of the baseline ({', '.join(names)}{more}): fewer "
                 f"than {FEWEST_PAIRS} each, or not among the {_GROUPS} most frequent"
             )
-
-
-def _slower(logs: Floats) -> float:
-    """The share of pairs that got slower, ties half, from the logarithms of their ratios."""
-    return float((logs > 0).mean() + (logs == 0).mean() / 2)
 
 
 def _most_frequent(found: Sequence[PairOfRuns], by: str) -> list[Any]:

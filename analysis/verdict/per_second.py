@@ -32,9 +32,8 @@ def judged_seconds(seconds: pl.DataFrame) -> pl.DataFrame:
     `step_finder`, says. A step shorter than `TREND_S` is judged by the seconds before it as well. After an overloaded
     step, response times that stay high have levelled off at some limit of the client: that step is overloaded, too.
 
-    Args:
-        seconds: table of seconds with requests; needs ``second``, ``offered``, ``errors``, ``mean``; ``step`` if it
-            names any; ``dropped`` if it counts them.
+    The table needs ``second``, ``offered``, ``errors``, ``mean``; ``step`` if it names any; ``dropped`` if it counts
+    them.
     """
     if "step" not in seconds.columns or seconds["step"].is_null().all():
         seconds = seconds.with_columns(step=_steps_of(seconds["offered"].to_numpy()))

@@ -10,7 +10,7 @@ disturbs all routes alike is in the change of all requests only.
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
@@ -60,6 +60,7 @@ SWAPPED_SERIES: Final = ("scheduled", "log", SWAP_TURN, SECOND_PAIR)
 """Columns of pairs from which their typical ratio comes where two pairs of targets took turns."""
 
 Key = TypeVar("Key", bound=Hashable)
+Estimated: TypeAlias = estimates.Estimate | typical_value.TypicalValue
 
 
 @dataclass(frozen=True)
@@ -158,22 +159,6 @@ class Change:
         return f"{verdict} ({ends}{smallest}){of}{more}"
 
 
-class Estimated(Protocol):
-    """An estimate of the logarithm of a ratio, as `estimates.Estimate` and `typical_value.TypicalValue` are."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def blocks(self) -> int: ...
-    @property
-    def freedom(self) -> float: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def p(self) -> float: ...
-    def ends(self, confidence: float = ..., /) -> tuple[float, float]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """An estimate of the logarithm of a ratio and the number of requests: a change before its confidence is chosen.
@@ -225,9 +210,8 @@ def combined(changes: Sequence[Change | None]) -> Measurement | None:
 def typical_change(pairs: pl.DataFrame) -> Measurement | None:
     """Return the typical ratio of pairs; None for fewer than `FEWEST_PAIRS`, or too few blocks of time with any.
 
-    Args:
-        pairs: ``scheduled`` (seconds), ``log`` (logarithm of the ratio) and, of a second instance of the baseline,
-            ``noise`` (the same of both instances); where two pairs of targets took turns, `SWAP_TURN`, `SECOND_PAIR`.
+    The pairs have ``scheduled`` (seconds), ``log`` (logarithm of the ratio) and, of a second instance of the baseline,
+    ``noise`` (the same of both instances); where two pairs of targets took turns, `SWAP_TURN`, `SECOND_PAIR`.
     """
     if pairs.height < FEWEST_PAIRS:
         return None
@@ -241,10 +225,7 @@ def typical_change(pairs: pl.DataFrame) -> Measurement | None:
 def ratio_changes(sides: Sequence[pl.DataFrame], shares: Sequence[float] = QUANTILES) -> dict[str, Measurement]:
     """Return the ratios of the percentiles of two runs, as far as there are enough requests above them.
 
-    Args:
-        sides: both runs; ``scheduled`` (seconds), ``response``; where two pairs of targets took turns, `SWAP_TURN`. Of
-            a duet with a second instance of the baseline also that: it shows how much equal targets differ.
-        shares: 0.5 for the median.
+    Of a duet with a second instance of the baseline the third side is that: it shows how much equal targets differ.
     """
     fewest, seconds = min(side.height for side in sides), span_of(sides)
     if fewest < FEWEST_PAIRS or seconds < SHORTEST_S:
@@ -276,12 +257,7 @@ def _over_turns(sides: Sequence[pl.DataFrame], shares: Sequence[float]) -> Itera
 
 
 def deviations(pairs: pl.DataFrame, names: Sequence[str]) -> dict[str, Measurement]:
-    """Return how much the ratios of each route deviate from those of all pairs in the same seconds.
-
-    Args:
-        pairs: as of `typical_change`, with ``route``.
-        names: routes.
-    """
+    """Return how much the ratios of each of these routes deviate from those of all pairs in the same seconds."""
     if pairs.is_empty():
         return {}
     if SWAP_TURN in pairs.columns:

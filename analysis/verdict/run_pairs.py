@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import chain
@@ -17,6 +17,7 @@ from logreplay.analysis.input.routes import route
 from logreplay.analysis.input.run_metadata import limited_steps, summary_of, void_trials
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.statistics import swapped, typical_value
+from logreplay.analysis.statistics.failures import Series
 from logreplay.analysis.statistics.quantiles import PERCENTILES
 from logreplay.analysis.tables.aggregate import SETTLE
 from logreplay.analysis.verdict import stability
@@ -34,7 +35,7 @@ from logreplay.analysis.verdict.ratio_interval import (
     span_of,
     typical_change,
 )
-from logreplay.analysis.verdict.shares import Hits, hits
+from logreplay.analysis.verdict.shares import hits
 from logreplay.core.errors import LogreplayError
 from logreplay.core.masking import safe_to_show
 from logreplay.core.plural import first_of, listed, number_of
@@ -78,7 +79,7 @@ class PairOfRuns:
     sides: Sides
     change: Measurement | None
     quantiles: dict[str, Measurement]
-    failed: tuple[Hits, Hits]
+    failed: tuple[Series, Series]
     notes: list[str]
     unfit: str
     shortest: float
@@ -122,11 +123,7 @@ class PairOfRuns:
 def pair_of_runs(
     baseline: Source, candidate: Source, *, at_once: bool = False, noise: "Source | None" = None
 ) -> PairOfRuns:
-    """Read both runs, and pair their requests; ``at_once``: as those of a duet, with its second baseline.
-
-    Raises:
-        LogreplayError: one of them cannot be read, or has steps without rates.
-    """
+    """Read both runs, and pair their requests; ``at_once``: as those of a duet, with its second baseline."""
     notes: list[str] = []
     key = ["seq"] if at_once else ["rate", "row", "turn"]
     whole = rows(baseline, notes, at_once=at_once), rows(candidate, notes, at_once=at_once)
@@ -316,11 +313,7 @@ def rows(source: Source, notes: list[str], *, at_once: bool = False) -> pl.DataF
 
 
 def _check_once(numbers: pl.Series, source: Source) -> None:
-    """Check that each request has one row: others would be paired with each of its rows.
-
-    Raises:
-        LogreplayError: one has several.
-    """
+    """Check that each request has one row: others would be paired with each of its rows."""
     if numbers.n_unique() < len(numbers):
         twice = numbers.filter(numbers.is_duplicated())[0]
         raise LogreplayError(
@@ -335,15 +328,9 @@ def readable(
     """Load the requests that were sent: ``row``, ``what``, times, outcome, and further columns; note the others.
 
     Args:
-        source: result log.
-        notes: takes the notes.
         names: further columns, unchanged.
         empty: accept a result log without requests, as a short duet may leave.
         needs: further columns of the file that ``columns`` are computed of.
-        columns: further columns by name, computed.
-
-    Raises:
-        LogreplayError: there are none.
     """
     kept: dict[str, pl.Expr] = {
         **{name: pl.col(name) for name in ("good", "kind", "bytes", *names)},
@@ -384,7 +371,10 @@ def _comparable(
     void = [void_trials(summary) for summary in told]
     counts = (~pl.col("step").is_in(list(each)).fill_null(False) for each in void)
     old, new = (run.filter(each) for run, each in zip(whole, counts, strict=True))
-    notes += _void(zip(runs, void, strict=True))
+    for source, each in zip(runs, void, strict=True):
+        if each:
+            was = number_of(len(each), "invalid trial is", "invalid trials are")
+            notes.append(f"{sources.name_of(source)}: {was} left out")
     if all(run["step"].n_unique() <= 1 for run in whole):
         return old, new, ""
     for source, run in zip(runs, whole, strict=True):
@@ -418,14 +408,6 @@ def _comparable(
     kept = [first_of([f"{rate:g}/s" for rate in sorted(each)]) or "none" for each in carried]
     why = f"no rate was carried by both runs (baseline: {kept[0]}; candidate: {kept[1]}): run both at a rate they carry"
     return *settled, why
-
-
-def _void(trials: Iterable[tuple[Source, Collection[int]]]) -> Iterator[str]:
-    """Count the trials of searches that were not valid, and are not compared."""
-    for source, void in trials:
-        if void:
-            was = number_of(len(void), "invalid trial is", "invalid trials are")
-            yield f"{sources.name_of(source)}: {was} left out"
 
 
 def _settled(run: pl.DataFrame, rates: set[float]) -> pl.DataFrame:

@@ -101,21 +101,16 @@ class SaturationVerdict:
 
 
 def judge(table: pl.DataFrame, asked: Collection[float] = (), routes: pl.DataFrame | None = None) -> SaturationVerdict:
-    """Find onset and saturation in the steps of a run, or say why there is none.
+    """Find onset and saturation in the steps of a run, of `stability.judged_steps`, or say why there is none.
 
-    Requests that the generator dropped count neither as sent nor as failures of the target.
-
-    Args:
-        table: steps with their evidence, of `stability.judged_steps`. Those that are ``cut``, ``void`` or
-            ``other-mix`` do not count.
-        asked: the rates of a sweep that ended by itself, also those that it left out.
-        routes: balance of each route in each step, from `route_balance`; None: unknown.
+    Requests that the generator dropped count neither as sent nor as failures of the target. ``asked`` are the rates of
+    a sweep that ended by itself, also those that it left out; ``routes`` the balance of each in each step, if known.
     """
     sent = table.with_columns(pl.col("scheduled", "errors") - pl.col("dropped"))
     found = _judge(sent.filter(~pl.col("verdict").is_in([CUT, VOID, MIX])), asked, routes)
     cut, void = (table.filter(pl.col("verdict") == word)["rate"] for word in (CUT, VOID))
-    aside = sentences.describe_cut_steps(f"at {rate:g}/s" for rate in cut) + sentences.describe_void_trials(void)
-    aside += sentences.describe_dropped(table.filter(dropped_too_many())["rate"])
+    aside = sentences.describe_cut_steps(f"at {rate:g}/s" for rate in cut)
+    aside += sentences.describe_left_out(void, table.filter(dropped_too_many())["rate"])
     return replace(found, sentence=found.sentence + aside, steps=table)
 
 
@@ -181,11 +176,7 @@ def _sent(measured: pl.DataFrame, tested: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per rate, ascending: of several trials their sums and medians, and what at least half of them are.
-
-    Args:
-        steps: with their evidence.
-    """
+    """Return one row per rate, ascending: of several trials their sums and medians, and what half of them are."""
     bad = pl.col("over") | pl.col("failing")
     mostly_over = pl.col("over").sum() >= (~pl.col("over") & pl.col("failing")).sum()
     medians = ("mean", "p50", "p90", "p95", "p99", "sent", "settled_goodput", "slope", "lag_p95", "growth")
@@ -264,10 +255,7 @@ def find_onset(steps: pl.DataFrame) -> RateEstimate:
     """Find the rate at which p90 is `TWICE` its floor, its value at the lowest rates.
 
     Between the rates that were tried, p90 is taken to rise with the rate (isotonic regression of its logarithm). The
-    range is that of `widened`.
-
-    Args:
-        steps: the good steps in order of rate, below saturation. Where p90 is not known, the mean serves.
+    range is that of `widened`. The steps are the good ones below saturation. Where p90 is not known, the mean serves.
     """
     name = _known(steps, "p90", "mean")
     frame = steps.filter(pl.col(name).is_finite() & (pl.col(name) > 0))

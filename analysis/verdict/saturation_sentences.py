@@ -76,13 +76,9 @@ def saturated(found: RateEstimate) -> str:
 
 
 def generator_limited(limit: float, offered: float, lag_s: float | None, measured: float | None) -> str:
-    """Words for a sweep that this machine ended.
+    """Words for a sweep that this machine ended, which could send ``limit`` of the requests/s offered.
 
-    Args:
-        limit: the rate it could send, requests/s.
-        offered: the rate it was to send.
-        lag_s: p95 of the generator lag there, seconds; None: it was not late.
-        measured: the highest rate at which the target was measured; None: at none.
+    ``lag_s`` is p95 of the generator lag there, if it was late, ``measured`` the highest rate that was measured.
     """
     why = "the findings name its limit" if lag_s is None else f"generator lag p95 {1000 * lag_s:.0f} ms"
     of = f" of {offered:g}/s offered" if offered > limit and show_rate(offered) != show_rate(limit) else ""
@@ -93,14 +89,9 @@ def generator_limited(limit: float, offered: float, lag_s: float | None, measure
 def no_saturation(
     high: float, figure: str, rise: float | None, onset: RateEstimate, queue: "queueing.Fit | None"
 ) -> str:
-    """Words for a sweep without saturation.
+    """Words for a sweep without saturation up to the highest rate.
 
-    Args:
-        high: the highest rate, requests/s.
-        figure: which response time is looked at.
-        rise: highest value as a multiple of that at the lowest rate; None: unknown.
-        onset: rate from which response times rise, of the sweep.
-        queue: a queue that fits the response times; None: none does.
+    ``rise``: highest value of the figure as a multiple of that at the lowest rate; ``queue``: fits the response times.
     """
     text = f"no saturation up to {round(high, 1):g}/s"
     if rise is None:
@@ -164,14 +155,7 @@ def falls(before: float, lasting: float) -> str:
 
 
 def of_routes(usable: pl.DataFrame, first: int, routes: Sequence[tuple[str, float]], *, grows: bool) -> str:
-    """Words for routes that saturate while the others do not.
-
-    Args:
-        usable: the rates.
-        first: the first rate at which they do.
-        routes: name and share of each.
-        grows: True if their backlog grows; otherwise they fail.
-    """
+    """Words for routes, name and share of each, whose backlog grows, or which fail, from a rate on, unlike others."""
     row, good = usable.row(first, named=True), usable["rate"][first - 1]
     shares = [f"{safe_to_show(name)} ({100 * share:.0f} % of the requests)" for name, share in routes]
     place = _place(row["rate"], good)
@@ -183,10 +167,8 @@ def of_routes(usable: pl.DataFrame, first: int, routes: Sequence[tuple[str, floa
 def saturated_at_first(rate: float, below: pl.DataFrame, *, others: bool) -> str:
     """Words for a target that is overloaded at the lowest rate that counts.
 
-    Args:
-        rate: this rate, requests/s.
-        below: the steps at lower rates with too few requests to be judged.
-        others: True if lower rates do not count for another reason.
+    ``below``: the steps at lower rates with too few requests to be judged; ``others``: lower rates do not count for
+    another reason.
     """
     if below.is_empty() or below.sort("rate").select(pl.col("over") | pl.col("failing")).item(0, 0):
         return f"saturated already at the lowest rate{' that counts' * others}, {rate:g}/s: sweep lower"
@@ -207,10 +189,7 @@ def resolved(rate: float, seconds: float) -> float:
 def undecided(rate: float, seconds: float, capacity: float | None) -> str:
     """Words for the highest stable rate where it is too close to the capacity to be told from a rate above it.
 
-    Args:
-        rate: rate of the step, requests/s.
-        seconds: its length.
-        capacity: the rate of saturation; None: no saturation was found, and response times rise.
+    Where no saturation was found, and response times rise, there is no capacity.
     """
     share = resolved(rate, seconds)
     if capacity is None:
@@ -232,12 +211,7 @@ def undecided(rate: float, seconds: float, capacity: float | None) -> str:
 def not_covered(held: str, seconds: Iterable[float], trials: int, routes: int, *, all_count: bool = True) -> str:
     """The sentence on the conditions that a sweep did not test.
 
-    Args:
-        held: ``rate``, or ``number of users``.
-        seconds: lengths of the steps that count.
-        trials: steps at the rate that has the fewest.
-        routes: number of routes.
-        all_count: True if all steps count.
+    ``held`` is ``rate`` or ``number of users``, ``trials`` the number of steps at the rate that has the fewest.
     """
     once = "once" if trials == 1 else "twice" if trials == 2 else f"{trials} times"
     each = f"each {held}{'' if all_count else ' that counts'} was held {once} for"
@@ -249,20 +223,11 @@ def describe_cut_steps(cut: Iterable[str]) -> str:
     return "".join(f"; the step {name} was cut short, not counted" for name in cut)
 
 
-def describe_void_trials(rates: Collection[float]) -> str:
-    """Words for the trials of a search that were not valid."""
-    if not len(rates):
-        return ""
-    at = first_of([f"{rate:g}/s" for rate in sorted(set(rates))])
-    return f"; {number_of(len(rates), 'invalid trial')} not counted, at {at}"
-
-
-def describe_dropped(rates: Collection[float]) -> str:
-    """Words for the steps of which too many requests were dropped."""
-    if not len(rates):
-        return ""
-    at = first_of([f"{rate:g}/s" for rate in sorted(set(rates))])
-    return f"; not reached, since requests were dropped: {at}"
+def describe_left_out(void: Collection[float], dropped: Collection[float]) -> str:
+    """Words for the rates of trials that were not valid, and of steps of which too many requests were dropped."""
+    at = [first_of([f"{rate:g}/s" for rate in sorted(set(rates))]) for rates in (void, dropped)]
+    text = f"; {number_of(len(void), 'invalid trial')} not counted, at {at[0]}" if len(void) else ""
+    return text + (f"; not reached, since requests were dropped: {at[1]}" if len(dropped) else "")
 
 
 def too_few(measured: pl.DataFrame, usable: int) -> str:

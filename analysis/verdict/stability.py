@@ -73,10 +73,10 @@ def judged_steps(
 
     Args:
         requests: the run.
-        limited: labels of steps in which the replaying machine met a limit: they are ``generator-limited``.
-        cut: labels of steps that ended before their time: they are ``cut``, and not ``stable``.
-        void: labels of trials that did not measure the target: they are ``void``.
-        mixed: labels of steps that leave out routes: they are ``other-mix``.
+        limited: labels of steps in which the replaying machine met a limit.
+        cut: labels of steps whose verdict is `CUT` where it would be ``stable``.
+        void: labels of trials whose verdict is `VOID`.
+        mixed: labels of steps whose verdict is `MIX`.
     """
     windows = step_windows(requests)
     flow = step_flow(requests, windows)
@@ -92,14 +92,7 @@ def judged_steps(
 def evidence(
     requests: RequestArrays, table: pl.DataFrame, windows: Windows, flow: Flow, limited: Collection[int] = ()
 ) -> pl.DataFrame:
-    """Judge each step of a run: its balance by itself, its errors against those at the lowest rates.
-
-    Args:
-        requests: the run.
-        table: its steps, of `aggregate.steps`.
-        windows: windows in which the steps were offered.
-        flow: requests in flight over time.
-        limited: as of `judged_steps`.
+    """Judge each step of a run, of `aggregate.steps`: its balance by itself, its errors against the lowest rates.
 
     Returns:
         One row per step. ``growth``: of the requests in flight, per request scheduled, after the first fifth of the
@@ -196,12 +189,7 @@ def failures_of_steps(requests: RequestArrays, windows: Windows) -> list[Series]
 def _usual(rate: Floats, in_flight: Floats, below: float) -> float:
     """Mean requests in flight at the highest carried rate below one; 0 where there is none.
 
-    Of several trials the fewest: others may hold the backlog of the step before.
-
-    Args:
-        rate: (steps,) requests/s.
-        in_flight: (steps,) mean requests in flight; NaN where a step was not carried.
-        below: requests/s.
+    Of several trials the fewest: others may hold the backlog of the step before. NaN where a step was not carried.
     """
     lower = (rate < below) & (in_flight > 0)
     return float(in_flight[lower & (rate == rate[lower].max(initial=0.0))].min(initial=np.inf)) if lower.any() else 0.0

@@ -15,11 +15,7 @@ CREDENTIALS: Final = "give them with --auth, --header or --cookies"
 
 
 def explained(changes: Iterable[tuple[str, str]]) -> list[str]:
-    """Explain the changes that a replay causes itself.
-
-    Args:
-        changes: status in the log and in the replay.
-    """
+    """Explain the changes, from a status in the log to one in the replay, that a replay causes itself."""
     notes = []
     for logged, replayed in changes:
         why = _WHY.get((logged, replayed))

@@ -95,5 +95,5 @@ def test_a_trial_lasts_as_long_as_both_of_its_parts() -> None:
     [("found", True), ("at-least", True), ("open", False), ("unproven", False), ("drifted", False), ("not-met", False)],
 )
 def test_only_a_confirmed_rate_may_be_promised(why: Why, holds: bool) -> None:
-    answer = Answer(why, 103.0, 110.0, False, 107.0, (101.0, 112.0), 1, None, 6000, ())
+    answer = Answer(why, 103.0, 110.0, False, 107.0, (101.0, 112.0), None, 6000, ())
     assert answer.holds is holds

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from logreplay.analysis.statistics.failures import Series, fails_at_any_rate, fails_more
-from logreplay.analysis.statistics.intervals import share_of
+from logreplay.analysis.statistics.failures import Series, fails_at_any_rate, fails_more, share_of
 from logreplay.analysis.statistics.quantiles import Floats
 
 

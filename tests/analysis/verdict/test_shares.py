@@ -6,10 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.analysis.verdict.shares import Hits, fails_more, hits, other_size, rise, share, verdict_of
+from logreplay.analysis.statistics.failures import Series
+from logreplay.analysis.verdict.ratio_interval import Change
+from logreplay.analysis.verdict.shares import Compared, fails_more, hits, other_size, rise, share
 
 
-def failures(rng: np.random.Generator, *, share: float = 0.0, blip_s: float = 0.0, seconds: int = 60) -> Hits:
+def failures(rng: np.random.Generator, *, share: float = 0.0, blip_s: float = 0.0, seconds: int = 60) -> Series:
     """100 requests/s, of which a share fails one by one, and all of a blip."""
     at = np.sort(rng.uniform(0, seconds, 100 * seconds))
     begin = rng.uniform(0, seconds - blip_s)
@@ -60,7 +62,11 @@ def test_nothing_has_no_share_and_an_unknown_rise() -> None:
     [((0.03, 0.02, 0.04), "fails more"), ((0.03, -0.01, 0.07), "slower"), ((0.0005, 0.0001, 0.001), "slower")],
 )
 def test_failures_count_before_times_where_they_are_certain(more: tuple[float, float, float], verdict: str) -> None:
-    assert verdict_of(more, "slower") == verdict
+    found = Compared(
+        sentence="", change=Change(1.1, 1.05, 1.15, 6000, 60, 59), statuses=[], status_changed=None, bytes_changed=None,
+        failed=(0, 0), failed_more=more,
+    )  # fmt: skip
+    assert found.verdict == verdict
 
 
 def is_of_another_size(old: int, new: int) -> bool:
