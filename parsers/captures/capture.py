@@ -6,7 +6,7 @@ reason why there is none. `row` brings a request to the form of the normalized r
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from json import JSONDecodeError
@@ -144,25 +144,14 @@ def _reason(error: Exception) -> str:
 
 
 def text_at(values: Mapping[str, Any], key: str) -> str:
-    """The text that a record must have under this key.
-
-    Raises:
-        Rejected: there is none.
-    """
+    """The text that a record must have under this key."""
     if not isinstance(text := values.get(key), str):
         raise Rejected(f"no {key}")
     return text
 
 
 def base64_bytes(text: str, name: str = "body") -> bytes:
-    """The bytes that a text in base64 stands for.
-
-    Args:
-        name: name of the bytes, for the reason.
-
-    Raises:
-        Rejected: it is not base64.
-    """
+    """The bytes that a text in base64 stands for."""
     try:
         return b64decode(text, validate=True)
     except (ValueError, TypeError):
@@ -226,6 +215,15 @@ def row(capture: Capture) -> dict[str, Any]:
     }
 
 
+def value_of(headers: Iterable[Header], name: str) -> str:
+    """The value of a header, of several the first; empty where there is none.
+
+    Args:
+        name: in lower case.
+    """
+    return next((value for key, value in headers if key.lower() == name), "")
+
+
 def _one_cookie(headers: Sequence[Header]) -> Sequence[Header]:
     """Headers with one Cookie; HTTP/2 may split it (RFC 9113, 8.2.3)."""
     cookies = [value for name, value in headers if name.lower() == "cookie"]
@@ -248,11 +246,7 @@ def latin(text: str) -> str:
 
 
 def _readable(value: str) -> str:
-    """The value of a header; bytes that are not UTF-8 are read as Latin-1.
-
-    Raises:
-        Rejected: as `latin`.
-    """
+    """The value of a header; bytes that are not UTF-8 are read as Latin-1."""
     return value if value.isascii() else text_of(latin(value).encode("latin-1"))
 
 
@@ -327,11 +321,7 @@ def _body(headers: Sequence[Header], rest: bytes) -> bytes:
 
 
 def _unchunked(data: bytes) -> bytes:
-    """The content of chunks (RFC 9112, 7.1).
-
-    Raises:
-        Rejected: they are cut off or damaged.
-    """
+    """The content of chunks (RFC 9112, 7.1)."""
     pieces: list[bytes] = []
     at = 0
     while size := _CHUNK.match(data, at):
@@ -348,11 +338,7 @@ def _unchunked(data: bytes) -> bytes:
 
 
 def instant(text: str) -> int:
-    """An ISO 8601 time → microseconds since 1970, UTC; it is in UTC where it has no offset.
-
-    Raises:
-        Rejected: it is not one.
-    """
+    """An ISO 8601 time → microseconds since 1970, UTC; it is in UTC where it has no offset."""
     try:
         return microseconds(text.strip(), UTC)
     except (ValueError, OverflowError):
@@ -360,11 +346,7 @@ def instant(text: str) -> int:
 
 
 def url_parts(url: str) -> tuple[str, str]:
-    """Scheme and authority of a whole URL; empty where it has none.
-
-    Raises:
-        Rejected: it cannot be read.
-    """
+    """Scheme and authority of a whole URL; empty where it has none."""
     try:
         split = urlsplit(url)
     except ValueError:

@@ -39,7 +39,7 @@ def _capture(data: bytes) -> Capture:
         pseudo.get(":method", ""),
         pseudo.get(":path", ""),
         start,
-        [pair for pair in pairs if not pair[0].startswith(":")],
+        pairs,
         _bytes(request.get("body") or {}) or None,
         pseudo.get(":scheme", ""),
         pseudo.get(":authority", ""),

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import BinaryIO, Final
 
-from logreplay.parsers.captures.capture import CaptureFormat
+from logreplay.parsers.captures.capture import Capture, CaptureFormat
 from logreplay.parsers.captures.envoy_tap import ENVOY_TAP
-from logreplay.parsers.captures.export import Exported
 from logreplay.parsers.captures.gor import GOR, write_gor
 from logreplay.parsers.captures.har import HAR, write_har
 from logreplay.parsers.captures.k6 import write_k6
@@ -15,7 +14,7 @@ from logreplay.parsers.captures.warc import WARC
 
 CAPTURES: Final = (HAR, GOR, MITMPROXY, ENVOY_TAP, WARC, VEGETA)
 
-WRITERS: Final[dict[str, Callable[[Iterable[Exported], BinaryIO], None]]] = {
+WRITERS: Final[dict[str, Callable[[Iterable[Capture], BinaryIO], None]]] = {
     "vegeta": write_vegeta,
     "k6": write_k6,
     "gor": write_gor,

@@ -31,7 +31,7 @@ from logreplay.parsers.captures.capture import (
     request_message,
     response_message,
 )
-from logreplay.parsers.captures.export import Exported, message
+from logreplay.parsers.captures.export import message
 from logreplay.parsers.fields.values import Rejected
 
 _SEPARATOR: Final = "\n🐵🙈🙉\n".encode()
@@ -92,7 +92,7 @@ def _capture(data: bytes, meta: re.Match[bytes]) -> Capture:
 GOR: Final = CaptureFormat("gor", lambda head: bool(_META.match(head)), _read, "messages")
 
 
-def write_gor(requests: Iterable[Exported], out: BinaryIO) -> None:
+def write_gor(requests: Iterable[Capture], out: BinaryIO) -> None:
     """Write requests, each with its response's status if the log has one, as GoReplay does."""
     for number, one in enumerate(requests):
         key = blake2b(f"{number} {one.start}".encode(), digest_size=12).hexdigest().encode()

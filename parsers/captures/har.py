@@ -13,8 +13,17 @@ from typing import Any, BinaryIO, Final
 from urllib.parse import urlencode
 
 from logreplay.core.quantities import iso
-from logreplay.parsers.captures.capture import Capture, CaptureFormat, Record, base64_bytes, instant, text_at, url_parts
-from logreplay.parsers.captures.export import Exported, only_text
+from logreplay.parsers.captures.capture import (
+    Capture,
+    CaptureFormat,
+    Record,
+    base64_bytes,
+    instant,
+    text_at,
+    url_parts,
+    value_of,
+)
+from logreplay.parsers.captures.export import only_text, url_of
 from logreplay.parsers.captures.json_stream import records
 from logreplay.parsers.fields.values import Rejected, Unreplayable
 
@@ -37,7 +46,7 @@ def _capture(client: str, data: bytes) -> Capture:
     if entry.get("_fromCache") or (scheme in ("http", "https") and _is_cached(entry)):
         raise Unreplayable("answered by the browser's cache, never sent")
     headers = [(str(header["name"]), str(header["value"])) for header in request.get("headers") or ()]
-    waited, received, rest = _times(entry)
+    waited, received = _times(entry)
     return Capture(
         text_at(request, "method"),
         url,
@@ -50,7 +59,7 @@ def _capture(client: str, data: bytes) -> Capture:
         str(request.get("httpVersion") or "").upper(),
         max(int(response.get("status") or 0), 0),
         max(int((response.get("content") or {}).get("size") or 0), 0),
-        waited + rest,
+        waited,
         received,
     )
 
@@ -61,14 +70,14 @@ def _is_cached(entry: Mapping[str, Any]) -> bool:
     return (entry.get("response") or {}).get("_transferSize") == 0 and not any(timings.get(k) for k in ("send", "wait"))
 
 
-def _times(entry: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Seconds until the first byte, those of the transfer, and 0; of the whole time where nothing else is known."""
+def _times(entry: Mapping[str, Any]) -> tuple[float, float]:
+    """Seconds until the first byte, and those of the transfer; the whole time and 0 where nothing else is known."""
     timings = entry.get("timings") or {}
     known = {name: max(float(value or 0), 0.0) / 1000 for name, value in timings.items() if _is_number(value)}
     waited = sum(known.get(part, 0.0) for part in ("send", "wait"))
     if waited or known.get("receive"):
-        return waited, known.get("receive", 0.0), 0.0
-    return 0.0, 0.0, max(float(entry.get("time") or 0), 0.0) / 1000
+        return waited, known.get("receive", 0.0)
+    return max(float(entry.get("time") or 0), 0.0) / 1000, 0.0
 
 
 def _is_number(value: object) -> bool:
@@ -102,7 +111,7 @@ def _body(request: Mapping[str, Any], headers: Iterable[tuple[str, str]]) -> byt
 
 def _length(headers: Iterable[tuple[str, str]]) -> int | None:
     """What Content-Length says; None if nothing does."""
-    found = next((value for name, value in headers if name.lower() == "content-length"), "")
+    found = value_of(headers, "content-length")
     return int(found) if _NUMBER.fullmatch(found) else None
 
 
@@ -132,7 +141,7 @@ def _bytes_of(text: str, size: int, *, surely: bool = True) -> bytes:
 HAR: Final = CaptureFormat("har", lambda head: bool(_FITS.match(head)), _read, "entries")
 
 
-def write_har(requests: Iterable[Exported], out: BinaryIO) -> None:
+def write_har(requests: Iterable[Capture], out: BinaryIO) -> None:
     """Write requests as a HAR."""
     creator = {"name": "logreplay", "version": "1"}
     out.write(b'{"log":{"version":"1.2","creator":' + json.dumps(creator).encode() + b',"entries":[')
@@ -141,20 +150,19 @@ def write_har(requests: Iterable[Exported], out: BinaryIO) -> None:
     out.write(b"\n]}}\n")
 
 
-def _entry(one: Exported) -> dict[str, Any]:
+def _entry(one: Capture) -> dict[str, Any]:
     headers = [{"name": name, "value": value} for name, value in one.headers]
     post: dict[str, Any] = {}
     if one.body is not None:
-        kind = next((value for name, value in one.headers if name.lower() == "content-type"), "")
         text = only_text(one.body)
         coded = {"text": b64encode(one.body).decode(), "encoding": "base64"} if text is None else {"text": text}
-        post = {"postData": {"mimeType": kind, **coded}}
+        post = {"postData": {"mimeType": value_of(one.headers, "content-type"), **coded}}
     return {
         "startedDateTime": iso(one.start),
         "time": round((one.latency + one.xfertime) * 1000, 3),
         "request": {
             "method": one.op,
-            "url": one.url,
+            "url": url_of(one),
             "httpVersion": one.protocol or "HTTP/1.1",
             "cookies": [],
             "headers": headers,

@@ -22,18 +22,8 @@ _SHOWN: Final = 1 << 16
 _DEEPEST: Final = 200
 """Brackets that may be open; JSON of any program that captures requests needs far fewer."""
 
-
-@dataclass(frozen=True, slots=True)
-class JsonObject:
-    """An object of a stream.
-
-    Attributes:
-        data: its bytes.
-        whole: the bytes are all of it: it is not too long, and not cut off.
-    """
-
-    data: bytes
-    whole: bool = True
+Found = tuple[bytes, bool]
+"""The bytes of an object, and whether they are all of it: it is not too long, and not cut off."""
 
 
 @dataclass(slots=True)
@@ -50,7 +40,7 @@ class _Cutter:
     held: list[bytes] = field(default_factory=list)
     length: int = 0
 
-    def cut(self, data: bytes) -> Iterator[JsonObject]:
+    def cut(self, data: bytes) -> Iterator[Found]:
         """Take the next bytes, and yield the objects that end in them."""
         at, begin = 0, 0
         while at < len(data):
@@ -80,7 +70,7 @@ class _Cutter:
                     elif self.stack:
                         self.stack.pop()
                     if self.depth is not None and len(self.stack) + self.over <= self.depth:
-                        yield self._taken(data[begin:at])
+                        yield self.taken(data[begin:at])
         if self.depth is not None:
             self._hold(data[begin:])
         self.tail = (self.tail + data[-_TAIL:])[-_TAIL:]
@@ -99,19 +89,15 @@ class _Cutter:
         elif self.held:
             self.held = [b"".join(self.held)[:_SHOWN]]
 
-    def _taken(self, data: bytes, *, ended: bool = True) -> JsonObject:
+    def taken(self, data: bytes, *, ended: bool = True) -> Found:
+        """Take the last bytes of the object; return it."""
         self._hold(data)
-        taken = JsonObject(b"".join(self.held), ended and self.length <= self.longest)
+        taken = b"".join(self.held), ended and self.length <= self.longest
         self.held, self.length, self.depth = [], 0, None
         return taken
 
-    def rest(self) -> Iterator[JsonObject]:
-        """Yield the object that is cut off at the end of the stream, if there is one."""
-        if self.depth is not None:
-            yield self._taken(b"", ended=False)
 
-
-def objects(file: BinaryIO, longest: int, name: str = "") -> Iterator[JsonObject]:
+def objects(file: BinaryIO, longest: int, name: str = "") -> Iterator[Found]:
     """Yield the objects of a stream.
 
     Args:
@@ -129,13 +115,14 @@ def objects(file: BinaryIO, longest: int, name: str = "") -> Iterator[JsonObject
         rest = data[cut:]
         yield from cutter.cut(data[:cut])
     yield from cutter.cut(rest)
-    yield from cutter.rest()
+    if cutter.depth is not None:
+        yield cutter.taken(b"", ended=False)
 
 
 def records(file: BinaryIO, make: Callable[[bytes], Capture | None], name: str = "") -> Iterator[Record]:
     """Yield what some code makes of each object of a stream; ``name`` as for `objects`."""
-    for found in objects(file, LARGEST, name):
-        if found.whole:
-            yield record_of(found.data, partial(make, found.data))
+    for data, whole in objects(file, LARGEST, name):
+        if whole:
+            yield record_of(data, partial(make, data))
         else:
-            yield Record(found.data, None, "rejected", f"cut off, or longer than {LARGEST >> 20} MB")
+            yield Record(data, None, "rejected", f"cut off, or longer than {LARGEST >> 20} MB")

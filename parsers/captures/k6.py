@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterable
 from typing import BinaryIO, Final
 
-from logreplay.parsers.captures.export import Exported
+from logreplay.parsers.captures.capture import Capture
 
 _HEAD: Final = """\
 // Made by logreplay. Run with: k6 run -e TARGET=http://127.0.0.1:8080 -e RATE=10 THIS_FILE
@@ -47,7 +47,7 @@ export default function () {
 """
 
 
-def write_k6(requests: Iterable[Exported], out: BinaryIO) -> None:
+def write_k6(requests: Iterable[Capture], out: BinaryIO) -> None:
     """Write a script with the requests in it."""
     out.write(_HEAD.encode())
     for one in requests:

@@ -7,11 +7,11 @@ Source: https://github.com/mitmproxy/mitmproxy (mitmproxy/io/tnetstring.py, mitm
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, BinaryIO, Final
 
-from logreplay.parsers.captures.capture import LARGEST, Capture, CaptureFormat, Record, record_of, text_of
+from logreplay.parsers.captures.capture import LARGEST, Capture, CaptureFormat, Record, record_of, text_of, value_of
 from logreplay.parsers.fields.values import Rejected, Unreplayable
 
 _LENGTH: Final = re.compile(rb"[0-9]{1,12}")
@@ -52,16 +52,16 @@ def _capture(data: bytes) -> Capture:
     if not isinstance(version, int) or version < _OLDEST:
         raise Rejected("a flow of mitmproxy before version 5: write it again with mitmdump -nr OLD -w NEW")
     request, response = flow["request"], flow.get("response") or {}
-    if request.get("content") is None and int(_header(request, b"content-length") or 0):
+    headers = [(name.decode("latin-1"), text_of(value)) for name, value in request["headers"]]
+    if request.get("content") is None and int(value_of(headers, "content-length") or 0):
         raise Rejected("the body is not in the file")
     began = float(request["timestamp_start"])
     sent = float(request.get("timestamp_end") or began)
     first, last = (float(response.get(f"timestamp_{end}") or sent) for end in ("start", "end"))
-    headers = [(name.decode("latin-1"), text_of(value)) for name, value in request["headers"]]
     authority, host, port = (request.get(name) for name in ("authority", "host", "port"))
     scheme = text_of(request.get("scheme") or b"")
     usual = {"http": 80, "https": 443}.get(scheme)
-    named = text_of(authority or b"") or _header(request, b"host")
+    named = text_of(authority or b"") or value_of(headers, "host")
     address = (flow.get("client_conn") or {}).get("peername") or (flow.get("client_conn") or {}).get("address") or [""]
     return Capture(
         text_of(request["method"]),
@@ -78,10 +78,6 @@ def _capture(data: bytes) -> Capture:
         max(first - began, 0.0),
         max(last - first, 0.0),
     )
-
-
-def _header(message: Mapping[str, Any], name: bytes) -> str:
-    return next((text_of(value) for key, value in message["headers"] if key.lower() == name), "")
 
 
 def _value(data: memoryview, kind: str, depth: int) -> Any:

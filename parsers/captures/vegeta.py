@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, Final
 
 from logreplay.parsers.captures.capture import Capture, CaptureFormat, Record, base64_bytes, text_at, url_parts
-from logreplay.parsers.captures.export import Exported
+from logreplay.parsers.captures.export import url_of
 from logreplay.parsers.captures.json_stream import records
 
 _KEYS: Final = frozenset({"method", "url", "body", "header"})
@@ -51,13 +51,13 @@ def _fits(head: bytes) -> bool:
 VEGETA: Final = CaptureFormat("vegeta", _fits, _read, "targets")
 
 
-def write_vegeta(requests: Iterable[Exported], out: BinaryIO) -> None:
+def write_vegeta(requests: Iterable[Capture], out: BinaryIO) -> None:
     """Write requests as targets."""
     for one in requests:
         header: dict[str, list[str]] = {}
         for name, value in one.headers:
             header.setdefault(name, []).append(value)
-        target: dict[str, Any] = {"method": one.op, "url": one.url}
+        target: dict[str, Any] = {"method": one.op, "url": url_of(one)}
         if one.body is not None:
             target["body"] = b64encode(one.body).decode()
         if header:

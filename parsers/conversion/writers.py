@@ -12,7 +12,8 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS
 from logreplay.core.rows import read_batches, scan, whole
 from logreplay.core.zstd import zstd
-from logreplay.parsers.captures.export import NO_HOST, Exported, exported
+from logreplay.parsers.captures.capture import Capture
+from logreplay.parsers.captures.export import NO_HOST, exported
 from logreplay.parsers.captures.formats import WRITERS
 
 Kind = Literal["csv", "csv.gz", "csv.zst", "parquet", "pias", "vegeta", "k6", "gor", "har"]
@@ -35,11 +36,7 @@ _PIAS_HEADER: Final = b"#yyy-mm-dd hh:mm:ss latency xfertime sleeptime bytes url
 
 
 def kind_of(output: str | Path, wanted: str = "") -> Kind:
-    """The form to write: the user's choice, or by the ending of the name; CSV for a name without an ending.
-
-    Raises:
-        LogreplayError: the ending is unknown, or contradicts the user's choice.
-    """
+    """The form to write: the user's choice, or by the ending of the name; CSV for a name without an ending."""
     name = Path(output).name.lower()
     kind = next((kind for kind in _KINDS if name.endswith("." + kind)), None)
     if kind is None and Path(name).suffix and not wanted:
@@ -88,7 +85,7 @@ def write(sorted_csv: Path, out: BinaryIO, kind: Kind, bodies: str = "") -> list
     return []
 
 
-def _noted(requests: Iterable[Exported], hosts: dict[str, None]) -> Iterator[Exported]:
+def _noted(requests: Iterable[Capture], hosts: dict[str, None]) -> Iterator[Capture]:
     """Pass requests on, and note the first hosts that the log names."""
     for one in requests:
         if len(hosts) <= SHOWN and one.host != NO_HOST:

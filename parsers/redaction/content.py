@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from logreplay.core.headers import OF_CLIENT, header_pairs
-from logreplay.parsers.captures.capture import latin
+from logreplay.parsers.captures.capture import latin, value_of
 from logreplay.parsers.redaction.pseudonyms import Pseudonyms
 from logreplay.parsers.redaction.words import Change, name, phrase, segment
 
@@ -212,7 +212,7 @@ def encoded(text: str, change: Change) -> str:
 
 def content_type(headers: str | None) -> str:
     """The Content-Type among headers, in lower case except for its parameters; empty where there is none."""
-    value = next((value for title, value in header_pairs(headers) if title.lower() == "content-type"), "")
+    value = value_of(header_pairs(headers), "content-type")
     kind, mark, rest = value.partition(";")
     return kind.strip().lower() + mark + rest
 

@@ -26,11 +26,7 @@ _MOST_DIGITS: Final = 64
 
 
 class Pseudonyms:
-    """Gives substitutes. Texts have one character for each byte.
-
-    Args:
-        key: for tests; random by default.
-    """
+    """Gives substitutes; the key is random, but in tests. Texts have one character for each byte."""
 
     def __init__(self, key: bytes | None = None) -> None:
         self._key = key or token_bytes(32)

@@ -20,34 +20,27 @@ from logreplay.parsers.redaction.content import Content, content_type
 from logreplay.parsers.redaction.pseudonyms import Pseudonyms
 from logreplay.parsers.redaction.words import Change, phrase
 
-_METHOD: Final = re.compile(
-    r"GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|PURGE|PROPFIND|PROPPATCH|MKCOL|COPY|MOVE|LOCK|UNLOCK|REPORT|SEARCH"
-)
-_PROTOCOL: Final = re.compile(r"HTTP(?:/[0-9](?:\.[0-9])?)?")
-_SCHEME: Final = re.compile(r"https?")
-_ERROR: Final = re.compile("|".join(ERRORS))
-_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TIME: Final = re.compile(r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?")
+_KEPT: Final = {
+    "date": r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
+    "time": r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?",
+    "op": "GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|PURGE|PROPFIND|PROPPATCH|MKCOL|COPY|MOVE|LOCK|UNLOCK|REPORT|"
+    "SEARCH",
+    "protocol": r"HTTP(?:/[0-9](?:\.[0-9])?)?",
+    "scheme": "https?",
+    "error": "|".join(ERRORS),
+}
+"""By column, the values that stay."""
 
 
 class Redactor:
-    """Replaces personal data in rows of a normalized record.
-
-    Args:
-        key: for tests; random by default.
-    """
+    """Replaces personal data in rows of a normalized record; the key is random, but in tests."""
 
     def __init__(self, key: bytes | None = None) -> None:
         self._pseudonyms = Pseudonyms(key)
         self.content = Content(self._pseudonyms)
         text = self._pseudonyms.text
         self._changes: dict[str, Change] = {
-            "date": _unless(_DATE, text),
-            "time": _unless(_TIME, text),
-            "op": _unless(_METHOD, text),
-            "protocol": _unless(_PROTOCOL, text),
-            "scheme": _unless(_SCHEME, text),
-            "error": _unless(_ERROR, text),
+            **{column: _unless(re.compile(kept), text) for column, kept in _KEPT.items()},
             "url": self.content.target,
             "referer": self.content.url,
             "host": self.content.host,

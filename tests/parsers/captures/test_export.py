@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from logreplay.core.quantities import iso
-from logreplay.parsers.captures.export import exported, message, only_text
+from logreplay.parsers.captures.export import exported, message, only_text, url_of
 
 CORE = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 
@@ -12,7 +12,7 @@ def test_a_log_without_headers_and_host_gives_what_its_columns_say(tmp_path: Pat
     row = "2026-11-20,10:00:00.250000,0.5,0.25,0,7,/a?b,200,POST,curl,a=1"
     (tmp_path / "log.csv").write_text(f"{CORE},agent,body\n{row}\n")
     (one,) = exported(tmp_path / "log.csv", "")
-    assert (one.url, one.headers, one.body) == ("http://localhost/a?b", [("User-Agent", "curl")], b"a=1")
+    assert (url_of(one), one.headers, one.body) == ("http://localhost/a?b", [("User-Agent", "curl")], b"a=1")
     assert iso(one.start) == "2026-11-20T10:00:00.250000Z"
     assert message(one) == (
         b"POST /a?b HTTP/1.1\r\nHost: localhost\r\nUser-Agent: curl\r\nContent-Length: 3\r\n\r\na=1"

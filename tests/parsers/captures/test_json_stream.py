@@ -23,22 +23,22 @@ def test_the_objects_of_a_stream_and_of_a_list_are_found(values: list[dict[str, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_stream, "_PIECE", piece)
         stream = BytesIO("\n".join(json.dumps(value, ensure_ascii=False) for value in values).encode())
-        assert [json.loads(found.data) for found in objects(stream, 10_000)] == values
+        assert [json.loads(data) for data, _ in objects(stream, 10_000)] == values
         log = {"version": {"a": [{}]}, "pages": [{"entries": [{"no": 1}]}], "entries": values, "more": [{}]}
         text = json.dumps({"log": log}, indent=1).encode()
-        assert [json.loads(found.data) for found in objects(BytesIO(text), 10_000, "entries")] == values
+        assert [json.loads(data) for data, _ in objects(BytesIO(text), 10_000, "entries")] == values
 
 
 def test_objects_that_are_too_long_or_cut_off_are_told_and_the_next_one_is_found() -> None:
     long = json.dumps({"a": "x" * 3_000_000}).encode()
     found = list(objects(BytesIO(long + b'{"b":1}{"c"'), 2_000_000))
-    assert [(each.whole, len(each.data)) for each in found] == [(False, 65536), (True, 7), (False, 4)]
+    assert [(whole, len(data)) for data, whole in found] == [(False, 65536), (True, 7), (False, 4)]
 
 
 def test_a_million_open_brackets_take_no_memory() -> None:
     assert list(objects(BytesIO(b"[" * 1_000_000), 1000)) == []
-    (found,) = objects(BytesIO(b'{"a":' * 300_000), 1000)
-    assert not found.whole
+    ((_, whole),) = objects(BytesIO(b'{"a":' * 300_000), 1000)
+    assert not whole
 
 
 @pytest.mark.parametrize("brackets", [("[", "]"), ('{"a":', "}")])
@@ -46,5 +46,5 @@ def test_objects_behind_a_deeply_nested_one_are_found(brackets: tuple[str, str])
     deep = f"{brackets[0] * 250}1{brackets[1] * 250}"
     entries = ['{"no":0}', f'{{"x":{deep}}}', '{"no":2}', '{"no":3}']
     log = f'{{"log":{{"entries":[{",".join(entries)}]}}}}'.encode()
-    assert [found.data.decode() for found in objects(BytesIO(log), 10_000, "entries")] == entries
-    assert [found.data.decode() for found in objects(BytesIO("\n".join(entries).encode()), 10_000)] == entries
+    assert [data.decode() for data, _ in objects(BytesIO(log), 10_000, "entries")] == entries
+    assert [data.decode() for data, _ in objects(BytesIO("\n".join(entries).encode()), 10_000)] == entries

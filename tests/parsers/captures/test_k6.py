@@ -5,11 +5,11 @@ import re
 from io import BytesIO
 from typing import Any
 
-from logreplay.parsers.captures.export import Exported
+from logreplay.parsers.captures.capture import Capture
 from logreplay.parsers.captures.k6 import write_k6
 
 
-def requests_of(*requests: Exported) -> tuple[str, list[list[Any]]]:
+def requests_of(*requests: Capture) -> tuple[str, list[list[Any]]]:
     out = BytesIO()
     write_k6(requests, out)
     script = out.getvalue().decode("ascii")
@@ -18,7 +18,7 @@ def requests_of(*requests: Exported) -> tuple[str, list[list[Any]]]:
 
 def test_no_value_of_a_log_can_leave_its_string() -> None:
     hostile = '"];\u2028throw 1; //'
-    one = Exported(0, "GET", f"/{hostile}", "http://h/" + hostile, "h", [("X", hostile)], b"\xff", "", 200, 0, 0.0, 0.0)
+    one = Capture("GET", f"/{hostile}", headers=[("X", hostile)], body=b"\xff", host="h", rc=200)
     script, (line,) = requests_of(one)
     assert line == ["GET", f"/{hostile}", {"X": hostile}, "/w=="]
     assert '"http://h"' not in script
@@ -27,5 +27,5 @@ def test_no_value_of_a_log_can_leave_its_string() -> None:
 
 def test_repeated_headers_are_joined_as_http_allows() -> None:
     headers = [("X-V", "1"), ("Cookie", "a=1"), ("Host", "h"), ("x-v", "2"), ("cookie", "b=2"), ("X-W", "")]
-    _, (line,) = requests_of(Exported(0, "GET", "/", "http://h/", "h", headers, None, "", 200, 0, 0.0, 0.0))
+    _, (line,) = requests_of(Capture("GET", "/", headers=headers, host="h", rc=200))
     assert line[2] == {"X-V": "1, 2", "Cookie": "a=1; b=2", "X-W": ""}
