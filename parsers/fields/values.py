@@ -70,11 +70,7 @@ def unescape(text: str) -> str:
 
 
 def request(line: str) -> RequestLine:
-    """Take a decoded request line apart.
-
-    Raises:
-        Unreplayable: it is not an HTTP request, or it cannot be sent again.
-    """
+    """Take a decoded request line apart."""
     if not line.strip(" -\t\r\n"):
         raise Unreplayable("no request")
     body = line.strip(" \t\r\n")
@@ -166,9 +162,6 @@ def seconds(text: str, unit: float | None) -> float | None:
 
     Returns:
         None where the log says there is none (``-``, empty, -1).
-
-    Raises:
-        Rejected: not a duration.
     """
     found = [value for part in _LIST.split(text.strip()) if (value := _one_duration(part, unit)) is not None]
     return _checked(sum(found)) if found else None
@@ -205,11 +198,7 @@ def _checked(duration: float) -> float:
 
 
 def count(text: str) -> int:
-    """Read a number of bytes; ``-``, empty and negative: 0.
-
-    Raises:
-        Rejected: not a number, or not below `MOST_BYTES`.
-    """
+    """Read a number of bytes; ``-``, empty and negative: 0."""
     if text in ("", "-") or text.startswith("-"):
         return 0
     try:
@@ -222,11 +211,7 @@ def count(text: str) -> int:
 
 
 def status(text: str) -> int:
-    """Read a status; of a list (nginx: one of each upstream) the last. ``-`` and -1: 0, no status line was sent.
-
-    Raises:
-        Rejected: not a number of up to three digits.
-    """
+    """Read a status; of a list (nginx: one of each upstream) the last. ``-`` and -1: 0, no status line was sent."""
     last = _LIST.split(text.strip())[-1]
     if last in ("", "-", "-1"):
         return 0

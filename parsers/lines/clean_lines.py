@@ -134,11 +134,6 @@ def pieces_of(format: Format) -> tuple[Piece, ...] | None:
 def take(data: bytes, format: Format, columns: Sequence[str]) -> Taken | None:
     """Bring the clean lines of a block to lines of the CSV.
 
-    Args:
-        data: whole lines.
-        format: format of the log.
-        columns: columns of the CSV after date and time.
-
     Returns:
         None if no line or few lines are clean, a line is very long, or the format has values that cannot be moved
         unchanged.

@@ -12,7 +12,6 @@ that count in the log with fewer of them. Only the time that both logs span is c
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -38,11 +37,7 @@ Texts = Callable[[npt.NDArray[np.intp]], Hashes]
 
 
 class RepeatedLines:
-    """The samples of several logs.
-
-    Args:
-        logs: number of them; one alone has no other to be compared with.
-    """
+    """The samples of several logs."""
 
     def __init__(self, logs: int) -> None:
         self.needed = logs > 1
@@ -73,12 +68,10 @@ class RepeatedLines:
         self.add(name, rows["start"].to_numpy(), hashes, lambda some: rest[some].hash_rows().to_numpy())
 
     def check(self) -> None:
-        """Check that no log holds the lines of another in the time that both span.
-
-        Raises:
-            LogreplayError: two do; names them and that time.
-        """
-        samples = {name: each.varied() for name, each in self._of.items()}
+        """Check that no log holds the lines of another in the time that both span."""
+        samples = self._of  # they are complete
+        for each in samples.values():
+            each.leave_out_often()
         names = sorted(samples, key=lambda name: int(samples[name].stamps.min(initial=1 << 62)))
         for one, other in _alike([samples[name].hashes for name in names]):
             if common := _same(samples[names[one]], samples[names[other]]):
@@ -89,47 +82,37 @@ class RepeatedLines:
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Varied:
-    """The lines of a sample whose texts, without the time, occur once in it; ascending by hash.
+class _Sample:
+    """The different lines of a log with the smallest hashes, ascending.
 
     Attributes:
+        limit: the sample holds all lines with smaller hashes.
         hashes: those of the lines.
         texts: those of the lines without their time.
         stamps: their times, microseconds since 1970.
-        often: hashes of the texts that occur more than once in the sample.
-        limit: the sample holds all lines with smaller hashes.
+        often: hashes of the texts that occurred more than once, whose lines are left out.
     """
-
-    hashes: Hashes
-    texts: Hashes
-    stamps: Ints
-    often: Hashes
-    limit: np.uint64
-
-
-class _Sample:
-    """The different lines of a log with the smallest hashes, ascending."""
 
     def __init__(self, most: int) -> None:
         self.limit = np.uint64(2**64 - 1)
         self._most = most
-        self._hashes, self._texts = np.zeros(0, np.uint64), np.zeros(0, np.uint64)
-        self._stamps = np.zeros(0, np.int64)
+        self.hashes, self.texts, self.often = (np.zeros(0, np.uint64) for _ in range(3))
+        self.stamps = np.zeros(0, np.int64)
 
     def add(self, hashes: Hashes, texts: Hashes, stamps: Ints) -> None:
-        hashes, chosen = np.unique(np.concatenate((self._hashes, hashes)), return_index=True)
+        hashes, chosen = np.unique(np.concatenate((self.hashes, hashes)), return_index=True)
         if len(hashes) > self._most:
             self.limit = hashes[self._most]
-        hashes, chosen = hashes[: self._most], chosen[: self._most]
-        self._hashes = hashes
-        self._texts = np.concatenate((self._texts, texts))[chosen]
-        self._stamps = np.concatenate((self._stamps, stamps))[chosen]
+        self.hashes, chosen = hashes[: self._most], chosen[: self._most]
+        self.texts = np.concatenate((self.texts, texts))[chosen]
+        self.stamps = np.concatenate((self.stamps, stamps))[chosen]
 
-    def varied(self) -> _Varied:
-        texts, first, counts = np.unique(self._texts, return_index=True, return_counts=True)
+    def leave_out_often(self) -> None:
+        """Leave out the lines whose texts occur more than once."""
+        texts, first, counts = np.unique(self.texts, return_index=True, return_counts=True)
         once = np.sort(first[counts == 1])
-        return _Varied(self._hashes[once], self._texts[once], self._stamps[once], texts[counts > 1], self.limit)
+        self.hashes, self.texts, self.stamps = self.hashes[once], self.texts[once], self.stamps[once]
+        self.often = texts[counts > 1]
 
 
 def _alike(logs: list[Hashes]) -> list[tuple[int, int]]:
@@ -143,14 +126,14 @@ def _alike(logs: list[Hashes]) -> list[tuple[int, int]]:
     return [(one, other) for one, other in pairs.tolist()]
 
 
-def _same(one: _Varied, other: _Varied) -> tuple[int, int] | None:
+def _same(one: _Sample, other: _Sample) -> tuple[int, int] | None:
     """The begin and the end of the time that both span, microseconds, if they hold the same lines in it."""
     low, high = max(one.stamps.min(), other.stamps.min()), min(one.stamps.max(), other.stamps.max())
     if low >= high:  # at one instant, lines cannot be told apart by their times
         return None
     limit = min(one.limit, other.limit)
 
-    def counting(log: _Varied, often: Hashes) -> Hashes:
+    def counting(log: _Sample, often: Hashes) -> Hashes:
         here = (log.stamps >= low) & (log.stamps <= high) & (log.hashes < limit) & ~np.isin(log.texts, often)
         counted: Hashes = log.hashes[here]
         return counted
