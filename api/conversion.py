@@ -17,9 +17,9 @@ from logreplay.options.keywords import read
 from logreplay.options.signatures import with_known_names
 from logreplay.options.spelling import respelled
 from logreplay.parsers.conversion.filters import Filter, time_zone
-from logreplay.parsers.conversion.ingest import Limit
 from logreplay.parsers.conversion.job import ConvertOptions, output_for
 from logreplay.parsers.conversion.job import convert as convert_logs
+from logreplay.parsers.conversion.report import Limit
 from logreplay.parsers.conversion.writers import kind_of
 from logreplay.runs.engines import cluster_executor
 from logreplay.scratch import Scratch
@@ -27,8 +27,7 @@ from logreplay.scratch import Scratch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from logreplay.parsers.conversion.ingest import Progress
-    from logreplay.parsers.conversion.report import ConvertReport
+    from logreplay.parsers.conversion.report import ConvertReport, Progress
 
 Kind = Literal["csv", "parquet", "pias", "vegeta", "k6", "gor", "har"]
 _FILTERS: Final = ("since", "until", "match", "exclude", "status", "methods", "client")

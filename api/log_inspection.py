@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from logreplay.parsers.conversion.filters import Filter
-    from logreplay.parsers.conversion.ingest import Progress
+    from logreplay.parsers.conversion.report import Progress
 
 
 def inspect_once(logs: "Sequence[str]", given: dict[str, Any], progress: "Progress | None" = None) -> InspectResult:

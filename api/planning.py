@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from logreplay.folder_results import FindResult
     from logreplay.inspect_result import InspectResult
     from logreplay.options.parameters import PlanOptions
-    from logreplay.parsers.conversion.ingest import Progress
+    from logreplay.parsers.conversion.report import Progress
     from logreplay.results import RunResult
 
 _CONVERTED: Final = "log.csv"

@@ -11,15 +11,14 @@ if TYPE_CHECKING:
     from logreplay.core.errors import LogreplayError, TooManyRejects
     from logreplay.parsers.conversion.dataframe import iter_log, read_log
     from logreplay.parsers.conversion.filters import Filter
-    from logreplay.parsers.conversion.ingest import Limit
     from logreplay.parsers.conversion.job import ConvertOptions, convert
-    from logreplay.parsers.conversion.report import ConvertReport
+    from logreplay.parsers.conversion.report import ConvertReport, Limit
 
 _HOMES: Final = {
     "iter_log": "logreplay.parsers.conversion.dataframe",
     "read_log": "logreplay.parsers.conversion.dataframe",
     "Filter": "logreplay.parsers.conversion.filters",
-    "Limit": "logreplay.parsers.conversion.ingest",
+    "Limit": "logreplay.parsers.conversion.report",
     "TooManyRejects": "logreplay.core.errors",
     "ConvertOptions": "logreplay.parsers.conversion.job",
     "convert": "logreplay.parsers.conversion.job",

@@ -30,19 +30,20 @@ def notes(
         zoned: the time zone is that of a filter, too.
     """
     found: list[str] = []
+    report = intake.account.report
     formats = [format for reading in intake.readings for format in reading.formats]
     fields = intake.fields.union(*(format.layout.fields for format in formats))
     if not time_unit:
         told = (*(format.note for format in formats), *(reading.note for reading in intake.readings))
         found += filter(None, dict.fromkeys(told))
-    if intake.report.converted and formats and "time" not in fields:
+    if report.converted and formats and "time" not in fields:
         found.append("the log has no times: requests keep their order, all at the same instant; replay it with --tps")
-    elif intake.fine == 1.0 and intake.report.converted and not intake.spread:
+    elif intake.fine == 1.0 and report.converted and not intake.spread:
         found.append("the fraction of each start time is 0: all requests of a second start together")
-    elif intake.fine == 1.0 and intake.report.converted:
+    elif intake.fine == 1.0 and report.converted:
         better = _BETTER_STAMPS.get(intake.server, "")
         found.append(f"start times are known to the second, and spread within it by file order{better}")
-    if intake.report.converted and fields and "total" not in fields:
+    if report.converted and fields and "total" not in fields:
         w3c = not all(reading.formats for reading in intake.readings)  # whose times are ends
         ends = w3c or any(format.stamp.at == "end" for format in formats)
         found.append(
@@ -50,27 +51,27 @@ def notes(
         )
     elif "total" in fields and "first" not in fields:
         found.append("latency holds the whole response time: the log has no time to the first byte")
-    if intake.report.converted and fields and time_unit and not {"total", "first"} & fields:
+    if report.converted and fields and time_unit and not {"total", "first"} & fields:
         found.append(f"--time-unit {time_unit} had no effect: the log has no response times")
     durations = [(format, {"total", "first"} & format.layout.fields) for format in formats]
     if time_unit and any(have for _, have in durations) and all(have <= format.named for format, have in durations):
         found.append(f"--time-unit {time_unit} had no effect: the names of the durations tell their units")
-    if intake.report.converted and timezone and not (intake.naive or zoned):
+    if report.converted and timezone and not (intake.naive or zoned):
         why = "the zone of each time stamp is known" if "time" in fields else "the log has no times"
         if not formats:  # the log's own directives name its fields
             why = "the times of a W3C log are UTC"
-        found.append(intake.report.zone_had_no_effect(timezone, why))
+        found.append(report.zone_had_no_effect(timezone, why))
     if intake.naive and not timezone:
         found.append(
             f"{number_of(intake.naive, 'time stamp has no zone and is', 'time stamps have no zone and are')} read as "
             "UTC; give the zone with --timezone"
         )
-    if intake.report.converted and len(intake.offsets) > 1:
+    if report.converted and len(intake.offsets) > 1:
         found.append(
             f"the times have several offsets from UTC, {', '.join([*intake.offsets][:_OFFSETS])}: the clock of the "
             "server was changed, or the log is of several zones"
         )
-    if intake.report.converted and intake.http3:
+    if report.converted and intake.http3:
         found.append(
             f"{number_of(intake.http3, 'line names', 'lines name')} HTTP/3, which logreplay does not speak: their "
             "requests are sent as HTTP/1.1, with --http 2 as HTTP/2; --http log leaves them out"
@@ -90,24 +91,19 @@ def notes(
         "UTC+1"
         for name in intake.unsure
     )
-    read = intake.report.converted + intake.report.filtered
-    if intake.report.converted and intake.backwards > SCRAMBLED * read:
-        intake.report.scrambled = True
+    read = report.converted + report.filtered
+    if report.converted and intake.backwards > SCRAMBLED * read:
+        report.scrambled = True
         found.append(
             f"of {read:,} requests {intake.backwards:,} are older than some line before them by "
             "more than the longest request takes: scrambled times, or several logs in one file; the requests are "
             "usable, their timing is not"
         )
-    return found + growth(sources, intake.report.unit)
+    return found + growth(sources, report.unit)
 
 
 def growth(sources: Sequence[BlockSource], unit: str) -> list[str]:
-    """Notes on files that others wrote to while they were read.
-
-    Args:
-        sources: the files.
-        unit: name of the things counted in them: ``lines`` or ``records``.
-    """
+    """Notes on files that others wrote to while they were read."""
     return [
         f"{source.name}: grew by {number_of(grown, 'byte')} while it was read; {unit} added meanwhile may be missing"
         for source in sources

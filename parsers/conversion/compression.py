@@ -5,7 +5,7 @@ import gzip
 import io
 import lzma
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from logreplay.core.zstd import zstd
 
@@ -69,14 +69,10 @@ class _Streams:
         return data
 
 
-class DecompressedStream(Protocol):
-    """Decompressed bytes."""
-
-    def read1(self, size: int, /) -> bytes:
-        """Return some bytes, about as many; none at the end."""
+Decompressed = gzip.GzipFile | _Streams
 
 
-def decompressed(stream: "io.BufferedReader[Any]", compression: str) -> DecompressedStream:
+def decompressed(stream: "io.BufferedReader[Any]", compression: str) -> Decompressed:
     match compression:
         case "gzip":
             return gzip.GzipFile(fileobj=stream)  # reads several members

@@ -10,9 +10,8 @@ import polars as pl
 
 from logreplay.core.bodies import REF
 from logreplay.core.frames import to_pandas
-from logreplay.parsers.conversion.captured_input import Captures
+from logreplay.parsers.conversion.captured_input import captured_rows
 from logreplay.parsers.conversion.filters import wanted
-from logreplay.parsers.conversion.ingest import Progress
 from logreplay.parsers.conversion.job import (
     ConvertOptions,
     log_reader,
@@ -21,8 +20,8 @@ from logreplay.parsers.conversion.job import (
     output_columns,
     with_date_and_time,
 )
-from logreplay.parsers.conversion.normalized_input import Tables
-from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.conversion.normalized_input import table_rows
+from logreplay.parsers.conversion.report import Account, ConvertReport, Progress
 from logreplay.parsers.fields import values
 from logreplay.parsers.redaction.redact import Redactor
 
@@ -76,40 +75,20 @@ def log_rows(
 ) -> Iterator[pl.DataFrame]:
     """Yield the rows that a conversion would write, in the order of the input.
 
-    Args:
-        paths: as for `logreplay.parsers.conversion.job.convert`.
-        options: format and time zone, filters of rows, and limit of rejected lines.
-        report: counts every line; complete at the end.
-        progress: called about once a block.
-
     Yields:
         Columns of the normalized record that the input has, and ``start``: microseconds since 1970, UTC.
-
-    Raises:
-        LogreplayError: a file cannot be read, or is not a log.
-        TooManyRejects: more lines were rejected than the options allow.
     """
+    account = Account(report, options.limit, progress=progress)
     with ExitStack() as stack:
-        yield from wanted(_all_rows(paths, options, report, progress, stack), options.filter, options.timezone, report)
+        tables, sources, formats = open_input(paths, options, stack)
+        if tables:
+            rows = table_rows(tables, account)
+        elif formats:
+            rows = captured_rows(sources, formats, account, options.idle_zone)
+        else:
+            rows = stack.enter_context(log_reader(sources, options, account)).rows()
+        yield from wanted(rows, options.filter, options.timezone, report)
     report.sentence()
-
-
-def _all_rows(
-    paths: Sequence[str | Path],
-    options: ConvertOptions,
-    report: ConvertReport,
-    progress: Progress | None,
-    stack: ExitStack,
-) -> Iterator[pl.DataFrame]:
-    tables, sources, formats = open_input(paths, options, stack)
-    if tables:
-        yield from Tables(tables, report, _ignore, options.limit, progress).rows()
-        return
-    if formats:
-        yield from Captures(sources, formats, report, _ignore, options.idle_zone, options.limit, progress).rows()
-        return
-    with log_reader(sources, options, report, _ignore, progress) as reader:
-        yield from reader.rows()
 
 
 def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.DataFrame]:
@@ -117,7 +96,7 @@ def _normalized(paths: Paths, options: ConvertOptions | None) -> Iterator[pl.Dat
     redactor, report = Redactor() if options.redact else None, ConvertReport()
     with ExitStack() as stack:
         sources = open_logs([paths] if isinstance(paths, str | Path) else paths, options, stack)
-        intake = stack.enter_context(log_reader(sources, options, report, _ignore))
+        intake = stack.enter_context(log_reader(sources, options, Account(report, options.limit)))
         columns = ["body" if name == REF else name for name in output_columns(intake.readings)]
         for kept in wanted(intake.rows(), options.filter, options.timezone, report):
             rows = kept.with_columns(_as_text(kept["body"]))
@@ -141,7 +120,3 @@ def _as_text(bodies: pl.Series) -> pl.Expr:
     if not bodies.len() - bodies.null_count():
         return pl.col("body")
     return pl.col("body").map_elements(values.free_text, return_dtype=pl.String)
-
-
-def _ignore(name: str, number: int, reason: str, line: bytes, whole: bool) -> None:
-    """A data frame has no reject file; a report counts each line."""

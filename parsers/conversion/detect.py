@@ -12,12 +12,14 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS
 from logreplay.parsers.captures.formats import CAPTURES
 from logreplay.parsers.conversion.parse import BLANK, ParsedBlock, parse
+from logreplay.parsers.conversion.report import TELLING
 from logreplay.parsers.conversion.source import Block, count_lines, text_lines
 from logreplay.parsers.fields.units import UNITS
-from logreplay.parsers.formats import infer, json_lines, ltsv
+from logreplay.parsers.formats import infer
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format, TextLayout
 from logreplay.parsers.formats.format_spec import defined
+from logreplay.parsers.formats.named_values import NamedValues, json_from_sample, ltsv_from_sample
 from logreplay.parsers.formats.prefixes import PREFIXES, Prefix
 from logreplay.parsers.formats.w3c import FieldsDirective, stretches
 
@@ -38,9 +40,6 @@ GOOD: Final = 0.9
 
 FEW: Final = 0.02
 """Smallest share of lines for which a further format is tried."""
-
-TELLING: Final = 10
-"""Lines, none of which fits, that show another format; fewer of them may be the damaged ones of an idle hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +99,7 @@ class Detection:
     def pieces(
         self, blocks: Iterable[Block], header: FieldsDirective | None = None
     ) -> Iterator[tuple[Block, tuple[Format, ...]]]:
-        """Cut the blocks of one file where its directives change the layout.
-
-        Args:
-            blocks: blocks of the file.
-            header: the directives before these blocks; updated while reading.
-        """
+        """Cut the blocks of one file where its directives change the layout."""
         if self.formats:
             for block in blocks:
                 yield block, self.formats
@@ -133,11 +127,6 @@ class _UnknownFormat(LogreplayError):
 
 def detect_each(samples: Sequence[bytes], names: Sequence[str], wanted: str = "auto") -> list[Detection]:
     """Choose the formats of each of several logs; those that have their fields in the same places share a reading.
-
-    Args:
-        samples: whole lines of each log.
-        names: names of the logs, for errors.
-        wanted: the user's format (``-f``), of all of them.
 
     Raises:
         LogreplayError: as for `detect`; it names the log that fits no format, if that has `TELLING` lines or is alone.
@@ -173,14 +162,7 @@ def detect_each(samples: Sequence[bytes], names: Sequence[str], wanted: str = "a
 
 
 def _shared(logs: Sequence[tuple[int, bytes, str]], wanted: str) -> tuple[Detection, list[int]]:
-    """Find a reading that many of the logs share, or that of the first one; return it and the numbers of its logs.
-
-    Args:
-        logs: number, sample and name of each.
-
-    Raises:
-        _UnknownFormat: the first fits no format.
-    """
+    """Find a reading that many logs (number, sample, name) share, or the first has; return it and their numbers."""
     (at, first, name), *others = logs
     if not others:
         return detect([first], name, wanted), [at]
@@ -201,7 +183,7 @@ def _suits(reading: Detection, sample: bytes, wanted: str) -> bool:
     lines = lines.filter(~lines.str.contains(BLANK))
     bare = reading.prefix.strip(lines) if reading.prefix else lines
     texts, known = bare.to_list(), {format.name: _places(format) for format in reading.formats}
-    for format in _found(json_lines.from_sample(texts)) + _found(ltsv.from_sample(texts)):
+    for format in _by_names(texts):
         if not _places(format) <= known.get(format.name, _places(format)):
             return False
     clean = 1 - len(_misfits(bare, reading.formats, 0)) / max(len(bare), 1)
@@ -213,18 +195,11 @@ def _suits(reading: Detection, sample: bytes, wanted: str) -> bool:
 
 def _places(format: Format) -> set[tuple[str, object]]:
     """The raw fields of a format whose values have names, each with that name."""
-    if isinstance(format.layout, json_lines.JsonLayout):
-        return {*format.layout.paths}
-    return {*format.layout.labels} if isinstance(format.layout, ltsv.LtsvLayout) else set()
+    return {*format.layout.paths} if isinstance(format.layout, NamedValues) else set()
 
 
 def detect(samples: Sequence[bytes], name: str, wanted: str = "auto") -> Detection:
     """Choose the formats of a log by samples of it.
-
-    Args:
-        samples: whole lines, some of each file.
-        name: name of the log, for errors.
-        wanted: the user's format (``-f``).
 
     Raises:
         LogreplayError: fewer than half of the lines fit any format and none is certainly a request, or ``wanted`` is
@@ -361,17 +336,15 @@ def _best(lines: pl.Series, given: Format | None, wanted: str) -> Detection:
     """The format that fits most lines, then the one that fits most of the rest, and so on."""
     if given is not None:
         return _choose(lines, [given])
-    sample = lines.to_list()
-    candidates = list(FORMATS) if wanted == "auto" else []
-    if wanted != "ltsv":
-        candidates += _found(json_lines.from_sample(sample))
-    if wanted != "json":
-        candidates += _found(ltsv.from_sample(sample))
+    candidates = [*(FORMATS if wanted == "auto" else ()), *_by_names(lines.to_list(), wanted)]
     return _choose(lines, candidates)
 
 
-def _found(format: Format | None) -> list[Format]:
-    return [] if format is None else [format]
+def _by_names(lines: Sequence[str], wanted: str = "auto") -> list[Format]:
+    """The formats of JSON and of LTSV that the names in some lines tell."""
+    makers = {"json": json_from_sample, "ltsv": ltsv_from_sample}
+    found = (make(lines) for name, make in makers.items() if wanted in ("auto", name))
+    return [format for format in found if format]
 
 
 def _choose(lines: pl.Series, candidates: Sequence[Format]) -> Detection:

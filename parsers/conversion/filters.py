@@ -74,14 +74,7 @@ class Filter:
 
 
 def wanted(batches: Iterable[pl.DataFrame], keep: Filter, zone: str, report: ConvertReport) -> Iterator[pl.DataFrame]:
-    """Yield the rows that a filter keeps, and count the others.
-
-    Args:
-        batches: rows that the report counts as converted.
-        keep: the filter.
-        zone: as for `Filter.condition`.
-        report: where they are counted.
-    """
+    """Yield the rows that a filter keeps, and count the others."""
     condition = keep.condition(zone)
     for rows in batches:
         kept = rows if condition is None else rows.filter(condition)
@@ -91,22 +84,14 @@ def wanted(batches: Iterable[pl.DataFrame], keep: Filter, zone: str, report: Con
 
 
 def _method(text: str) -> str:
-    """Return a method in upper case.
-
-    Raises:
-        LogreplayError: no log can hold it.
-    """
+    """Return a method in upper case."""
     if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", text):
         raise LogreplayError(f"--method: {text!r} is not a method; write GET,HEAD,POST")
     return text.upper()
 
 
 def instant(text: str, zone: str, option: str) -> int:
-    """An instant in ISO 8601 → microseconds since 1970, UTC.
-
-    Raises:
-        LogreplayError: it is not an instant, or there is no such zone.
-    """
+    """An instant in ISO 8601 → microseconds since 1970, UTC."""
     try:
         return microseconds(text, time_zone(zone) if zone else UTC)
     except ValueError:
@@ -116,11 +101,7 @@ def instant(text: str, zone: str, option: str) -> int:
 
 
 def time_zone(name: str) -> ZoneInfo:
-    """Return the time zone of a name.
-
-    Raises:
-        LogreplayError: there is none.
-    """
+    """Return the time zone of a name."""
     try:
         zone = ZoneInfo(name)
         pl.Series([0]).cast(pl.Datetime("us", name))  # Polars, which computes with it, knows fewer than Python
@@ -149,14 +130,7 @@ def _status_test(text: str) -> pl.Expr:
 
 
 def status_ranges(text: str) -> list[tuple[int, int]]:
-    """Read a set of statuses: ``200``, ``3xx`` and ``500-504`` (or ``500..504``), several with commas.
-
-    Returns:
-        The first and the last status of each part.
-
-    Raises:
-        ValueError: not such a set, or a range is empty.
-    """
+    """The first and last of each range in a set of statuses: ``200``, ``3xx``, ``500-504`` (or ``500..504``)."""
     ranges = []
     for part in map(str.strip, text.lower().split(",")):
         if not (match := _STATUS.fullmatch(part)):

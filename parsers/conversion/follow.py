@@ -28,11 +28,7 @@ _ENOUGH: Final = 200
 
 
 class LineParser:
-    """Parses lines of one log; rows come out as soon as their start is settled.
-
-    Args:
-        log: its present lines tell its format.
-    """
+    """Parses lines of one log, whose present lines tell its format; rows come out as soon as their start is settled."""
 
     def __init__(self, log: Path) -> None:
         self._log = log

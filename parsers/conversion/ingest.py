@@ -6,20 +6,18 @@ opened when its time is reached, so any number of rotated files needs the memory
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import inf
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from logreplay.core.errors import LogreplayError, TooManyRejects
-from logreplay.parsers.conversion.detect import TELLING, Detection
+from logreplay.parsers.conversion.detect import Detection
 from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, SkippedLine
-from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.conversion.report import Account
 from logreplay.parsers.conversion.source import BLOCK, LONGEST, Block, BlockSource, split_lines, text_lines
 from logreplay.parsers.conversion.subsecond import RepeatedHour, Spreader, begins_in_second_pass
 from logreplay.parsers.fields.timestamps import SECOND, Times, plain_offset
@@ -28,104 +26,10 @@ from logreplay.parsers.lines import clean_lines
 from logreplay.parsers.lines.csv_lines import CHUNK, Lines, rendered
 from logreplay.parsers.lines.repeated_lines import RepeatedLines
 
-Progress = Callable[[int, int, int], None]
-"""Called with bytes read, bytes in all (0: not known) and lines read."""
-
-Keep = Callable[[str, int, str, bytes, bool], None]
-"""Called with file, line number, reason and the bytes of a line that became no row, and whether these are all bytes. If
-not, it is called again with the next ones, without a reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """How many lines may be rejected.
-
-    Attributes:
-        count: largest number; None: any number.
-        share: largest share of all lines; None: any.
-    """
-
-    count: int | None = None
-    share: float | None = None
-
-    @classmethod
-    def read(cls, text: str) -> "Limit":
-        """Read a number of lines, ``100``, or a share, ``2%`` or ``0.02``.
-
-        Raises:
-            ValueError: neither.
-        """
-        number = text.strip().removesuffix("%")
-        value = float(number)
-        if not 0 <= value < inf or (text.strip() == number and value > 1 and not value.is_integer()):
-            raise ValueError(text)
-        if text.strip() != number:
-            return cls(share=value / 100)
-        return cls(count=int(value)) if value.is_integer() else cls(share=value)
-
-
-def check_limit(report: ConvertReport, limit: Limit, *, final: bool) -> None:
-    """Check that no more lines were rejected than the user allows; shares are known at the end only.
-
-    Raises:
-        TooManyRejects: more were, or may have been in the rest of damaged data.
-    """
-    if final and report.damaged and limit != Limit():
-        raise TooManyRejects(
-            f"{', '.join(report.damaged)}: the compressed data end too soon or are damaged, so the number of rejected "
-            f"{report.unit} is unknown; copy the log again, or leave out --strict and --max-rejects"
-        )
-    rejected, allowed = report.rejected, limit.count
-    if final and limit.share is not None:
-        allowed = int(round(limit.share * report.lines, 6))  # 0.29 * 100 is below 29
-    if allowed is not None and rejected > allowed:
-        name, number, reason = next(item for item in report.first_bad if item[2].startswith("rejected"))
-        raise TooManyRejects(
-            f"{name}: line {number}: {reason}; {rejected:,} of {report.lines:,} lines rejected"
-            f"{'' if final else ' so far'}, {allowed:,} allowed; mend the log, or allow more with --max-rejects"
-        )
-
-
-def check_unlike(sums: Mapping[str, tuple[int, int]]) -> None:
-    """Check that no two files hold the same lines.
-
-    Args:
-        sums: bytes of each file and their CRC-32.
-
-    Raises:
-        LogreplayError: two do.
-    """
-    known: dict[tuple[int, int], str] = {}
-    for name, found in sums.items():
-        if known.setdefault(found, name) != name:
-            raise LogreplayError(
-                f"{known[found]} and {name} hold the same lines: they would be counted twice; name one of them"
-            )
-
-
 _DAMAGED: Final = "if its lines are damaged, leave out the file"
 OTHER_FORMAT: Final = f"leave out --format to detect the format, or give another; {_DAMAGED}"
 GIVE_FORMAT: Final = f"give its format with --format; {_DAMAGED}"
 """Remedies for a file that does not fit the user's format, or the detected one."""
-
-
-def check_fit(report: ConvertReport, limit: Limit, files: Sequence[tuple[str, str, str]]) -> None:
-    """Check that no file was rejected whole, except for fewer than `TELLING` lines beside other files or with a limit.
-
-    Args:
-        report: account of all files, read to their ends.
-        limit: on rejected lines, which was checked before.
-        files: name, format and remedy of each file.
-
-    Raises:
-        LogreplayError: one was.
-    """
-    least = TELLING if len(files) > 1 or limit != Limit() else 1
-    for name, format, remedy in files:
-        number, reason, count = report.misfits.get(name, (0, "", 0))
-        if name not in report.fitting and count >= least:
-            line = report.unit.removesuffix("s")
-            raise LogreplayError(f"{name}: no {line} fits the format {format}; {line} {number}: {reason}; {remedy}")
 
 
 @dataclass(slots=True)
@@ -136,10 +40,7 @@ class LogReader:
         sources: the logs.
         readings: formats and units of each log.
         zone: time zone of stamps without one.
-        report: where lines are counted.
-        keep: told about lines that became no row.
-        limit: on rejected lines.
-        progress: told after each block.
+        account: account of the lines.
         executor: parses the blocks; None: threads of this process.
         format_given: the user named the format.
         fine: finest resolution of the stamps seen, seconds.
@@ -159,10 +60,7 @@ class LogReader:
     sources: Sequence[BlockSource]
     readings: Sequence[Detection]
     zone: str
-    report: ConvertReport
-    keep: Keep
-    limit: Limit = field(default_factory=Limit)
-    progress: Progress | None = None
+    account: Account
     executor: Executor | None = None
     format_given: bool = False
     fine: float = 1.0
@@ -188,22 +86,12 @@ class LogReader:
         return servers.pop() if len(servers) == 1 else "unknown"
 
     def rows(self) -> Iterator[pl.DataFrame]:
-        """Yield the rows of all logs with the column ``start``.
-
-        Raises:
-            LogreplayError: a log holds no request in its format, or is given under two names.
-            TooManyRejects: more lines were rejected than `limit` allows.
-        """
+        """Yield the rows of all logs with the column ``start``."""
         for rows, _ in self._read():
             yield rows
 
     def lines(self, columns: Sequence[str]) -> Iterator[tuple[Times, Lines]]:
-        """Yield the rows of all logs as lines of a CSV with these columns behind date and time; and their starts.
-
-        Raises:
-            LogreplayError: as for `rows`.
-            TooManyRejects: likewise.
-        """
+        """Yield the rows of all logs as lines of a CSV with these columns behind date and time; and their starts."""
         self.columns = columns
         for rows, lines in self._read():
             assert lines is not None
@@ -232,25 +120,24 @@ class LogReader:
                         continue
                     if found[0].height:
                         yield found
-                    if self.progress:
+                    if progress := self.account.progress:
                         read = sum(source.read for source in self.sources)
-                        self.progress(read, total, self.report.lines)
+                        progress(read, total, self.account.report.lines)
             finally:
                 threads.shutdown(cancel_futures=True)
-        check_unlike({source.name: source.sum for source in self.sources if source.name in self.report.per_file})
-        self.repeated.check()
+        report = self.account.report
         for source in self.sources:
             if source.truncated:
                 until = self.whole_until.get(source.name, 0) if not self.backwards else 0
-                self.report.note_damage(source.name, source.compression, until)
-        check_limit(self.report, self.limit, final=True)
+                report.note_damage(source.name, source.compression, until)
+        sums = {source.name: source.sum for source in self.sources if source.name in report.per_file}
         pairs = zip(self.sources, self.readings, strict=True)
         remedy = OTHER_FORMAT if self.format_given else GIVE_FORMAT
-        check_fit(self.report, self.limit, [(source.name, reading.name, remedy) for source, reading in pairs])
+        self.account.finish(sums, self.repeated, [(source.name, reading.name, remedy) for source, reading in pairs])
 
-    def account(self, source: BlockSource, block: Block, parsed: ParsedBlock, lines: Lines | None) -> None:
+    def count(self, source: BlockSource, block: Block, parsed: ParsedBlock, lines: Lines | None) -> None:
         """Count the lines of a block, and hand on those that became no row."""
-        report = self.report
+        report = self.account.report
         report.lines += parsed.rows.height + len(parsed.refusals) + parsed.blank
         report.blank += parsed.blank
         report.accept(source.name, parsed.rows.height)
@@ -266,28 +153,28 @@ class LogReader:
             self.hashed += int(parsed.rows["line"].is_in(hashed).sum())
         self.offsets |= dict.fromkeys(map(plain_offset, parsed.offsets))
         if block.part:
-            self._account_part(source, block)
+            self._count_part(source, block)
         elif parsed.refusals:
-            self._account_refusals(source, block, parsed.refusals)
+            self._count_refusals(source, block, parsed.refusals)
 
-    def _account_part(self, source: BlockSource, block: Block) -> None:
+    def _count_part(self, source: BlockSource, block: Block) -> None:
+        account, line = self.account, block.data.removesuffix(b"\n")
         if block.part == "first":
-            self.report.lines += 1
-            self.report.refuse(source.name, block.first, "rejected", _TOO_LONG)
-        reason = f"rejected: {_TOO_LONG}" if block.part == "first" else ""
-        self.keep(source.name, block.first, reason, block.data.removesuffix(b"\n"), block.part == "last")
-        check_limit(self.report, self.limit, final=False)
+            account.report.lines += 1
+            account.refuse(source.name, block.first, "rejected", _TOO_LONG, line, whole=False)
+        elif account.keep:
+            account.keep(source.name, block.first, "", line, block.part == "last")
+        account.check_limit()
 
-    def _account_refusals(self, source: BlockSource, block: Block, refusals: Sequence[SkippedLine]) -> None:
+    def _count_refusals(self, source: BlockSource, block: Block, refusals: Sequence[SkippedLine]) -> None:
         raw = block.raw_lines()
         for refusal in sorted(refusals, key=lambda r: r.line):
             reason = refusal.reason
             if refusal.line == len(raw) - 1 and refusal.kind == "rejected" and not block.data.endswith(b"\n"):
                 reason = "cut off at the end of the file"
-            self.report.refuse(source.name, block.first + refusal.line, refusal.kind, reason)
-            text = f"{refusal.kind}: {reason}"
-            self.keep(source.name, block.first + refusal.line, text, raw[refusal.line], True)
-        check_limit(self.report, self.limit, final=False)
+            number = block.first + refusal.line
+            self.account.refuse(source.name, number, refusal.kind, reason, raw[refusal.line])
+        self.account.check_limit()
 
     def note_order(self, stamps: np.ndarray, longest: int, newest: int) -> int:
         """Count rows that go back in time; return the newest stamp so far."""
@@ -412,7 +299,7 @@ class _Stream:
             block, future = self._ahead.popleft()
             parsed, lines = future.result()
             self.source.read = block.read
-            self._intake.account(self.source, block, parsed, lines)
+            self._intake.count(self.source, block, parsed, lines)
             if block.part in ("first", "more"):  # lines of other logs must not come between its parts
                 continue
             rows = self._placed(parsed.rows)
@@ -455,7 +342,7 @@ class _Stream:
         self._intake.whole_until[self.source.name] = self._newest - self._longest - _UNSURE
         self.behind = int(stamps[-1])
         self._intake.note_resolution(rows)
-        self._intake.report.count_minutes(self.source.name, stamps)
+        self._intake.account.report.count_minutes(self.source.name, stamps)
 
 
 class _Unsettled:

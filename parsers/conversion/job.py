@@ -25,13 +25,13 @@ from logreplay.parsers.captures.bodies_file import SideFile, other_user, with_pa
 from logreplay.parsers.captures.capture import CaptureFormat
 from logreplay.parsers.conversion import writers
 from logreplay.parsers.conversion.advice import notes
-from logreplay.parsers.conversion.captured_input import Captures, captures_among
+from logreplay.parsers.conversion.captured_input import captured_rows, captures_among
 from logreplay.parsers.conversion.detect import Detection, detect_each
 from logreplay.parsers.conversion.external_sort import Sorter
 from logreplay.parsers.conversion.filters import Filter, time_zone, wanted
-from logreplay.parsers.conversion.ingest import Keep, Limit, LogReader, Progress
-from logreplay.parsers.conversion.normalized_input import Tables, normalized_among
-from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.conversion.ingest import LogReader
+from logreplay.parsers.conversion.normalized_input import normalized_among, table_columns, table_rows
+from logreplay.parsers.conversion.report import Account, ConvertReport, Limit, Progress
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.fields import timestamps
 from logreplay.parsers.fields.timestamps import Times
@@ -118,15 +118,14 @@ def convert(
     with ExitStack() as stack:
         if target and (target.is_dir() or not target.name):
             raise LogreplayError(f"-o {output}: is a folder; name a file in it")
-        tables, sources, formats = open_input(paths, options, stack, executor)
-        if tables and options.idle_zone:
+        inputs = open_input(paths, options, stack, executor)
+        if (tables := inputs[0]) and options.idle_zone:
             raise LogreplayError(f"--timezone and {tables[0]} exclude each other: its times are UTC; leave it out")
         rejects = options.rejects or _rejects_beside(owner or output_for(paths[0]))
         logs = [("log", path) for path in paths]
         check_distinct([*([("-o", target)] if target else []), ("--rejects", rejects)], logs)
         folder = owner.parent if owner else stack.enter_context(scratch_folder())
-        job = _Job(sources, tables, target, rejects, options, folder)
-        job.captures = formats
+        job = _Job(inputs, target, rejects, options, folder)
         stack.callback(job.tidy_up)
         try:
             return job.run(progress, executor)
@@ -147,17 +146,14 @@ def convert(
             raise
 
 
+Inputs = tuple[Sequence[Path], Sequence[BlockSource], Sequence[CaptureFormat]]
+"""Normalized CSVs; or else files, and the format of each if they hold captured requests."""
+
+
 def open_input(
     paths: Sequence[str | Path], options: ConvertOptions, stack: ExitStack, executor: Executor | None = None
-) -> tuple[Sequence[Path], Sequence[BlockSource], Sequence[CaptureFormat]]:
-    """Tell normalized CSVs, captured requests and logs apart, and open all but normalized CSVs.
-
-    Returns:
-        Normalized CSVs; or else files, and the format of each if they hold captured requests.
-
-    Raises:
-        LogreplayError: a file cannot be read, is named twice, or does not go with an option or with another file.
-    """
+) -> Inputs:
+    """Tell normalized CSVs, captured requests and logs apart, and open all but normalized CSVs."""
     FORKED_THREADS.check()
     tables = normalized_among(paths)
     check_named_once(tables)
@@ -175,14 +171,7 @@ def open_input(
 
 
 def _check_fits(options: ConvertOptions, executor: Executor | None, why: str) -> None:
-    """Check that no option for reading logs is given with files that are none.
-
-    Args:
-        why: the file, and the reason.
-
-    Raises:
-        LogreplayError: one does.
-    """
+    """Check that no option for reading logs is given with files that are none."""
     said = {
         "--format": options.format not in ("auto", ""),
         "--time-unit": options.time_unit,
@@ -194,11 +183,7 @@ def _check_fits(options: ConvertOptions, executor: Executor | None, why: str) ->
 
 
 def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitStack) -> list[BlockSource]:
-    """Open logs, to be closed with the stack, after a look at the options.
-
-    Raises:
-        LogreplayError: a log cannot be read, or the time zone is not known.
-    """
+    """Open logs, to be closed with the stack, after a look at the options."""
     FORKED_THREADS.check()
     if options.timezone:
         time_zone(options.timezone)
@@ -212,11 +197,7 @@ def open_logs(paths: Sequence[str | Path], options: ConvertOptions, stack: ExitS
 
 
 def find_readings(sources: Sequence[BlockSource], options: ConvertOptions) -> list[Detection]:
-    """Detect the formats of each log.
-
-    Raises:
-        LogreplayError: empty or not an access log.
-    """
+    """Detect the formats of each log."""
     most = max(_SAMPLED // len(sources), _OF_EACH)
     samples = [_beginning(source.sample(), most) for source in sources]
     if not any(data.strip(b"\0 \t\r\n") for data in samples):
@@ -233,21 +214,11 @@ def find_readings(sources: Sequence[BlockSource], options: ConvertOptions) -> li
 
 
 @contextmanager
-def log_reader(
-    sources: Sequence[BlockSource],
-    options: ConvertOptions,
-    report: ConvertReport,
-    keep: Keep,
-    progress: Progress | None = None,
-) -> Iterator[LogReader]:
-    """A reader of logs within the block; the report says how they are read, and at its end what the user should know.
-
-    Raises:
-        LogreplayError: empty or not an access log.
-    """
+def log_reader(sources: Sequence[BlockSource], options: ConvertOptions, account: Account) -> Iterator[LogReader]:
+    """A reader of logs; the report says how they are read, and at the end of the block what the user should know."""
     readings = find_readings(sources, options)
     given = options.format != "auto"
-    reader = LogReader(sources, readings, options.timezone, report, keep, options.limit, progress, format_given=given)
+    reader, report = LogReader(sources, readings, options.timezone, account, format_given=given), account.report
     distinct = list(dict.fromkeys(readings))
     report.format = "+".join(dict.fromkeys(each.name for each in distinct))
     lines = [max(each.sample, 1) for each in distinct]
@@ -274,21 +245,15 @@ class _Job:
     """One conversion in progress."""
 
     def __init__(
-        self,
-        sources: Sequence[BlockSource],
-        tables: Sequence[Path],
-        target: Path | None,
-        rejects: Path,
-        options: ConvertOptions,
-        folder: Path,
+        self, inputs: Inputs, target: Path | None, rejects: Path, options: ConvertOptions, folder: Path
     ) -> None:
-        self._sources, self._tables, self._target, self._options = sources, tables, target, options
+        self._tables, self._sources, self._captures = inputs
+        self._target, self._options = target, options
         self._owner = _owner(target)
         self._kind = writers.kind_of(target or "-", options.to)
         self._rejects_path = rejects
         self._rejects: BinaryIO | None = None
         self._sorter: Sorter | None = None
-        self.captures: Sequence[CaptureFormat] = ()
         with ExitStack() as stack:
             self._new = stack.enter_context(_new(target, "-o", options)) if target else None
             shared = _has_other_result(rejects, self._owner)
@@ -300,29 +265,26 @@ class _Job:
         self._sorted = folder / f"{self._new.part.name if self._new else 'stdout'}.sorted"
         self._bounds: tuple[int, int] | None = None
         self._side: SideFile | None = None
-        self.report = ConvertReport(output=str(target or "-"), files=len(sources) + len(tables))
+        self.report = ConvertReport(output=str(target or "-"), files=len(self._sources) + len(self._tables))
 
     def run(self, progress: Progress | None, executor: Executor | None) -> ConvertReport:
+        account = Account(self.report, self._options.limit, self._keep_line, progress)
         if self._tables:
-            tables = Tables(self._tables, self.report, self._keep_line, self._options.limit, progress)
-            self._sort(tables.rows(), self._writable(tables.columns))
-        elif self.captures:
-            options = self._options
-            read = Captures(
-                self._sources, self.captures, self.report, self._keep_line, options.idle_zone, options.limit, progress
-            )
+            self._sort(table_rows(self._tables, account), self._writable(table_columns(self._tables)))
+        elif self._captures:
+            rows = captured_rows(self._sources, self._captures, account, self._options.idle_zone)
             names = (*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name != "body"))
-            self._sort(read.rows(), self._writable(names))
+            self._sort(rows, self._writable(names))
         else:
-            self._run_logs(progress, executor)
+            self._run_logs(account, executor)
         if self._bounds:
             self.report.first, self.report.last = (iso(us) for us in self._bounds)
         self._deliver()
         return self.report
 
-    def _run_logs(self, progress: Progress | None, executor: Executor | None) -> None:
+    def _run_logs(self, account: Account, executor: Executor | None) -> None:
         options = self._options
-        with log_reader(self._sources, options, self.report, self._keep_line, progress) as intake:
+        with log_reader(self._sources, options, account) as intake:
             intake.executor = executor
             columns = self._writable(output_columns(intake.readings))
             if options.redact or self._side or options.filter.condition(options.timezone) is not None:

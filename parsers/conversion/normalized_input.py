@@ -2,10 +2,9 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
@@ -15,13 +14,9 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.record import CORE_COLUMNS, SCHEMA, start_time, to_csv
 from logreplay.core.rows import BadColumns, column_names, converted, is_parquet, names_in, read_texts
 from logreplay.core.zstd import zstd
-from logreplay.parsers.conversion.ingest import Keep, Limit, Progress, check_fit, check_limit, check_unlike
-from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.conversion.report import Account
 from logreplay.parsers.fields import values
 from logreplay.parsers.lines.repeated_lines import RepeatedLines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NORMALIZED: Final = "normalized CSV"
 """The name of the format in reports."""
@@ -34,11 +29,7 @@ _BELOW: Final = {
 
 
 def normalized_among(paths: Sequence[str | Path]) -> list[Path]:
-    """The paths, if they are normalized CSVs; none if they are logs.
-
-    Raises:
-        LogreplayError: some are, and some are not.
-    """
+    """The paths, if they are normalized CSVs; none if they are logs."""
     tables = [Path(path) for path in paths if str(path) != "-" and Path(path).is_file() and _is_table(Path(path))]
     if tables and len(tables) < len(paths):
         log = next(path for path in paths if str(path) == "-" or Path(path) not in tables)
@@ -63,105 +54,69 @@ def _is_table(path: Path) -> bool:
     return True
 
 
-@dataclass(slots=True)
-class Tables:
-    """Reads normalized CSVs and result logs, one after the other.
+def table_columns(paths: Sequence[Path]) -> tuple[str, ...]:
+    """The columns of all files: the core, then the others in order of appearance."""
+    names = [(name, path) for path in paths for name in names_in(path)]
+    for name, path in names:
+        if name == "start" or {*'"\n'} & {*name}:
+            why = "logreplay has another" if name == "start" else "its name has a quote or a line break"
+            raise LogreplayError(f"{path}: column {name!r}: {why}; rename the column")
+    return tuple(dict.fromkeys((*CORE_COLUMNS, *(name for name, _ in names))))
 
-    Attributes:
-        paths: as `logreplay.core.rows.names_in` takes them.
-        report: where rows are counted. The header is not counted.
-        keep: called for each rejected row.
-        limit: on rejected rows.
-        progress: called after each batch.
+
+def table_rows(paths: Sequence[Path], account: Account) -> Iterator[pl.DataFrame]:
+    """Yield the rows of normalized CSVs and result logs, one after the other; their headers are not counted.
+
+    Yields:
+        The columns of `table_columns`, and ``start``: microseconds since 1970, UTC.
     """
+    report, repeated, columns = account.report, RepeatedLines(len(paths)), table_columns(paths)
+    report.format, report.share, report.resolution_s = NORMALIZED, 1.0, 1e-6
+    total, done = sum(path.stat().st_size for path in paths), 0
+    for path in paths:
+        for texts, refused, first in read_texts(path):
+            good = _good(texts, refused, path, first, account)
+            repeated.add_rows(str(path), good)
+            absent = [column for column in columns if column not in texts.columns]
+            yield good.with_columns(
+                *(pl.col(column).fill_null(0) for column in _BELOW),
+                *(pl.lit(None, SCHEMA.get(column, pl.String)).alias(column) for column in absent),
+                *([named(pl.col(REF), str(path)).alias(REF)] if REF in texts.columns else []),
+            ).select("start", *columns)
+            if account.progress:
+                account.progress(done, total, report.lines)
+        done += path.stat().st_size
+    sizes = {path: path.stat().st_size for path in paths if report.per_file.get(str(path))}
+    alike = Counter(sizes.values())
+    sums = {str(path): (size, _sum(path)) for path, size in sizes.items() if alike[size] > 1}
+    remedy = "mend the table, or convert its log again"
+    account.finish(sums, repeated, [(str(path), NORMALIZED, remedy) for path in paths])
 
-    paths: Sequence[Path]
-    report: ConvertReport
-    keep: Keep
-    limit: Limit = field(default_factory=Limit)
-    progress: Progress | None = None
-    _repeated: RepeatedLines = field(init=False)
 
-    def __post_init__(self) -> None:
-        self._repeated = RepeatedLines(len(self.paths))
-        self.report.format, self.report.share, self.report.resolution_s = NORMALIZED, 1.0, 1e-6
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of all files: the core, then the others in order of appearance.
-
-        Raises:
-            LogreplayError: a file is not readable, or has a column that cannot be written.
-        """
-        names = [(name, path) for path in self.paths for name in names_in(path)]
-        for name, path in names:
-            if name == "start" or {*'"\n'} & {*name}:
-                why = "logreplay has another" if name == "start" else "its name has a quote or a line break"
-                raise LogreplayError(f"{path}: column {name!r}: {why}; rename the column")
-        return tuple(dict.fromkeys((*CORE_COLUMNS, *(name for name, _ in names))))
-
-    def rows(self) -> "Iterator[pl.DataFrame]":
-        """Yield the rows with `columns` and ``start``: microseconds since 1970, UTC.
-
-        Raises:
-            LogreplayError: a file cannot be read to its end, or is given under two names.
-            TooManyRejects: more rows were rejected than `limit` allows.
-        """
-        columns = self.columns
-        total, done = sum(path.stat().st_size for path in self.paths), 0
-        for path in self.paths:
-            parquet = is_parquet(path)
-            for texts, refused, first in read_texts(path):
-                breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True)).cast(pl.Int64)
-                broken = texts.select(breaks).to_series()
-                lines = broken * (not parquet) + 1
-                yield self._good(texts, refused, broken > 0, str(path), first + lines.cum_sum() - lines, columns)
-                if self.progress:
-                    self.progress(done, total, self.report.lines)
-            done += path.stat().st_size
-        sizes = {path: path.stat().st_size for path in self.paths if self.report.per_file.get(str(path))}
-        alike = Counter(sizes.values())
-        check_unlike({str(path): (size, _sum(path)) for path, size in sizes.items() if alike[size] > 1})
-        self._repeated.check()
-        check_limit(self.report, self.limit, final=True)
-        remedy = "mend the table, or convert its log again"
-        check_fit(self.report, self.limit, [(str(path), NORMALIZED, remedy) for path in self.paths])
-
-    def _good(
-        self,
-        texts: pl.DataFrame,
-        refused: Sequence[Refused],
-        broken: pl.Series,
-        name: str,
-        lines: pl.Series,
-        columns: Sequence[str],
-    ) -> pl.DataFrame:
-        typed = pl.DataFrame([converted(column, SCHEMA.get(column.name, pl.String)) for column in texts])
-        blank = texts.select(pl.all_horizontal(pl.all().is_null())).to_series()
-        blank = blank.scatter([line.row for line in refused], False)
-        reasons = _reasons(texts, typed, broken)
-        reasons = reasons.scatter([line.row for line in refused], [line.why for line in refused])
-        originals = {line.row: line.text for line in refused}
-        bad = reasons.is_not_null() & ~blank
-        report = self.report
-        report.lines += texts.height
-        report.blank += int(blank.sum())
-        for at in bad.arg_true():
-            original = originals[at] if at in originals else to_csv(texts[at], header=False)[:-1]
-            report.refuse(name, lines[at], "rejected", reasons[at])
-            self.keep(name, lines[at], f"rejected: {reasons[at]}", original, True)
-        check_limit(report, self.limit, final=False)
-        good = typed.filter(~bad & ~blank)
-        report.accept(name, good.height)
-        absent = [column for column in columns if column not in texts.columns]
-        good = good.with_columns(start_time().to_physical())
-        report.count_minutes(name, good["start"].to_numpy())
-        self._repeated.add_rows(name, good)
-        return good.with_columns(
-            *(pl.col(column).fill_null(0) for column in _BELOW),
-            *(pl.lit(None, SCHEMA.get(column, pl.String)).alias(column) for column in absent),
-            *([named(pl.col(REF), name).alias(REF)] if REF in texts.columns else []),
-        ).select("start", *columns)
+def _good(texts: pl.DataFrame, refused: Sequence[Refused], path: Path, first: int, account: Account) -> pl.DataFrame:
+    """The rows of a block that begins in this line of a file, without those that are refused."""
+    name, report = str(path), account.report
+    typed = pl.DataFrame([converted(column, SCHEMA.get(column.name, pl.String)) for column in texts])
+    blank = texts.select(pl.all_horizontal(pl.all().is_null())).to_series()
+    blank = blank.scatter([line.row for line in refused], False)
+    breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True)).cast(pl.Int64)
+    broken = texts.select(breaks).to_series()
+    heights = broken * (not is_parquet(path)) + 1
+    lines = first + heights.cum_sum() - heights
+    reasons = _reasons(texts, typed, broken > 0)
+    reasons = reasons.scatter([line.row for line in refused], [line.why for line in refused])
+    originals = {line.row: line.text for line in refused}
+    bad = reasons.is_not_null() & ~blank
+    report.lines += texts.height
+    report.blank += int(blank.sum())
+    for at in bad.arg_true():
+        original = originals[at] if at in originals else to_csv(texts[at], header=False)[:-1]
+        account.refuse(name, lines[at], "rejected", reasons[at], original)
+    account.check_limit()
+    good = typed.filter(~bad & ~blank).with_columns(start_time().to_physical())
+    report.accept(name, good.height)
+    report.count_minutes(name, good["start"].to_numpy())
+    return good
 
 
 def _sum(path: Path) -> int:

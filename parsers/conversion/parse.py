@@ -344,11 +344,7 @@ def _header_columns(columns: Sequence[str]) -> pl.Expr:
 
 
 def _headers(row: dict[str, Any], decode: Callable[[str], str]) -> str | None:
-    """The headers in raw fields with escapes as one text.
-
-    Raises:
-        Rejected: they are too long.
-    """
+    """The headers in raw fields with escapes as one text."""
     slots = [name for name in row if name.startswith(HEADER_SLOT)]
     if not slots:
         return None

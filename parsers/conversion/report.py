@@ -1,15 +1,34 @@
 """The account of a conversion: the outcome of every line, and notes for the user on the result."""
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final
 
 import numpy as np
 
-from logreplay.core.errors import Loss
+from logreplay.core.errors import LogreplayError, Loss, TooManyRejects
+from logreplay.parsers.lines.repeated_lines import RepeatedLines
+
+Progress = Callable[[int, int, int], None]
+"""Called with bytes read, bytes in all (0: not known) and lines read."""
+
+Keep = Callable[[str, int, str, bytes, bool], None]
+"""Called with file, line number, reason and the bytes of a line that became no row, and whether these are all bytes. If
+not, it is called again with the next ones, without a reason."""
+
+TELLING: Final = 10
+"""Lines, none of which fits, that show another format; fewer of them may be the damaged ones of an idle hour."""
 
 FIRST_SHOWN: Final = 3
 """Number of bad lines that a report names for each reason."""
+
+_TOLD: Final = (
+    *("lines", "converted", "unreplayable", "rejected", "blank", "filtered", "reasons", "format", "share", "server"),
+    *("resolution_s", "first", "last", "output", "rejects", "bodies", "notes"),
+)
+"""Names in the output of ``--json``, in this order."""
 
 
 @dataclass(slots=True)
@@ -133,22 +152,103 @@ class ConvertReport:
 
     def summary(self) -> dict[str, Any]:
         """The output of ``--json``."""
-        return {
-            "lines": self.lines,
-            "converted": self.converted,
-            "unreplayable": self.unreplayable,
-            "rejected": self.rejected,
-            "blank": self.blank,
-            "filtered": self.filtered,
-            "reasons": dict(self.reasons.most_common()),
-            "format": self.format,
-            "share": round(self.share, 4),
-            "server": self.server,
-            "resolution_s": self.resolution_s,
-            "first": self.first,
-            "last": self.last,
-            "output": self.output,
-            "rejects": self.rejects,
-            "bodies": self.bodies,
-            "notes": self.notes,
-        }
+        told = {name: getattr(self, name) for name in _TOLD}
+        return told | {"reasons": dict(self.reasons.most_common()), "share": round(self.share, 4)}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How many lines may be rejected.
+
+    Attributes:
+        count: largest number; None: any number.
+        share: largest share of all lines; None: any.
+    """
+
+    count: int | None = None
+    share: float | None = None
+
+    @classmethod
+    def read(cls, text: str) -> "Limit":
+        """Read a number of lines, ``100``, or a share, ``2%`` or ``0.02``.
+
+        Raises:
+            ValueError: neither.
+        """
+        number = text.strip().removesuffix("%")
+        value = float(number)
+        if not 0 <= value < inf or (text.strip() == number and value > 1 and not value.is_integer()):
+            raise ValueError(text)
+        if text.strip() != number:
+            return cls(share=value / 100)
+        return cls(count=int(value)) if value.is_integer() else cls(share=value)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Counts the lines of files, hands on those that became no row, and stops where too many are rejected.
+
+    Attributes:
+        report: where they are counted.
+        limit: on rejected lines.
+        keep: told about lines that became no row; None: nobody is.
+        progress: told after each block.
+    """
+
+    report: ConvertReport
+    limit: Limit = field(default_factory=Limit)
+    keep: Keep | None = None
+    progress: Progress | None = None
+
+    def refuse(self, name: str, number: int, kind: str, reason: str, line: bytes, *, whole: bool = True) -> None:
+        """Count a line that became no row, and hand it on."""
+        self.report.refuse(name, number, kind, reason)
+        if self.keep:
+            self.keep(name, number, f"{kind}: {reason}", line, whole)
+
+    def check_limit(self, *, final: bool = False) -> None:
+        """Check that no more lines were rejected than the user allows; shares are known at the end only."""
+        report, limit = self.report, self.limit
+        if final and report.damaged and limit != Limit():
+            raise TooManyRejects(
+                f"{', '.join(report.damaged)}: the compressed data end too soon or are damaged, so the number of "
+                f"rejected {report.unit} is unknown; copy the log again, or leave out --strict and --max-rejects"
+            )
+        rejected, allowed = report.rejected, limit.count
+        if final and limit.share is not None:
+            allowed = int(round(limit.share * report.lines, 6))  # 0.29 * 100 is below 29
+        if allowed is not None and rejected > allowed:
+            name, number, reason = next(item for item in report.first_bad if item[2].startswith("rejected"))
+            raise TooManyRejects(
+                f"{name}: line {number}: {reason}; {rejected:,} of {report.lines:,} lines rejected"
+                f"{'' if final else ' so far'}, {allowed:,} allowed; mend the log, or allow more with --max-rejects"
+            )
+
+    def finish(
+        self, sums: Mapping[str, tuple[int, int]], repeated: RepeatedLines, files: Sequence[tuple[str, str, str]]
+    ) -> None:
+        """Check files that are read to their ends.
+
+        No two hold the same lines, and none was rejected whole, except for fewer than `TELLING` lines beside other
+        files or with a limit.
+
+        Args:
+            sums: bytes of each file that may be equal to another, and their CRC-32.
+            repeated: samples of the files.
+            files: name, format and remedy of each file.
+        """
+        known: dict[tuple[int, int], str] = {}
+        for name, found in sums.items():
+            if known.setdefault(found, name) != name:
+                raise LogreplayError(
+                    f"{known[found]} and {name} hold the same lines: they would be counted twice; name one of them"
+                )
+        repeated.check()
+        self.check_limit(final=True)
+        report = self.report
+        least = TELLING if len(files) > 1 or self.limit != Limit() else 1
+        for name, format, remedy in files:
+            number, reason, count = report.misfits.get(name, (0, "", 0))
+            if name not in report.fitting and count >= least:
+                line = report.unit.removesuffix("s")
+                raise LogreplayError(f"{name}: no {line} fits the format {format}; {line} {number}: {reason}; {remedy}")

@@ -20,7 +20,7 @@ from logreplay.core.masking import masked
 from logreplay.core.stores import StoredFile, is_address, size_of
 from logreplay.parsers.conversion.compression import (
     MEMORY,
-    DecompressedStream,
+    Decompressed,
     TooMuchMemory,
     compression_of,
     decompressed,
@@ -108,11 +108,7 @@ class _DiskFile(io.RawIOBase):
     """
 
     def __init__(self, path: str) -> None:
-        """Name a file.
-
-        Raises:
-            LogreplayError: no such file, or not readable.
-        """
+        """Name a file."""
         self._path, self._at = path, 0
         self._seen: tuple[int, int] | None = None
         with self._opened() as file:
@@ -173,11 +169,7 @@ class _DiskFile(io.RawIOBase):
 
 
 def _raw(path: str) -> "_DiskFile | StoredFile | BinaryIO":
-    """The bytes of a log; ``-`` is standard input.
-
-    Raises:
-        LogreplayError: no such file, or not readable.
-    """
+    """The bytes of a log; ``-`` is standard input."""
     if path == "-":
         return sys.stdin.buffer
     if is_address(path):
@@ -207,11 +199,7 @@ class BlockSource:
     """
 
     def __init__(self, path: str | Path, *, summed: bool = False) -> None:
-        """Look at the first bytes of a log; ``-`` is standard input.
-
-        Raises:
-            LogreplayError: no such file, or not readable.
-        """
+        """Look at the first bytes of a log; ``-`` is standard input."""
         self._path, self.summed = str(path), summed
         self.name = "standard input" if self._path == "-" else masked(self._path)
         self._raw = _raw(self._path)
@@ -377,7 +365,7 @@ class BlockSource:
         return b"".join(pieces)
 
 
-def _without_mark(stream: DecompressedStream) -> bytes:
+def _without_mark(stream: Decompressed) -> bytes:
     """The first bytes of a stream, without a mark of UTF-8."""
     data = b""
     while len(data) < len(_UTF8_MARK) and (piece := stream.read1(len(_UTF8_MARK) - len(data))):

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from logreplay.parsers.fields.timestamps import Stamp
 from logreplay.parsers.formats.format import Format
-from logreplay.parsers.formats.json_lines import json_format
 from logreplay.parsers.formats.log_format import MILLISECOND, Field, apache_format, nginx_format
+from logreplay.parsers.formats.named_values import json_format
 from logreplay.parsers.formats.w3c import CLOUDFRONT_FIELDS, w3c_format
 
 _NGINX_DOC: Final = "https://nginx.org/en/docs/http/ngx_http_log_module.html"

@@ -83,7 +83,7 @@ def header_slot(name: str) -> str:
     return HEADER_SLOT + name.lower() if kept else ""
 
 
-def choose(names: Mapping[str, int]) -> dict[str, str]:
+def choose(names: Iterable[str]) -> dict[str, str]:
     """Assign names to slots; empty if none of them is a request."""
     lower = {name.lower(): name for name in names}
     slots = {
@@ -105,10 +105,6 @@ def choose(names: Mapping[str, int]) -> dict[str, str]:
 
 def meaning(slots: Mapping[str, str], durations: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Find the meaning of times and durations by the names of the fields, otherwise by their values.
-
-    Args:
-        slots: name of each raw field.
-        durations: samples of the raw fields ``total`` and ``first``.
 
     Returns:
         Those attributes of a `Format` that depend on it.

@@ -30,22 +30,10 @@ class Layout(Protocol):
         """How many times `split_carefully` can be tried, wider each time."""
 
     def split(self, lines: pl.Series) -> pl.DataFrame:
-        """Split clean lines: ``op``, ``url`` and ``protocol`` come apart, and nothing needs decoding.
-
-        Returns:
-            One row a line; all null where the line does not fit.
-        """
+        """Split clean lines: ``op``, ``url`` and ``protocol`` come apart, and nothing needs decoding."""
 
     def split_carefully(self, lines: pl.Series, tier: int) -> pl.DataFrame:
-        """Split lines that `split` refused; values still carry the log's escapes.
-
-        Args:
-            lines: those refused so far.
-            tier: from 0; the higher, the wider the rules.
-
-        Returns:
-            One row a line; all null where the line does not fit.
-        """
+        """Split lines that `split` refused, by rules the wider the higher the tier; values carry the log's escapes."""
 
 
 @dataclass(frozen=True, slots=True)

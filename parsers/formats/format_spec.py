@@ -16,7 +16,6 @@ from logreplay.core.errors import LogreplayError
 from logreplay.core.installation import needs_extra
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format
-from logreplay.parsers.formats.json_lines import JsonLayout
 from logreplay.parsers.formats.log_format import (
     Field,
     apache_format,
@@ -27,6 +26,7 @@ from logreplay.parsers.formats.log_format import (
     nginx_tokens,
     times_of,
 )
+from logreplay.parsers.formats.named_values import JsonLayout
 
 NAMES: Final = {format.name: format for format in FORMATS}
 
@@ -63,9 +63,6 @@ def defined(text: str, others: Iterable[str] = ()) -> Format | None:
     Args:
         text: value of ``-f``.
         others: names of further formats, such as those of captures, for the error.
-
-    Raises:
-        LogreplayError: no such name, file or format in it, or the text has no field for the request.
     """
     if text in ("auto", *BY_CONTENT):
         return None
@@ -95,11 +92,7 @@ def defined(text: str, others: Iterable[str] = ()) -> Format | None:
 
 
 def _words(text: str) -> list[str]:
-    """The arguments of a directive.
-
-    Raises:
-        LogreplayError: there are none, or a quote is not closed.
-    """
+    """The arguments of a directive."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -112,11 +105,7 @@ def _words(text: str) -> list[str]:
 
 
 def from_configuration(path: Path, name: str) -> Format:
-    """Read the format of a name from a configuration of nginx or Apache.
-
-    Raises:
-        LogreplayError: no such file, no such format, or crossplane is not installed.
-    """
+    """Read the format of a name from a configuration of nginx or Apache."""
     found = _formats_of(path)
     if name in found:
         return found[name]()
@@ -126,11 +115,7 @@ def from_configuration(path: Path, name: str) -> Format:
 
 
 def _formats_of(path: Path) -> dict[str, Callable[[], Format]]:
-    """The formats of a configuration, by name.
-
-    Raises:
-        LogreplayError: no such file, or crossplane is not installed.
-    """
+    """The formats of a configuration, by name."""
     try:
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:

@@ -182,11 +182,8 @@ def nginx_format(
     Args:
         text: for example ``$remote_addr [$time_local] "$request" $status $request_time``.
         name: name of the format, for reports.
-        escape: as in the directive; a format for ``json`` is read as JSON, see `logreplay.parsers.formats.json_lines`.
+        escape: as in the directive; one for ``json`` is read as JSON, see `logreplay.parsers.formats.named_values`.
         more: variables that nginx does not have, for logs of other servers.
-
-    Raises:
-        LogreplayError: it has no variable, or none for the request.
     """
     return compile_tokens(nginx_tokens(as_in_lines(text), more), name, "nginx", escape == "default", text)
 
@@ -204,11 +201,7 @@ def nginx_tokens(text: str, more: Mapping[str, Field] = _NO_MORE) -> list[str | 
 
 
 def apache_format(text: str, name: str = "LogFormat") -> Format:
-    """Compile the string of a ``LogFormat``, as Apache sees it after unquoting.
-
-    Raises:
-        LogreplayError: it has no directive, or none for the request.
-    """
+    """Compile the string of a ``LogFormat``, as Apache sees it after unquoting."""
     return compile_tokens(apache_tokens(as_in_lines(text)), name, "apache", True, text)
 
 
@@ -304,18 +297,7 @@ def _join_times(tokens: Sequence[str | Field]) -> list[str | Field]:
 
 
 def compile_tokens(tokens: Sequence[str | Field], name: str, server: str, escaped: bool, text: str) -> Format:
-    """Give each slot to one field, and make the patterns.
-
-    Args:
-        tokens: literals and variables in turn.
-        name: name of the format.
-        server: that writes it.
-        escaped: values carry log escapes.
-        text: the format as the user wrote it, for errors.
-
-    Raises:
-        LogreplayError: it has no variable, or none for the request.
-    """
+    """Give each slot to one field, and make the patterns."""
     fields = [token for token in tokens if isinstance(token, Field)]
     if not fields:
         raise LogreplayError(f"log format {text!r}: no variable in it; write it as in the server's configuration")
@@ -346,9 +328,6 @@ def choose_fields(fields: Iterable[tuple[str | Field, Place]], what: str) -> dic
     Args:
         fields: each field, and where it stands; literals are left out.
         what: the format, for errors.
-
-    Raises:
-        LogreplayError: no field holds the request.
     """
     owners: dict[str, tuple[Field, Place]] = {}
     for field, place in fields:

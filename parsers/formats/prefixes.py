@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from logreplay.parsers.formats.json_lines import as_text
+from logreplay.parsers.formats.named_values import as_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import polars as pl
 
 from logreplay.parsers.conversion.parse import BUG, TEXTS, ParsedBlock, parse
 from logreplay.parsers.conversion.source import text_lines
-from logreplay.parsers.formats import json_lines, ltsv
 from logreplay.parsers.formats.builtin import FORMATS
+from logreplay.parsers.formats.named_values import json_from_sample, ltsv_from_sample
 from support.format_samples import SAMPLES
 
 JSON: Final = (
@@ -16,7 +16,7 @@ JSON: Final = (
 )
 LTSV: Final = "time:2026-11-20T18:58:56+01:00\treq:GET /a HTTP/1.1\tstatus:200\tsize:17\treqtime:0.001\tua:x"
 
-_FOUND: Final = (json_lines.from_sample([JSON]), ltsv.from_sample([LTSV]))
+_FOUND: Final = (json_from_sample([JSON]), ltsv_from_sample([LTSV]))
 ALL: Final = (*FORMATS, *(format for format in _FOUND if format is not None))
 _UNSAFE: Final = re.compile(r"[^\x21-\x7e]|\"")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")

@@ -3,12 +3,13 @@
 from fuzz.formats import JSON, LTSV, check
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.conversion.source import text_lines
-from logreplay.parsers.formats import infer, json_lines, ltsv
+from logreplay.parsers.formats import infer
 from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.named_values import json_from_sample, ltsv_from_sample
 from logreplay.parsers.formats.prefixes import PREFIXES
 from logreplay.parsers.formats.w3c import FieldsDirective, stretches
 
-_MAKERS = (json_lines.from_sample, ltsv.from_sample, infer.from_sample)
+_MAKERS = (json_from_sample, ltsv_from_sample, infer.from_sample)
 
 
 def seeds() -> list[bytes]:

@@ -10,7 +10,7 @@ from logreplay.parsers.conversion.advice import notes
 from logreplay.parsers.conversion.detect import Detection
 from logreplay.parsers.conversion.ingest import LogReader
 from logreplay.parsers.conversion.job import ConvertOptions, convert
-from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.conversion.report import Account, ConvertReport
 from logreplay.parsers.conversion.source import BlockSource
 from logreplay.parsers.formats.builtin import FORMATS
 
@@ -24,7 +24,7 @@ def said(
 ) -> str:  # fmt: skip
     reading = Detection(() if formats == (None,) else formats or (COMBINED,), server=server)
     seen = {"fine": 1e-6, "spread": True, **seen}
-    intake = LogReader([], [reading], "", ConvertReport(100, converted), lambda *_: None, **seen)
+    intake = LogReader([], [reading], "", Account(ConvertReport(100, converted)), **seen)
     return "\n".join(notes(intake, [], time_unit, timezone, zoned=zoned))
 
 
@@ -121,7 +121,7 @@ def test_a_log_that_grew_while_it_was_read_is_named(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     log.write_text("one\n")
     source = BlockSource(log)
-    intake = LogReader([source], [Detection((COMBINED,))], "", ConvertReport(), lambda *_: None)
+    intake = LogReader([source], [Detection((COMBINED,))], "", Account(ConvertReport()))
     assert notes(intake, [source], "", "") == []
     with log.open("a") as more:
         more.write("two\n")

@@ -17,9 +17,8 @@ from logreplay.core.rows import scan
 from logreplay.parsers.conversion.dataframe import read_log
 from logreplay.parsers.conversion.filters import Filter
 from logreplay.parsers.conversion.follow import LineParser
-from logreplay.parsers.conversion.ingest import Limit
 from logreplay.parsers.conversion.job import ConvertOptions, convert
-from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.conversion.report import ConvertReport, Limit
 from support.captured_requests import HOST, REQUESTS, SAMPLES, gor, har, mitmproxy
 
 BODIES = [body for _, _, _, body, _ in REQUESTS]

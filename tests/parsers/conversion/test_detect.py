@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from logreplay.core.errors import LogreplayError
-from logreplay.parsers.conversion.detect import TELLING, detect, detect_each, says_format
+from logreplay.parsers.conversion.detect import detect, detect_each, says_format
 from logreplay.parsers.conversion.job import convert
+from logreplay.parsers.conversion.report import TELLING
 from logreplay.parsers.conversion.source import Block, text_lines
 
 COMBINED = b'10.0.0.7 - - [20/Nov/2026:18:58:56 +0100] "GET /a HTTP/1.1" 200 17 "-" "curl/8.5.0"\n'

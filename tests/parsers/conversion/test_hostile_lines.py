@@ -18,9 +18,9 @@ from logreplay.parsers.conversion.detect import detect
 from logreplay.parsers.conversion.job import convert
 from logreplay.parsers.conversion.parse import BUG, parse
 from logreplay.parsers.conversion.source import text_lines
-from logreplay.parsers.formats import json_lines, ltsv
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format
+from logreplay.parsers.formats.named_values import json_from_sample, ltsv_from_sample
 from logreplay.parsers.formats.w3c import w3c_format
 from support.format_samples import SAMPLES
 from support.linear_time import is_linear
@@ -33,7 +33,7 @@ SALT = (b'"', b"\\", b"\\x", b"\0", b"\xff", b"[", b"] [", b" ", b"\n", b"-", b"
 
 
 def formats() -> list[Format]:
-    found = [*FORMATS, json_lines.from_sample([JSON]), ltsv.from_sample([LTSV])]
+    found = [*FORMATS, json_from_sample([JSON]), ltsv_from_sample([LTSV])]
     return [format for format in found if format is not None]
 
 
@@ -211,8 +211,8 @@ LARGE: dict[str, tuple[str, Callable[[int], str]]] = {
 def test_the_time_of_a_hostile_line_is_linear_in_its_size(case: str) -> None:
     name, made = LARGE[case]
     read = {
-        "json": json_lines.from_sample([JSON]),
-        "ltsv": ltsv.from_sample([LTSV]),
+        "json": json_from_sample([JSON]),
+        "ltsv": ltsv_from_sample([LTSV]),
         "w3c": w3c_format(["date", "time", "cs-method", "cs-uri-stem", "sc-status", "time-taken"], " ", "w3c"),
     }
     format = read[name]

@@ -16,9 +16,8 @@ from logreplay.core.rows import scan
 from logreplay.core.zstd import zstd
 from logreplay.parsers.conversion.dataframe import read_log
 from logreplay.parsers.conversion.filters import Filter
-from logreplay.parsers.conversion.ingest import Limit, check_limit
 from logreplay.parsers.conversion.job import ConvertOptions, convert, output_for
-from logreplay.parsers.conversion.report import ConvertReport
+from logreplay.parsers.conversion.report import Account, ConvertReport, Limit
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "sample_logs"
@@ -417,8 +416,8 @@ def test_a_name_that_agrees_with_to_or_says_nothing_is_taken(tmp_path: Path, to:
 @pytest.mark.parametrize("percent", range(101))
 def test_a_share_of_rejects_allows_as_many_lines_as_it_says(percent: int) -> None:
     limit, line = Limit.read(f"{percent}%"), [("log", 1, "rejected: layout")]
-    check_limit(ConvertReport(100, rejected=percent, first_bad=line), limit, final=True)
+    Account(ConvertReport(100, rejected=percent, first_bad=line), limit).check_limit(final=True)
     with pytest.raises(
         TooManyRejects, match=rf"{percent + 1} of 100 lines rejected, {percent} allowed; mend the log, or"
     ):
-        check_limit(ConvertReport(100, rejected=percent + 1, first_bad=line), limit, final=True)
+        Account(ConvertReport(100, rejected=percent + 1, first_bad=line), limit).check_limit(final=True)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.core.rows import scan
 from logreplay.parsers.conversion.filters import Filter
-from logreplay.parsers.conversion.ingest import Limit
 from logreplay.parsers.conversion.job import ConvertOptions, convert
+from logreplay.parsers.conversion.report import Limit
 
 HEADER = "date,time,latency,xfertime,thinktime,bytes,url,rc,op"
 ROW = "2026-11-20,17:58:{:02}.250000,0.061,0.002,1.5,17,/a?b=c,200,GET"

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.parsers.conversion.parse import ROW_SCHEMA, SkippedLine, parse
-from logreplay.parsers.formats import json_lines, ltsv
 from logreplay.parsers.formats.builtin import FORMATS
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.log_format import nginx_format
+from logreplay.parsers.formats.named_values import json_from_sample, ltsv_from_sample
 from logreplay.parsers.formats.w3c import w3c_format
 
 BY_NAME: dict[str, Format] = {format.name: format for format in FORMATS}
@@ -112,7 +112,7 @@ def test_the_duration_is_between_the_start_and_a_stamp_of_the_end() -> None:
 
 
 def test_stamps_without_a_zone_are_counted_and_read_in_the_zone_that_is_given() -> None:
-    format = ltsv.from_sample(["time:2026-11-20T18:58:56\turi:/a\tstatus:200"])
+    format = ltsv_from_sample(["time:2026-11-20T18:58:56\turi:/a\tstatus:200"])
     assert format is not None
     line = "time:2026-11-20T18:58:56\turi:/a\tstatus:200"
     given, utc = (parse(lines(line, GOOD), [format], zone) for zone in ("Europe/Berlin", ""))
@@ -155,7 +155,7 @@ def test_a_request_without_a_first_byte_has_all_of_its_time_as_latency(
     name: str, text: str, latency: float, xfertime: float, escape: str
 ) -> None:
     text = text.replace("/slow", f"/slow{escape}")
-    format = BY_NAME.get(name) or json_lines.from_sample([RETRIED_JSON])
+    format = BY_NAME.get(name) or json_from_sample([RETRIED_JSON])
     assert format
     rows = parse(lines(text, text), [format]).rows
     assert rows["latency"].to_list() == pytest.approx([latency] * 2)
@@ -182,8 +182,8 @@ def test_a_client_is_its_address_without_its_port_in_every_layout(logged: str, c
             f'{logged} [{stamp}] "GET /a HTTP/1.1" 200',
             lambda _: nginx_format('$remote_addr [$time_iso8601] "$request" $status'),
         ),
-        (json.dumps(record), json_lines.from_sample),
-        ("\t".join(pairs), ltsv.from_sample),
+        (json.dumps(record), json_from_sample),
+        ("\t".join(pairs), ltsv_from_sample),
         (
             f"{stamp[:10]} 10:00:00 {logged} GET /a 200",
             lambda _: w3c_format(["date", "time", "c-ip", "cs-method", "cs-uri-stem", "sc-status"], " ", "w3c"),

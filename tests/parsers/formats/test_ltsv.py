@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logreplay.parsers.conversion.parse import parse
-from logreplay.parsers.formats.ltsv import from_sample, pairs
+from logreplay.parsers.formats.named_values import ltsv_from_sample, pairs
 
 LINE = "time:2026-11-20T18:58:56+01:00\treq:GET /a HTTP/1.1\tstatus:200\tsize:17\treqtime:0.061\tua:x"
 LABELS = st.text(st.characters(min_codepoint=1, max_codepoint=255, exclude_characters="\t:\n"))
@@ -27,11 +27,11 @@ def test_of_a_label_that_comes_twice_the_first_counts_and_what_has_no_label_is_s
     "lines", [[], [""], ["a b c"], ["\t\t"], ["req:GET /a\tstatus:200"], ["a:1\tb:2\tc:3"], ["a:1\tstatus:2\ttime:3"]]
 )
 def test_lines_without_three_labels_or_without_a_request_have_no_format(lines: list[str]) -> None:
-    assert from_sample(lines) is None
+    assert ltsv_from_sample(lines) is None
 
 
 def test_the_format_is_found_by_the_labels() -> None:
-    format = from_sample([LINE, "garbage"])
+    format = ltsv_from_sample([LINE, "garbage"])
     assert format is not None
     assert (format.name, format.server, format.stamp.at) == ("ltsv", "nginx", "end")
     assert format.layout.fields == {"time", "request", "rc", "bytes", "total", "agent"}
@@ -40,7 +40,7 @@ def test_the_format_is_found_by_the_labels() -> None:
 @given(st.permutations(LINE.split("\t")), st.permutations(LINE.split("\t")))
 @settings(max_examples=40)
 def test_the_order_of_the_labels_does_not_matter(usual: list[str], other: list[str]) -> None:
-    format = from_sample(["\t".join(usual)] * 2)
+    format = ltsv_from_sample(["\t".join(usual)] * 2)
     assert format is not None
     rows = parse(pl.Series(["\t".join(usual), "\t".join(other)]), [format]).rows.drop("line")
     assert rows.height == 2
@@ -50,7 +50,7 @@ def test_the_order_of_the_labels_does_not_matter(usual: list[str], other: list[s
 @pytest.mark.parametrize("label", ["a(b", "[x", "a.b*", "\\d", "{3}", "", " ", "é", "$^|"])
 def test_labels_are_not_patterns(label: str) -> None:
     lines = [f"{LINE}\t{label}:x"] * 2
-    format = from_sample(lines)
+    format = ltsv_from_sample(lines)
     assert format is not None
     assert format.layout.split(pl.Series(lines))["url"].to_list() == ["/a", "/a"]
 
@@ -58,7 +58,7 @@ def test_labels_are_not_patterns(label: str) -> None:
 @settings(max_examples=60)
 @given(st.lists(VALUES | st.sampled_from([LINE, "req:GET /b", "\treq:x\t", "uri:/a\tstatus:1\ta:b", "req:\tb:\tc:"])))
 def test_there_are_as_many_rows_as_lines_and_lines_without_a_request_are_null(texts: list[str]) -> None:
-    format = from_sample([LINE])
+    format = ltsv_from_sample([LINE])
     assert format is not None
     lines = pl.Series(texts, dtype=pl.String)
     assert format.layout.split(lines).height == len(texts)

@@ -13,10 +13,9 @@ from logreplay.core.errors import LogreplayError, TooManyRejects
 from logreplay.core.record import start_time
 from logreplay.core.rows import scan
 from logreplay.parsers import iter_log, read_log
-from logreplay.parsers.conversion.detect import TELLING
 from logreplay.parsers.conversion.filters import Filter
-from logreplay.parsers.conversion.ingest import Limit
 from logreplay.parsers.conversion.job import ConvertOptions, convert
+from logreplay.parsers.conversion.report import TELLING, Limit
 
 SAMPLES = Path(__file__).parents[3] / "sample_logs"
 LINE = '10.0.0.7 - - [20/Nov/2026:18:58:{second:02} +0100] "GET /{n} HTTP/1.1" 200 17 "-" "curl/8.5.0"'

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from logreplay.parsers.conversion.parse import parse
-from logreplay.parsers.formats.json_lines import as_text, from_sample, json_format, load
+from logreplay.parsers.formats.named_values import as_text, json_format, json_from_sample, load
 from support.format_samples import SAMPLES
 
 TEXTS = st.text(st.characters(min_codepoint=0, max_codepoint=255))
@@ -128,7 +128,7 @@ def test_a_line_that_is_no_json_leaves_the_others_of_its_block_as_they_are() -> 
 
 
 def test_the_format_is_found_by_the_names_of_the_values() -> None:
-    format = from_sample([NGINX, "garbage"])
+    format = json_from_sample([NGINX, "garbage"])
     assert format is not None
     assert (format.name, format.server, format.stamp.at, format.total_unit) == ("json", "nginx", "end", 1.0)
     assert format.layout.fields == {"time", "request", "rc", "total"}
@@ -136,11 +136,11 @@ def test_the_format_is_found_by_the_names_of_the_values() -> None:
 
 def test_messages_of_another_kind_do_not_hide_the_requests() -> None:
     messages = ['{"level":"info","request":"reload","url":"file:/x","method":"POST"}'] * 9
-    format = from_sample([*messages, '{"status":200,"path":"/a","verb":"GET"}'])
+    format = json_from_sample([*messages, '{"status":200,"path":"/a","verb":"GET"}'])
     assert format is not None
     assert format.layout.fields == {"rc", "url", "op"}
 
 
 @pytest.mark.parametrize("lines", [[], ["garbage"], ["{}"], ['{"status":200}'], ['{"request":{"a":1}}'], ["[1]"]])
 def test_without_a_request_there_is_no_format(lines: list[str]) -> None:
-    assert from_sample(lines) is None
+    assert json_from_sample(lines) is None

@@ -1,13 +1,16 @@
-"""Logs with one JSON object a line: Caddy, Traefik, Envoy, and JSON formats of nginx or Apache.
+"""Logs whose lines name their values: JSON, one object a line, and LTSV, ``label:value`` between tabs in any order.
 
-The fast path hands whole blocks to Polars' JSON reader. Lines that are not valid JSON go to Python, with the repairs
-that real logs need: nginx's default escape puts ``\\xHH`` into strings, and a missing number leaves ``"rt":,``.
+The fast path hands whole blocks of JSON to Polars' reader, and those of LTSV to one pattern with the labels in their
+usual order. Other lines go to Python; JSON with the repairs that real logs need: nginx's default escape puts ``\\xHH``
+into strings, and a missing number leaves ``"rt":,``.
+
+Source: http://ltsv.org/
 """
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,13 +25,28 @@ Key = tuple[str, ...]
 """Path of a value: names from the outside in."""
 
 _SUSPECT: Final = r"\\x|[\x00-\x1f]|:\s*[,}\-][^0-9]|:\s*-?[,}]"
-_TEXT: Final = r"^[ -~]*$"
 _HEX: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")
 _STRING_OR_VALUE: Final = re.compile(
     r'"(?:[^"\\]|\\.)*+"?+|:\s*+(?:(?P<list>(?:-|[0-9.]+)(?:(?:, | : )(?:-|[0-9.]+))++)|-)?+\s*+(?P<end>(?=[,}]))?+'
 )
 """Possessive, and whatever it begins it takes: no character of a line is looked at from two places."""
 _OTHER_ESCAPE: Final = re.compile(r'(?<!\\)((?:\\\\)*)\\([^"\\/bfnrtu])')
+
+_REQUEST: Final = rf"(?P<op>[A-Z]+) (?P<url>/{CLEAN}*)(?: (?P<protocol>HTTP/[0-9.]+))?"
+_CLEAN_VALUES: Final = {
+    "op": "[A-Z]+",
+    "url": f"/{CLEAN}*",
+    **dict.fromkeys(("args", "query"), f"{CLEAN}*"),
+    "rc": "[0-9]{1,3}",
+    **dict.fromkeys(("bytes", "request_bytes"), "[0-9]{1,18}|-"),
+    **dict.fromkeys(("total", "first"), r"[0-9.]+(?:[eE]-?[0-9]+)?|-"),
+    "client": r"[!#-+\--Z\]-~]*",
+}
+"""Patterns of raw fields that need no decoding; all others are printable ASCII."""
+_NO_ESCAPES: Final = r"[ -~--[\\]]*"
+"""Clean text of a log that escapes."""
+_NEEDED: Final = frozenset({"op", "url", "rc", "time"})
+"""Raw fields without which no line is clean."""
 
 _FAMILIES: Final[dict[str, dict[str, Key]]] = {
     "caddy": {
@@ -104,20 +122,42 @@ _LONGEST: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class JsonLayout:
-    """One object a line; each raw field is the value at a path."""
+class NamedValues:
+    """A record a line; each raw field is the value at a path."""
 
     paths: tuple[tuple[str, Key], ...]
 
     @property
     def fields(self) -> frozenset[str]:
-        """The raw columns it can deliver."""
         return frozenset(name for name, _ in self.paths)
 
     @property
     def tiers(self) -> int:
-        """1: there is only one careful way."""
         return 1
+
+    def split_carefully(self, lines: pl.Series, tier: int) -> pl.DataFrame:
+        """Read each line by itself."""
+        rows = [self._values(self.record(line)) for line in lines]
+        return pl.DataFrame(rows, schema=dict.fromkeys((name for name, _ in self.paths), pl.String), orient="row")
+
+    def _values(self, record: Mapping[str, Any] | None) -> dict[str, str | None]:
+        if record is None:
+            return {}
+        found = {name: as_text(_dig(record, path)) for name, path in self.paths}
+        request = found.get("request") if "request" in found else found.get("url")
+        return {} if request is None else {**found, "rc": found.get("rc") or ""}
+
+    def record(self, line: str) -> Mapping[str, Any] | None:
+        """The values of a line by their names; None if it has none."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLayout(NamedValues):
+    """One object a line."""
+
+    def record(self, line: str) -> Mapping[str, Any] | None:
+        return load(line)
 
     def split(self, lines: pl.Series) -> pl.DataFrame:
         """Split whole blocks; blocks with invalid JSON, and long lines, are left to the careful path."""
@@ -129,7 +169,7 @@ class JsonLayout:
         if values is None:
             return pl.DataFrame(schema=dict.fromkeys(self._columns, pl.String)).clear(len(lines))
         raw = self._apart(values.select(_at(path).alias(name) for name, path in self.paths))
-        clean = raw.select(_is_clean(raw.columns)).to_series()
+        clean = raw.select(pl.all_horizontal(map(_is_clean, raw.columns))).to_series()
         if clean.all() and whole.all():
             return raw
         places = pl.int_range(len(lines), eager=True).alias("place")
@@ -147,18 +187,6 @@ class JsonLayout:
             return None
         return values if values.height == len(lines) else None
 
-    def split_carefully(self, lines: pl.Series, tier: int) -> pl.DataFrame:
-        """Read each line by itself, with repairs."""
-        rows = [self._values(load(line)) for line in lines]
-        return pl.DataFrame(rows, schema=dict.fromkeys((name for name, _ in self.paths), pl.String), orient="row")
-
-    def _values(self, record: Mapping[str, Any] | None) -> dict[str, str | None]:
-        if record is None:
-            return {}
-        found = {name: as_text(_dig(record, path)) for name, path in self.paths}
-        request = found.get("request") if "request" in found else found.get("url")
-        return {} if request is None else {**found, "rc": found.get("rc") or ""}
-
     @property
     def _columns(self) -> list[str]:
         names = [name for name, _ in self.paths if name != "request"]
@@ -167,11 +195,7 @@ class JsonLayout:
     def _apart(self, raw: pl.DataFrame) -> pl.DataFrame:
         if "request" not in raw.columns:
             return raw.select(self._columns)
-        line = (
-            raw["request"]
-            .str.extract_groups(rf"^(?P<op>[A-Z]+) (?P<url>/{CLEAN}*)(?: (?P<protocol>HTTP/[0-9.]+))?$")
-            .struct.unnest()
-        )
+        line = raw["request"].str.extract_groups(f"^{_REQUEST}$").struct.unnest()
         return raw.drop("request").with_columns(line.get_columns()).select(self._columns)
 
     def _schema(self) -> pl.Schema:
@@ -196,31 +220,10 @@ def _at(path: Key) -> pl.Expr:
     return value.list.first() if "headers" in path else value
 
 
-def _is_clean(columns: Iterable[str]) -> pl.Expr:
-    """Rows that need no decoding: a path, a method, numbers, printable ASCII in all texts."""
-    tests = []
-    for name in columns:
-        column = pl.col(name)
-        match name:
-            case "url":
-                tests.append(column.str.contains(rf"^/{CLEAN}*$").fill_null(False))
-            case "args" | "query":
-                tests.append(column.str.contains(rf"^{CLEAN}*$") | column.is_null())
-            case "op":
-                tests.append(column.str.contains(r"^[A-Z]+$").fill_null(False) & (column != "CONNECT"))
-            case "rc":
-                tests.append(column.str.contains(r"^[0-9]{1,3}$").fill_null(False))
-            case "bytes" | "request_bytes":
-                tests.append(column.str.contains(r"^[0-9]{1,18}$") | column.is_null())
-            case "total" | "first":
-                tests.append(column.str.contains(r"^[0-9.]+(?:[eE]-?[0-9]+)?$") | column.is_null())
-            case "client":
-                tests.append(~column.str.contains(r'[\s,"\[]') | column.is_null())
-            case "time":
-                tests.append(column.is_not_null())
-            case _:
-                tests.append(column.str.contains(_TEXT) | column.is_null())
-    return pl.all_horizontal(tests)
+def _is_clean(name: str) -> pl.Expr:
+    """Whether values of a raw field need no decoding."""
+    pattern = _CLEAN_VALUES.get(name, "[ -~]*")
+    return pl.col(name).str.contains(f"^(?:{pattern})$").fill_null(name not in _NEEDED)
 
 
 def load(line: str) -> Mapping[str, Any] | None:
@@ -263,7 +266,36 @@ def as_text(value: Any) -> str | None:
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value)
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class LtsvLayout(NamedValues):
+    """Labels; ``fast`` fits clean lines that have them in their usual order."""
+
+    fast: str
+
+    def record(self, line: str) -> Mapping[str, Any]:
+        return pairs(line)
+
+    def split(self, lines: pl.Series) -> pl.DataFrame:
+        return lines.str.extract_groups(self.fast).struct.unnest()
+
+
+def pairs(line: str) -> dict[str, str]:
+    """Split a line into labels and values; of a repeated label the first counts."""
+    found: dict[str, str] = {}
+    for item in line.split("\t"):
+        label, colon, value = item.partition(":")
+        if colon:
+            found.setdefault(label, value)
+    return found
+
+
+def _item(label: str, slot: str) -> str:
+    """The pattern of a label and its clean value, which has no escapes of the log."""
+    value = _REQUEST if slot == "request" else f"(?P<{slot}>{_CLEAN_VALUES.get(slot, _NO_ESCAPES)})"
+    return re.escape(label) + ":" + (value if slot else r"[^\t]*")
 
 
 def json_format(name: str) -> Format:
@@ -272,23 +304,34 @@ def json_format(name: str) -> Format:
     return Format(name=name, layout=layout, escaped=False, **_ABOUT[name])
 
 
-def from_sample(lines: Sequence[str]) -> Format | None:
-    """Find the format of JSON lines by the names of their values.
-
-    Returns:
-        None if they are not JSON objects, or hold no request.
-    """
+def json_from_sample(lines: Sequence[str]) -> Format | None:
+    """Find the format of JSON lines by the names of their values; None if they are not JSON, or hold no request."""
     records = [record for line in lines if (record := load(line)) is not None]
-    if not records:
-        return None
     answered = [record for record in records if has_status(record)]  # the others may be messages of another kind
-    records = answered or records
-    names = Counter(name for record in records for name, value in record.items() if not isinstance(value, dict | list))
-    slots = choose(names)
+    slots, about = _named(answered or records)
+    layout = JsonLayout(tuple((slot, (name,)) for slot, name in slots.items()))
+    return Format(name="json", layout=layout, escaped=False, **about) if slots else None
+
+
+def ltsv_from_sample(lines: Sequence[str]) -> Format | None:
+    """Find the format of LTSV lines by their labels; None if they are not LTSV, or hold no request."""
+    records = [found for line in lines if "\t" in line and len(found := pairs(line)) > 2]
+    slots, about = _named(records)
     if not slots:
         return None
+    asked = slots.get("request") or slots["url"]
+    order = Counter(tuple(record) for record in records if asked in record).most_common(1)[0][0]
+    slot_of = {label: slot for slot, label in slots.items() if label in order}
+    fast = "\t".join(_item(label, slot_of.get(label, "")) for label in order)
+    layout = LtsvLayout(tuple((slot, (label,)) for slot, label in slots.items()), f"^{fast}$")
+    return Format(name="ltsv", layout=layout, source="http://ltsv.org/", **about)
+
+
+def _named(records: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], dict[str, Any]]:
+    """The name of each raw field, none without a request; and those attributes of a `Format` that depend on them."""
+    values = (item for record in records for item in record.items())
+    slots = choose(dict.fromkeys(name for name, value in values if not isinstance(value, dict | list)))
     durations = {
         slot: [as_text(record.get(slots.get(slot, ""))) or "" for record in records] for slot in ("total", "first")
     }
-    layout = JsonLayout(tuple((slot, (name,)) for slot, name in slots.items()))
-    return Format(name="json", layout=layout, escaped=False, **meaning(slots, durations))
+    return slots, meaning(slots, durations)
