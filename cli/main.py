@@ -17,7 +17,6 @@ from logreplay.cli.display.terminal import CLOSED, say
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.registry import SHORT_HELP, Commands
 from logreplay.cli.settings.configurable import find_settings, where_from
-from logreplay.cli.settings.file import WITHOUT_SETTINGS
 from logreplay.cli.settings.share import keep_private
 from logreplay.cli.signals import SIGNALS
 from logreplay.core.errors import LogreplayError, LossWarning
@@ -31,6 +30,7 @@ _LEFT: Final = {
     "plan": "there is no plan; repeat the command",
 }
 """Result of an interruption in words, by command; those that send say it themselves, and ``serve`` ends so."""
+_WITHOUT_SETTINGS: Final = ("control", "init", "completion", "man")
 _OBJECTS: Final = 100_000
 """New ones, before the collector looks for garbage: to load modules makes as many, and none of them is."""
 
@@ -68,9 +68,9 @@ def cli(context: click.Context) -> None:
       logreplay convert access.log
       logreplay sweep 50..400 access.csv http://127.0.0.1:8080
     """
-    if context.invoked_subcommand not in WITHOUT_SETTINGS:
+    if context.invoked_subcommand not in _WITHOUT_SETTINGS:
         try:
-            find_settings(context, cli)
+            find_settings(context)
         except (click.ClickException, LogreplayError):
             if not context.meta.get(_HELP):  # help is there for whoever has to mend the file
                 raise

@@ -11,17 +11,14 @@ import click
 from logreplay.calling.loop_thread import run_until_stopped
 from logreplay.cli.display.bug_report import tell_of_loop
 from logreplay.cli.display.terminal import say, say_finding
-from logreplay.cli.settings.empty_values import Checked
-from logreplay.cli.settings.file import shared
-from logreplay.cli.settings.option_names import key_of
+from logreplay.cli.settings.empty_values import Checked, key_of
 from logreplay.cli.signals import SIGNALS
 from logreplay.inputs.logs import normalized
 from logreplay.options.sender_rules import SenderRules
+from logreplay.settings_files.keys import everywhere
 from logreplay.settings_files.rules import FILE, REFUSED
 
 _COMMANDS = ("run", "sweep", "find", "convert")
-_EXAMPLES = {"duration": "10s", "rate": 100, "percent": "5%", "integer range": 1, "path": "FILE"}
-"""By the name of the type."""
 _ALWAYS_TYPED = ("help", "force", "output", "resume", "quiet", "json", "dry-run", "verbose", "debug", *REFUSED)
 
 
@@ -82,7 +79,7 @@ def _ask(target: str, allow_target: tuple[str, ...], *, quiet: bool) -> None:
 def settings_text(group: click.Group, log: str, target: str) -> str:
     """The text of a settings file: every option that may stand there, commented out, by command."""
     params = {name: [p for p in group.commands[name].params if _settable(p)] for name in _COMMANDS}
-    several = shared(group).keys() & {key_of(p) for p in params["sweep"]}
+    several = everywhere().keys() & {key_of(p) for p in params["sweep"]}
     common = [p for p in params["run"] if key_of(p) in several and isinstance(p, click.Option)]
     names = {key_of(parameter) for parameter in common}
     lines = [
@@ -125,8 +122,8 @@ def _example(parameter: click.Parameter) -> str:
     default = parameter.to_info_dict().get("default")
     if isinstance(default, str | int | float) and not isinstance(default, bool) and default != "":
         return json.dumps(str(default)) if isinstance(default, str) else json.dumps(default)
-    if (example := _EXAMPLES.get(parameter.type.name)) is not None:
-        return json.dumps(example)
+    if isinstance(parameter.type, click.Path):
+        return json.dumps("FILE")
     shown = (parameter.metavar or parameter.type.name or "").replace("\\", "").strip("'")  # quotes of the shell
     if not shown.startswith("s|"):
         shown = shown.partition("|")[0]

@@ -1,7 +1,7 @@
 """Options of click from the table of options."""
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -10,9 +10,8 @@ from logreplay.options import kinds
 from logreplay.options.kinds import Kind
 from logreplay.options.option import Option
 from logreplay.options.table import options_of
+from logreplay.settings_files.keys import ALONE
 
-ALONE: Final = {"live": "0", "otlp": "env"}
-"""Options that may stand without a value, and what they then mean: a free port; what the variables say."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import click
 
-from logreplay.cli.options.from_table import ALONE
 from logreplay.cli.options.other_tools import check_words
 from logreplay.cli.settings.configurable import Configurable
 from logreplay.cli.settings.empty_values import UnexpectedArgument, show_help
 from logreplay.options.clashes import gives_way, needed
 from logreplay.options.table import GROUPS, SHOWN_FIRST, grouped, options_of
+from logreplay.settings_files.keys import ALONE
 
 Record = tuple[str, str]
 """The names of an option, and its help."""
@@ -68,11 +68,7 @@ class GroupedCommand(Configurable):
             raise UnexpectedArgument(error.message + more, ctx) from None
 
     def _check_pairs(self, args: Sequence[str]) -> None:
-        """Check that an option of two values has both: click would take the next option for the second.
-
-        Raises:
-            UsageError: one is missing.
-        """
+        """Check that an option of two values has both: click would take the next option for the second."""
         pairs = {name: each for each in self.params if each.nargs == 2 for name in each.opts}
         for index, word in enumerate(args):
             if word == "--":

@@ -11,9 +11,8 @@ import click
 from click.core import ParameterSource
 
 from logreplay.cli.display.terminal import say
-from logreplay.cli.settings.empty_values import Checked
+from logreplay.cli.settings.empty_values import Checked, key_of
 from logreplay.cli.settings.file import read_settings
-from logreplay.cli.settings.option_names import key_of
 from logreplay.cli.settings.precedence import Names, Rank, Setting, applicable, excluded_by
 from logreplay.cli.settings.share import SHARE, share
 from logreplay.cli.settings.variables import read_variables, variable_of
@@ -34,15 +33,10 @@ _EPILOG: Final = (
 )
 
 
-def find_settings(context: click.Context, group: click.Group) -> None:
-    """Read the file and the variables, for the commands of this context.
-
-    Raises:
-        ClickException: one of them has a wrong value.
-        LogreplayError: the file is not TOML, has an unknown name, or sets what it may not.
-    """
-    variables = read_variables(group, os.environ)
-    file = read_settings(group, Path(FILE)) if Path(FILE).is_file() else {}
+def find_settings(context: click.Context) -> None:
+    """Read the file and the variables, for the commands of this context."""
+    variables = read_variables(os.environ)
+    file = read_settings(Path(FILE)) if Path(FILE).is_file() else {}
     context.meta[_FOUND] = {name: file.get(name, {}) | variables.get(name, {}) for name in {**file, **variables}}
 
 

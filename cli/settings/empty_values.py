@@ -3,7 +3,6 @@
 import click
 
 from logreplay.cli.display.terminal import print_text
-from logreplay.cli.settings.option_names import key_of
 
 
 class UnexpectedArgument(click.UsageError):
@@ -20,11 +19,7 @@ class Checked(click.Command):
         return option
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse blank values, then read the command line, and refuse words that are left.
-
-        Raises:
-            UsageError: names the option or argument.
-        """
+        """Refuse blank values, then read the command line, and refuse words that are left."""
         if not ctx.resilient_parsing:
             values, _, order = self.make_parser(ctx).parse_args(args=list(args))
             for parameter in order:
@@ -50,3 +45,8 @@ def show_help(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 def _texts(value: object) -> "list[object]":
     return list(value) if isinstance(value, tuple | list) else [value]
+
+
+def key_of(parameter: click.Parameter) -> str:
+    """The name by which a parameter is set: the first of an option without ``--``."""
+    return next((name[2:] for name in parameter.opts if name.startswith("--")), parameter.name or "")

@@ -9,11 +9,10 @@ import click
 import pytest
 
 from logreplay.cli.main import cli, run
-from logreplay.cli.settings.configurable import Configurable
-from logreplay.cli.settings.file import configurable
 from logreplay.core.errors import LogreplayError
 from logreplay.options.other_commands import OTHERS
 from logreplay.options.table import MOST_USED, options_of
+from logreplay.settings_files.keys import ARGUMENTS
 from logreplay.settings_files.places import check_places
 from support.background_server import beside
 from support.recording_server import RecordingServer, recording
@@ -217,8 +216,7 @@ def test_each_parameter_that_names_a_file_is_checked(folder: Path) -> None:
     }
     arguments = {
         parameter.name or ""
-        for command in configurable(cli)
-        if isinstance(cli.commands[command], Configurable)
+        for command in ARGUMENTS
         for parameter in cli.commands[command].params
         if isinstance(parameter, click.Argument)
     }

@@ -6,22 +6,13 @@ from pathlib import Path
 import pytest
 
 import logreplay
-from logreplay.cli.main import cli
-from logreplay.cli.settings.file import configurable, shared
 from logreplay.options.keywords import read
-from logreplay.settings_files.reading import _keys, _shared
 
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path / "logreplay.toml"
-
-
-def test_the_keys_are_those_of_the_command_line() -> None:
-    for command, parameters in configurable(cli).items():
-        assert _keys(command).keys() == parameters.keys(), command
-    assert _shared().keys() == shared(cli).keys()
 
 
 def test_options_of_the_top_and_of_the_section_become_parameters(file: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from conftest import free_port
 from logreplay.cli.main import cli, run
 from logreplay.cli.settings.configurable import Configurable
-from logreplay.cli.settings.option_names import key_of
+from logreplay.cli.settings.empty_values import key_of
 from support.background_server import beside
 from support.raw_server import raw_server
 

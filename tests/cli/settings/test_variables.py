@@ -8,37 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.cli.main import cli, run
-from logreplay.cli.settings.option_names import is_switch, settable
+from logreplay.cli.main import run
 from logreplay.cli.settings.precedence import Rank, Setting
 from logreplay.cli.settings.variables import PREFIX, read_variables
 from logreplay.core.masking import terminal_safe
-
-
-@click.group()
-def group() -> None: ...
-
-
-for name, own in (("run", "--tps"), ("sweep", "--rates"), ("find", "--p99"), ("sweep-more", "--x")):
-    group.add_command(
-        click.Command(
-            name,
-            params=[
-                click.Option([own], help=own),
-                click.Option(["--no-cache"], is_flag=True),
-                click.Option(["--header"], multiple=True),
-                click.Option(["--what"], help=f"for {name}"),
-            ],
-        )
-    )
+from logreplay.settings_files.keys import keys
 
 
 def test_variables_of_others_and_empty_ones_are_not_read() -> None:
-    assert read_variables(group, {"PATH": "/bin", "LOGREPLAY": "x", "LOGREPLAY_RUN_TPS": "", "logreplay_x": "y"}) == {}
+    assert read_variables({"PATH": "/bin", "LOGREPLAY": "x", "LOGREPLAY_RUN_TPS": "", "logreplay_x": "y"}) == {}
 
 
 def test_a_variable_of_a_command_wins_over_that_of_all_and_both_say_where_they_are_from() -> None:
-    found = read_variables(group, {"LOGREPLAY_HEADER": "a\n\nb: c\n", "LOGREPLAY_RUN_HEADER": "d"})
+    found = read_variables({"LOGREPLAY_HEADER": "a\n\nb: c\n", "LOGREPLAY_RUN_HEADER": "d"})
     assert found["run"] == {"header": Setting(("d",), Rank.COMMAND_VARIABLE, "LOGREPLAY_RUN_HEADER")}
     assert found["sweep"] == found["find"] == {"header": Setting(("a", "b: c"), Rank.VARIABLE, "LOGREPLAY_HEADER")}
 
@@ -46,7 +28,7 @@ def test_a_variable_of_a_command_wins_over_that_of_all_and_both_say_where_they_a
 @pytest.mark.parametrize(("text", "on"), [("1", True), ("TRUE", True), ("on", True), ("0", False), ("No", False)])
 def test_a_switch_is_turned_on_and_off_under_both_names(text: str, on: bool) -> None:
     for variable, value in (("LOGREPLAY_RUN_NO_CACHE", on), ("LOGREPLAY_CACHE", not on)):
-        assert read_variables(group, {variable: text})["run"]["no_cache"].value is value
+        assert read_variables({variable: text})["run"]["no_cache"].value is value
 
 
 @pytest.mark.parametrize(
@@ -54,14 +36,14 @@ def test_a_switch_is_turned_on_and_off_under_both_names(text: str, on: bool) -> 
     [
         ("LOGREPLAY_RUN_CACHE", "LOGREPLAY_RUN_CACHE=2: 'cache' is a switch; set 1 or 0"),
         (
-            "LOGREPLAY_WHAT",
-            "'what' does not mean the same in all commands; set LOGREPLAY_RUN_WHAT or LOGREPLAY_SWEEP_WH",
+            "LOGREPLAY_ARRIVALS",
+            "'arrivals' does not mean the same in all commands; set LOGREPLAY_RUN_ARRIVALS or LOGREPLAY_SWEEP_ARR",
         ),
     ],
 )
 def test_a_variable_of_an_option_whose_value_cannot_count_is_an_error_that_names_it(variable: str, said: str) -> None:
     with pytest.raises(click.ClickException) as told:
-        read_variables(group, {variable: "2"})
+        read_variables({variable: "2"})
     assert told.value.message.startswith(variable)
     assert said in told.value.message
 
@@ -81,7 +63,7 @@ def test_a_variable_of_an_option_whose_value_cannot_count_is_an_error_that_names
 )
 def test_a_variable_that_no_option_has_is_told_and_has_no_effect(variable: str, said: str) -> None:
     told: list[str] = []
-    found = read_variables(group, {variable: "2", "LOGREPLAY_HEADER": "a"}, told.append)
+    found = read_variables({variable: "2", "LOGREPLAY_HEADER": "a"}, told.append)
     assert told == [f"{variable.replace(chr(27), '?')} has no effect: {said}"]
     assert found["run"]["header"].value == ("a",)
 
@@ -90,7 +72,7 @@ def test_a_variable_that_no_option_has_is_told_and_has_no_effect(variable: str, 
 def test_no_variable_is_passed_over_in_silence(end: str, value: str) -> None:
     told: list[str] = []
     try:
-        found = read_variables(group, {PREFIX + end: value}, told.append)
+        found = read_variables({PREFIX + end: value}, told.append)
     except click.ClickException as error:
         told = [error.message]
     else:
@@ -115,13 +97,13 @@ def test_variables_of_a_pipeline_stop_no_command(
 
 @pytest.mark.parametrize("command", ["run", "sweep", "find", "convert", "analyze"])
 def test_each_option_of_a_command_has_its_variable(command: str) -> None:
-    names: dict[int, list[str]] = {}
-    for key, parameter in settable(cli.commands[command]):
-        if not is_switch(parameter):
-            names.setdefault(id(parameter), []).append(f"{PREFIX}{command}_{key}".replace("-", "_").upper())
+    names: dict[str, list[str]] = {}
+    for key, meant in keys(command).items():
+        if not meant.switch:
+            names.setdefault(meant.name, []).append(f"{PREFIX}{command}_{key}".replace("-", "_").upper())
     for variables in zip_longest(*names.values()):  # all first names, then all second ones
         given = {variable for variable in variables if variable}
-        found = read_variables(cli, dict.fromkeys(given, "x"))[command].values()
+        found = read_variables(dict.fromkeys(given, "x"))[command].values()
         assert {(each.origin, each.rank) for each in found} == {(each, Rank.COMMAND_VARIABLE) for each in given}
         assert {str(each.value) for each in found} <= {"x", "('x',)"}
 
@@ -129,7 +111,7 @@ def test_each_option_of_a_command_has_its_variable(command: str) -> None:
 @pytest.mark.parametrize("name", ["CHECK", "SHELL", "COMMAND", "PLACE", "CONTROL_PLACE", "INIT_LOG"])
 def test_a_variable_of_a_command_without_settings_is_told_and_has_no_effect(name: str) -> None:
     told: list[str] = []
-    read_variables(cli, {f"LOGREPLAY_{name}": "1"}, told.append)
+    read_variables({f"LOGREPLAY_{name}": "1"}, told.append)
     assert [text.partition(":")[0] for text in told] == [f"LOGREPLAY_{name} has no effect"]
 
 
@@ -139,5 +121,5 @@ def test_a_variable_of_a_command_without_settings_is_told_and_has_no_effect(name
 def test_two_variables_of_one_option_are_refused(names: tuple[str, str]) -> None:
     one, other = (f"LOGREPLAY_{name}" for name in names)
     with pytest.raises(click.ClickException) as told:
-        read_variables(cli, {one: "1", other: "1"}, print)
+        read_variables({one: "1", other: "1"}, print)
     assert told.value.message == f"{one} and {other} set the same option: leave out one of them"

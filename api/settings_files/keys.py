@@ -1,0 +1,94 @@
+"""The keys of settings, by command: the names of its options without ``--``, what undoes a switch, its arguments."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from logreplay.options import kinds
+from logreplay.options.option import Option
+from logreplay.options.table import options_of
+from logreplay.settings_files.entries import Aliases, Meanings, shared
+from logreplay.settings_files.rules import opposite
+
+ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{"demo": (), "convert": ("logs",), "inspect": ("logs",), "urls": ("templates",), "run": ("log", "target")},
+    **{"sweep": ("rates", "log", "target"), "find": ("log", "target"), "plan": ("logs", "target")},
+    **{"duet": ("log", "baseline", "candidate"), "analyze": ("results",), "seconds": ("results",)},
+    **{"capacity": ("results",), "compare": ("baseline", "candidate", "more"), "plot": ("results",), "serve": ("log",)},
+    "calibrate": (),
+}
+"""The arguments of each command that takes settings, in the order of the work."""
+ALONE: Final = {"live": "0", "otlp": "env"}
+"""Options that may stand without a value, and what they then mean: a free port; what the variables say."""
+_REPEATED: Final = {("capacity", "results"), ("plot", "results"), ("compare", "more")}
+"""Arguments that can be given more than once, besides ``logs`` and ``templates``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a key of a command sets.
+
+    Attributes:
+        name: the option or argument, as the command receives it.
+        option: its row in the table; None for an argument.
+        on: True if ``true`` is what the row says; False for the name that undoes a switch.
+        several: it takes several values.
+    """
+
+    name: str
+    option: Option | None = None
+    on: bool = True
+    several: bool = False
+
+    @property
+    def switch(self) -> bool:
+        """Whether it takes no value but true and false."""
+        return self.option is not None and self.option.kind in (kinds.SWITCH, kinds.OFF, kinds.EITHER)
+
+    @property
+    def meaning(self) -> object:
+        """The properties that are equal if two commands mean the same by a key."""
+        return (self.switch, self.several, self.option.help) if self.option else "argument"
+
+
+@cache
+def keys(command: str) -> Mapping[str, Key]:
+    """The keys of a command; the first name of an option comes before its aliases."""
+    found = {
+        name: Key(name, several=name in ("logs", "templates") or (command, name) in _REPEATED)
+        for name in ARGUMENTS[command]
+    }
+    for option in options_of(command):
+        names = _names(option)
+        key = Key(option.name, option, option.kind is not kinds.OFF, option.several or option.kind is kinds.PAIR)
+        found |= dict.fromkeys(names, key)
+        if key.switch:
+            found[opposite(names[0])] = Key(option.name, option, not key.on)
+    return found
+
+
+def _names(option: Option) -> list[str]:
+    """The names of an option without ``--``, the first one first, without that which undoes it."""
+    return [flag[2:] for flag in option.names if flag.startswith("--") and flag not in option.flags.split("/")[1:]]
+
+
+@cache
+def meanings() -> Meanings:
+    """The commands that take settings, with what each of their keys means."""
+    return {command: {key: meant.meaning for key, meant in keys(command).items()} for command in ARGUMENTS}
+
+
+@cache
+def aliases() -> Aliases:
+    """For each command the further names of its options, and the first name of each."""
+    return {
+        command: {name: names[0] for option in options_of(command) for names in [_names(option)] for name in names[1:]}
+        for command in ARGUMENTS
+    }
+
+
+@cache
+def everywhere() -> Mapping[str, object]:
+    """The keys that may stand at the top of a file, and their meaning there."""
+    return shared(meanings(), aliases())
