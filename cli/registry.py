@@ -31,7 +31,15 @@ SHORT_HELP: Final = {
     "completion": "Print completion for bash, zsh or fish.",
     "man": "Print manual pages.",
 }
-"""Short help of each command, by its name, which is also that of its module and object."""
+"""Short help of each command, by its name, which is also that of its object."""
+_MODULES: Final = {
+    **dict.fromkeys(("convert", "inspect", "urls"), "logs"),
+    **dict.fromkeys(("analyze", "seconds", "capacity", "compare", "plot"), "readings"),
+    **dict.fromkeys(("demo", "serve", "calibrate"), "local"),
+    **dict.fromkeys(("completion", "man"), "shell"),
+    "control": "run",
+}
+"""The module of each command that has none of its own name."""
 
 
 class Commands(UserDict[str, Any]):
@@ -42,7 +50,8 @@ class Commands(UserDict[str, Any]):
 
     def __getitem__(self, name: str) -> click.Command:
         if self.data[name] is None:
-            self.data[name] = getattr(import_module(f"logreplay.cli.commands.{name}"), name)
+            module = import_module(f"logreplay.cli.commands.{_MODULES.get(name, name)}")
+            self.data[name] = getattr(module, name)
             self.data[name].short_help = SHORT_HELP[name]
         command: click.Command = self.data[name]
         return command

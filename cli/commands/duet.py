@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from logreplay.cli.display.progress import Terminal
 from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
-from logreplay.cli.options.log_name import LogName
 from logreplay.cli.options.replay import parts
+from logreplay.cli.options.types import LogName
 from logreplay.cli.signals import SIGNALS
 
 if TYPE_CHECKING:
@@ -36,10 +35,9 @@ def duet(log: "Log", baseline: str, candidate: str, **given: Any) -> int:
     from logreplay.runs.pair import duet_once
     from logreplay.runs.reports import reported
 
-    values = parts(given)
-    shown = {name: values.pop(name) for name in ("as_json", "quiet", "history")}
-    written = {"--junit": (junit := values.pop("junit")), "--history": shown["history"]}
-    call = DuetCall(log=log, baseline=baseline, candidate=candidate, written=written, **values)
-    with SIGNALS.hearing(), reported("duet", junit, shown["history"]) as report:
-        result = report(duet_once(call, Terminal(progress=call.telling.progress, quiet=shown["quiet"])))
-    return show_duet(result, alternate=call.alternate, **shown)
+    values, shown = parts(given)
+    call = DuetCall(log=log, baseline=baseline, candidate=candidate, **values)
+    junit, history = call.written["--junit"], call.written["--history"]
+    with SIGNALS.hearing(), reported("duet", junit, history) as report:
+        result = report(duet_once(call, shown.terminal()))
+    return show_duet(result, alternate=call.alternate, as_json=shown.as_json, quiet=shown.quiet, history=history)

@@ -6,8 +6,8 @@ import click
 
 from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
-from logreplay.cli.options.log_name import LogName
-from logreplay.cli.options.replay import ReplayOptions, parts
+from logreplay.cli.options.replay import parts
+from logreplay.cli.options.types import LogName
 from logreplay.cli.signals import SIGNALS
 
 if TYPE_CHECKING:
@@ -36,10 +36,9 @@ def find(log: "Log | None", target: str | None, **given: Any) -> int:
     from logreplay.runs.rate_search import find_once
     from logreplay.runs.reports import reported
 
-    values = parts({**given, "seed": seed_of(given["seed"]), "target": target})
-    options, junit = ReplayOptions.taken_from(values), values.pop("junit")
+    values, shown = parts({**given, "seed": seed_of(given["seed"]), "target": target})
     bounds = taken_bounds(values)
-    call = FindCall(log=log, bounds=bounds, written={"--junit": junit}, **options.of_call(), **values)
-    with SIGNALS.hearing(), reported("find", junit) as report:
-        result = report(find_once(call, options.terminal(min(bounds.values(), default=None))))
-    return show_find(result, as_json=options.as_json, quiet=options.quiet)
+    call = FindCall(log=log, bounds=bounds, **values)
+    with SIGNALS.hearing(), reported("find", call.written["--junit"]) as report:
+        result = report(find_once(call, shown.terminal(min(bounds.values(), default=None))))
+    return show_find(result, as_json=shown.as_json, quiet=shown.quiet)

@@ -12,7 +12,7 @@ from logreplay.cli.display.terminal import on_terminal, print_json, print_result
 from logreplay.cli.exit_codes import Exit, of_checks
 from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
-from logreplay.cli.options.replay import ReplayOptions, parts
+from logreplay.cli.options.replay import parts
 from logreplay.cli.signals import SIGNALS
 from logreplay.core.masking import safe_to_show
 
@@ -79,23 +79,22 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
     context = click.get_current_context()
     asked = frozenset(name for name in given if context.get_parameter_source(name) is ParameterSource.COMMANDLINE)
     reading = {name: given.pop(name) for name in READING}
-    values = parts({**given, "seed": seed_of(given["seed"]), "target": target})
-    options = ReplayOptions.taken_from(values)
-    output = options.output or (place_for(None, free_folder, "plan") if values["results"] is None else None)
-    of_find = {**options.of_call(), "choice": TargetChoice(target, options.demo_target), "output": output}
-    call = plan_call(logs, reading, values | {"asked": asked}, **of_find)
+    values, shown = parts({**given, "seed": seed_of(given["seed"]), "target": target})
+    output = values["output"] or (place_for(None, free_folder, "plan") if values["results"] is None else None)
+    values |= {"asked": asked, "choice": TargetChoice(target, values["choice"].demo), "output": output}
+    call = plan_call(logs, reading, values)
     bounds = call.find.bounds
-    with SIGNALS.hearing(), Bar("reading", shown=not options.quiet and on_terminal()) as bar:
-        result = plan_once(call, options.terminal(min(bounds.values(), default=None)), bar.update)
-    if result.search and result.search.unfinished and not options.as_json:
-        return show_find(result.search, as_json=options.as_json, quiet=options.quiet)
+    with SIGNALS.hearing(), Bar("reading", shown=not shown.quiet and on_terminal()) as bar:
+        result = plan_once(call, shown.terminal(min(bounds.values(), default=None)), bar.update)
+    if result.search and result.search.unfinished and not shown.as_json:
+        return show_find(result.search, as_json=shown.as_json, quiet=shown.quiet)
     written = output if result.search or call.results else None  # a refusal before the search writes nothing
-    if options.as_json:
+    if shown.as_json:
         print_json(result.summary)
     else:
-        _tell(result, quiet=options.quiet)
+        _tell(result, quiet=shown.quiet)
         (print_text if written else print_result)(safe_to_show(result.sentence))
-    if written and not options.quiet:
+    if written and not shown.quiet:
         say(f"{written / 'plan.html' if result.plan else written}")
     if result.stopped.startswith("interrupted"):
         return Exit.INTERRUPTED

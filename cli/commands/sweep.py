@@ -10,8 +10,8 @@ from click.core import ParameterSource
 
 from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
-from logreplay.cli.options.log_name import LogName
-from logreplay.cli.options.replay import ReplayOptions, parts
+from logreplay.cli.options.replay import parts
+from logreplay.cli.options.types import LogName
 from logreplay.cli.signals import SIGNALS
 from logreplay.core.quantities import parse_rates
 
@@ -51,20 +51,15 @@ def sweep(rates: str | None, log: str | None, target: str | None, **given: Any) 
     from logreplay.cli.display.rates import show_sweep
     from logreplay.runs.curve import sweep_once
 
-    values = parts({**given, "target": target})
-    options = ReplayOptions.taken_from(values)
-    call = SweepCall(rates=_rates(rates), log=LogName()(log), **options.of_call(), **values)
+    values, shown = parts({**given, "target": target})
+    call = SweepCall(rates=_rates(rates), log=LogName()(log), **values)
     with SIGNALS.hearing():
-        result = sweep_once(call, options.terminal())
-    return show_sweep(result, as_json=options.as_json, quiet=options.quiet, again=call.resuming(result.files[0].parent))
+        result = sweep_once(call, shown.terminal())
+    return show_sweep(result, as_json=shown.as_json, quiet=shown.quiet, again=call.resuming(result.files[0].parent))
 
 
 def _rates(text: str | None) -> tuple[float, ...]:
-    """Read RATES.
-
-    Raises:
-        UsageError: they cannot be read.
-    """
+    """Read RATES."""
     try:
         return parse_rates(text) if text else ()
     except ValueError as error:
@@ -86,11 +81,7 @@ def _are_rates(text: str) -> bool:
 
 
 def _check_order(first: str, rest: Sequence[str]) -> None:
-    """Check that no file or target stands in the place of RATES.
-
-    Raises:
-        UsageError: one does; shows the right order.
-    """
+    """Check that no file or target stands in the place of RATES."""
     rates = next(filter(_are_rates, (first, *rest)), "50..400")
     is_name = "/" in first or Path(first).suffix[1:].isalpha() or Path(first).exists()
     if first != rates and (is_name or rates in rest):

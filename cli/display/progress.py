@@ -1,19 +1,87 @@
 """Shows on standard error how a run goes: notes, the live line, the curve, JSON lines."""
 
 import atexit
+import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from logreplay.analysis.json_text import json_text
+from logreplay.calling.progress_line import text as one_line
 from logreplay.cli.display.async_output import Outlet
 from logreplay.cli.display.bug_report import tell_of_loop
-from logreplay.cli.display.live_curve import GrowingCurve
-from logreplay.cli.display.live_line import LiveLine
-from logreplay.cli.display.terminal import can_redraw, say
+from logreplay.cli.display.curve import CurvePoint, draw
+from logreplay.cli.display.terminal import can_redraw, say, terminal_size
 from logreplay.core.errors import Loss
+from logreplay.core.masking import terminal_safe_lines
 
 if TYPE_CHECKING:
     from logreplay.replay.monitor.snapshot import Snapshot
+
+_HIGHEST: Final = 18
+_ROOM: Final = 6
+"""Lines of the terminal left to earlier lines, and to the live line."""
+
+
+class LiveLine:
+    """The state of a run in one line on stderr, written once a second.
+
+    Written by hand in some microseconds: a library that draws would hold up the loop for milliseconds, and the run
+    would measure its own display.
+    """
+
+    def __init__(self, outlet: Outlet, *, enabled: bool = True) -> None:
+        self._outlet, self._enabled, self._shown = outlet, enabled, False
+
+    def show(self, now: "Snapshot") -> None:
+        """Write the line, unless the terminal still has to take the one before."""
+        if self._enabled and self._outlet.idle:
+            self._shown = True
+            columns, _ = terminal_size()
+            self._outlet.write(f"\r\x1b[K{one_line(now)[: columns - 1]}")
+
+    def clear(self) -> None:
+        """Leave no line behind."""
+        if self._shown:
+            self._shown = False
+            self._outlet.write("\r\x1b[K")
+
+
+class GrowingCurve:
+    """Says on stderr what became of each step, and draws the curve of all of them below that, in place.
+
+    The last curve stays.
+
+    Args:
+        write: takes the text for stderr.
+        drawn: draw, if there is a terminal.
+        bound: bound of the response time, seconds; drawn with the curve.
+    """
+
+    def __init__(self, write: Callable[[str], object], *, drawn: bool = True, bound: float | None = None) -> None:
+        self._write, self._bound = write, bound
+        self._draws = drawn and can_redraw() and sys.stderr.encoding.lower() == "utf-8"
+        self._points: list[CurvePoint] = []
+        self._unit, self._height = "", 0
+
+    def say(self, text: str, now: "Snapshot | None" = None) -> None:
+        """Say something, at the end of a step with the state of the run; what could steer a terminal becomes ``?``."""
+        if now:
+            self._unit = "users" if now.stage.users else "req/s"
+            self._points = [
+                CurvePoint(each.level, each.p50, each.p99, each.state == "carried")
+                for each in now.curve
+                if each.state != "void" and each.p50 is not None and each.p99 is not None
+            ]
+        back = f"\x1b[{self._height}A\x1b[J" if self._height else ""
+        curve = self._curve() if self._draws else []
+        self._height = len(curve)
+        self._write("".join((back, *(f"{line}\n" for line in (terminal_safe_lines(text), *curve)))))
+
+    def _curve(self) -> list[str]:
+        columns, lines = terminal_size()
+        colour, height = "NO_COLOR" not in os.environ, min(_HIGHEST, lines - _ROOM)
+        return draw(self._points, width=columns - 1, height=height, unit=self._unit, bound=self._bound, colour=colour)
 
 
 class Terminal:

@@ -97,11 +97,7 @@ def uses(name: str, command: str) -> Iterator[tuple[str, str, str]]:
 
 
 def check_words(command: click.Command, ctx: click.Context, args: Sequence[str]) -> None:
-    """Refuse options of other tools, which click does not know, or takes for others: ``-rate`` for ``-r``.
-
-    Raises:
-        UsageError: names the option to use.
-    """
+    """Refuse options of other tools, which click does not know, or takes for others: ``-rate`` for ``-r``."""
     options = {
         name: option
         for option in command.get_params(ctx)

@@ -1,12 +1,15 @@
-"""Types of options: text that a function reads, whole numbers, options that stand once."""
+"""Types of options and arguments: text that a function reads, logs, options that stand once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from logreplay.core.quantities import positive_rate, seconds_of
+from logreplay.inputs.logs import log_named
 from logreplay.options.kinds import function_of, with_lines
+
+if TYPE_CHECKING:
+    from logreplay.inputs.logs import Log
 
 
 class ParsedType(click.ParamType[Any]):
@@ -15,11 +18,12 @@ class ParsedType(click.ParamType[Any]):
     Args:
         read: the function; or the name of one of the library, which is imported when it is first called:
             ``replay.monitor.probes:parse_probe``.
-        name: name of the kind of value, for the help.
     """
 
-    def __init__(self, read: Callable[[str], Any] | str, name: str = "text") -> None:
-        self._read, self.name = read, name
+    name = "text"
+
+    def __init__(self, read: Callable[[str], Any] | str) -> None:
+        self._read = read
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value that a text stands for; click converts a default twice, so other values stay."""
@@ -28,6 +32,18 @@ class ParsedType(click.ParamType[Any]):
         read = function_of(self._read)
         try:
             return read(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class LogName(click.ParamType["Log"]):
+    """A file; an object of a store, ``s3://BUCKET/access.csv``; or one url, ``http://HOST/PATH``."""
+
+    name = "log"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> "Log":
+        try:
+            return log_named(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -42,11 +58,7 @@ class Once(click.Option):
         self.multiple = False
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> Any:
-        """Return the only value.
-
-        Raises:
-            UsageError: there are several.
-        """
+        """Return the only value."""
         given = opts.get(str(self.name))
         if not isinstance(given, list):
             return super().consume_value(ctx, opts)
@@ -75,18 +87,8 @@ class LinesOfFiles(click.Option):
     """
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """Convert the values, and those of files.
-
-        Raises:
-            BadParameter: a file cannot be read, or a value is not valid.
-        """
+        """Convert the values, and those of files."""
         try:
             return super().type_cast_value(ctx, value and with_lines(value))
         except ValueError as error:
             raise click.BadParameter(str(error), ctx, self) from None
-
-
-DURATION: Final = ParsedType(seconds_of, "duration")
-"""``300ms``, ``10``, ``10s``, ``5m`` → seconds, above 0."""
-RATE: Final = ParsedType(positive_rate, "rate")
-"""Requests per second, fractions allowed, above 0."""

@@ -20,7 +20,8 @@ import polars as pl
 
 from benchmarks.soak import Watched, resident
 from conftest import NGINX, free_port, running
-from logreplay.cli.options.types import DURATION
+from logreplay.cli.options.types import ParsedType
+from logreplay.core.quantities import seconds_of
 
 _EACH: Final = 6
 """Requests of a client in the log; the run goes through it again and again."""
@@ -103,7 +104,7 @@ def arrived(log: Path) -> pl.DataFrame:
 @click.option("--workers", default=4, show_default=True)
 @click.option("--cluster", default="", help="Instead of workers, such as local:4.")
 @click.option("--rate", default=1000.0, show_default=True)
-@click.option("--for", "seconds", default="4m", show_default=True, type=DURATION)
+@click.option("--for", "seconds", default="4m", show_default=True, type=ParsedType(seconds_of))
 def main(clients: int, workers: int, cluster: str, rate: float, seconds: float) -> None:
     assert NGINX
     several = ["--cluster", cluster] if cluster else ["--workers", str(workers)]

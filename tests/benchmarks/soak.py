@@ -21,7 +21,8 @@ from typing import Final
 import click
 import polars as pl
 
-from logreplay.cli.options.types import DURATION
+from logreplay.cli.options.types import ParsedType
+from logreplay.core.quantities import seconds_of
 from logreplay.core.rows import scan
 
 TIMEOUT_S: Final = 1
@@ -184,7 +185,7 @@ def resident(pid: int) -> float:
 
 @click.command(help=__doc__)
 @click.option("--rate", default=5000.0, show_default=True)
-@click.option("--for", "seconds", default="1h", show_default=True, type=DURATION)
+@click.option("--for", "seconds", default="1h", show_default=True, type=ParsedType(seconds_of))
 @click.option("--faults", default=0, show_default=True, help="Three of so many requests are answered badly; 0: none.")
 @click.option("--sender", type=click.Choice(["wire", "aiohttp"]), default="wire", show_default=True)
 def main(rate: float, seconds: float, faults: int, sender: str) -> None:

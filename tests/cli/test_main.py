@@ -12,7 +12,7 @@ import click
 import pytest
 
 from logreplay.cli import main
-from logreplay.cli.commands import man
+from logreplay.cli.commands import shell
 from logreplay.cli.main import run
 from logreplay.cli.signals import Signals
 from logreplay.core.errors import LossWarning
@@ -25,7 +25,7 @@ def test_an_error_of_the_program_itself_is_called_a_bug_with_version_and_place(
         raise KeyError("secret=hunter2\x1b[31m")
 
     monkeypatch.setattr("logreplay.cli.display.bug_report.SIGNALS", Signals())
-    monkeypatch.setattr(man, "page", broken)
+    monkeypatch.setattr(shell, "page", broken)
     assert run(["man"]) == 1
     said = capsys.readouterr().err
     place = r"KeyError in tests/cli/test_main.py, line \d+, called by "
@@ -57,7 +57,7 @@ def test_an_error_of_the_system_without_a_text_has_a_place(
     def late(*_: object) -> str:
         raise TimeoutError  # as libraries do
 
-    monkeypatch.setattr(man, "page", late)
+    monkeypatch.setattr(shell, "page", late)
     assert run(["man"]) == 1
     assert "TimeoutError in tests/cli/test_main.py" in capsys.readouterr().err
 
@@ -92,7 +92,7 @@ def test_an_interruption_that_a_library_takes_for_an_error_of_its_own_is_still_o
             raise TypeError("not a data type") from None
         return ""
 
-    monkeypatch.setattr(man, "page", busy)
+    monkeypatch.setattr(shell, "page", busy)
     undo = signals.listen()
     try:
         assert run(["man"]) == 130

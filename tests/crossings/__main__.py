@@ -18,11 +18,12 @@ import click
 from crossings.drive import Crossings, work
 from crossings.pairs import parse
 from crossings.table import COMMANDS
-from logreplay.cli.options.types import DURATION
+from logreplay.cli.options.types import ParsedType
+from logreplay.core.quantities import seconds_of
 
 
 @click.command(help=__doc__)
-@click.option("--for", "seconds", default="5m", show_default=True, type=DURATION)
+@click.option("--for", "seconds", default="5m", show_default=True, type=ParsedType(seconds_of))
 @click.option("--seed", type=int, help="Default: another each time.")
 @click.option("--jobs", default=1, show_default=True, type=click.IntRange(1))
 @click.option("--command", type=click.Choice([*COMMANDS]), help="Cross this one only.")

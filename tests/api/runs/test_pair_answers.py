@@ -18,7 +18,7 @@ import pytest
 
 from conftest import ServerFactory
 from logreplay.analysis.output.duet_page import html
-from logreplay.cli.display.differences import print_differences
+from logreplay.cli.display.duet import print_differences
 from logreplay.cli.main import run
 from logreplay.options.answer_rules import AnswerRules
 from logreplay.replay.senders.contract import ERROR_CODES

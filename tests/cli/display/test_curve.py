@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.cli.display.curve import CurvePoint, draw
-from logreplay.cli.display.live_curve import GrowingCurve
-from logreplay.cli.display.progress import Terminal
+from logreplay.cli.display.progress import GrowingCurve, Terminal
 from logreplay.replay.monitor.snapshot import Snapshot, TimePoint
 
 HOCKEY_STICK = [

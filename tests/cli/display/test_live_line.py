@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.calling.progress_line import text
-from logreplay.cli.display import live_line
-from logreplay.cli.display.live_line import LiveLine
+from logreplay.cli.display import progress
+from logreplay.cli.display.progress import LiveLine
 from logreplay.replay.monitor.snapshot import Rates, Snapshot, Stage, Times, Totals
 
 
@@ -63,7 +63,7 @@ def test_a_stage_that_takes_longer_than_planned_has_no_seconds_below_zero_left()
 def test_the_line_is_shorter_than_the_terminal_is_wide(columns: int) -> None:
     outlet = Written()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(live_line, "terminal_size", lambda: (columns, 24))
+        patch.setattr(progress, "terminal_size", lambda: (columns, 24))
         line(outlet).show(NOW)
     shown = outlet.getvalue().removeprefix("\r\x1b[K")
     assert len(shown) == min(columns - 1, len(text(NOW)))

@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from logreplay.cli.commands.man import page
+from logreplay.cli.commands.shell import page
 from logreplay.cli.main import cli
 from logreplay.cli.options.help_groups import sections
 

@@ -16,8 +16,8 @@ import pytest
 from logreplay.cli.commands.init import settings_text
 from logreplay.cli.main import cli, run
 from logreplay.cli.settings.configurable import Configurable, find_settings
+from logreplay.cli.settings.empty_values import key_of
 from logreplay.cli.settings.file import read_settings
-from logreplay.cli.settings.option_names import key_of
 from logreplay.replay.requests.headers import FixedHeader
 from logreplay.settings_files.rules import REFUSED
 
@@ -56,7 +56,7 @@ def context_of(*words: str) -> click.Context:
     """The context in which a command is called with these words."""
     with cli.make_context("logreplay", list(words)) as context:
         context.invoked_subcommand = words[0]
-        find_settings(context, cli)
+        find_settings(context)
         return cli.commands[words[0]].make_context(words[0], list(words[1:]), context)
 
 
@@ -495,7 +495,7 @@ def test_every_line_of_a_new_file_may_be_set(folder: Path) -> None:
     write("\n".join(lines))
     Path("logreplay.toml").chmod(0o600)
     assert len(lines) > 100
-    values = read_settings(cli, Path("logreplay.toml"))
+    values = read_settings(Path("logreplay.toml"))
     assert values["find"]["timeout"].value == values["run"]["timeout"].value == "30s"
     assert not REFUSED.keys() & tomllib.loads("\n".join(lines)).keys()
 
@@ -526,7 +526,7 @@ def test_a_manual_page_is_sound(name: str, capsys: pytest.CaptureFixture[str]) -
 def test_a_manual_page_shows_signs_as_they_are() -> None:
     if shutil.which("groff") is None:
         pytest.skip("needs groff")
-    from logreplay.cli.commands.man import page
+    from logreplay.cli.commands.shell import page
 
     text = page(cli, "run")
     done = subprocess.run(

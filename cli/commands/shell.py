@@ -1,4 +1,4 @@
-"""``logreplay man``: the help of each command as a manual page."""
+"""Commands about the command line itself: ``completion`` for shells, and ``man``, its help as manual pages."""
 
 import inspect
 import re
@@ -15,6 +15,25 @@ from logreplay.cli.settings.share import share
 
 _FIRST: Final = b'.TH "LOGREPLAY'
 """Beginning of each page."""
+
+
+@click.command(cls=Checked)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a script for SHELL that completes commands, options and their values.
+
+    \b
+    Example:
+      logreplay completion bash > ~/.local/share/bash-completion/completions/logreplay
+      logreplay completion zsh > ~/.zfunc/_logreplay        # with fpath+=~/.zfunc before compinit in ~/.zshrc
+      logreplay completion fish > ~/.config/fish/completions/logreplay.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind
+    root = click.get_current_context().find_root().command
+    print_result(kind(root, {}, "logreplay", "_LOGREPLAY_COMPLETE").source())
 
 
 @click.command(cls=Checked)
