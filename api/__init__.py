@@ -9,8 +9,7 @@ TYPE_CHECKING = False  # for type checkers; `typing` takes 10 ms, in which Ctrl-
 if TYPE_CHECKING:
     from logreplay import aio, analysis, parsers
     from logreplay.controlling import control
-    from logreplay.conversion import convert
-    from logreplay.convert_result import ConvertResult
+    from logreplay.conversion import ConvertResult, convert
     from logreplay.core.errors import (
         BusyError,
         ClusterError,
@@ -23,12 +22,10 @@ if TYPE_CHECKING:
         TooManyRejects,
         UsageError,
     )
-    from logreplay.duet_result import DuetResult
-    from logreplay.folder_results import FindResult, SweepResult
+    from logreplay.folder_results import DuetResult, FindResult, SweepResult
     from logreplay.functions import duet, find, run, serve, sweep
     from logreplay.inputs.python_logs import Request
-    from logreplay.inspect_result import InspectResult
-    from logreplay.log_inspection import inspect
+    from logreplay.log_inspection import InspectResult, inspect
     from logreplay.options.parameters import (
         DuetOptions,
         FindOptions,
@@ -46,42 +43,6 @@ if TYPE_CHECKING:
     from logreplay.results import Result, RunResult
     from logreplay.settings_files.reading import settings
 
-_HOMES = {
-    **dict.fromkeys(
-        (
-            *("BusyError", "ClusterError", "Interrupted", "LogError", "LogreplayError", "NotPermitted", "TakenError"),
-            *("TargetError", "TooManyRejects", "UsageError"),
-        ),
-        "logreplay.core.errors",
-    ),
-    "Request": "logreplay.inputs.python_logs",
-    "control": "logreplay.controlling",
-    "ConvertResult": "logreplay.convert_result",
-    "DuetResult": "logreplay.duet_result",
-    **dict.fromkeys(("FindResult", "SweepResult"), "logreplay.folder_results"),
-    "convert": "logreplay.conversion",
-    "InspectResult": "logreplay.inspect_result",
-    "inspect": "logreplay.log_inspection",
-    "PlanResult": "logreplay.plan_result",
-    "plan": "logreplay.planning",
-    "Result": "logreplay.results",
-    "RunResult": "logreplay.results",
-    **dict.fromkeys(("analyze", "capacity", "compare"), "logreplay.readings"),
-    "aio": "logreplay.aio",
-    "analysis": "logreplay.analysis",
-    "parsers": "logreplay.parsers",
-    **dict.fromkeys(("duet", "find", "run", "serve", "sweep"), "logreplay.functions"),
-    "settings": "logreplay.settings_files.reading",
-    **dict.fromkeys(
-        (
-            *("RunOptions", "SweepOptions", "FindOptions", "DuetOptions", "PlanOptions"),
-            *("RequestOptions", "SenderOptions", "SessionOptions", "ProgressOptions"),
-        ),
-        "logreplay.options.parameters",
-    ),
-}
-"""The module of each public name."""
-
 __all__ = [
     "BusyError", "ClusterError", "ConvertResult", "DuetOptions", "DuetResult", "FindOptions", "FindResult",
     "InspectResult", "Interrupted", "LogError", "LogreplayError", "NotPermitted", "PlanOptions", "PlanResult",
@@ -91,5 +52,26 @@ __all__ = [
     "plan", "run", "serve", "settings", "sweep",
 ]  # fmt: skip
 
+_HOMES = {
+    "": ("aio", "analysis", "parsers"),
+    "controlling": ("control",),
+    "conversion": ("ConvertResult", "convert"),
+    "folder_results": ("DuetResult", "FindResult", "SweepResult"),
+    "functions": ("duet", "find", "run", "serve", "sweep"),
+    "inputs.python_logs": ("Request",),
+    "log_inspection": ("InspectResult", "inspect"),
+    "options.parameters": tuple(name for name in __all__ if name.endswith("Options")),
+    "plan_result": ("PlanResult",),
+    "planning": ("plan",),
+    "readings": ("analyze", "capacity", "compare"),
+    "results": ("Result", "RunResult"),
+    "settings_files.reading": ("settings",),
+}
+"""The public names by the module that holds them; those of a package are modules; the others are errors."""
+
 if not TYPE_CHECKING:  # a type checker takes the names from above, and refuses others
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        dict.fromkeys(__all__, "logreplay.core.errors")
+        | {name: f"logreplay.{home or name}" for home, names in _HOMES.items() for name in names},
+    )

@@ -39,15 +39,6 @@ R = TypeVar("R")
 _SENDING: Final = ("run", "sweep", "find", "duet", "plan")
 _OWN: Final = ("log", "target", "rates", "baseline", "candidate")
 """Parameters besides the options."""
-_HOMES: Final = {
-    **dict.fromkeys(("run", "sweep", "find", "duet"), functions),
-    "plan": planning,
-    **dict.fromkeys(("compare", "capacity", "analyze"), readings),
-    "control": controlling,
-    "convert": conversion,
-    "inspect": log_inspection,
-}
-"""The module of each function that is offered as a coroutine function."""
 _WAKE_S: Final = 1.0
 """Longest wait of the caller's loop, seconds: a kernel of Jupyter notices Ctrl-C only between two waits."""
 
@@ -269,25 +260,21 @@ class _InChild(_Background):
             self._process.kill()
 
 
-if TYPE_CHECKING:
-    run = asynchronous(functions.run)
-    sweep = asynchronous(functions.sweep)
-    find = asynchronous(functions.find)
-    duet = asynchronous(functions.duet)
-    analyze = asynchronous(readings.analyze)
-    capacity = asynchronous(readings.capacity)
-    compare = asynchronous(readings.compare)
-    control = asynchronous(controlling.control)
-    convert = asynchronous(conversion.convert)
-    inspect = asynchronous(log_inspection.inspect)
-    plan = asynchronous(planning.plan)
-else:
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return asynchronous(getattr(_HOMES[name], name))
+run = asynchronous(functions.run)
+sweep = asynchronous(functions.sweep)
+find = asynchronous(functions.find)
+duet = asynchronous(functions.duet)
+analyze = asynchronous(readings.analyze)
+capacity = asynchronous(readings.capacity)
+compare = asynchronous(readings.compare)
+control = asynchronous(controlling.control)
+convert = asynchronous(conversion.convert)
+inspect = asynchronous(log_inspection.inspect)
+plan = asynchronous(planning.plan)
+__all__ = [
+    "analyze", "capacity", "compare", "control", "convert", "duet", "find", "inspect", "plan", "run", "serve", "sweep",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:
-    return [*_HOMES, "serve"]
+    return __all__

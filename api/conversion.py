@@ -1,17 +1,24 @@
-"""Converts logs: from what a caller asks for to the result."""
+"""Converts logs: from what a caller asks for to the result, with its counts, requests and rejected lines."""
 
+import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from logreplay.convert_result import ConvertResult
+import polars as pl
+
+from logreplay.analysis.verdict.checks import Check, CheckedAnswer
+from logreplay.core import FORKED_THREADS
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import check_nameable
+from logreplay.core.frames import to_pandas
 from logreplay.core.masking import masked
+from logreplay.core.rows import names_in, read_batches, whole
 from logreplay.options.clashes import check
 from logreplay.options.keywords import read
 from logreplay.options.signatures import with_known_names
@@ -19,80 +26,123 @@ from logreplay.options.spelling import respelled
 from logreplay.parsers.conversion.filters import Filter, time_zone
 from logreplay.parsers.conversion.job import ConvertOptions, output_for
 from logreplay.parsers.conversion.job import convert as convert_logs
-from logreplay.parsers.conversion.report import Limit
+from logreplay.parsers.conversion.report import ConvertReport, Limit
 from logreplay.parsers.conversion.writers import kind_of
 from logreplay.runs.engines import cluster_executor
-from logreplay.scratch import Scratch
+from logreplay.scratch import HoldsScratch, Scratch, rows_gone
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import pandas as pd
 
-    from logreplay.parsers.conversion.report import ConvertReport, Progress
+    from logreplay.parsers.conversion.report import Progress
 
 Kind = Literal["csv", "parquet", "pias", "vegeta", "k6", "gor", "har"]
 _FILTERS: Final = ("since", "until", "match", "exclude", "status", "methods", "client")
 """Options that say which rows to keep."""
+_REASON: Final = re.compile(" (?=(?:rejected|unreplayable): )")
+"""The blank before the reason of a line; the name of a log may hold blanks, too."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConvertCall:
-    """A conversion, as its caller asked for it.
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConvertResult(HoldsScratch, CheckedAnswer):
+    """A log that was converted: a value that stands for its CSV wherever a path does, and can be pickled and shown.
 
     Attributes:
-        logs: paths or addresses; ``-`` is standard input.
-        output: the file to make; ``-`` is standard output.
-        options: options of the conversion.
-        cluster: a Dask scheduler that parses the blocks; None: threads of this process.
+        report: the account of every line.
+        log: the normalized log in its kind: CSV, Parquet and so on; None: it went to standard output.
+        nothing: why no line became a row; empty if one did.
+        rejects_log: the lines that became no row; None: there are none, or the command line made this.
+        scratch: the temporary folder of the files; None: the caller chose their place.
     """
 
-    logs: tuple[str, ...]
-    output: str
-    options: ConvertOptions
-    cluster: str | None = None
+    report: ConvertReport
+    log: Path | None
+    nothing: str = ""
+    rejects_log: Path | None = None
+    scratch: Scratch | None = None
 
-    @classmethod
-    def of(
-        cls,
-        logs: tuple[str, ...],
-        output: str | None,
-        *,
-        cluster: str | None = None,
-        strict: bool = False,
-        max_rejects: str | None = None,
-        **given: Any,
-    ) -> Self:
-        """Read options as people write them.
+    @property
+    def verdict(self) -> str:
+        """``VALID``, or ``NOTHING`` if no line became a row."""
+        return "NOTHING" if self.nothing else "VALID"
 
-        Args:
-            logs: as of the call.
-            output: likewise; None: named after the first log, in the current folder.
-            cluster: as of the call.
-            strict: no line may be rejected.
-            max_rejects: largest number or share of rejected lines; None: any number.
-            given: as for `reading_options`.
+    @property
+    def sentence(self) -> str:  # type: ignore[override]  # computed
+        """The accounting line: each line of the log is in one of its counts."""
+        return self.report.sentence()
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]  # computed
+        """Notes on times, units and sizes."""
+        return tuple(self.report.notes)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Always empty: an error of a log is raised."""
+        return ()
+
+    @property
+    def converted(self) -> int:
+        """Lines that became rows."""
+        return self.report.converted
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """The counts and the facts of the log, as ``convert --json`` prints them."""
+        return self.report.summary()
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the files; None if they go with this result, or are gone."""
+        return self.log.parent if self.log and not self.scratch and self.log.exists() else None
+
+    @cached_property
+    def requests(self) -> "pd.DataFrame":
+        """One row for each request, in order of time: the columns of the normalized CSV. Texts are categories.
 
         Raises:
-            UsageError: a value is wrong.
+            LogreplayError: the file is gone, or of a kind that is not read.
         """
-        target = output or str(output_for(logs[0], given["to"] or ""))
-        try:
-            kind_of(target, given["to"] or "")
-        except LogreplayError as error:
-            raise UsageError(str(error)) from None
-        check("convert", {"strict": strict, "max_rejects": max_rejects})
-        options = replace(reading_options(**given), limit=_limit(max_rejects, strict=strict))
-        return cls(logs=logs, output=target, options=options, cluster=cluster)
+        FORKED_THREADS.check()
+        path = self._file()
+        frames = whole(read_batches(path, names_in(path)), path)
+        return to_pandas(pl.concat(frames), categories=True)
+
+    @cached_property
+    def rejects(self) -> "pd.DataFrame":
+        """One row for each line that became no row: ``place``, ``reason``, ``line``.
+
+        Raises:
+            LogreplayError: the file is gone.
+        """
+        rows = []
+        if self.rejects_log:
+            self._file()
+            for text in self.rejects_log.read_bytes().decode(errors="replace").split("\n")[:-1]:
+                head, _, line = text.removesuffix("\r").partition("\t")
+                place, *reason = _REASON.split(head, maxsplit=1)
+                rows.append((place, "".join(reason), line))
+        return to_pandas(pl.DataFrame(rows, dict.fromkeys(("place", "reason", "line"), pl.String), orient="row"))
+
+    def __fspath__(self) -> str:
+        return str(self._file())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("requests", "rejects")} | {
+            "scratch": None
+        }
+
+    def _file(self) -> Path:
+        """The file that was written; raises if it is gone, or went to standard output."""
+        if self.log and self.log.exists():
+            return self.log
+        if self.nothing or not self.log:
+            raise LogreplayError(f"no rows: {self.nothing or 'they went to standard output'}")
+        raise rows_gone(self.log, "call with output=")
 
 
 def reading_options(**given: Any) -> ConvertOptions:
-    """How to read logs, and which rows to keep, from options as people write them.
-
-    Args:
-        given: the attributes of `ConvertOptions` and the options of a `Filter`; None: the default.
-
-    Raises:
-        UsageError: a value is wrong.
-    """
+    """How to read logs, and which rows to keep: attributes of `ConvertOptions` and `Filter` as people write them."""
     filters = {name: given.pop(name) or "" for name in _FILTERS}
     kept = Filter(method=filters.pop("methods"), **filters)
     try:
@@ -104,29 +154,51 @@ def reading_options(**given: Any) -> ConvertOptions:
     return ConvertOptions(filter=kept, **{name: value for name, value in given.items() if value is not None})
 
 
-def convert_once(call: ConvertCall, progress: "Progress | None" = None) -> ConvertResult:
+def convert_once(
+    logs: tuple[str, ...],
+    output: str | None,
+    progress: "Progress | None" = None,
+    *,
+    cluster: str | None = None,
+    strict: bool = False,
+    max_rejects: str | None = None,
+    **given: Any,
+) -> ConvertResult:
     """Convert logs.
 
     Args:
-        call: input, output and options of the conversion.
+        logs: paths or addresses; ``-`` is standard input.
+        output: the file to make; ``-`` is standard output; None: named after the first log, in the current folder.
         progress: called about once a block.
+        cluster: a Dask scheduler that parses the blocks; None: threads of this process.
+        strict: no line may be rejected.
+        max_rejects: largest number or share of rejected lines; None: any number.
+        given: as for `reading_options`.
 
     Raises:
+        UsageError: a value is wrong.
         LogreplayError: a log cannot be read, or the output not be written.
         TooManyRejects: more lines were rejected than the call allows.
     """
-    for name in (*call.logs, call.output):
+    target = output or str(output_for(logs[0], given["to"] or ""))
+    try:
+        kind_of(target, given["to"] or "")
+    except LogreplayError as error:
+        raise UsageError(str(error)) from None
+    check("convert", {"strict": strict, "max_rejects": max_rejects})
+    options = replace(reading_options(**given), limit=_limit(max_rejects, strict=strict))
+    for name in (*logs, target):
         check_nameable(name)
-    with cluster_executor(call.cluster) as executor:
-        report = convert_logs(call.logs, call.output, call.options, progress, executor)
+    with cluster_executor(cluster) as executor:
+        report = convert_logs(logs, target, options, progress, executor)
     nothing = ""
     if not report.converted:
-        names = ", ".join(map(masked, call.logs))
-        nothing = f"{names}: {why_nothing(report, call.options.filter)}: nothing was converted"
-    return ConvertResult(report=report, log=None if call.output == "-" else Path(call.output), nothing=nothing)
+        names = ", ".join(map(masked, logs))
+        nothing = f"{names}: {why_nothing(report, options.filter)}: nothing was converted"
+    return ConvertResult(report=report, log=None if target == "-" else Path(target), nothing=nothing)
 
 
-def why_nothing(report: "ConvertReport", kept: Filter) -> str:
+def why_nothing(report: ConvertReport, kept: Filter) -> str:
     """Why no line of a log became a row."""
     if not report.filtered:
         return "no line is a request that can be replayed"
@@ -196,7 +268,8 @@ def convert(
         "format": format, "to": to, "timezone": timezone, "time_unit": time_unit, "stamped": stamped, "since": since,
         "until": until, "match": match, "exclude": exclude, "status": status, "methods": methods,
         "client": client, "redact": redact, "rejects": rejects, "strict": strict, "cluster": cluster, "force": force,
-        "max_rejects": text_of(max_rejects), "output": fspath(output) if isinstance(output, PathLike) else output,
+        "max_rejects": None if max_rejects is None else str(max_rejects),
+        "output": fspath(output) if isinstance(output, PathLike) else output,
     }  # fmt: skip
     logs = paths_of(log, *more)
     values = read("convert", {name: value for name, value in given.items() if not isinstance(value, str) or value})
@@ -205,7 +278,7 @@ def convert(
     scratch = Scratch() if place is None else None
     try:
         target = str(scratch.path / output_for(logs[0], to or "").name) if scratch else place
-        result = convert_once(ConvertCall.of(logs, target, **values))
+        result = convert_once(logs, target, **values)
         if result.nothing:
             raise LogreplayError(result.nothing)
     except BaseException:
@@ -232,17 +305,8 @@ def paths_of(log: object, *more: object) -> tuple[str, ...]:
     return tuple(fspath(each) for each in logs)
 
 
-def text_of(value: float | str | None) -> str | None:
-    """A number, or a text, as the command line would have it."""
-    return None if value is None else str(value)
-
-
 def _limit(text: str | None, *, strict: bool) -> Limit:
-    """How many lines may be rejected.
-
-    Raises:
-        UsageError: neither a number nor a share.
-    """
+    """How many lines may be rejected."""
     try:
         return Limit(count=0) if strict else Limit.read(text) if text else Limit()
     except ValueError:

@@ -1,13 +1,17 @@
-"""Results of a sweep and a search, and the properties of all results in folders."""
+"""Results of a sweep, a search and a duet, which are folders."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
+
+from logreplay.analysis.costs.route_costs import RouteCost
 from logreplay.core.files import TakenError, unwritable
+from logreplay.core.frames import to_pandas
 from logreplay.options.spelling import spelled_for_save
 from logreplay.replay.results.verdict import Finding
 from logreplay.result_folder import ResultFolder
@@ -17,16 +21,15 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from logreplay.analysis.response_diff.aggregate import AnswerDifferences
+    from logreplay.analysis.verdict.comparison import Comparison
+    from logreplay.replay.results.by_target import DuetJudgement
+    from logreplay.replay.results.outcome import Outcome
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FolderResult(Result):
-    """A measurement whose files fill a folder.
-
-    Attributes:
-        left_out: which requests were not sent, and what a hook took, in sentences.
-    """
-
-    left_out: tuple[str, ...] = ()
+    """A measurement whose files fill a folder."""
 
     @spelled_for_save()
     def save(self, path: str | Path, *, force: bool = False) -> Path:
@@ -76,6 +79,10 @@ class RatesResult(FolderResult):
     def sentence(self) -> str:
         return self._spelled(f"{self.verdict}: {self.summary['answer']}")
 
+    def _figure(self, part: str, name: str) -> float | None:
+        value: float | None = self.summary.get(part, {}).get(name)
+        return value
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SweepResult(RatesResult):
@@ -96,32 +103,23 @@ class SweepResult(RatesResult):
     @property
     def rate(self) -> float | None:
         """The rate from which the backlog grows or errors start; None: no such rate was found."""
-        return self._saturation("rate")
+        return self._figure("saturation", "rate")
 
     @property
     def low(self) -> float | None:
         """The lower end of the interval around `rate`."""
-        return self._saturation("low")
+        return self._figure("saturation", "low")
 
     @property
     def high(self) -> float | None:
         """The upper end of the interval around `rate`."""
-        return self._saturation("high")
+        return self._figure("saturation", "high")
 
     @cached_property
     def costs(self) -> "pd.DataFrame":
         """A row for each route of a sweep with ``routes``: the columns of costs.csv; no rows if costs are not known."""
-        import polars as pl
-
-        from logreplay.analysis.costs.route_costs import RouteCost
-        from logreplay.results import frame_of
-
         rows = self.summary.get("costs", {}).get("routes", ())
-        return frame_of(pl.DataFrame(rows, schema=None if rows else [each.name for each in fields(RouteCost)]))
-
-    def _saturation(self, name: str) -> float | None:
-        value: float | None = self.summary.get("saturation", {}).get(name)
-        return value
+        return to_pandas(pl.DataFrame(rows, schema=None if rows else [each.name for each in fields(RouteCost)]))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -141,7 +139,7 @@ class FindResult(RatesResult):
     @property
     def rate(self) -> float | None:
         """The promised rate: the highest that keeps the bounds for certain; None: no answer, see `sentence`."""
-        return self._answer("rate")
+        return self._figure("slo", "rate")
 
     @property
     def low(self) -> float | None:
@@ -151,7 +149,7 @@ class FindResult(RatesResult):
     @property
     def high(self) -> float | None:
         """The lowest rate that did not keep the bounds."""
-        return self._answer("high")
+        return self._figure("slo", "high")
 
     def _drawing(self, kind: str | None, slo: float | None, linear: bool) -> "Callable[[Axes], Axes]":
         facts = self.summary.get("slo", {})
@@ -161,6 +159,80 @@ class FindResult(RatesResult):
 
         return partial(trace, slo=facts)
 
-    def _answer(self, name: str) -> float | None:
-        value: float | None = self.summary.get("slo", {}).get(name)
-        return value
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DuetResult(FolderResult):
+    """Two targets that got the same requests at once. Times in seconds.
+
+    It stands for its folder wherever a path does. Tables have the column ``target``: ``baseline``, ``candidate`` or
+    ``noise``.
+
+    Attributes:
+        files: the folder, and the result log of each target in it.
+        outcome: result of the engine for all targets together; None: an earlier duet was read.
+        health: the verdict on the generator, and on each target; likewise.
+        comparison: comparison of the times; None if nothing was sent.
+        answers: differences between the answers; None if they were not compared.
+    """
+
+    outcome: "Outcome | None" = None
+    health: "DuetJudgement | None" = None
+    comparison: "Comparison | None" = None
+    answers: "AnswerDifferences | None" = None
+
+    @property
+    def verdict(self) -> str:
+        return str(self.health.whole.verdict) if self.summary and self.health else super().verdict
+
+    @property
+    def sentence(self) -> str:
+        if not self.comparison:
+            return f"nothing was sent: {self.outcome.why_nothing if self.outcome else ''}"
+        told = (self.health.sentence if self.health else "", self.comparison.sentence)
+        return ": ".join(filter(None, (self.verdict, "; ".join(filter(None, told)))))
+
+    @property
+    def folder(self) -> Path | None:
+        return None if self.scratch or not self.files[0].exists() else self.files[0]
+
+    @property
+    def differences(self) -> "pd.DataFrame":
+        """One row for each route, place and kind of difference between the answers; none if they were not compared.
+
+        Columns as of `logreplay.analysis.differences`.
+        """
+        from logreplay.analysis.response_diff.aggregate import frame
+
+        if not self.health and (self.files[0] / "differences.csv").exists():
+            from logreplay.analysis import differences
+
+            return differences(self.files[0])
+        return to_pandas(frame(self.answers.rows if self.answers else ()))
+
+    @cached_property
+    def pairs(self) -> "pd.DataFrame":
+        """One row for each request to both, as `logreplay.analysis.pairs` returns them. Times in seconds.
+
+        Raises:
+            LogreplayError: the rows are gone.
+        """
+        from logreplay.analysis import pairs
+
+        return pairs(self._rows())
+
+    def _drawing(self, kind: str | None, slo: float | None, linear: bool) -> "Callable[[Axes], Axes]":
+        from logreplay.analysis.output.plots.overlay import changes
+
+        if kind not in (None, "changes"):
+            raise ValueError(f"kind {kind!r}: a duet has one picture, changes; draw a target by its result log")
+        assert self.comparison
+        return partial(changes, found=self.comparison)
+
+    @property
+    def _logs(self) -> Mapping[str, Path]:
+        self._rows()  # fails if they are gone
+        return {path.name.partition(".")[0]: path for path in self.files[1:]}
+
+    def _joined(self, make: Callable[[str], pl.DataFrame]) -> pl.DataFrame:
+        tables = [make(name).select(pl.lit(name).alias("target"), pl.all()) for name in self._tables]
+        return pl.concat(tables, how="diagonal")

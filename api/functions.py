@@ -3,36 +3,34 @@
 Those that send have the parameters of the table of options.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 
-from logreplay.calling.audience import Telling
 from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calling.callbacks import Callbacks
-from logreplay.calling.prompt import at_prompt
+from logreplay.calling.progress_line import at_prompt
 from logreplay.core.errors import Interrupted, UsageError
 from logreplay.core.quantities import Seconds
-from logreplay.duet_result import DuetResult
-from logreplay.folder_results import FindResult, FolderResult, SweepResult
+from logreplay.folder_results import DuetResult, FindResult, SweepResult
 from logreplay.inputs.logs import named
 from logreplay.inputs.targets import TargetChoice
-from logreplay.options.keywords import read, taken, value_of
-from logreplay.options.kinds import DURATION, RATES, SWITCH, TEXT, whole
-from logreplay.options.load import Load
-from logreplay.options.request_rules import RequestRules
-from logreplay.options.sender_rules import SenderRules
+from logreplay.options.keywords import read, value_of
+from logreplay.options.kinds import RATES, TEXT
 from logreplay.options.signatures import described, with_known_names
 from logreplay.options.spelling import respelled
 from logreplay.results import Result, RunResult, absolute
 
 if TYPE_CHECKING:
+    from logreplay.calls.sending_call import SendingCall
     from logreplay.inputs.logs import AnyLog
     from logreplay.options.parameters import DuetOptions, FindOptions, RunOptions, SweepOptions
     from logreplay.replay.servers.target_process import Server
+    from logreplay.scratch import Scratch
 
-_LAST_PORT: Final = 65_535
+C = TypeVar("C", bound="SendingCall")
 R = TypeVar("R", bound=Result)
 
 
@@ -63,19 +61,9 @@ def run(log: "AnyLog | None", target: str | None = None, **options: Unpack["RunO
     from logreplay.calls.run_call import RunCall
     from logreplay.runs.single import run_once
 
-    values, listener, output = read_call("run", options)
-    junit, history = values.pop("junit"), values.pop("history")
-    call = RunCall(
-        log=named(log),
-        choice=TargetChoice(_target(target), values.pop("demo_target")),
-        load=taken(Load, values),
-        written={"--junit": junit, "--history": history},
-        **values,
-    )
-    return _judged(
-        "run", lambda place: run_once(replace(call, output=place), listener), listener, output,
-        junit=junit, history=history,
-    )  # fmt: skip
+    values, listener = read_call("run", options)
+    call = RunCall(log=named(log), choice=choice_of(target, values), **values)
+    return _judged("run", run_once, call, listener)
 
 
 @described
@@ -107,20 +95,16 @@ def sweep(
 
     if isinstance(rates, str) and "://" in rates:
         raise UsageError(f"rates={rates!r}: is a URL; the log comes first, then the target, then the rates")
-    values, listener, output = read_call("sweep", options)
-    place = values["resume"] or output
+    values, listener = read_call("sweep", options)
+    place = values["resume"] or values["output"]
     call = SweepCall(
         log=named(log),
-        choice=TargetChoice(_target(target), values.pop("demo_target")),
+        choice=choice_of(target, values),
         rates=None if rates is None else value_of("rates", RATES, rates),
         plots=values.pop("plots") and place is not None,
         **values,
     )
-
-    def once(free: Path) -> SweepResult:
-        return sweep_once(replace(call, output=output if call.resume else free), listener)
-
-    return uninterrupted(_answered("sweep", once, listener, place, "sweep"))
+    return uninterrupted(_answered("sweep", sweep_once, call, listener, "sweep", place))
 
 
 @described
@@ -144,19 +128,15 @@ def find(log: "AnyLog | None", target: str | None = None, **options: Unpack["Fin
     from logreplay.runs.rate_search import find_once
 
     options["seed"] = seed_of(options.get("seed"))
-    values, listener, output = read_call("find", options)
-    junit = values.pop("junit")
+    values, listener = read_call("find", options)
     call = FindCall(
         log=named(log),
-        choice=TargetChoice(_target(target), values.pop("demo_target")),
+        choice=choice_of(target, values),
         bounds=taken_bounds(values),
-        plots=values.pop("plots") and output is not None,
-        written={"--junit": junit},
+        plots=values.pop("plots") and values["output"] is not None,
         **values,
     )
-    return _judged(
-        "find", lambda place: find_once(replace(call, output=place), listener), listener, output, "find", junit=junit
-    )
+    return _judged("find", find_once, call, listener, "find")
 
 
 @described
@@ -176,26 +156,18 @@ def duet(log: "AnyLog", baseline: str, candidate: str, **options: Unpack["DuetOp
         Interrupted: Ctrl-C ended the duet; ``result`` is the result until then. At a prompt it is returned.
     """
     from logreplay.calls.duet_call import DuetCall
-    from logreplay.options.answer_rules import AnswerRules
     from logreplay.runs.pair import duet_once
 
-    values, listener, output = read_call("duet", options)
-    junit, history = values.pop("junit"), values.pop("history")
+    values, listener = read_call("duet", options)
     if (source := named(log)) is None:
         raise UsageError("log: name a log to send to both targets")
     call = DuetCall(
         log=source,
         baseline=value_of("baseline", TEXT, baseline),
         candidate=value_of("candidate", TEXT, candidate),
-        load=taken(Load, values),
-        answer_rules=taken(AnswerRules, values),
-        written={"--junit": junit, "--history": history},
         **values,
     )
-    return _judged(
-        "duet", lambda place: duet_once(replace(call, output=place), listener), listener, output, "duet",
-        junit=junit, history=history,
-    )  # fmt: skip
+    return _judged("duet", duet_once, call, listener, "duet")
 
 
 @with_known_names
@@ -230,88 +202,69 @@ def serve(
     from logreplay.replay.servers.known_capacity import ServerCapacity
     from logreplay.replay.servers.target_process import Server
 
-    capacity = ServerCapacity(
-        value_of("workers", whole(1), workers),
-        value_of("service_time", DURATION, service_time),
-        value_of("exponential", SWITCH, exponential),
-    )
-    port = value_of("port", whole(0, _LAST_PORT), port)
+    given = {"port": port, "workers": workers, "service_time": service_time, "exponential": exponential}
+    values = read("serve", given)
+    capacity = ServerCapacity(values["workers"], values["service_time"], values["exponential"])
     notes: list[str] = []
     with normalized(named(log), notes.append) as path:
-        return Server(path, capacity, port, tuple(notes))
-
-
-def _target(target: str | None) -> str | None:
-    return None if target is None else value_of("target", TEXT, target)
+        return Server(path, capacity, values["port"], tuple(notes))
 
 
 def read_call(
     function: str, options: Mapping[str, object], apart: Sequence[str] = ()
-) -> tuple[dict[str, Any], Callbacks, Path | None]:
-    """The values of a call that sends, its listener, and its output.
-
-    Args:
-        function: its name.
-        options: its keywords.
-        apart: parameters that neither select requests nor configure the sender.
+) -> tuple[dict[str, Any], Callbacks]:
+    """The fields of a call that sends, and its listener; ``apart``: keywords of which no frozen value is made.
 
     Raises:
         UsageError: a parameter is wrong.
     """
+    from logreplay.calls.sending_call import frozen
+
     values = read(function, options)
     kept = {name: values.pop(name) for name in apart}
-    stops, progress, output = values.pop("stop"), values.pop("progress"), values.pop("output")
+    stops, progress = values.pop("stop"), values.pop("progress")
     functions = [each for each in stops if callable(each)]
     listener = Callbacks(progress, functions)
-    values |= {
-        "request_rules": taken(RequestRules, values),
-        "sender_rules": taken(SenderRules, values, asked=frozenset(options)),
-        "telling": taken(Telling, values),
-        "stop_at": [each for each in stops if not callable(each)],
-        "stop_asked": listener.asked if functions else None,
-    }
-    return values | kept, listener, output
+    values |= {"stop": [each for each in stops if not callable(each)]}
+    asked = listener.asked if functions else None
+    return frozen(values, frozenset(options)) | {"stop_asked": asked} | kept, listener
+
+
+def choice_of(target: str | None, values: dict[str, Any]) -> TargetChoice:
+    """The target of a call; its option is taken out of the values."""
+    return TargetChoice(None if target is None else value_of("target", TEXT, target), values.pop("demo_target"))
 
 
 def _judged(
-    function: str,
-    once: Callable[[Path], R],
-    listener: Callbacks,
-    output: Path | None,
-    name: str = "results.csv",
-    *,
-    junit: Path | None,
-    history: Path | None = None,
+    function: str, make: Callable[[C, Callbacks], R], call: C, listener: Callbacks, name: str = "results.csv"
 ) -> R:
     """Make a call, write its checks to ``junit``, and add a row of its summary to ``history``.
-
-    Args:
-        function, once, listener, output, name: see `_answered`.
-        junit, history: the files; None: not written.
 
     Raises:
         Interrupted: Ctrl-C ended it, and no person waits for the result at a prompt.
     """
     from logreplay.runs.reports import remember, reported
 
-    with reported(function, junit, history) as report:
-        result = report(_answered(function, once, listener, output, name))
+    history = call.written.get("--history")
+    with reported(function, call.written["--junit"], history) as report:
+        result = report(_answered(function, make, call, listener, name, call.output))
     if note := remember(function, result.summary, history):
         result.notes = (*result.notes, note)
     return uninterrupted(result)
 
 
 def _answered(
-    function: str, once: Callable[[Path], R], listener: Callbacks, output: Path | None, name: str = "results.csv"
+    function: str, make: Callable[[C, Callbacks], R], call: C, listener: Callbacks, name: str, place: Path | None
 ) -> R:
-    """Make a call whose results get a place, or a temporary folder that goes with the result.
+    """Make a call; its result holds the texts of the listener, with options spelled as parameters.
 
     Args:
-        function: the name of the function.
-        once: is given the place of the results.
+        function: its name.
+        make: makes it.
+        call: its frozen value.
         listener: keeps the notes.
-        output: the place; None: a temporary folder.
-        name: name of the results inside the folder.
+        name: name of the results in a temporary folder.
+        place: place of the results; None: a temporary folder, which goes with the result.
 
     Raises:
         BusyError: another run is under way in this process.
@@ -319,32 +272,51 @@ def _answered(
     """
     from logreplay.options.spelling import all_spelled, checks_spelled, spelled
     from logreplay.runs.evaluation import heard
-    from logreplay.scratch import Scratch
 
-    with only_run(function), used_by_thread() as stack:
-        scratch = Scratch() if output is None else None
-        if scratch:
-            stack.callback(scratch.close)
+    with placed(function, place) as scratch:
         late = None
+        if scratch:
+            call = replace(call, output=scratch.path / name)
         try:
-            result = once(scratch.path / name if scratch else output or Path())
+            result = make(call, listener)
         except Interrupted as error:
             if error.result is None:
                 raise
             late, result = error, error.result
-        except KeyboardInterrupt:
-            raise Interrupted from None
-        stack.pop_all()  # the folder goes with the result
     result.notes = tuple(spelled(note, function) for note in listener.notes)
     result.scratch, result.files = scratch, absolute(result.files)
     result.stopped, result.function = spelled(result.stopped, function), function
-    if isinstance(result, RunResult | FolderResult):
-        result.left_out = tuple(spelled(text, function) for text in result.left_out)
+    result.left_out = tuple(spelled(text, function) for text in result.left_out)
     result.checks = checks_spelled((heard(check, listener.asked.why) for check in result.checks), function)
     result.findings = all_spelled(result.findings, function)
     if late:
         raise late
     return result
+
+
+@contextmanager
+def placed(function: str, place: Path | None) -> "Iterator[Scratch | None]":
+    """The time of a call, alone in this process; without a place for its results in a temporary folder.
+
+    The folder goes with the result that the block makes, or with the block if that fails.
+
+    Raises:
+        BusyError: another run is under way in this process.
+        Interrupted: by Ctrl-C.
+    """
+    from logreplay.scratch import Scratch
+
+    with only_run(function), used_by_thread() as stack:
+        scratch = Scratch() if place is None else None
+        if scratch:
+            stack.callback(scratch.close)
+        try:
+            yield scratch
+        except Interrupted:
+            raise
+        except KeyboardInterrupt:
+            raise Interrupted from None
+        stack.pop_all()
 
 
 def uninterrupted(result: E) -> E:

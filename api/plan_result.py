@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from logreplay.analysis.json_text import finite, json_text
+from logreplay.analysis.notebook_view import html as in_notebook
 from logreplay.analysis.planning import wording
 from logreplay.analysis.verdict.checks import Check, CheckedAnswer
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import check_absent, removed_if_empty, write_atomically
+from logreplay.core.frames import to_pandas
 from logreplay.options.spelling import spelled_for_save
-from logreplay.results import frame_of
 from logreplay.scratch import HoldsScratch, Scratch
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from logreplay.analysis.planning.plan import MachinePlan
     from logreplay.analysis.planning.proof import Proof
     from logreplay.folder_results import FindResult
-    from logreplay.inspect_result import InspectResult
+    from logreplay.log_inspection import InspectResult
 
-FILES = ("plan.json", "plan.html")
-MANIFESTS = ("hpa.yaml", "keda.yaml")
+_FILES: Final = ("plan.json", "plan.html")
+_MANIFESTS: Final = ("hpa.yaml", "keda.yaml")
 _STATES: "Final[Mapping[bool | None, Literal['passed', 'failed', 'unjudged']]]" = {
     True: "passed", False: "failed", None: "unjudged"
 }  # fmt: skip
@@ -120,7 +121,7 @@ class PlanResult(HoldsScratch, CheckedAnswer):
     @cached_property
     def week(self) -> "pd.DataFrame":
         """The hours of the week that the log covers, from Monday 0 on: rates, machines, and their ranges."""
-        return frame_of(self._answered.week)
+        return to_pandas(self._answered.week)
 
     def html(self) -> str:
         """The page with pictures and tables, as a text.
@@ -152,7 +153,7 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         texts = {"plan.json": json_text(self.summary) + "\n", **self.manifests}
         texts |= {"plan.html": self.html()} if self.plan else {}
         with removed_if_empty(place):
-            for name in (*FILES, *MANIFESTS) if force else ():
+            for name in (*_FILES, *_MANIFESTS) if force else ():
                 if name not in texts:
                     (place / name).unlink(missing_ok=True)  # of an earlier plan
             for name, text in texts.items():
@@ -178,16 +179,10 @@ class PlanResult(HoldsScratch, CheckedAnswer):
         return self.plan
 
     def _repr_html_(self) -> str:
-        from logreplay.analysis.notebook_view import html
-
-        return html(self.sentence, [f"{name}: {text}" for name, text in self.facts])
+        return in_notebook(self.sentence, [f"{name}: {text}" for name, text in self.facts])
 
 
 def check_place(folder: Path, *, force: bool) -> None:
-    """Check a folder for `PlanResult.save`.
-
-    Raises:
-        LogreplayError: a file exists in it, and ``force`` is not given.
-    """
-    for name in () if force else (*FILES, *MANIFESTS):
+    """Check a folder for `PlanResult.save`: without ``force`` none of its files may be there."""
+    for name in () if force else (*_FILES, *_MANIFESTS):
         check_absent(folder / name)

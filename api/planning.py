@@ -20,21 +20,17 @@ from logreplay.analysis.planning.plan import DemandGrowth, check_account, check_
 from logreplay.analysis.planning.plan import plan as join
 from logreplay.analysis.planning.route_mix import LIMIT, ChangedMix, changed_mix, mix_change
 from logreplay.analysis.planning.supply import NoAnswer, Supply, supply_of
-from logreplay.calling.busy import only_run, used_by_thread
 from logreplay.calls.find_call import FindCall, seed_of, taken_bounds
 from logreplay.calls.plan_call import PlanCall
 from logreplay.calls.run_call import RunCall
 from logreplay.conversion import paths_of, reading_options
-from logreplay.core.errors import Interrupted, LogreplayError
+from logreplay.core.errors import LogreplayError
 from logreplay.core.files import removed_if_empty, scratch_folder, unwritable
 from logreplay.core.masking import masked
 from logreplay.core.record import to_csv
 from logreplay.core.rows import scan
-from logreplay.functions import read_call, uninterrupted
-from logreplay.inputs.targets import TargetChoice
+from logreplay.functions import choice_of, placed, read_call, uninterrupted
 from logreplay.log_inspection import inspect_once, no_request
-from logreplay.options.keywords import value_of
-from logreplay.options.kinds import TEXT
 from logreplay.options.load import Load
 from logreplay.options.plan_options import READING
 from logreplay.options.signatures import described
@@ -46,16 +42,15 @@ from logreplay.result_folder import free_folder
 from logreplay.results import absolute
 from logreplay.runs.rate_search import find_once
 from logreplay.runs.single import run_once
-from logreplay.scratch import Scratch
 
 if TYPE_CHECKING:
     from logreplay.analysis.demand.log_profile import LogProfile
     from logreplay.analysis.planning.plan import MachinePlan
     from logreplay.analysis.planning.proof import Proof
     from logreplay.analysis.statistics.quantiles import Floats
-    from logreplay.calling.events import CallListener
+    from logreplay.calling.mailbox import CallListener
     from logreplay.folder_results import FindResult
-    from logreplay.inspect_result import InspectResult
+    from logreplay.log_inspection import InspectResult
     from logreplay.options.parameters import PlanOptions
     from logreplay.parsers.conversion.report import Progress
     from logreplay.results import RunResult
@@ -95,29 +90,14 @@ def plan(
     """
     asked = frozenset(options)
     options["seed"] = seed_of(options.get("seed"))
-    values, listener, output = read_call("plan", options, READING)
-    logs = paths_of(log)
-    reading = {name: values.pop(name) for name in READING}
-    plots = values.pop("plots") and output is not None
-    named = None if target is None else value_of("target", TEXT, target)
-    choice = TargetChoice(named, values.pop("demo_target"))
-    with only_run("plan"), used_by_thread() as stack:
-        scratch = Scratch() if output is None else None
+    values, listener = read_call("plan", options, READING)
+    logs, reading = paths_of(log), {name: values.pop(name) for name in READING}
+    values |= {"asked": asked, "choice": choice_of(target, values)}
+    values["plots"] = values["plots"] and values["output"] is not None
+    with placed("plan", values["output"]) as scratch:
         if scratch:
-            stack.callback(scratch.close)
-        call = plan_call(
-            logs,
-            reading,
-            values | {"asked": asked},
-            choice=choice,
-            output=scratch.path / "plan" if scratch else output,
-            plots=plots,
-        )
-        try:
-            result = plan_once(call, listener)
-        except KeyboardInterrupt:
-            raise Interrupted from None
-        stack.pop_all()  # the folder goes with the result
+            values["output"] = scratch.path / "plan"
+        result = plan_once(plan_call(logs, reading, values), listener)
     result.refusal, result.proofs = spelled(result.refusal, "plan"), all_spelled(result.proofs, "plan")
     result.notes, result.scratch = tuple(spelled(note, "plan") for note in listener.notes), scratch
     if result.search:
@@ -125,27 +105,15 @@ def plan(
     return uninterrupted(result)
 
 
-def plan_call(logs: tuple[str, ...], reading: dict[str, Any], values: dict[str, Any], **of_find: Any) -> PlanCall:
-    """The frozen value of a plan, made of its checked options.
-
-    Args:
-        logs: logs whose demand counts.
-        reading: options for reading the logs, by option.
-        values: the other options; all are taken.
-        of_find: further attributes of the search.
-    """
+def plan_call(logs: tuple[str, ...], reading: dict[str, Any], values: dict[str, Any]) -> PlanCall:
+    """The frozen value of a plan, of the options for reading the logs and its other checked options."""
     own = {name: values.pop(name) for name in PlanCall.__dataclass_fields__ if name in values}
-    find = FindCall(log=None, of=", ".join(logs), bounds=taken_bounds(values), **values, **of_find)
+    find = FindCall(log=None, of=", ".join(logs), bounds=taken_bounds(values), **values)
     return PlanCall(logs=logs, reading=reading | {"methods": ""}, find=find, **own)
 
 
 def plan_once(call: PlanCall, listener: "CallListener", progress: "Progress | None" = None) -> PlanResult:
-    """Make a plan.
-
-    Args:
-        call: the frozen value.
-        listener: is told how the search and the proofs go.
-        progress: called while the log is read, about once a block.
+    """Make a plan; ``progress`` is called while the log is read, about once a block.
 
     Raises:
         UsageError: parameters exclude each other.
@@ -187,11 +155,7 @@ def _described(call: PlanCall, folder: Path, progress: "Progress | None") -> "In
 def _plan(
     call: PlanCall, result: PlanResult, forecast: Forecast | None, folder: Path, listener: "CallListener"
 ) -> None:
-    """Search where that is asked for, join demand and supply, and prove the plan.
-
-    Raises:
-        NoAnswer: the measurements do not support a plan.
-    """
+    """Search where that is asked for, join demand and supply, and prove the plan, or raise `NoAnswer`."""
     profile, limits, report = result.log.profile, call.find.bounds, result.log.report
     check_timed(profile)
     reading = reading_options(**call.reading)
@@ -220,11 +184,7 @@ def _plan(
 
 
 def _changed_mix(call: PlanCall, place: Path, profile: "LogProfile", supply: Supply) -> ChangedMix:
-    """The change of the mix, of the requests that the supply is measured with.
-
-    Raises:
-        NoAnswer: the costs do not support it.
-    """
+    """The change of the mix, of the requests that the supply is measured with."""
     if supply.changed:
         options = ", ".join(f"--{name}" for name in supply.changed)
         raise NoAnswer(f"--mix: {options} changed the routes that were sent, so their costs are not those of the log")
@@ -233,11 +193,7 @@ def _changed_mix(call: PlanCall, place: Path, profile: "LogProfile", supply: Sup
 
 
 def _search(call: PlanCall, profile: "LogProfile", folder: Path, listener: "CallListener") -> "FindResult":
-    """Search with the requests of the busiest hour; with the whole log where that hour has few, of the same mix.
-
-    Raises:
-        NoAnswer: methods of the busiest hour would not be sent.
-    """
+    """Search with the requests of the busiest hour; with the whole log where that hour has few, of the same mix."""
     methods = call.find.sender_rules.methods
     sent = profile.routes.filter(profile.routes["method"].is_in(list(methods)))
     change = mix_change(profile.peak_routes, sent.group_by("route").agg(pl.col("requests").sum()), methods)
@@ -309,11 +265,7 @@ class _Part:
 
 
 def _drawn(call: PlanCall, part: _Part, folder: Path) -> pl.DataFrame:
-    """The requests of a part that one machine gets.
-
-    Raises:
-        LogreplayError: too many of them are not sent, or there are none.
-    """
+    """The requests of a part that one machine gets; raises where too many are not sent, or there are none."""
     rows = proving.between(scan(folder / _CONVERTED), part.begin, part.begin + len(part.shares))
     sent = rows.filter(rows["op"].is_in(list(call.find.sender_rules.methods)))
     unsent = 1 - sent.height / max(rows.height, 1)

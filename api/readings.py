@@ -1,4 +1,4 @@
-"""Functions that read results and send nothing: `compare`, `capacity`, `analyze`."""
+"""Functions that read results: `compare`, `capacity`, `analyze`; and the tasks of the commands plot and seconds."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -7,26 +7,38 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from logreplay.analysis.analyze import seconds, timed
+from logreplay.analysis.input import sources
+from logreplay.analysis.input.run_metadata import checked_summary
+from logreplay.analysis.input.told_summary import check_kinds
+from logreplay.analysis.output.file_names import DUET
+from logreplay.analysis.output.folder import write_folder
+from logreplay.analysis.output.junit import reported
 from logreplay.analysis.verdict.checks import Check
+from logreplay.analysis.verdict.compare_log import Fidelity
+from logreplay.analysis.verdict.comparison import Comparison
+from logreplay.analysis.verdict.judged_runs import check_answers, check_runs, compare_judged
 from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.core.files import atomic_path, check_absent, check_distinct, check_nameable
 from logreplay.core.quantities import Seconds
+from logreplay.core.record import to_csv
+from logreplay.folder_results import DuetResult
 from logreplay.options.keywords import read
 from logreplay.options.kinds import BOUNDS
 from logreplay.options.other_commands import BOUNDED
 from logreplay.options.signatures import with_known_names
 from logreplay.options.spelling import all_spelled, checks_spelled, respelled, spelled
-from logreplay.results import Result, absolute
+from logreplay.replay.results.verdict import Finding
+from logreplay.results import Result, absolute, tables_of
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from logreplay.analysis.input.sources import Source
     from logreplay.analysis.scaling.scale_out import ScaleOut
     from logreplay.analysis.verdict.capacity import Capacity
-    from logreplay.analysis.verdict.compare_log import Fidelity
-    from logreplay.analysis.verdict.comparison import Comparison
-    from logreplay.duet_result import DuetResult
 
     Results = Source | PathLike[str]
     Percentile = Literal["mean", "p50", "p90", "p95", "p99", "p999"]
@@ -43,7 +55,7 @@ def compare(
     output: str | PathLike[str] | None = None,
     junit: str | PathLike[str] | None = None,
     force: bool = False,
-) -> "Comparison | Fidelity":
+) -> Comparison | Fidelity:
     """Say whether one run is slower than another, and the smallest change that could be detected.
 
     Runs of the same log are compared request by request, others by percentiles, the result logs of a duet as duet does.
@@ -76,13 +88,8 @@ def compare_once(
     output: Path | None,
     junit: Path | None,
     force: bool,
-) -> "Comparison | Fidelity":
+) -> Comparison | Fidelity:
     """`compare` with checked values: shares as fractions."""
-    from logreplay.analysis.output.junit import reported
-    from logreplay.analysis.verdict.compare_log import Fidelity
-    from logreplay.analysis.verdict.judged_runs import check_runs, compare_judged
-    from logreplay.core.files import check_absent, check_distinct
-
     written = [(name, path) for name, path in (("-o", output), ("--junit", junit)) if path is not None]
     sides = [(("BASELINE", "CANDIDATE")[at % 2], run) for at, run in enumerate(runs)]
     check_distinct(written, [(side, Path(run)) for side, run in sides if isinstance(run, str | Path)])
@@ -95,7 +102,7 @@ def compare_once(
         found = compare_judged(runs, tolerance=tolerance, fail_above=fail_above)
         report(found.checks, "")
     if output and not isinstance(found, Fidelity):
-        _draw(found, output, force=force)
+        _draw_changes(found, output, force=force)
     return found
 
 
@@ -166,11 +173,7 @@ def capacity_once(runs: "Sequence[Results]", given: dict[str, Any]) -> "Capacity
 
 
 def _bounded(values: Mapping[str, Any]) -> tuple[str, float]:
-    """The response time that is bounded, and its bound in seconds.
-
-    Raises:
-        UsageError: no bound is given, or several; or ``--within`` is given without ``--percentile``.
-    """
+    """The response time that is bounded, and its bound in seconds."""
     from logreplay.calls.find_call import taken_bounds
 
     bounds = taken_bounds({**dict.fromkeys(BOUNDS), **values})
@@ -215,16 +218,10 @@ def _scale_out(
     points, unknown = scaling_points(paths, numbers, {percentile: within})
     found = replace(scale_out(points, tps=tps, headroom=headroom, survive=survive), not_covered=unknown)
     if output is not None:
-        _draw_scaling(found, output, force=force)
+        from logreplay.analysis.output.plots import hockey_stick, scaling
+
+        _save(hockey_stick.figure(lambda ax: scaling.scaling(ax, found)), output, force=force)
     return found
-
-
-def _draw_scaling(found: "ScaleOut", output: Path, *, force: bool) -> None:
-    from logreplay.analysis.output.plots import hockey_stick, scaling
-    from logreplay.core.files import atomic_path
-
-    with atomic_path(output, force=force) as fresh:
-        hockey_stick.save(hockey_stick.figure(lambda ax: scaling.scaling(ax, found)), fresh)
 
 
 @with_known_names
@@ -276,10 +273,6 @@ def analyze_once(
     trace_url: str | None = None,
 ) -> Result:
     """`analyze` for callers whose errors name options."""
-    from logreplay.analysis.input import sources
-    from logreplay.analysis.output.folder import write_folder
-    from logreplay.core.files import check_absent, check_nameable
-    from logreplay.result_tables import tables_of
     from logreplay.runs.engines import cluster_executor
 
     given = Path(results)
@@ -307,17 +300,7 @@ def analyze_once(
 
 
 def seconds_once(results: Path, output: Path | None, *, force: bool, as_json: bool) -> tuple[bytes, int]:
-    """Make the per-second table as CSV or lines of JSON, also in ``output``; return it with the number of seconds.
-
-    Raises:
-        TakenError: ``output`` exists, and ``force`` was not given.
-        LogreplayError: the results cannot be read, or the file cannot be written.
-    """
-    from logreplay.analysis.analyze import seconds
-    from logreplay.analysis.input import sources
-    from logreplay.core.files import atomic_path, check_distinct
-    from logreplay.core.record import to_csv
-
+    """Make the per-second table as CSV or lines of JSON, also in ``output``; return it with the number of seconds."""
     path = sources.locate(results)
     with ExitStack() as stack:
         if output is not None:
@@ -330,21 +313,47 @@ def seconds_once(results: Path, output: Path | None, *, force: bool, as_json: bo
     return text, table.height
 
 
+def plot_once(
+    results: Sequence[Path], kind: str | None, output: Path | None, *, within: float | None, linear: bool, force: bool
+) -> tuple[str, Path]:
+    """Draw one run, or several over each other, into a file; return the kind of picture, and the file.
+
+    Args:
+        results: result logs, or folders that hold one.
+        kind: kind of the picture; None: the usual one.
+        output: the file; None: named after the kind.
+        within: bound of the response time to draw, seconds.
+        linear: linear time axis.
+        force: replace an existing file.
+    """
+    from logreplay.analysis.output.pictures import draw, kinds, usual_kind
+    from logreplay.analysis.output.plots.hockey_stick import figure
+    from logreplay.analysis.output.plots.overlay import overlay
+
+    analysis = timed(results[0]) if len(results) == 1 else None
+    drawn = kind or usual_kind(analysis) if analysis else "overlay"
+    output = output or Path(f"{drawn}.png")
+    check_distinct([("-o", output)], [("result log", path) for path in results])
+    if not force:
+        check_absent(output)
+    if analysis is None:
+        runs = {str(path): timed(path).steps for path in results}
+        made = figure(lambda ax: overlay(ax, runs, slo=within, linear=linear))
+    else:
+        if drawn not in kinds(analysis):
+            raise LogreplayError(f"{results[0]}: no {drawn} to draw; these data allow: {', '.join(kinds(analysis))}")
+        made = figure(lambda ax: draw(ax, analysis, drawn, slo=within, linear=linear, title=True))
+    _save(made, output, force=force)
+    return drawn, output
+
+
 def holds_duet(folder: Path) -> bool:
     """Whether a folder holds the result logs of a duet, and none besides."""
-    from logreplay.analysis.input.sources import duet_in, results_in
-
-    return folder.is_dir() and not results_in(folder) and duet_in(folder) is not None
+    return folder.is_dir() and not sources.results_in(folder) and sources.duet_in(folder) is not None
 
 
 def result_log(results: str | PathLike[str]) -> Path:
-    """Return the result log that a path means.
-
-    Raises:
-        LogreplayError: there is none.
-    """
-    from logreplay.analysis.input import sources
-
+    """The result log that a path means; raises if there is none."""
     path = sources.locate(Path(results))
     if not path.exists():
         raise LogreplayError(f"{results}: no such file")
@@ -352,13 +361,7 @@ def result_log(results: str | PathLike[str]) -> Path:
 
 
 def _named(results: "Results") -> "Source":
-    """A result stands for its files.
-
-    Raises:
-        UsageError: it is not a result.
-    """
-    from logreplay.core.files import check_nameable
-
+    """The files of a result, for which it stands; refuses values of other kinds."""
     if isinstance(results, str | PathLike):
         check_nameable(results)
     elif not hasattr(type(results), "columns"):
@@ -368,44 +371,34 @@ def _named(results: "Results") -> "Source":
     return Path(results) if isinstance(results, PathLike) else results
 
 
-def _draw(found: "Comparison", output: Path, *, force: bool) -> None:
+def _draw_changes(found: Comparison, output: Path, *, force: bool) -> None:
     from logreplay.analysis.output.plots import hockey_stick, overlay
-    from logreplay.core.files import atomic_path
-
-    rows = len(overlay.shown(found))
 
     def draw(ax: "Axes") -> None:
         overlay.changes(ax, found).set_title(found.sentence, fontsize=10.5, loc="left", parse_math=False)
 
+    size = (9, 1.6 + 0.32 * len(overlay.shown(found)))
+    _save(hockey_stick.figure(draw, size=size), output, force=force)
+
+
+def _save(figure: "Figure", output: Path, *, force: bool) -> None:
+    from logreplay.analysis.output.plots.hockey_stick import save
+
     with atomic_path(output, force=force) as fresh:
-        hockey_stick.save(hockey_stick.figure(draw, size=(9, 1.6 + 0.32 * rows)), fresh)
+        save(figure, fresh)
 
 
 def _result(path: Path, summary: dict[str, Any], steps: "pl.DataFrame") -> Result:
     """The result of a result log that was analysed now."""
-    from logreplay.replay.results.verdict import Finding
-
     valid = summary["verdict"] == "VALID"
     check = Check("valid run", "passed" if valid else "unjudged", "" if valid else summary["answer"])
     findings = Finding.all_of(summary)
     return Result(summary=summary, files=(path,), step_table=steps, findings=findings, checks=(check,))
 
 
-def _duet(folder: Path) -> "DuetResult":
-    """The result of a duet that was made before.
-
-    Raises:
-        LogreplayError: a result log cannot be read.
-    """
-    from logreplay.analysis.input import sources
-    from logreplay.analysis.input.run_metadata import checked_summary
-    from logreplay.analysis.input.told_summary import check_kinds
-    from logreplay.analysis.output.file_names import DUET
-    from logreplay.analysis.verdict.comparison import Comparison
-    from logreplay.analysis.verdict.judged_runs import check_answers, compare_judged
+def _duet(folder: Path) -> DuetResult:
+    """The result of a duet that was made before."""
     from logreplay.calls.duet_call import LIMITS
-    from logreplay.duet_result import DuetResult
-    from logreplay.replay.results.verdict import Finding
 
     names = [name.removesuffix(".csv") for name in DUET]
     logs = {name: path for name in names if (path := sources.results_in(folder, name))}

@@ -38,16 +38,8 @@ _IN_A_SECOND: Final = 100
 def place_for(named: Path | None, take: Callable[[Path], Place], stem: str, ending: str = "") -> Place:
     """Take the named place, or else a free one in the current folder, named after the command and the time.
 
-    Args:
-        named: by the user.
-        take: raises `TakenError` if something is there, or another process writes there.
-        stem: stem of the new name.
-        ending: ending of the new name.
-
-    Raises:
-        LogreplayError: the place cannot be taken.
+    ``take`` raises `TakenError` if something is there, or another process writes there.
     """
-
     if named:
         return take(named)
     name = f"{stem}-{datetime.now():%Y%m%d-%H%M%S}"
@@ -58,11 +50,7 @@ def place_for(named: Path | None, take: Callable[[Path], Place], stem: str, endi
 
 
 def free_folder(folder: Path) -> Path:
-    """Return a folder that is empty or not there.
-
-    Raises:
-        TakenError: it holds something.
-    """
+    """Refuse a folder that holds something; return it."""
     if folder.is_dir() and any(folder.iterdir()):
         advice = "choose another with -o, or replace it with --force"
         raise TakenError(f"{folder}: exists already, and is not empty; {advice}")
@@ -82,17 +70,12 @@ class ResultFolder(Closing):
 
     @classmethod
     def new(cls, folder: Path, reads: Named = (), *, force: bool = False, others: Named = ()) -> Self:
-        """Make a folder.
+        """Make a folder, and lock it.
 
         Args:
-            folder: its name.
             reads: the files that must not be among those that are replaced, each after its option.
             force: the folder may hold a result already, which is replaced.
             others: further files that the call writes, outside of the folder.
-
-        Raises:
-            LogreplayError: it holds something and ``force`` was not given, another process writes it, it cannot be
-                written, or holds an input.
         """
         check_name(folder)
         check_nameable(folder)
@@ -130,16 +113,7 @@ class ResultFolder(Closing):
 
     @classmethod
     def resumed(cls, folder: Path, reads: Named = (), *, replaces: bool = False) -> Self:
-        """Go on in a folder.
-
-        Args:
-            folder: its name.
-            reads: as of `new`.
-            replaces: the result takes the place of the one in the folder above, as the first command was to do.
-
-        Raises:
-            LogreplayError: another process writes it, it holds an input, or a sweep that was to replace it was killed.
-        """
+        """Go on in a folder; ``replaces``: its result takes the place of that in the folder above, as it was to do."""
         kept = folder.absolute().parent if replaces and folder.resolve().name == _RUNNING else folder
         folders = dict.fromkeys((kept, folder))
         check_distinct([("--resume", each / name) for each in folders for name in _names()], reads)
@@ -172,9 +146,7 @@ class ResultFolder(Closing):
     def keep(self) -> Path:
         """Put the new result in the place of the old one, of which nothing stays; return where it is.
 
-        Raises:
-            LogreplayError: the files cannot be moved.
-            Interrupted: by Ctrl-C; the files are moved.
+        Also by Ctrl-C, which then raises `Interrupted`.
         """
         if self.replaces:
             self._made = False  # from here on, `close` removes nothing

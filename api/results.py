@@ -2,31 +2,41 @@
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, overload
 
+import polars as pl
+
+from logreplay.analysis.analyze import Analysis, analyse, rows, timed
+from logreplay.analysis.format_time import show
+from logreplay.analysis.input.arrays import RequestArrays
+from logreplay.analysis.limit.sentences import TargetLimit
 from logreplay.analysis.notebook_view import html
+from logreplay.analysis.output.file_names import companion_files
+from logreplay.analysis.summary import remembering
+from logreplay.analysis.tables import aggregate
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import in_scratch
+from logreplay.core.files import atomic_path, unwritable
+from logreplay.core.frames import to_pandas
 from logreplay.core.quantities import Seconds, as_seconds
+from logreplay.core.record import RESULT_COLUMNS
 from logreplay.options.spelling import spelled, spelled_for_save
-from logreplay.scratch import HoldsScratch, Scratch
+from logreplay.replay.results.result_log import check_new, form_of
+from logreplay.scratch import HoldsScratch, Scratch, rows_gone
 
 if TYPE_CHECKING:
     import pandas as pd
-    import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from logreplay.analysis.limit.sentences import TargetLimit
     from logreplay.analysis.verdict.checks import Check
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.verdict import Finding
     from logreplay.replay.senders.contract import Exchange
-    from logreplay.result_tables import ResultTables
 
 _LAZY: Final = ("requests", "seconds", "steps", "routes", "pairs")
 """Data frames that are not pickled: they are made again from the small tables and the rows."""
@@ -46,6 +56,7 @@ class Result(HoldsScratch):
         findings: observations that bear on the measurement.
         checks: the conditions of the call, and the validity.
         stopped: why it ended before its plan did, in words; empty if it did not.
+        left_out: which requests were not sent, and what a hook took, in sentences.
         notes: sentences that were told while it ran.
         scratch: the temporary folder of the files; None: the caller chose their place.
         function: the function whose parameters `sentence` names; empty: a command.
@@ -53,10 +64,11 @@ class Result(HoldsScratch):
 
     summary: dict[str, Any]
     files: tuple[Path, ...]
-    step_table: "pl.DataFrame | None" = None
+    step_table: pl.DataFrame | None = None
     findings: "tuple[Finding, ...]" = ()
     checks: "tuple[Check, ...]" = ()
     stopped: str = ""
+    left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     scratch: Scratch | None = None
     function: str = ""
@@ -82,10 +94,8 @@ class Result(HoldsScratch):
         return self._spelled(": ".join(filter(None, (self.verdict, self.summary.get("answer")))))
 
     @property
-    def limit(self) -> "TargetLimit | None":
+    def limit(self) -> TargetLimit | None:
         """Limit of a sweep; None of any other result. Its ``kind`` is None if it cannot be told."""
-        from logreplay.analysis.limit.sentences import TargetLimit
-
         limit = self.summary.get("limit")
         return TargetLimit.of(limit) if limit else None
 
@@ -103,35 +113,24 @@ class Result(HoldsScratch):
         Raises:
             LogreplayError: the rows are gone.
         """
-        from logreplay.analysis.analyze import rows
-        from logreplay.core.record import RESULT_COLUMNS
-
-        if not self.summary:
-            return empty_frame((*RESULT_COLUMNS, "service", "response", "good"))
-        return frame_of(self._joined(lambda name: rows(self._logs[name])), categories=True)
+        return self._frame(
+            (*RESULT_COLUMNS, "service", "response", "good"), lambda name: rows(self._logs[name]), categories=True
+        )
 
     @cached_property
     def seconds(self) -> "pd.DataFrame":
         """One row for each second, as `logreplay.analysis.seconds` returns them. Times in seconds."""
-        from logreplay.analysis.tables.aggregate import SECONDS
-
-        if not self.summary:
-            return empty_frame(SECONDS)
-        return frame_of(self._joined(lambda name: self._tables[name].analysis.seconds))
+        return self._frame(aggregate.SECONDS, lambda name: self._tables[name].analysis.seconds)
 
     @cached_property
     def steps(self) -> "pd.DataFrame":
         """One row for each step, as `logreplay.analysis.steps` returns them. Times in seconds, rates in requests/s."""
-        if not self.summary:
-            return empty_frame(("step", "rate"))
-        return frame_of(self._joined(lambda name: self._tables[name].analysis.steps))
+        return self._frame(("step", "rate"), lambda name: self._tables[name].analysis.steps)
 
     @cached_property
     def routes(self) -> "pd.DataFrame":
         """One row for each route, of several steps one for each step and route. Times in seconds."""
-        if not self.summary:
-            return empty_frame(("route", "requests"))
-        return frame_of(self._joined(lambda name: self._tables[name].routes))
+        return self._frame(("route", "requests"), lambda name: self._tables[name].routes)
 
     @overload
     def plot(self, kind: str | None = None, *, slo: Seconds | None = None, linear: bool = False) -> "Figure": ...
@@ -179,10 +178,6 @@ class Result(HoldsScratch):
             TakenError: one of these files exists, and ``force`` was not given.
             LogreplayError: nothing was measured, the rows are gone, the ending is another, or it cannot be written.
         """
-        from logreplay.analysis.output.file_names import companion_files
-        from logreplay.core.files import atomic_path, unwritable
-        from logreplay.replay.results.result_log import check_new, form_of
-
         source, path = self._rows(), Path(path)
         check_new(path, force=force, companion_files=companion_files)
         if (form := form_of(source)) != form_of(path):
@@ -237,7 +232,6 @@ class Result(HoldsScratch):
 
     def _drawing(self, kind: str | None, slo: float | None, linear: bool) -> "Callable[[Axes], Axes]":
         """A function that draws a picture on axes."""
-        from logreplay.analysis.analyze import timed
         from logreplay.analysis.output import pictures
 
         (found,) = (tables.analysis for tables in self._tables.values())
@@ -253,11 +247,17 @@ class Result(HoldsScratch):
 
     @cached_property
     def _tables(self) -> "Mapping[str, ResultTables]":
-        from logreplay.result_tables import tables_of
-
         return {name: tables_of(path) for name, path in self._logs.items()}
 
-    def _joined(self, make: "Callable[[str], pl.DataFrame]") -> "pl.DataFrame":
+    def _frame(
+        self, columns: Sequence[str], make: Callable[[str], pl.DataFrame], *, categories: bool = False
+    ) -> "pd.DataFrame":
+        """One table of all result logs; without a request it has these columns and no row."""
+        if not self.summary:
+            return to_pandas(pl.DataFrame(schema=dict.fromkeys(columns, pl.Float64)))
+        return to_pandas(self._joined(make), categories=categories)
+
+    def _joined(self, make: Callable[[str], pl.DataFrame]) -> pl.DataFrame:
         """One table of all result logs."""
         return make("")
 
@@ -276,11 +276,7 @@ class Result(HoldsScratch):
         return spelled(text, self.function) if self.function else text
 
     def _rows(self) -> Path:
-        """The result log.
-
-        Raises:
-            LogreplayError: it is gone.
-        """
+        """The result log; raises if it is gone."""
         results = self.files[0]
         if results.exists():
             return results
@@ -298,14 +294,12 @@ class RunResult(Result):
         course: lines on the generator's behaviour.
         culprit: the exchange at which the run was stopped.
         by_rule: a condition stopped it.
-        left_out: which requests were not sent, and what a hook took, in sentences.
     """
 
     outcome: "Outcome"
     course: tuple[str, ...] = ()
     culprit: "Exchange | None" = None
     by_rule: bool = False
-    left_out: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -319,8 +313,6 @@ class RunResult(Result):
     def sentence(self) -> str:
         if not self.summary:
             return self._spelled(f"nothing was sent: {self.outcome.why_nothing}")
-        from logreplay.analysis.format_time import show
-
         counts = self.outcome.counters
         times = {name: value for name, value in self.summary.get("response_s", {}).items() if value is not None}
         told = next((f", {name} {show(times[name])}" for name in ("p99", "p95", "p90", "p50") if name in times), "")
@@ -332,27 +324,27 @@ def absolute(files: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(file.absolute() for file in files)
 
 
-def rows_gone(path: Path, remedy: str) -> LogreplayError:
-    """The error for a file of rows that is gone; ``remedy``: how to keep the rows of a temporary folder.
+@dataclass(frozen=True, slots=True)
+class ResultTables:
+    """The small tables of a result log, which a result keeps; rows stay on disk.
 
-    A result that was pickled no longer knows whether its place was temporary; the name of the folder tells.
+    Attributes:
+        analysis: without the requests.
+        routes: rows of each route, or of each step and route; empty if only a per-second table is left of a run.
     """
-    if in_scratch(path):
-        return LogreplayError(
-            f"the rows are gone: they lay in a temporary folder, which went with the result or its process; {remedy}"
-        )
-    return LogreplayError(f"the rows are gone: {path} was moved or deleted; put it back, or make the call again")
+
+    analysis: Analysis
+    routes: pl.DataFrame
 
 
-def frame_of(table: "pl.DataFrame", *, categories: bool = False) -> "pd.DataFrame":
-    """A table for the caller."""
-    from logreplay.core.frames import to_pandas
+def tables_of(results: Path, executor: Executor | None = None) -> ResultTables:
+    """Analyse a result log; ``executor`` reads it in stretches, as `logreplay.analysis.input.arrays.read` says."""
+    routes: list[pl.DataFrame] = []
 
-    return to_pandas(table, categories=categories)
+    def summarise(requests: RequestArrays) -> None:
+        table = aggregate.by_step_and_route(requests)
+        routes.append(table if requests.has_times else aggregate.without_times(table))
 
-
-def empty_frame(columns: Sequence[str]) -> "pd.DataFrame":
-    """A table without rows."""
-    import polars as pl
-
-    return frame_of(pl.DataFrame(schema=dict.fromkeys(columns, pl.Float64)))
+    analysis = analyse(results, executor=executor, meanwhile=(summarise,))
+    summary = remembering(analysis.summary, analysis.earlier)
+    return ResultTables(replace(analysis, requests=None, summary=summary), routes[0] if routes else pl.DataFrame())

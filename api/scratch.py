@@ -5,7 +5,8 @@ import weakref
 from contextlib import ExitStack
 from pathlib import Path
 
-from logreplay.core.files import Closing, scratch_folder
+from logreplay.core.errors import LogreplayError
+from logreplay.core.files import Closing, in_scratch, scratch_folder
 
 
 class Scratch:
@@ -24,6 +25,11 @@ class Scratch:
         self._remove()
 
 
+def _close(stack: ExitStack, owner: int) -> None:
+    if os.getpid() == owner:  # a forked child ends without taking the folder of its parent along
+        stack.close()
+
+
 class HoldsScratch(Closing):
     """A result whose files may lie in a temporary folder, which goes with it."""
 
@@ -35,6 +41,13 @@ class HoldsScratch(Closing):
             self.scratch.close()
 
 
-def _close(stack: ExitStack, owner: int) -> None:
-    if os.getpid() == owner:  # a forked child ends without taking the folder of its parent along
-        stack.close()
+def rows_gone(path: Path, remedy: str) -> LogreplayError:
+    """The error for a file of rows that is gone; ``remedy``: how to keep the rows of a temporary folder.
+
+    A result that was pickled no longer knows whether its place was temporary; the name of the folder tells.
+    """
+    if in_scratch(path):
+        return LogreplayError(
+            f"the rows are gone: they lay in a temporary folder, which went with the result or its process; {remedy}"
+        )
+    return LogreplayError(f"the rows are gone: {path} was moved or deleted; put it back, or make the call again")

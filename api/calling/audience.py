@@ -18,7 +18,7 @@ from logreplay.replay.monitor.push_counts import PushCounts
 from logreplay.replay.schedules.orders import WORDS
 
 if TYPE_CHECKING:
-    from logreplay.calling.events import CallListener
+    from logreplay.calling.mailbox import CallListener
     from logreplay.replay.monitor.access import Address
     from logreplay.replay.monitor.otlp_settings import OtlpSettings
     from logreplay.replay.monitor.probe_log import ProbeLog
@@ -39,11 +39,6 @@ class Audience:
 
     `begin`, `see`, `end` belong to the loop that sends, and take a fraction of a ms.
 
-    Args:
-        builder: makes the snapshots.
-        listener: object that hears the progress of the call.
-        readings: figures from elsewhere.
-
     Attributes:
         pushes: counts of the pushes of metrics.
     """
@@ -57,11 +52,7 @@ class Audience:
         self._on_order: Callable[[OrderAsked, Answer], object] | None = None
 
     def go_on(self, first: int) -> None:
-        """An engine sends from now on, from this second of the run on; readings from there on are dropped.
-
-        Raises:
-            LogreplayError: they cannot be removed from their file.
-        """
+        """An engine sends from now on, from this second of the run on; readings from there on are dropped."""
         self._readings.go_on(first)
 
     def end_readings(self) -> "list[Finding]":
@@ -163,11 +154,7 @@ class Telling:
     control: Path | None = None
 
     def __post_init__(self) -> None:
-        """Refuse two figures of one name.
-
-        Raises:
-            UsageError: names them.
-        """
+        """Refuse two figures of one name."""
         names = [name for probe in self.watch for name in probe.names]
         for name in sorted({name for name in names if names.count(name) > 1}):
             raise UsageError(f"--watch: {name} is given twice; give each figure its own name")
@@ -184,16 +171,7 @@ class Telling:
 
     @contextmanager
     def audience(self, command: str, target: str, results: Path, listener: "CallListener") -> Iterator[Audience]:
-        """All who asked to be told, until the block ends.
-
-        Args:
-            command, target: names of the running command and its target.
-            results: the result log, where it grows.
-            listener: object that hears the progress of the call.
-
-        Raises:
-            LogreplayError: the page or the metrics cannot be served where they should.
-        """
+        """All who asked to be told, until the block ends; ``results``: the result log, where it grows."""
         from logreplay.analysis.input.external_metrics import watch_beside
         from logreplay.replay.monitor.probe_log import ProbeLog
         from logreplay.replay.monitor.snapshot_builder import SnapshotBuilder

@@ -114,10 +114,7 @@ def protected(work: Callable[[Stop], T], mailbox: Mailbox | None = None) -> T:
 def loop_in_this_thread(main: Main[T], stop: Stop, fault: Fault | None = None) -> T:
     """Run ``main(event)`` on uvloop; the event is set by the wish to stop, and ``main`` then ends.
 
-    Args:
-        main: makes the coroutine.
-        stop: the wish.
-        fault: handles what the loop reports; None: as asyncio does.
+    ``fault`` handles what the loop reports; without it asyncio does.
     """
     import uvloop
 
@@ -146,20 +143,12 @@ def run_in_loop(main: Main[T], fault: Fault | None = None, mailbox: Mailbox | No
 
 
 def run_until_stopped(main: Callable[[], Coroutine[Any, Any, T]], fault: Fault | None = None) -> T:
-    """Run ``main()`` in the same way; Ctrl-C cancels it.
-
-    Raises:
-        Interrupted: it was cancelled so.
-    """
+    """Run ``main()`` in the same way; Ctrl-C cancels it, and `Interrupted` is raised."""
     return run_in_loop(lambda stop: unless_stopped(stop, main()), fault)
 
 
 async def unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
-    """Await something that the wish to stop cancels.
-
-    Raises:
-        Interrupted: it was cancelled so.
-    """
+    """Await something that the wish to stop cancels; then `Interrupted` is raised."""
     task, stopped = asyncio.create_task(work), asyncio.create_task(stop.wait())
     await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
     stopped.cancel()
@@ -172,11 +161,7 @@ async def unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T
 
 
 def _check_descriptors() -> None:
-    """Raise the limit where it is allowed; with too few nothing can begin, not even the loop.
-
-    Raises:
-        LogreplayError: too few are allowed.
-    """
+    """Raise the limit where it is allowed; with too few nothing can begin, not even the loop."""
     from logreplay.replay.senders.descriptors import allow_descriptors
 
     if (hard := allow_descriptors(_FEWEST_FILES)) < _FEWEST_FILES:

@@ -1,14 +1,39 @@
-"""Passes messages from the thread of a run to a listener in the thread that waits for the run."""
+"""Events of a running call, and their way to a listener in the thread that waits for it; the library prints nothing."""
 
 import threading
 from collections.abc import Callable
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from logreplay.calling.events import CallListener
     from logreplay.replay.monitor.snapshot import Snapshot
+
+
+class CallListener(Protocol):
+    """Whom a call tells.
+
+    `Mailbox` calls it in the thread that waits for the call, where it may take long.
+    Without one, the thread that sends calls it, and it must not wait.
+    """
+
+    def note(self, text: str, *, always: bool = False) -> None:
+        """Take a sentence besides the result, when it becomes known; ``always``: also if the user wants errors only."""
+
+    def opened(self) -> None:
+        """Snapshots follow."""
+
+    def see(self, now: "Snapshot") -> None:
+        """Take the state of the run, about once a second."""
+
+    def ended(self, now: "Snapshot", line: str = "") -> None:
+        """Take the state at the end of a stage: a run, a step, a trial; with a line on a step or a trial."""
+
+    def closed(self) -> None:
+        """No more snapshots come."""
+
+    def fault(self, loop: object, context: dict[str, Any]) -> None:
+        """Take what the event loop reports: an exception in a callback, or in a task that nobody awaits."""
 
 
 class Mailbox:
@@ -20,7 +45,7 @@ class Mailbox:
         listener: receives the messages.
     """
 
-    def __init__(self, listener: "CallListener") -> None:
+    def __init__(self, listener: CallListener) -> None:
         self._listener, self._owner = listener, threading.get_ident()
         self._letters = SimpleQueue[Callable[[], object]]()  # safe where Ctrl-C interrupts it, unlike a Condition
         self._lock = threading.Lock()
@@ -52,13 +77,12 @@ class Mailbox:
 
     def wake(self) -> None:
         """Let a `deliver` that waits return."""
-        self._letters.put(_nothing)
+        self._letters.put(lambda: None)
 
     def deliver(self, timeout: float = 0.0) -> None:
         """Call the listener with all that has come; without anything, wait for it, in seconds.
 
-        Raises:
-            Exception: of the listener; what came after it waits for the next call.
+        What came after an exception of the listener waits for the next call.
         """
         while letter := self._next(timeout):
             timeout = 0.0
@@ -86,7 +110,3 @@ class Mailbox:
                 self._newest = None
             now = newest[0]
         self._listener.see(now)
-
-
-def _nothing() -> None:
-    """The letter that only wakes."""

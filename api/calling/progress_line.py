@@ -1,4 +1,4 @@
-"""Shows the state of a run in one line, once a second, for ``progress=True``."""
+"""Shows the state of a run in one line, once a second, at a terminal or in a notebook: ``progress=True``."""
 
 import sys
 from shutil import get_terminal_size
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from logreplay.analysis.format_time import show, show_rate
-from logreplay.calling.prompt import in_kernel
 from logreplay.core.masking import terminal_safe
 
 if TYPE_CHECKING:
@@ -65,3 +64,18 @@ def text(now: "Snapshot") -> str:
         verdict,
     ]
     return terminal_safe(" · ".join(part for part in parts if part))
+
+
+def at_prompt() -> bool:
+    """Whether a person types the calls."""
+    return hasattr(sys, "ps1") or _shell() is not None
+
+
+def in_kernel() -> bool:
+    """Whether the person sits at a notebook, or at another front end of a kernel."""
+    return getattr(_shell(), "kernel", None) is not None
+
+
+def _shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return ipython and ipython.get_ipython()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from logreplay.calling.callbacks import StopWish
 
 if TYPE_CHECKING:
-    from logreplay.calling.events import CallListener
+    from logreplay.calling.mailbox import CallListener
     from logreplay.inputs.logs import Tell
     from logreplay.options.sender_rules import SenderRules
     from logreplay.replay.engine.engine import Replayer

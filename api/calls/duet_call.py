@@ -1,6 +1,5 @@
 """A duet as its caller asked for it: one frozen value."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -41,7 +40,6 @@ class DuetCall(SendingCall):
         alternate: send each request to one of the targets.
         fail_above: limit of the change of the times, a fraction; None: none.
         fail_different: limit of the share of pairs with different answers; None: none.
-        written: further files that the caller writes, by parameter: they must not be among those that are read.
     """
 
     log: "Log"
@@ -58,7 +56,6 @@ class DuetCall(SendingCall):
     alternate: bool = False
     fail_above: float | None = None
     fail_different: float | None = None
-    written: Mapping[str, Path | None] = field(default_factory=dict)
 
     @property
     def targets(self) -> dict[str, str]:
@@ -106,11 +103,7 @@ class DuetCall(SendingCall):
         }
 
     def checked(self) -> Self:
-        """Return the same, with one worker where others of its values need that.
-
-        Raises:
-            UsageError: two of them exclude each other; names both.
-        """
+        """Refuse values that exclude each other; return the same, with one worker where others of them need that."""
         if (users := self.load.vusers is not None) or self.load.think != 0.0:
             raise UsageError(
                 f"duet and {'--vusers' if users else '--think'} exclude each other: a user (--vusers) waits for one "

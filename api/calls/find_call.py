@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from secrets import randbelow
 from typing import Any, Final, Self
 
@@ -24,11 +23,7 @@ def seed_of(given: int | None) -> int:
 
 
 def taken_bounds(values: dict[str, Any]) -> dict[str, float]:
-    """Take the bounds out of the values of a call: those of ``p99`` and the like, and those of ``bound``.
-
-    Raises:
-        UsageError: a statistic has two bounds.
-    """
+    """Take the bounds out of the values of a call: those of ``p99`` and the like, and those of ``bound``."""
     taken = {name: limit for name in BOUNDS if (limit := values.pop(name)) is not None}
     for name, limit in values.pop("bound"):
         if name in taken:
@@ -51,7 +46,6 @@ class FindCall(CallOfOneTarget):
         think: pause of a user after each response.
         restart: begin each trial at the start of the log.
         plots: draw the pictures and write the report.
-        written: further files that the caller writes, by parameter: they must not be among those that are read.
     """
 
     bounds: Mapping[str, float] = field(default_factory=dict)
@@ -68,24 +62,15 @@ class FindCall(CallOfOneTarget):
     think: Pauses | None = None
     restart: bool = False
     plots: bool = True
-    written: Mapping[str, Path | None] = field(default_factory=dict)
 
     def checked(self) -> Self:
-        """Return the same, with one worker where others of its values need that.
-
-        Raises:
-            UsageError: two of them exclude each other; names both.
-        """
+        """Refuse values that exclude each other; return the same, with one worker where others of them need that."""
         fewest = {"--start": int(self.goal.start)} if self.vusers else {}
         return replace(self, sender_rules=self.reconciled(users=fewest, numbered="find"))
 
     @property
     def goal(self) -> Goal:
-        """The searched quantity.
-
-        Raises:
-            UsageError: no bound is given, or the figures do not go together.
-        """
+        """The searched quantity; refuses figures that do not go together."""
         if not self.bounds:
             raise UsageError("a bound is missing: give one, such as --p99 300ms")
         try:

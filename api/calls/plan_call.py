@@ -59,11 +59,7 @@ class PlanCall:
     asked: frozenset[str] = frozenset()
 
     def checked(self) -> Self:
-        """Return the same, with the checked search where one is made.
-
-        Raises:
-            UsageError: no log or no target is given, two values exclude each other, or a log lies in the output.
-        """
+        """Refuse values that exclude each other, and a log in the output; return the same, with the checked search."""
         if not self.logs:
             raise UsageError("LOG is missing: name the log whose demand is planned for")
         target = self.find.choice.named or self.find.choice.demo
@@ -94,11 +90,7 @@ class PlanCall:
         return replace(self, find=self.find.checked()) if self.results is None else self
 
     def _check_used(self) -> None:
-        """Refuse options of a search that is not made.
-
-        Raises:
-            UsageError: one was given.
-        """
+        """Refuse options of a search that is not made."""
         unused = OF_SEARCH if self.prove else OF_SEARCH | OF_SENDING
         for name in sorted(self.asked & unused):
             what = "no search is made" if self.prove else "nothing is sent"

@@ -1,8 +1,7 @@
 """A run as its caller asked for it: one frozen value."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from logreplay.calls.sending_call import CallOfOneTarget
@@ -17,20 +16,14 @@ class RunCall(CallOfOneTarget):
         load: schedule of the requests.
         crash: end the run at the first failure.
         show: is given the text of each exchange.
-        written: further files that the caller writes, by parameter: they must not be among those that are read.
     """
 
     load: Load
     crash: bool = False
     show: Callable[[str], object] | None = None
-    written: Mapping[str, Path | None] = field(default_factory=dict)
 
     def checked(self) -> Self:
-        """Return the same, with one worker where others of its values need that.
-
-        Raises:
-            UsageError: two of them exclude each other; names both.
-        """
+        """Refuse values that exclude each other; return the same, with one worker where others of them need that."""
         load = self.load.checked()
         fewest = {"--vusers": load.vusers} if load.vusers else {}
         return replace(

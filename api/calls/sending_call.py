@@ -1,22 +1,22 @@
 """The part of a call that `run`, `sweep`, `find` and `duet` have in common."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from logreplay.calling.audience import Telling
 from logreplay.inputs.python_logs import made_here
 from logreplay.inputs.targets import TargetChoice
+from logreplay.options.answer_rules import AnswerRules
 from logreplay.options.conflicts import reconciled
+from logreplay.options.keywords import taken
+from logreplay.options.load import Load
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from logreplay.inputs.logs import Log, Tell
-    from logreplay.options.load import Load
     from logreplay.replay.results.stop_rules import Condition
 
 
@@ -32,6 +32,7 @@ class SendingCall:
         stop_asked: returns why a function of the caller wants the call to end; empty if none does. None: there is none.
         output: the result log, or the folder of the results; None: a name made of the time.
         force: replace an earlier result.
+        written: further files that the caller writes, by option: they must not be among those that are read.
     """
 
     log: "Log | None"
@@ -43,26 +44,17 @@ class SendingCall:
     stop_asked: Callable[[], str] | None = None
     output: Path | None = None
     force: bool = False
+    written: Mapping[str, Path | None] = field(default_factory=dict)
 
     def reconciled(
         self,
-        load: "Load | None" = None,
+        load: Load | None = None,
         *,
-        users: "Mapping[str, int] | None" = None,
+        users: Mapping[str, int] | None = None,
         numbered: str = "",
         steered: bool = False,
     ) -> SenderRules:
-        """Return the sender's rules, with one worker where other values of the call need that.
-
-        Args:
-            load: schedule of the requests, if one value holds it.
-            users: fewest users of the call, by option.
-            steered: the load may be changed while it is sent.
-            numbered: the option that needs the numbers of the requests in one process.
-
-        Raises:
-            UsageError: two values exclude each other; names both.
-        """
+        """The sender's rules, with one worker where other values of the call need that; as `reconciled` says."""
         return reconciled(
             self.sender_rules,
             self.request_rules,
@@ -85,3 +77,17 @@ class CallOfOneTarget(SendingCall):
 
     choice: TargetChoice = field(default_factory=TargetChoice)
     announce: "Tell | None" = None
+
+
+def frozen(values: dict[str, Any], asked: frozenset[str]) -> dict[str, Any]:
+    """The fields of a call from its checked options, which are taken; ``asked``: the names of those that were given."""
+    fields: dict[str, Any] = {
+        "request_rules": taken(RequestRules, values),
+        "sender_rules": taken(SenderRules, values, asked=asked),
+        "telling": taken(Telling, values),
+        "stop_at": values.pop("stop"),
+        "written": {f"--{name}": values.pop(name) for name in ("junit", "history") if name in values},
+    }
+    fields |= {"load": taken(Load, values)} if "ramp" in values else {}
+    fields |= {"answer_rules": taken(AnswerRules, values)} if "ignore" in values else {}
+    return fields | values

@@ -61,11 +61,7 @@ class SweepCall(CallOfOneTarget):
     plots: bool = True
 
     def checked(self) -> Self:
-        """Return the same, with its arrivals named, and with one worker where others of its values need that.
-
-        Raises:
-            UsageError: two of them exclude each other; names both.
-        """
+        """Refuse values that exclude each other; return the same with its arrivals named, and one worker if need be."""
         users = {"--vusers": min(self.vusers)} if self.vusers else {}
         sender_rules = self.reconciled(users=users, numbered="--settle" if self.settle else "")
         if not self.levels:

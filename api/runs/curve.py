@@ -34,7 +34,7 @@ from logreplay.runs.sweep_steps import sweep_into
 if TYPE_CHECKING:
     import polars as pl
 
-    from logreplay.calling.events import CallListener
+    from logreplay.calling.mailbox import CallListener
     from logreplay.inputs.logs import Replayable, Tell
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.verdict import Finding

@@ -16,7 +16,7 @@ from logreplay.result_folder import ResultFolder
 from logreplay.runs.curve import sweep_to
 
 if TYPE_CHECKING:
-    from logreplay.calling.events import CallListener
+    from logreplay.calling.mailbox import CallListener
     from logreplay.folder_results import SweepResult
 
 _RATES: Final = (50.0, 100.0, 150.0, 200.0, 225.0, 250.0, 275.0, 300.0)

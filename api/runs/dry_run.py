@@ -14,7 +14,7 @@ from logreplay.runs.repeated_urls import changed_routes
 from logreplay.runs.single import plan_of, sources
 
 if TYPE_CHECKING:
-    from logreplay.calling.events import CallListener
+    from logreplay.calling.mailbox import CallListener
 
 Routes = list[tuple[str, str, int]]
 """Method, route and number of requests."""

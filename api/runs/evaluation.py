@@ -14,7 +14,7 @@ from logreplay.replay.results.verdict import Finding, RunVerdict, Severity
 
 if TYPE_CHECKING:
     from logreplay.analysis.summary import About
-    from logreplay.calling.events import CallListener
+    from logreplay.calling.mailbox import CallListener
     from logreplay.replay.engine.engine import Replayer
     from logreplay.replay.results.stop_rules import Condition, StopRule
     from logreplay.replay.results.verdict import Finding

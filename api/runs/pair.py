@@ -19,7 +19,7 @@ from logreplay.calling.stopping import stop_rule, telling_gaps, warn_of_never, w
 from logreplay.calls.duet_call import NAMES, DuetCall
 from logreplay.core.errors import Interrupted, LogreplayError, UsageError
 from logreplay.core.record import SWAP_TURN, TARGET
-from logreplay.duet_result import DuetResult
+from logreplay.folder_results import DuetResult
 from logreplay.inputs.logs import followed, replayable
 from logreplay.inputs.streams import count_on, request_stream
 from logreplay.replay.engine.engine import stopped_by
@@ -41,7 +41,7 @@ from logreplay.runs.pair_targets import checked_targets
 from logreplay.runs.result_files import further_files, inputs
 
 if TYPE_CHECKING:
-    from logreplay.calling.events import CallListener
+    from logreplay.calling.mailbox import CallListener
     from logreplay.inputs.logs import Tell
     from logreplay.replay.requests.sources import RequestSource, Stored
     from logreplay.replay.results.outcome import Outcome

@@ -15,7 +15,7 @@ from logreplay.analysis.verdict.ratio_interval import AT_ONCE_TOLERANCE
 from logreplay.calls.duet_call import DuetCall
 from logreplay.core.files import write_atomically
 from logreplay.core.rows import read_batches
-from logreplay.duet_result import DuetResult
+from logreplay.folder_results import DuetResult
 from logreplay.inputs.streams import left_out
 from logreplay.options.load import log_report
 from logreplay.replay.requests.combine import ForTargets

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from logreplay.analysis.search.search import Judged, Trial
-    from logreplay.calling.events import CallListener
+    from logreplay.calling.mailbox import CallListener
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.stop_rules import StopRule

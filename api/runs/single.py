@@ -43,7 +43,7 @@ from logreplay.runs.result_files import claim, further_files, inputs
 if TYPE_CHECKING:
     import polars as pl
 
-    from logreplay.calling.events import CallListener
+    from logreplay.calling.mailbox import CallListener
     from logreplay.inputs.logs import Replayable, Tell
     from logreplay.replay.requests.sources import RequestSource
     from logreplay.replay.results.outcome import Outcome

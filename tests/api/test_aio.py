@@ -105,8 +105,6 @@ def test_errors_of_the_call_are_raised_here(target: str) -> None:
         asyncio.run(aio.run(None, tps=1, speed=2, demo_target=True))
     with pytest.raises(logreplay.LogreplayError, match="no such file"):
         asyncio.run(aio.run("gone.csv", target, **RUN))
-    with pytest.raises(AttributeError, match="no attribute 'fly'"):
-        aio.__getattr__("fly")
 
 
 def test_each_function_of_the_library_is_a_coroutine_function() -> None:

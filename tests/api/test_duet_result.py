@@ -16,7 +16,7 @@ import pytest
 
 import logreplay
 from logreplay.cli.main import run
-from logreplay.duet_result import DuetResult
+from logreplay.folder_results import DuetResult
 from support.background_server import beside
 from support.raw_server import raw_server, response, sends
 

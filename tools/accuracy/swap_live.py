@@ -16,7 +16,7 @@ from typing import Final
 import logreplay
 from accuracy._tables import Table
 from logreplay.analysis.verdict.ratio_interval import DIFFERENT
-from logreplay.duet_result import DuetResult
+from logreplay.folder_results import DuetResult
 
 RUNS: Final = 40
 _SECONDS: Final = 32

@@ -74,7 +74,7 @@ def test_a_calibration_without_a_rate_on_time_leaves_the_earlier_figures(
     remembered_at().parent.mkdir()
     remembered_at().write_text('{"ceiling": 40000}')
     found = Calibration(0.1, 0.2, 0.1, 0.2, ceiling=0.0, trials=())
-    monkeypatch.setattr("logreplay.command_tasks.calibration.calibrate_once", lambda *_: (found, '{"ceiling": 0.0}'))
+    monkeypatch.setattr("logreplay.command_tasks.calibrate_once", lambda *_: (found, '{"ceiling": 0.0}'))
     assert run(["calibrate", "-q"]) == 3
     assert remembered_ceiling() == 40_000
     assert "figures of an earlier calibration stay" in capsys.readouterr().err

@@ -1,34 +1,61 @@
-"""Writes the cross product of lists as a normalized CSV."""
+"""Tasks of commands without a function in `import logreplay`: calibrate, urls."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from logreplay.core.errors import LogreplayError, UsageError
-from logreplay.core.files import atomic_path, check_distinct
+from logreplay.core.files import atomic_path, check_distinct, unwritable, write_atomically
 
 if TYPE_CHECKING:
+    from logreplay.replay.checks.calibrate import Calibration, CalibrationTrial
     from logreplay.replay.requests.url_templates import Values
-
 
 _OTHERS: Final = (".gz", ".zst", ".parquet", ".pias", ".gor", ".har")
 """Endings of other formats than plain CSV, for the commands that read a log."""
 
 
+def calibrate_once(trial_s: float, show: "Callable[[CalibrationTrial], object]") -> "tuple[Calibration, str]":
+    """Measure the rate that this machine can send; return the figures, and their JSON for `remember`.
+
+    Args:
+        trial_s: seconds for each rate.
+        show: called with each rate.
+    """
+    import uvloop
+
+    from logreplay.analysis.json_text import json_text
+    from logreplay.replay.checks.calibrate import calibrate
+
+    found = uvloop.run(calibrate(trial_s, show))
+    figures = {"measured": datetime.now(UTC).isoformat(timespec="seconds"), **asdict(found)}
+    return found, json_text(figures)
+
+
+def remember(figures: str) -> Path:
+    """Keep the figures of this machine for later runs; return the path of their file."""
+    from logreplay.replay.checks.calibrate import remembered_at
+
+    path = remembered_at()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, figures + "\n", option="")
+    except OSError as error:
+        raise unwritable(path, error, "") from None
+    return path
+
+
 def urls_once(templates: Sequence[str], variables: Sequence[str], output: str, *, force: bool) -> int:
-    """Write a request for every combination of values; return how many there are.
+    """Write a request for every combination of values as a normalized CSV; return how many there are.
 
     Args:
         templates: paths or urls with ``{name}``.
         variables: ``NAME=VALUES`` each.
         output: the file; ``-``: standard output.
         force: replace an existing file.
-
-    Raises:
-        UsageError: a template or a variable is wrong, or the file's name says another form than CSV.
-        TakenError: the file exists, and ``force`` was not given.
-        LogreplayError: the file cannot be written.
     """
     from logreplay.replay.requests.url_rows import write_frames
     from logreplay.replay.requests.url_templates import Templates

@@ -1,1 +1,0 @@
-"""Tasks of commands without a function in `import logreplay`: calibrate, plot, urls."""
