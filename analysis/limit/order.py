@@ -63,7 +63,7 @@ class Likeness:
 def likeness(arrivals: Arrivals, spell: Backlog, places: int) -> Likeness:
     """Compare what left with that many workers; the evenness in one backlog, ``spell``."""
     start = arrivals.start
-    seen, modelled = start + np.exp(arrivals.log_took), start + in_order(places, 1.0)(start, arrivals.draws)
+    seen, modelled = start + np.exp(arrivals.log_took), start + in_order(start, arrivals.draws, places)
     until = float(start[start <= spell.stop].max(initial=spell.begin))
     older = tuple(_overtaken(start, end) for end in (seen, modelled))
     gaps = [_gaps(end, spell.begin, until) for end in (seen, modelled)]

@@ -5,7 +5,7 @@ queues, or processors that all in flight share. The time that a request takes al
 fits the rate carried is spent in a place, and the rest outside.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 from typing import Final
@@ -27,9 +27,6 @@ LEAST: Final = 12
 """Fewest requests in a group that is compared."""
 MOST_PLACES: Final = 200
 """Largest number of places that is tried: each number up to 12, then about 30 in all."""
-
-Model = Callable[[Floats, Floats], Floats]
-"""Gives the times of requests from their arrivals and their times alone."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +66,15 @@ class Arrivals:
         kept = gaps[: int(0.98 * len(gaps))]
         return bool(len(kept)) and float(kept.std()) > RANDOM * float(kept.mean())
 
-    def misfit(self, model: Model, most: int) -> tuple[float, int]:
+    def misfit(self, modelled: Floats, most: int) -> tuple[float, int]:
         """Return chi-square of the mean log time by number in flight, up to ``most``, and the number of groups."""
-        took = np.maximum(model(self.start, self.draws), SHORTEST_S)
+        took = np.maximum(modelled, SHORTEST_S)
         order = np.argsort(self.start + took, kind="stable")
         flying = counted(self.start, (self.start + took)[order])
-        observed, modelled = _moments(self.in_flight, self.log_took, most), _moments(flying, np.log(took), most)
-        compared = (observed[0] >= LEAST) & (modelled[0] >= LEAST)
-        error = observed[2] / np.maximum(observed[0], 1) + modelled[2] / np.maximum(modelled[0], 1) + TOLERANCE**2
-        parts = ((observed[1] - modelled[1]) ** 2 / error)[compared]
+        seen, told = _moments(self.in_flight, self.log_took, most), _moments(flying, np.log(took), most)
+        compared = (seen[0] >= LEAST) & (told[0] >= LEAST)
+        error = seen[2] / np.maximum(seen[0], 1) + told[2] / np.maximum(told[0], 1) + TOLERANCE**2
+        parts = ((seen[1] - told[1]) ** 2 / error)[compared]
         return float(parts.sum()), int(compared.sum())
 
 
@@ -92,61 +89,49 @@ def _moments(group: Ints, values: Floats, most: int) -> tuple[Floats, Floats, Fl
     return count, mean, np.maximum(variance, 0.0)
 
 
-def in_order(places: int, share: float) -> Model:
-    """Places with one queue; each request spends this share of its time alone in a place."""
-
-    def took(start: Floats, draws: Floats) -> Floats:
-        free, found = [0.0] * places, np.empty(len(start))
-        for index, (at, takes) in enumerate(zip(start.tolist(), (share * draws).tolist(), strict=True)):
-            end = max(at, free[0]) + takes
-            heapreplace(free, end)
-            found[index] = end - at
-        return found + (1 - share) * draws
-
-    return took
+def in_order(start: Floats, draws: Floats, places: int, share: float = 1.0) -> Floats:
+    """The times with places that have one queue; each request spends this share of its time alone in a place."""
+    free, found = [0.0] * places, np.empty(len(start))
+    for index, (at, takes) in enumerate(zip(start.tolist(), (share * draws).tolist(), strict=True)):
+        end = max(at, free[0]) + takes
+        heapreplace(free, end)
+        found[index] = end - at
+    return found + (1 - share) * draws
 
 
-def apart(places: int, share: float) -> Model:
-    """Places with a queue each; a random draw decides the place of each request."""
-
-    def took(start: Floats, draws: Floats) -> Floats:
-        lane = np.random.default_rng(places).integers(0, places, len(start))
-        found = np.empty(len(start))
-        for each in range(places):
-            own = lane == each
-            takes = share * draws[own]
-            slack = start[own] - (np.cumsum(takes) - takes)
-            found[own] = np.maximum.accumulate(slack) - slack + takes
-        return found + (1 - share) * draws
-
-    return took
+def apart(start: Floats, draws: Floats, places: int) -> Floats:
+    """The times with places that have a queue each; a random draw decides the place of each request."""
+    lane = np.random.default_rng(places).integers(0, places, len(start))
+    found = np.empty(len(start))
+    for each in range(places):
+        own = lane == each
+        takes = draws[own]
+        slack = start[own] - (np.cumsum(takes) - takes)
+        found[own] = np.maximum.accumulate(slack) - slack + takes
+    return found
 
 
-def shared(processors: float, share: float) -> Model:
-    """Processors that all requests in flight share; this share of the time alone is work on them."""
-
-    def took(start: Floats, draws: Floats) -> Floats:
-        found, active = np.empty(len(start)), list[tuple[float, int]]()
-        now = done = 0.0  # ``done``: seconds of work that each request got that is here all the time
-        work = (share * draws).tolist()
-        for index, at in enumerate(start.tolist()):
-            while active:
-                rate = min(1.0, processors / len(active))
-                first = now + (active[0][0] - done) / rate
-                if first > at:
-                    done += (at - now) * rate
-                    break
-                now, done = first, active[0][0]
-                found[heappop(active)[1]] = now
-            now = at
-            heappush(active, (done + work[index], index))
+def shared(start: Floats, draws: Floats, processors: float) -> Floats:
+    """The times with processors that all requests in flight share."""
+    found, active = np.empty(len(start)), list[tuple[float, int]]()
+    now = done = 0.0  # ``done``: seconds of work that each request got that is here all the time
+    work = draws.tolist()
+    for index, at in enumerate(start.tolist()):
         while active:
-            now += (active[0][0] - done) / min(1.0, processors / len(active))
-            done = active[0][0]
+            rate = min(1.0, processors / len(active))
+            first = now + (active[0][0] - done) / rate
+            if first > at:
+                done += (at - now) * rate
+                break
+            now, done = first, active[0][0]
             found[heappop(active)[1]] = now
-        return found - start + (1 - share) * draws
-
-    return took
+        now = at
+        heappush(active, (done + work[index], index))
+    while active:
+        now += (active[0][0] - done) / min(1.0, processors / len(active))
+        done = active[0][0]
+        found[heappop(active)[1]] = now
+    return found - start
 
 
 def numbers(most: int) -> list[int]:

@@ -148,14 +148,14 @@ def _of_rhythm(seen: Observations, stable: Ints, found: LoadFigures) -> TargetLi
 
 def fits(arrivals: Arrivals, found: LoadFigures) -> Fits:
     """Replay the arrivals through each number of places."""
-    number = max(round(found.at_once), 1)
+    number, start, draws = max(round(found.at_once), 1), arrivals.start, arrivals.draws
     most = int(2 * found.at_once) + 6
     tried = {
-        each: arrivals.misfit(places.in_order(each, min(each / found.at_once, 1.0)), most)
+        each: arrivals.misfit(places.in_order(start, draws, each, min(each / found.at_once, 1.0)), most)
         for each in places.numbers(number)
     }
-    shared, _ = arrivals.misfit(places.shared(found.at_once, 1.0), most)
-    split, _ = arrivals.misfit(places.apart(number, 1.0), most)
+    shared, _ = arrivals.misfit(places.shared(start, draws, found.at_once), most)
+    split, _ = arrivals.misfit(places.apart(start, draws, number), most)
     return Fits({each: misfit for each, (misfit, _) in tried.items()}, max(n for _, n in tried.values()), shared, split)
 
 
@@ -220,8 +220,9 @@ def _of_fit(fit: Fits, found: LoadFigures, like: Likeness) -> TargetLimit:
     not_shared = found.variation < EVEN or fit.shared > fit.best
     if not like.alike and not like.overtaking and most <= INNER * number and not_shared:
         return sentences.inner(most, found.rate, number, service_s, exact=False)
-    named = [f"{sentences.count(number)} workers", f"a part inside that {fewest} at a time pass"]
-    both = sentences.candidates(named) if reaches and fewest < number else "requests leave unlike those of workers"
+    both = "requests leave unlike those of workers"
+    if reaches and fewest < number:
+        both = f"the rows fit {sentences.count(number)} workers and a part inside that {fewest} at a time pass alike"
     return cannot_tell(both, PROCESSORS_AND_POOLS, service_s=service_s)
 
 

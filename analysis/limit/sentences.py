@@ -210,10 +210,5 @@ def cannot_tell(why: str, *watch: str, service_s: float | None = None) -> Target
     return TargetLimit(None, None, None, None, service_s, f"the cause of the limit cannot be told: {why}", advice)
 
 
-def candidates(fitting: Sequence[str]) -> str:
-    """List the causes that fit the rows equally well."""
-    return f"the rows fit {', '.join(fitting[:-1])} and {fitting[-1]} alike" if len(fitting) > 1 else fitting[0]
-
-
 def _counted(number: float, noun: str) -> str:
     return number_of(round(number), noun) if count(number).isdigit() else f"{count(number)} {noun}s"

@@ -14,11 +14,11 @@ from simulate import SimulatedQueue
 def test_each_model_gives_the_times_of_its_queue() -> None:
     rng = np.random.default_rng(1)
     start, work = np.sort(rng.uniform(0, 10, 1500)), rng.exponential(0.02, 1500)
-    in_order = places.in_order(4, 1.0)(start, work)
+    in_order = places.in_order(start, work, 4)
     np.testing.assert_allclose(in_order, simulate.waits(start, work, 4) + work)
-    shared = places.shared(4, 1.0)(start, work)
+    shared = places.shared(start, work, 4)
     np.testing.assert_allclose(shared, simulate.shared(start, work, lambda n: min(1.0, 4 / n)) - start, atol=1e-9)
-    apart = places.apart(4, 1.0)(start, work)
+    apart = places.apart(start, work, 4)
     assert apart.mean() > in_order.mean()
 
 
@@ -27,7 +27,8 @@ def test_the_true_number_of_places_fits_best() -> None:
     log = simulate.serve(simulate.sweep([50, 100, 150, 200, 240], 20, rng, pause_s=10), SimulatedQueue(4, 0.016), rng)
     seen = Observations.of(arrays.read(log))
     arrivals = Arrivals.of(seen, range(5), rng.exponential(0.016, 2000))
-    misfit = {number: arrivals.misfit(places.in_order(number, number / 4), 14)[0] for number in range(1, 5)}
+    modelled = {number: places.in_order(arrivals.start, arrivals.draws, number, number / 4) for number in range(1, 5)}
+    misfit = {number: arrivals.misfit(took, 14)[0] for number, took in modelled.items()}
     assert min(misfit, key=lambda number: misfit[number]) == 4
 
 

@@ -53,7 +53,7 @@ OF_ALL = [
     (sentences.route("/db", sentences.workers(3, 2.8, 3.2, 0.025)),
      "only route /db slows down, the others do not: it behaves like 3 workers (2.8–3.2) of 25 ms, first come first "
      "served", "look at what /db alone uses, such as a pool of its own"),
-    (sentences.cannot_tell(sentences.candidates(["4 workers", "a lock"]), "the processors", "the pools"),
+    (sentences.cannot_tell("the rows fit 4 workers and a lock alike", "the processors", "the pools"),
      "the cause of the limit cannot be told: the rows fit 4 workers and a lock alike",
      "--watch decides: watch the processors and the pools"),
 ]  # fmt: skip
