@@ -125,8 +125,8 @@ def _web_failure(error: BaseException) -> str:
 class StoredFile(RawIOBase):
     """A file in a store, read from its beginning; it is opened with the first read, and may be put back."""
 
-    def __init__(self, address: str, block: int = _PIECE) -> None:
-        self._address, self._block = address, block
+    def __init__(self, address: str) -> None:
+        self._address = address
         self._file: BinaryIO | None = None
 
     def readable(self) -> bool:
@@ -134,7 +134,7 @@ class StoredFile(RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         with said(self._address):
-            self._file = self._file or open_seekable(self._address, self._block)
+            self._file = self._file or open_seekable(self._address, _PIECE)
             data = self._file.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)

@@ -88,7 +88,7 @@ def scaling_target(
     now, then = load[:-ahead], np.maximum(carried[ahead:], carried[ahead - 1 : -1])
     highest, carried_most = float(then.max()), (most - survive) * carries
     needed = np.minimum(then, carried_most) / carries + survive
-    seen = _most_of_last(now, STABILIZATION_S // SYNC_S)
+    seen = _most_of_last(now)
     numbers = np.linspace(1 + survive, most, min(most - survive, _MOST_LEAST))  # the last one carries all
     tried = np.unique(numbers.astype(np.int64)).tolist()
     found = [each for least in tried if (each := _with_least(seen, needed, carries, least, most))]
@@ -110,7 +110,7 @@ def pods_over(seconds: Ints, counts: Ints, target: ScalingTarget, factor: float,
     """The pods that serve in each second of a part of the log: those that were asked for a reaction time before."""
     seconds, counts = newest(seconds, counts)
     load = _load(seconds, counts) * factor
-    seen = _most_of_last(load, STABILIZATION_S // SYNC_S)
+    seen = _most_of_last(load)
     asked = np.clip(np.ceil(seen / target.rate - 1e-9), target.least, target.most).astype(np.int64)
     at = (
         begin + np.arange(length) - int(seconds[0]) - WINDOW_S - math.ceil(target.reaction / SYNC_S) * SYNC_S
@@ -147,8 +147,9 @@ def _carried(seconds: Ints, counts: Ints) -> Floats:
     return np.maximum(_load(seconds, counts), (bins - _CHANCE * np.sqrt(bins)) / SYNC_S)
 
 
-def _most_of_last(load: Floats, periods: int) -> Floats:
-    """The most of the last periods, at each."""
+def _most_of_last(load: Floats) -> Floats:
+    """The most of the last periods for which a load is remembered before pods stop, at each."""
+    periods = STABILIZATION_S // SYNC_S
     padded = np.concatenate((np.full(periods - 1, -math.inf), load))
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, periods).max(axis=1))
 
