@@ -11,12 +11,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO, Final, Self
+from typing import BinaryIO, Final
 from zlib import crc32
 
 import polars as pl
 
 from logreplay.core.errors import LogreplayError
+from logreplay.core.files import Closing
 from logreplay.core.zstd import frame_compressor, zstd
 
 REF: Final = "body_ref"
@@ -90,7 +91,7 @@ class BodyWriter:
         return address
 
 
-class StoredBodies:
+class StoredBodies(Closing):
     """Reads bodies by their addresses; at the end of its block the files are closed."""
 
     def __init__(self, open_file: Opener | None = None) -> None:
@@ -99,10 +100,8 @@ class StoredBodies:
         self._blocks: OrderedDict[tuple[str, int], bytes] = OrderedDict()
         self._cached = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Close the files."""
         for file in self._files.values():
             file.close()
         self._files.clear()

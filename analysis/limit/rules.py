@@ -92,13 +92,7 @@ class Fits:
 def decide(
     seen: Observations, low: Ints, stable: Ints, overloaded: Sequence[int], routes: Sequence[str] = ()
 ) -> TargetLimit:
-    """Name the limit of a target that falls behind, by its symptoms.
-
-    Args:
-        low: indices of the steps of low rates.
-        overloaded: indices of the steps with a backlog, in order of rate.
-        routes: names of the routes; none: they are judged together.
-    """
+    """Name the limit of a target that falls behind, by its symptoms; without names of routes they count together."""
     if routes and (slow := slow_routes(seen, stable, overloaded)):
         own = decide(seen.only(np.isin(seen.route, slow)), low, stable, overloaded)
         return sentences.route(" and ".join(routes[index] for index in slow), own)

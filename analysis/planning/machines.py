@@ -74,17 +74,13 @@ class MachineLaw:
     not_covered: str = ""
 
     def times(self, numbers: Sequence[float] | Floats, end: int = 0) -> Floats:
-        """The rate that each number of machines carries, over that of one machine; ``end`` as of `number`."""
+        """The rate that each number of machines carries, over that of one machine; ``end``: see `number`."""
         place = _ENDS.index(end)
         values = np.array([[1.0, *(min(each[place], _ENDLESS) for each in (self.contention, self.coherency))]])
         return np.asarray(throughput(values, np.asarray(numbers, np.float64))[0])
 
     def number(self, times: float, end: int = 0, survive: int = 0) -> int:
-        """Return the fewest machines that carry this many times what one carries.
-
-        Args:
-            end: 0: likely values; -1, 1: those of the ends of their ranges, better and worse.
-        """
+        """The fewest machines that carry this many times what one does; ``end`` -1, 1: of a better and a worse law."""
         most = FARTHEST * self.largest
         found = fewest(self.times(range(1, most + 1), end)[None], times, survive)[0]
         if found is None:
@@ -105,11 +101,7 @@ class MachineLaw:
 
 
 def machines(wanted: DemandRange, supply: Supply, reserve: Reserve, law: MachineLaw | None = None) -> Machines:
-    """The number of machines for one demand: n times one, or by a law.
-
-    Raises:
-        NoAnswer: the law does not reach as far.
-    """
+    """The number of machines for one demand: n times one, or by a law, if it reaches as far."""
 
     def number(rate: float, one: float, end: int) -> int:
         if law:

@@ -13,14 +13,12 @@ from logreplay.analysis.demand.rates import MINUTE
 from logreplay.analysis.format_time import show, show_rate, show_share
 from logreplay.analysis.search.bounds import Bound
 from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.core.record import start_time
 
 LEAD_S: Final = 10
 """Seconds before the minute that are sent, too, so that it does not begin with an idle machine."""
 MOST_PASSES: Final = 5
 """Times that the minute is sent at most, each time with other requests of it, to have enough of them."""
-_INSTANT: Final = ("date", "time")
-_FORM: Final = "%Y-%m-%d %H:%M:%S%.6f"
-_READ: Final = "%Y-%m-%d %H:%M:%S%.f"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +68,8 @@ def needed(bounds: Sequence[Bound]) -> int:
 
 def between(log: pl.LazyFrame, begin: int, end: int) -> pl.DataFrame:
     """The rows of a normalized CSV that start in these seconds since 1970, UTC, in order of start, with ``start``."""
-    start = pl.concat_str(*_INSTANT, separator=" ").str.strptime(pl.Datetime("us"), _READ)
     bounds = pl.from_epoch(pl.lit(begin), "s"), pl.from_epoch(pl.lit(end), "s")
-    kept = log.with_columns(start=start).filter(pl.col("start").is_between(*bounds, closed="left"))
+    kept = log.with_columns(start_time()).filter(pl.col("start").is_between(*bounds, closed="left"))
     return kept.collect().sort("start", maintain_order=True)
 
 
@@ -97,16 +94,16 @@ def share_of(rows: pl.DataFrame, begin: int, shares: Floats, times: int, seed: i
         due[again] = due[again] // 1_000_000 * 1_000_000 + rng.integers(0, 1_000_000, len(again))
         parts.append(rows[at].with_columns(due=pl.Series(due + number * length)))
     drawn = pl.concat(parts).sort("due", maintain_order=True)
-    moved = drawn.with_columns(start=origin + pl.duration(microseconds="due"))
-    text = pl.col("start").dt.strftime(_FORM)
-    return moved.with_columns(date=text.str.head(10), time=text.str.slice(11)).drop("start", "due")
+    start = origin + pl.duration(microseconds="due")
+    texts = {"date": start.dt.strftime("%Y-%m-%d"), "time": start.dt.strftime("%H:%M:%S%.6f")}
+    return drawn.with_columns(**texts).drop("start", "due")
 
 
 def seconds_into(rows: pl.DataFrame, begin: int) -> float:
     """Seconds from the begin of the lead to the first of the drawn rows; 0 without rows."""
     if rows.is_empty():
         return 0.0
-    first = rows.select(pl.concat_str(*_INSTANT, separator=" ").head(1).str.strptime(pl.Datetime("us"), _READ)).item()
+    first = rows.head(1).select(start_time()).item()
     return float(first.replace(tzinfo=UTC).timestamp()) - begin
 
 
