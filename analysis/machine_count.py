@@ -11,13 +11,7 @@ _ROUNDING: Final = 1e-9
 
 
 def machines_for(load: float, one: float, headroom: float = 0.0) -> int:
-    """Return the fewest machines that carry a load; at least 1.
-
-    Args:
-        load: rate to carry, requests/s.
-        one: rate that one machine carries, requests/s.
-        headroom: share of each machine that stays free, 0 to below 1.
-    """
+    """The fewest machines, at least 1, that carry a load, as ``one`` does (requests/s), a share of each kept free."""
     return max(math.ceil(load / (one * (1 - headroom)) - _ROUNDING), 1)
 
 

@@ -7,13 +7,7 @@ from logreplay.core.masking import safe_to_show
 
 
 def html(sentence: str, findings: Iterable[str], picture: bytes = b"") -> str:
-    """A sentence, the findings below it, and a picture.
-
-    Args:
-        sentence: the result in one line.
-        findings: sentences; values of strangers may be in them.
-        picture: PNG; empty: none.
-    """
+    """A sentence, the findings below it, in which values of strangers may be, and a picture (PNG) if there is one."""
     from base64 import b64encode
 
     parts = [f"<p><b>{_clean(sentence)}</b></p>"]

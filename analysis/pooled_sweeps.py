@@ -36,12 +36,7 @@ _HARMLESS: Final = (
 
 
 def pooled(runs: Sequence[Source]) -> list[Analysis]:
-    """Analyse runs of the same sweep.
-
-    Raises:
-        UsageError: no run is given, one is named twice, or they are not of the same sweep.
-        LogreplayError: one cannot be read, has no response times, or is a copy of another.
-    """
+    """Analyse runs of the same sweep."""
     if not runs:
         raise UsageError("no run is given: name the result log of a sweep, or its folder")
     paths = [sources.locate(run) for run in runs if isinstance(run, str | Path)]
@@ -120,13 +115,7 @@ def _with_lag(run: Analysis, figure: str) -> pl.DataFrame:
 
 
 def capacity_of(found: Sequence[Analysis], *, percentile: str, **asked: Any) -> Capacity:
-    """The capacity of one machine, from the analyses of runs of one sweep.
-
-    Args:
-        found: their analyses, of `pooled`.
-        percentile: the figure that is bounded.
-        asked: the load and the bound, as of `logreplay.analysis.verdict.capacity.capacity`.
-    """
+    """The capacity of one machine from the analyses of `pooled`; ``asked``: load and bound, as of `capacity`."""
     summary = found[0].earlier  # a search is the only run: `pooled` refuses more
     searched = summary if summary and summary["slo"]["unit"].value == "requests/s" else None
     unfit = _unfit(searched, percentile, asked["within"]) if searched else ""
@@ -160,11 +149,7 @@ def _unfit(summary: JsonValue, figure: str, within: float) -> str:
 
 
 def confirmed_rate(slo: JsonValue) -> ConfirmedRate:
-    """Read the rate that a search confirmed, from its ``slo``, with the range of the highest rate.
-
-    Raises:
-        LogreplayError: a value is of another kind.
-    """
+    """Read the rate that a search confirmed, from its ``slo``, with the range of the highest rate."""
     rate = slo["rate"].number(_LEAST)
     low, high = _ends(slo)
     return ConfirmedRate(rate, min(low or rate, rate), max(high, rate) if high else None, _number(slo["held_s"]))

@@ -9,13 +9,9 @@ OTHER_LOAD: Final = "other load on the same machines"
 
 
 def not_tested(tested: str, seconds: Iterable[float], answer: str, *others: str) -> str:
-    """Say for how long a load was tested, and that an answer covers neither longer loads nor other conditions.
+    """Say for how long a load was tested, and that the answer covers neither longer loads nor other conditions.
 
-    Args:
-        tested: subject and verb of the sentence, up to the word before the length.
-        seconds: lengths of the tests; at least one.
-        answer: its name: ``answer``, ``number``, ``verdict``.
-        others: conditions that were not tested, such as `another_mix`; at least one.
+    ``tested``: the sentence up to the word before the length; ``answer``: ``number``, ``verdict`` or the like.
     """
     lengths = list(seconds)
     *first, last = others
