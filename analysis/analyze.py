@@ -17,15 +17,13 @@ from logreplay.analysis.input.downcast import compact
 from logreplay.analysis.input.external_metrics import by_step, maxima, with_watched
 from logreplay.analysis.input.json_values import JsonValue
 from logreplay.analysis.input.run_metadata import (
-    ClosedLoop,
     asked_rates,
     checked_summary,
-    finished_steps,
+    cut_steps,
     left_out_routes,
     limited_steps,
     recorded,
     sampled_share,
-    stopped_in_a_step,
     void_trials,
 )
 from logreplay.analysis.input.sources import Source
@@ -36,7 +34,7 @@ from logreplay.analysis.limit.watched import watched_figures
 from logreplay.analysis.scaling.scale_out import ScaleOut, of_users
 from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, UNTIMED, About, plain, summarise, summarise_seconds
 from logreplay.analysis.tables import aggregate
-from logreplay.analysis.tables.route_balance import route_balance
+from logreplay.analysis.tables.slow_routes import route_balance
 from logreplay.analysis.tables.step_intervals import with_intervals
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.analysis.verdict import per_second, saturation, saturation_sentences, stability
@@ -94,9 +92,6 @@ def analyse(
         about: caller's part of the summary: log, target, options, findings.
         executor: reads it in stretches, as `logreplay.analysis.input.arrays.read` says.
         meanwhile: further work on the requests in other threads, the longest first.
-
-    Raises:
-        LogreplayError: it cannot be read.
     """
     path = sources.path_of(source)
     earlier = None if about or path is None else checked_summary(path)
@@ -107,10 +102,10 @@ def analyse(
         summary = summarise_seconds(requests, verdict, about)
         return Analysis(None, requests, verdict, summary, asked=asked_rates(before), earlier=earlier)
     with ThreadPoolExecutor(2) as threads:  # NumPy lets others run meanwhile; with more of them, more memory is needed
-        told = _Told.of(path, before, requests, about)
-        judging = threads.submit(_judged, requests, about, told)
+        cut, left_out = cut_steps(path, before, requests.labels), left_out_routes(before)
+        judging = threads.submit(_judged, requests, about, before, cut, left_out)
         others = [threads.submit(work, requests) for work in meanwhile]
-        counting = threads.submit(_seconds, requests)
+        counting = threads.submit(aggregate.seconds, requests)
         verdict, summary, users = judging.result()
         for other in others:
             other.result()
@@ -122,8 +117,8 @@ def analyse(
             figures = watched_figures(seconds, verdict.steps, maxima(path), verdict.saturation.high)
             summary["limit"] = plain(TargetLimit.of(summary["limit"]).beside(figures).as_dict())
         costs = None
-        if told.left_out and requests.has_times:
-            costs = route_costs(requests, seconds, verdict.steps, told.left_out, maxima(path), told.cut)
+        if left_out and requests.has_times:
+            costs = route_costs(requests, seconds, verdict.steps, left_out, maxima(path), cut)
             summary["costs"] = finite(costs.as_dict())
             if not several_mixed_rates(verdict.steps):
                 summary["answer"] = costs.sentence
@@ -131,7 +126,7 @@ def analyse(
         scaling = of_users(users.table.filter(pl.col("step").is_in(sound))) if users else None
         if scaling:
             summary["scaling"] = plain(scaling.as_dict())
-        return Analysis(requests, seconds, verdict, summary, users, costs, scaling, told.asked, earlier)
+        return Analysis(requests, seconds, verdict, summary, users, costs, scaling, asked_rates(before), earlier)
 
 
 def several_mixed_rates(steps: pl.DataFrame) -> bool:
@@ -145,9 +140,6 @@ def seconds(source: Source) -> pl.DataFrame:
     For a per-second table of another tool, columns that it lacks are null.
 
     Rows that cannot be read are left out, with a warning.
-
-    Raises:
-        LogreplayError: it cannot be read.
     """
     requests = _read(source)
     _warn(requests, source)
@@ -156,35 +148,21 @@ def seconds(source: Source) -> pl.DataFrame:
         return requests.with_columns(unknown).select(
             *aggregate.SECONDS, *(name for name in requests.columns if name not in aggregate.SECONDS)
         )
-    return with_watched(_seconds(requests), sources.path_of(source))
-
-
-def _seconds(requests: RequestArrays) -> pl.DataFrame:
-    table = aggregate.seconds(requests)
-    return table if requests.has_times else aggregate.without_times(table)
+    return with_watched(aggregate.seconds(requests), sources.path_of(source))
 
 
 def analysed(source: Source) -> Analysis:
-    """Analyse a result log of which no summary is shown: rows that cannot be read are left out with a warning.
-
-    Raises:
-        LogreplayError: it cannot be read.
-    """
+    """Analyse a result log of which no summary is shown: rows that cannot be read are left out with a warning."""
     found = analyse(source)
     _warn(found.requests, source)
     return found
 
 
 def rows(path: Path) -> pl.DataFrame:
-    """Return all rows of a result log, or of any normalized CSV, with their times.
+    """Return all rows of a result log, or of any normalized CSV: the columns of the file and, in seconds, three more.
 
-    Returns:
-        The columns of the file and, in seconds, ``service`` (connect + latency + xfertime) and ``response`` (from the
-        scheduled instant: lag + queued + service), and ``good``: answered as expected. Rows that cannot be read are
-        left out, with a warning.
-
-    Raises:
-        LogreplayError: it cannot be read.
+    ``service``: connect + latency + xfertime. ``response``: from the scheduled instant: lag + queued + service.
+    ``good``: answered as expected. Rows that cannot be read are left out, with a warning.
     """
     opened = sources.OpenedRows.of(path)
     with sources.reading(path):
@@ -201,11 +179,7 @@ def rows(path: Path) -> pl.DataFrame:
 
 
 def timed(source: Source) -> Analysis:
-    """`analysed`, where response times are needed.
-
-    Raises:
-        LogreplayError: it cannot be read, or has no response times.
-    """
+    """`analysed`, where response times are needed."""
     found = analysed(source)
     if found.requests and not found.requests.has_times:
         raise LogreplayError(f"{sources.name_of(source)}: {NO_TIMES}; {LOG_TIMES}")
@@ -232,54 +206,25 @@ def _read(source: Source, executor: Executor | None = None, sampled: float = 0.0
             return table
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """The parts of a run that its rows do not show, by its summary and its manifest. Steps are named by their labels.
-
-    Attributes:
-        closed: settings of a sweep over users; None if requests were sent at a rate.
-        asked: rates of a sweep, also those that it left out.
-        limited: steps in which the replaying machine met a limit.
-        cut: steps that were cut short.
-        void: trials of a search that were not valid.
-        searched: True if the steps are trials of a search, whose rates follow from its answers.
-        left_out: the routes that steps leave out.
-    """
-
-    closed: ClosedLoop | None
-    asked: Collection[float]
-    limited: Collection[int]
-    cut: Collection[int]
-    void: Collection[int]
-    searched: bool
-    left_out: Mapping[int, str]
-
-    @classmethod
-    def of(cls, path: Path | None, summary: Mapping[str, Any], requests: RequestArrays, about: About | None) -> "_Told":
-        labels = [int(label) for label in requests.labels]
-        closed, limited = (about.closed, about.limited) if about else (recorded(summary), limited_steps(summary))
-        cut: Collection[int] = labels[-1:] if stopped_in_a_step(summary) else ()
-        if path and (done := finished_steps(path)) is not None:
-            cut = set(labels) - done
-        return cls(
-            closed, asked_rates(summary), limited, cut, void_trials(summary), "slo" in summary, left_out_routes(summary)
-        )
-
-
 def _judged(
-    requests: RequestArrays, about: About | None, told: _Told
+    requests: RequestArrays,
+    about: About | None,
+    told: Mapping[str, Any],
+    cut: Collection[int],
+    left_out: Mapping[int, str],
 ) -> tuple[SaturationVerdict, dict[str, Any], UsersSweep | None]:
-    closed, cut = told.closed, told.cut
-    steps = stability.judged_steps(requests, told.limited, cut, told.void, told.left_out)
+    """Judge the requests, by what the summary told of them before; steps are named by their labels."""
+    closed, limited = (about.closed, about.limited) if about else (recorded(told), limited_steps(told))
+    steps = stability.judged_steps(requests, limited, cut, void_trials(told), left_out)
     if not requests.has_times:
         steps = aggregate.without_times(with_intervals(steps, None))
         verdict = saturation.no_verdict(UNTIMED, steps)
         return verdict, summarise(requests, verdict, about, cut=cut), None
     if closed is None or not set(requests.labels) <= set(closed.users):
-        verdict = verdict_on(requests, steps, told.asked)
-        limit = None if told.searched or told.left_out else limit_of(requests, verdict)
+        verdict = verdict_on(requests, steps, asked_rates(told))
+        limit = None if "slo" in told or left_out else limit_of(requests, verdict)  # a search sets rates by its answers
         return verdict, summarise(requests, verdict, about, limit=limit, cut=cut), None
-    users = UsersSweep.of(requests, closed, told.limited, cut)
+    users = UsersSweep.of(requests, closed, limited, cut)
     none = RateEstimate(False, "requests were sent by users, who wait for responses, and not at a rate")
     at_a_rate = saturation.judge(steps)
     sentence = at_a_rate.sentence if at_a_rate.target_failing else users.verdict.sentence
@@ -293,12 +238,6 @@ def _judged(
 
 
 def verdict_on(requests: RequestArrays, steps: pl.DataFrame, asked: Collection[float] = ()) -> SaturationVerdict:
-    """Judge a sweep of rates by its steps and routes.
-
-    Args:
-        requests: the run.
-        steps: table of `logreplay.analysis.verdict.stability.judged_steps`.
-        asked: the rates of a sweep that ended by itself, also those that it left out.
-    """
+    """Judge a sweep by its routes and its table of `stability.judged_steps`; ``asked``: rates, also left out ones."""
     verdict = saturation.judge(steps, asked, route_balance(requests) if requests.several_rates else None)
     return replace(verdict, steps=with_intervals(verdict.steps, verdict.carried))

@@ -5,7 +5,7 @@ Only numbers of the result log and plain values of the caller come in; nothing i
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -17,8 +17,7 @@ from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.downcast import CANCELLED, DROPPED, HTTP_ERROR, NET_ERROR, OK
 from logreplay.analysis.input.json_values import JsonValue
-from logreplay.analysis.input.run_metadata import ClosedLoop
-from logreplay.analysis.input.told_summary import check_kinds
+from logreplay.analysis.input.run_metadata import ClosedLoop, check_kinds
 from logreplay.analysis.limit.sentences import TargetLimit
 from logreplay.analysis.statistics.failures import ERROR_SHARE
 from logreplay.analysis.statistics.quantiles import SMALLEST_SAMPLE, Micros, average, quantile, rank, valid_rank
@@ -262,7 +261,7 @@ def _punctuality(requests: RequestArrays) -> dict[str, float] | None:
     if not requests.has_schedule:
         return None
     found = punctuality(those(requests.scheduled, sent), those(requests.lag, sent))
-    return found.as_dict() if found else None
+    return asdict(found) if found else None
 
 
 def summarise_seconds(seconds: pl.DataFrame, verdict: SaturationVerdict, about: About | None = None) -> dict[str, Any]:
@@ -324,9 +323,6 @@ def remembering(summary: Mapping[str, Any], before: JsonValue | None) -> dict[st
 
     That is its log, target, options and findings, the run's own verdict, and what a search or a sweep of users
     answered. A summary of other requests is left aside.
-
-    Raises:
-        LogreplayError: the earlier one holds a value that its readers cannot use; names it.
     """
     if before is None or (SCHEMA, summary["started"]) != (before["schema"].value, before["started"].value):
         return dict(summary)  # of another run or program: its values may be of any kind
@@ -363,12 +359,7 @@ def plain(value: Any) -> Any:
 
 
 def protocol(target: str | None, options: Mapping[str, Any]) -> str:
-    """Return the protocol of a run as text, such as ``HTTP/2, TLS``; empty if no target is known.
-
-    Args:
-        target: its URL, as in summary.json.
-        options: options of the run, as in summary.json.
-    """
+    """Return the protocol of a run as text, such as ``HTTP/2, TLS``; empty if no target is known."""
     if not target:
         return ""
     version = options.get("http", "1.1")
@@ -396,9 +387,7 @@ def latency_rows(summary: Mapping[str, Any]) -> list[tuple[str, ...]]:
 def shown(response: Mapping[str, Any], name: str) -> str:
     """Return a figure of the response times as text, such as ``35.1 ms``; where it is null the reason, if it has one.
 
-    Args:
-        response: as in summary.json: ``response_s`` of a run or of a step.
-        name: percentile; or ``min``, ``mean`` or ``max``, which fail if all requests did.
+    ``response``: as in summary.json; ``name``: a percentile, or ``min``, ``mean``, ``max``, which fail if all did.
     """
     count, failed, p = response["count"], response["failed"], LADDER.get(name, 0.0)
     fell_on_failure = bool(failed and _enough(count, p) and rank(count, p) > count - failed)
@@ -474,13 +463,9 @@ def saturation_rate(summary: Mapping[str, Any]) -> float | None:
 
 
 def verdict_word(step: Mapping[str, Any], limit: float | None) -> str:
-    """Return the verdict on a step as people read it.
+    """Return the verdict on a step as people read it; ``limit``: of `saturation_rate`.
 
     ``at limit``: a stable step at saturation or above. ``invalid``: it did not measure the target.
-
-    Args:
-        step: a row of the step table.
-        limit: rate from `saturation_rate`.
     """
     near = limit is not None and step["rate"] > (1 - sentences.LEAST_APART) * limit
     word: str = SPOKEN.get(step["verdict"], step["verdict"] or "–")
@@ -544,10 +529,7 @@ def _all_times(requests: RequestArrays, failed: int, served: Micros) -> dict[str
 def _valid_times(ordered: Micros, without_lag: Micros, good: int) -> dict[str, Any]:
     """`_times` of response times without those figures that the generator's lag reaches, and how far it does not.
 
-    Args:
-        ordered: (n,) sorted.
-        without_lag: (n,) sorted.
-        good: number of the first requests that were answered as expected.
+    Both are sorted; the first ``good`` of each were answered as expected.
     """
     times, lagless = (_times(part, part[:good]) for part in (ordered, without_lag))
     valid = valid_rank((ordered[part], without_lag[part]) for part in slices(len(ordered)))

@@ -136,7 +136,7 @@ class PlanResult(HoldsScratch, CheckedAnswer):
     @property
     def manifests(self) -> dict[str, str]:
         """Manifests for an autoscaler by name of file: Kubernetes and KEDA; none without ``reaction``."""
-        from logreplay.analysis.output.manifests import manifests
+        from logreplay.analysis.output.plan_page import manifests
 
         target = self.plan.scaling if self.plan else None
         return manifests(target) if target else {}

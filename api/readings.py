@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from logreplay.analysis.analyze import seconds, timed
 from logreplay.analysis.input import sources
-from logreplay.analysis.input.run_metadata import checked_summary
-from logreplay.analysis.input.told_summary import check_kinds
+from logreplay.analysis.input.run_metadata import check_kinds, checked_summary
 from logreplay.analysis.output.file_names import DUET
 from logreplay.analysis.output.folder import write_folder
 from logreplay.analysis.output.junit import reported

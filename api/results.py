@@ -342,8 +342,7 @@ def tables_of(results: Path, executor: Executor | None = None) -> ResultTables:
     routes: list[pl.DataFrame] = []
 
     def summarise(requests: RequestArrays) -> None:
-        table = aggregate.by_step_and_route(requests)
-        routes.append(table if requests.has_times else aggregate.without_times(table))
+        routes.append(aggregate.by_step_and_route(requests))
 
     analysis = analyse(results, executor=executor, meanwhile=(summarise,))
     summary = remembering(analysis.summary, analysis.earlier)

@@ -103,7 +103,7 @@ ACTING = {
     },
     "pictures: tested in tests/analysis/output/test_plots.py": {
         "analysis/output": {"pictures"},
-        "analysis/output/plots": {"hockey_stick", "overlay", "scaling", "search", "single_run", "users"},
+        "analysis/output/plots": {"hockey_stick", "overlay", "scaling", "search", "single_run"},
     },
     "whole analyses of files: tested by tests/analysis/test_api.py and by the commands": {
         "analysis": {"analyze", "summary"},
@@ -116,7 +116,7 @@ ACTING = {
     },
     "plans: tested by tests/cli/commands/test_plan.py": {
         "analysis/planning": {"plan", "supply", "wording"},
-        "analysis/output": {"manifests", "plan_page"},
+        "analysis/output": {"plan_page"},
         "analysis/output/plots": {"planning"},
         "api": {"plan_result", "planning"},
         "api/calls": {"plan_call"},

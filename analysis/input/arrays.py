@@ -8,7 +8,7 @@ requests fit in well under 1.5 GB, and a quantile is an observed value.
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -261,27 +261,14 @@ def read(source: Source, executor: Executor | None = None, sampled: float = 0.0)
         source: file or table to read.
         executor: reads stretches of a result log, in other processes or machines that see the same file.
         sampled: share of the requests whose traces were sampled, from 0 to 1.
-
-    Raises:
-        LogreplayError: no such file, not a table of requests, or no row of it can be read.
-        ValueError: a table without the columns of a result log.
     """
     cut = stretches(path) if (path := sources.path_of(source)) else []
-    if cut:
-        with suppress(NotApart), _helpers(executor) as helpers:
-            return _gathered(source, _in_order(helpers, cut), sampled, room=cut[-1].end // _SHORTEST_ROW)
-    more = (TRACE_ID,) if sources.has_traces(source) else ()
+    if cut:  # Polars and NumPy let other threads run meanwhile
+        helpers: AbstractContextManager[Executor] = nullcontext(executor) if executor else ThreadPoolExecutor(_READERS)
+        with suppress(NotApart), helpers as readers:
+            return _gathered(source, _in_order(readers, cut), sampled, room=cut[-1].end // _SHORTEST_ROW)
+    more = (TRACE_ID,) if TRACE_ID in sources.columns_of(source) else ()
     return _gathered(source, (compact(rows.lazy()).collect() for rows in sources.batches(source, *more)), sampled)
-
-
-@contextmanager
-def _helpers(executor: Executor | None) -> Iterator[Executor]:
-    """The given helpers, or new threads: Polars and NumPy let others run meanwhile."""
-    if executor:
-        yield executor
-        return
-    with ThreadPoolExecutor(_READERS) as threads:
-        yield threads
 
 
 def _in_order(helpers: Executor, cut: Iterable[Stretch]) -> Iterator[pl.DataFrame]:
@@ -304,7 +291,7 @@ def _gathered(source: Source, batches: Iterable[pl.DataFrame], sampled: float, r
     """Put the batches of `compact` rows of a source together; there will hardly be more than ``room``."""
     name = sources.name_of(source)
     columns, routes, rates = _Columns(room), Routes(), dict[int, float]()
-    traces = {TRACE_ID: pl.String} if sources.has_traces(source) else {}
+    traces = {TRACE_ID: pl.String} if TRACE_ID in sources.columns_of(source) else {}
     slowest = traced = pl.DataFrame(schema={**_SLOWEST_COLUMNS, **traces})
     refused, was_sampled = Counter[str](), pl.col(TRACE_ID).str.slice(SAMPLED_FROM) >= f"{least_sampled(sampled):014x}"
     try:
@@ -339,7 +326,7 @@ def _gathered(source: Source, batches: Iterable[pl.DataFrame], sampled: float, r
         slowest_sampled=traced.with_columns(pl.col("response", "scheduled") / 1e6),
         started=sources.started(source),
         unreadable=refused,
-        has_schedule=sources.has_schedule(source),
+        has_schedule="scheduled" in sources.columns_of(source),
     )
     return _in_steps(requests) if len(labels) == 1 else requests
 

@@ -39,12 +39,7 @@ def watched_in(columns: Iterable[str]) -> list[str]:
 
 
 def by_step(steps: pl.DataFrame, seconds: pl.DataFrame) -> pl.DataFrame:
-    """Add to a step table the mean of each figure that was watched, over the seconds in which the step sent.
-
-    Args:
-        steps: step table.
-        seconds: per-second table, of `with_watched`.
-    """
+    """Add to a step table the mean of each figure that was watched, over the seconds in which the step sent."""
     names = [PREFIX + name for name in watched_in(seconds.columns)]
     if not names:
         return steps
@@ -53,15 +48,7 @@ def by_step(steps: pl.DataFrame, seconds: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_watched(seconds: pl.DataFrame, results: Path | None) -> pl.DataFrame:
-    """Add a column ``watch_NAME`` for each figure that was watched; empty where no reading worked.
-
-    Args:
-        seconds: per-second table.
-        results: the result log; None, or no readings beside it: the table stays unchanged.
-
-    Raises:
-        LogreplayError: the readings cannot be read.
-    """
+    """Add a column ``watch_NAME`` to a per-second table for each watched figure; empty where no reading worked."""
     if not (path := _readings(results)):
         return seconds
     readings = read_table(path, _SCHEMA)
@@ -78,12 +65,6 @@ def maxima(results: Path | None) -> dict[str, float]:
 
     The open files are those of the process that is nearest to its limit. Where another process became the nearest, the
     limit changed: readings of one process cannot be compared with the limit of another.
-
-    Args:
-        results: the result log; None, or no readings beside it: there are none.
-
-    Raises:
-        LogreplayError: the readings cannot be read.
     """
     if not (path := _readings(results)):
         return {}

@@ -29,11 +29,7 @@ class JsonValue:
 
     @classmethod
     def read(cls, file: Path, remedy: str) -> Self:
-        """Read a file.
-
-        Raises:
-            LogreplayError: it cannot be read, or is not JSON.
-        """
+        """Read a file."""
         try:
             return cls(file, json.loads(file.read_bytes()), remedy)
         except OSError as error:
@@ -42,42 +38,26 @@ class JsonValue:
             raise LogreplayError(f"{file}: is not JSON ({error}); {remedy}") from None
 
     def __getitem__(self, name: str) -> Self:
-        """The value of a key; None if the key, or this object itself, is missing.
-
-        Raises:
-            LogreplayError: this is not an object.
-        """
+        """The value of a key; None if the key, or this object itself, is missing."""
         if not isinstance(self.value, dict | None):
             raise self.wrong("an object")
         return replace(self, value=(self.value or {}).get(name), key=f"{self.key}.{name}".removeprefix("."))
 
     def each(self) -> Iterator[Self]:
-        """The values of a list.
-
-        Raises:
-            LogreplayError: this is not a list.
-        """
+        """The values of a list."""
         if not isinstance(self.value, list):
             raise self.wrong("a list")
         for place, value in enumerate(self.value):
             yield replace(self, value=value, key=f"{self.key}[{place}]")
 
     def text(self) -> str:
-        """The value as a text.
-
-        Raises:
-            LogreplayError: it is not a text.
-        """
+        """The value as a text."""
         if not isinstance(self.value, str):
             raise self.wrong("a text")
         return self.value
 
     def number(self, least: float = 0.0, most: float = 1e9) -> float:
-        """The value as a number.
-
-        Raises:
-            LogreplayError: it is not a number from ``least`` to ``most``.
-        """
+        """The value as a number."""
         number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
         if not (number and least <= self.value <= most):
             raise self.wrong(f"a number from {least:g} to {most:g}")

@@ -102,12 +102,7 @@ def _refused(lines: pl.DataFrame, why: str) -> pl.DataFrame:
 def seconds_table(path: Path) -> pl.DataFrame | None:
     """Read a per-second table, of Play-it-Again-Sam or logreplay, as the table of `buckets.seconds`; None for others.
 
-    Returns:
-        One row for every second from the first to the last; only means of the response time are known.
-
-    Raises:
-        LogreplayError: a line is neither a second nor a comment, is a second that another line holds, or is more than
-            100 days after the first one.
+    It has a row for every second from the first to the last; only means of the response time are known.
     """
     lines = _lines(path, _SECOND)
     if lines is None:

@@ -1,8 +1,12 @@
-"""Reads what the rows of a run cannot tell: users, limited steps, validity from its summary; finished steps."""
+"""Reads what the rows of a run cannot tell from its summary.json, which another program may have written.
+
+That is users, limited steps and validity, and, by its manifest, finished steps.
+"""
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -17,6 +21,9 @@ UNFINISHED: Final = "unfinished"
 _REMEDY: Final = "correct it, or move the file away"
 _OF_FOLDERS: Final = ("results", "seconds", "baseline", "candidate", "noise")
 """Names that logreplay gives to results in a folder; the summary.json of the folder belongs to them."""
+_SEVERITIES: Final = ("info", "note", "warning", "void")
+_OBJECTS: Final = ("requests", "options", "users", "costs")
+_TEXTS: Final = ("answer", "verdict", "log", "target", "stopped")
 
 
 @dataclass(frozen=True)
@@ -92,21 +99,18 @@ def _is_label(text: str) -> bool:
     return text.isdecimal() and len(text) < 10
 
 
-def finished_steps(results: Path) -> frozenset[int] | None:
-    """Return the labels of the steps that a sweep finished, by its manifest; None if there is none that says so."""
-    if stem(results).name != "results":
-        return None
-    try:
-        return frozenset(each["index"] for each in json.loads(results.with_name("manifest.json").read_bytes())["done"])
-    except (OSError, ValueError, RecursionError, KeyError, TypeError):
-        return None
+def cut_steps(results: Path | None, summary: Mapping[str, Any], labels: tuple[int, ...]) -> Collection[int]:
+    """Return the labels of the steps that were cut short: those that the manifest of a sweep does not name.
 
-
-def stopped_in_a_step(summary: Mapping[str, Any]) -> bool:
-    """Whether a run in steps, or a search, was stopped or killed, and so its last step cut short, by its summary."""
+    Without one, it is the last step of a run in steps, or of a search, that was stopped or killed, by its summary.
+    """
+    if results and stem(results).name == "results":
+        with suppress(OSError, ValueError, RecursionError, KeyError, TypeError):
+            done = json.loads(results.with_name("manifest.json").read_bytes())["done"]
+            return {*labels} - {each["index"] for each in done}
     options = summary.get("options")
     in_steps = isinstance(options, Mapping) and options.get("steps")
-    return bool(summary.get(UNFINISHED) or (summary.get("stopped") and in_steps))
+    return labels[-1:] if summary.get(UNFINISHED) or (summary.get("stopped") and in_steps) else ()
 
 
 def void_findings(results: Path) -> dict[str, str]:
@@ -139,12 +143,7 @@ def summary_of(results: Path | None) -> dict[str, Any]:
 
 
 def checked_summary(results: Path, remedy: str = _REMEDY) -> JsonValue:
-    """Return the summary.json of a result log as values to be checked; empty if there is none.
-
-    Args:
-        results: result log.
-        remedy: advice that ends an error.
-    """
+    """Return the summary.json of a result log as values to be checked; empty if there is none."""
     name = stem(results)
     own, of_folder = name.with_name(f"{name.name}.summary.json"), results.with_name("summary.json")
     for path in (own, of_folder) if name.name in _OF_FOLDERS else (own,):
@@ -155,3 +154,37 @@ def checked_summary(results: Path, remedy: str = _REMEDY) -> JsonValue:
         if isinstance(value, dict):
             return JsonValue(path, value, remedy)
     return JsonValue(own, {}, remedy)
+
+
+def check_kinds(told: JsonValue) -> None:
+    """Check the kinds of those values of a summary that its readers rely on."""
+    for name in _OBJECTS:
+        if not isinstance(told.value.get(name, {}), dict):
+            raise told[name].wrong("an object")
+    options = told["options"]
+    for text in (*(told[name] for name in _TEXTS), options["trace_url"], *_listed(options, "stop")):
+        if text.value is not None:
+            text.text()
+    for finding in _listed(told, "findings"):
+        finding["code"].text()
+        finding["text"].text()
+        if finding["severity"].value not in _SEVERITIES:
+            raise finding["severity"].wrong(f"one of {', '.join(_SEVERITIES)}")
+    for step in _listed(told["users"], "steps"):
+        step["users"].number()
+        if step["step"].value is not None:
+            step["step"].number()
+    for bound in _listed(told["slo"], "bounds"):
+        bound["statistic"].text()
+        bound["limit"].number()
+    for trial in _listed(told["slo"], "trials"):
+        trial["number"].number()
+        trial["verdict"].text()
+    if told["received_bytes"].value is not None:
+        told["received_bytes"].number(most=inf)
+
+
+def _listed(told: JsonValue, name: str) -> list[JsonValue]:
+    """The values of a list; none if it is not there."""
+    value = told[name]
+    return [*value.each()] if name in (told.value or {}) else []

@@ -17,7 +17,7 @@ from logreplay.core import FORKED_THREADS
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import is_stream
 from logreplay.core.frames import from_pandas
-from logreplay.core.record import REASON, SCHEMA, SWAP_TURN, TRACE_ID, start_time
+from logreplay.core.record import REASON, SCHEMA, start_time
 from logreplay.core.rows import FORMS, names_in, read_batches, to_the_end
 
 if TYPE_CHECKING:
@@ -38,11 +38,7 @@ _HEAD: Final = 100
 
 
 def locate(source: str | Path) -> Path:
-    """Return the result log meant by a path: itself, or the one in that folder.
-
-    Raises:
-        LogreplayError: a folder without a result log; or a pipe, which cannot be read more than once.
-    """
+    """Return the result log meant by a path: itself, or the one in that folder."""
     path = Path(source)
     if is_stream(path):
         raise LogreplayError(f"{path}: is not a file, and is read more than once; write it to a file first")
@@ -59,11 +55,7 @@ def locate(source: str | Path) -> Path:
 
 
 def path_of(source: Source) -> Path | None:
-    """The result log of a source; None for a table.
-
-    Raises:
-        LogreplayError: as `locate`.
-    """
+    """The result log of a source; None for a table."""
     return locate(source) if isinstance(source, str | Path) else None
 
 
@@ -85,11 +77,7 @@ def duet_in(folder: Path) -> tuple[Path, Path] | None:
 
 
 def reading(source: Source) -> AbstractContextManager[None]:
-    """While the block reads a source, errors name its file.
-
-    Raises:
-        LogreplayError: the file breaks off, is damaged, or cannot be read.
-    """
+    """While the block reads a source, errors name its file."""
     FORKED_THREADS.check()
     return to_the_end(locate(source)) if isinstance(source, str | Path) else nullcontext()
 
@@ -110,12 +98,7 @@ class OpenedRows:
 
     @classmethod
     def of(cls, source: Source) -> "OpenedRows":
-        """Open a source.
-
-        Raises:
-            LogreplayError: no such file, or not a table of requests.
-            UsageError: a table without the columns of a result log, or with a value of another kind.
-        """
+        """Open a source."""
         if isinstance(source, str | Path):
             path = locate(source)
             try:
@@ -142,11 +125,6 @@ class OpenedRows:
         wanted = self.rows.with_columns(missing).select(*columns, pl.col(f"^{re.escape(REASON)}$"))
         return wanted.collect_batches(chunk_size=size, maintain_order=True)
 
-    @property
-    def has_schedule(self) -> bool:
-        """Whether it says when requests were due."""
-        return "scheduled" in self.names
-
     def first_start(self) -> datetime | None:
         """Its earliest start, UTC without a zone; None where no row has one."""
         starts = (rows.select(start_time().min()).item() for rows in self.frames(("date", "time")))
@@ -154,11 +132,7 @@ class OpenedRows:
 
 
 def _typed(table: pl.DataFrame) -> pl.DataFrame:
-    """A table whose columns have the types of a result log.
-
-    Raises:
-        UsageError: a value has another; names the first one.
-    """
+    """A table whose columns have the types of a result log."""
     made = []
     for column in (each for each in table if each.name in SCHEMA):
         values = pl.Series(column.name, map(str, column)) if column.dtype == pl.Object else column
@@ -169,26 +143,14 @@ def _typed(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def batches(source: Source, *more: str, size: int = _BATCH) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a source in order, some at a time; the next ones are read meanwhile.
+    """Yield the rows of a source in order, about ``size`` at a time; the next ones are read meanwhile.
 
-    Where it has no column ``scheduled``, the time of the start takes its place, counted from the earliest.
-
-    Args:
-        source: file or table.
-        more: columns besides `COLUMNS`.
-        size: rows of a batch, about.
-
-    Returns:
-        `COLUMNS` and ``more``, null where the source lacks them; with `logreplay.core.record.REASON` where rows are
-        refused.
-
-    Raises:
-        LogreplayError: no such file, not a table of requests, or not readable to its end.
-        ValueError: a table without the columns of a result log.
+    They have `COLUMNS` and ``more``, null where the source lacks them; with `logreplay.core.record.REASON` where rows
+    are refused. Where it has no column ``scheduled``, the time of the start takes its place, counted from the earliest.
     """
     opened = OpenedRows.of(source)
     wanted = tuple(dict.fromkeys((*COLUMNS, *more)))
-    if opened.has_schedule or "date" not in opened.names:
+    if "scheduled" in opened.names or "date" not in opened.names:
         return _ahead(source, opened.frames(wanted, size))
     with reading(source):
         first = pl.lit(opened.first_start(), pl.Datetime("us"))
@@ -198,19 +160,9 @@ def batches(source: Source, *more: str, size: int = _BATCH) -> Iterator[pl.DataF
     return _ahead(source, (rows.with_columns(scheduled).drop(unwanted) for rows in opened.frames(needed, size)))
 
 
-def has_schedule(source: Source) -> bool:
-    """Whether a source says when requests were due."""
-    return OpenedRows.of(source).has_schedule
-
-
-def has_traces(source: Source) -> bool:
-    """Whether it names the traces of its requests."""
-    return TRACE_ID in OpenedRows.of(source).names
-
-
-def has_turns(source: Source) -> bool:
-    """Whether it is of a duet in which two pairs of targets took turns."""
-    return SWAP_TURN in OpenedRows.of(source).names
+def columns_of(source: Source) -> Sequence[str]:
+    """The names of the columns of a source."""
+    return OpenedRows.of(source).names
 
 
 def started(source: Source) -> datetime | None:
@@ -219,7 +171,7 @@ def started(source: Source) -> datetime | None:
     if "date" not in opened.names or "time" not in opened.names:
         return None
     with reading(source):
-        if not opened.has_schedule:
+        if "scheduled" not in opened.names:
             return _utc(opened.first_start())
         head = next(opened.frames(("date", "time", "scheduled", "lag"), _HEAD), None)
     if head is None:
@@ -246,7 +198,7 @@ def same_rows(one: Source, other: Source) -> bool:
     known = min(map(len, heads))
     if not heads[0].head(known).equals(heads[1].head(known)):
         return False
-    both = {*OpenedRows.of(one).names} & {*OpenedRows.of(other).names}
+    both = {*columns_of(one)} & {*columns_of(other)}
     columns = [name for name in _MEASURED if name in both]
     return _hashes(one, columns).equals(_hashes(other, columns))
 

@@ -27,7 +27,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
     percentiles_by_rate,
     sent_in_time,
 )
-from logreplay.analysis.output.plots.users import by_users
+from logreplay.analysis.output.plots.scaling import by_users
 from logreplay.analysis.statistics.quantiles import Floats, Micros, quantile
 from logreplay.analysis.summary import step_names
 from logreplay.analysis.tables.users import UsersSweep

@@ -37,11 +37,7 @@ _EXAMPLES: Final = 20
 
 
 def write_differences(folder: Path, found: AnswerDifferences) -> None:
-    """Write ``differences.csv`` and ``pairs.jsonl`` into a folder.
-
-    Raises:
-        LogreplayError: they cannot be written.
-    """
+    """Write ``differences.csv`` and ``pairs.jsonl`` into a folder."""
     write_atomically(folder / "differences.csv", to_csv(frame(found.rows), header=True).decode())
     with atomic_path(folder / "pairs.jsonl") as fresh, fresh.open("w", encoding="utf-8", errors="replace") as file:
         for pair in found.examples:

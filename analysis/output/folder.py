@@ -24,7 +24,6 @@ from logreplay.analysis.output.file_names import (
     companion_files,
     summary_beside,
 )
-from logreplay.analysis.output.hgrm import write_hgrm
 from logreplay.analysis.summary import SCHEMA, About, remembering
 from logreplay.analysis.tables import aggregate
 from logreplay.core.errors import LogreplayError
@@ -41,31 +40,24 @@ def write_folder(
     executor: Executor | None = None,
     trace_url: str | None = None,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Analyse a result log and write the files that show it.
+    """Analyse a result log and write the files that show it; return the summary and the step table.
 
     ``seconds.csv``, ``steps.csv``, ``routes.csv``, ``summary.json``, ``results.hlog``, ``results.hgrm``; with
-    ``plots`` also ``hockeystick.png`` and ``report.html``.
+    ``plots`` also ``hockeystick.png`` and ``report.html``. Files of the same names are replaced.
 
     Args:
         source: the result log, or the folder that holds it as ``results.csv``.
-        folder: where to write; made if it is not there. Files of the same names are replaced.
+        folder: where to write; made if it is not there.
         about: log, target, options and findings of the caller; None: those that the run itself wrote.
         plots: draw the pictures and write the report.
         executor: reads the result log in stretches, as `logreplay.analysis.input.arrays.read` says.
         trace_url: address of the requests' traces, in place of that in the options of the run.
-
-    Returns:
-        The contents of ``summary.json``, and the step table.
-
-    Raises:
-        LogreplayError: the result log cannot be read, or the folder cannot be written, or it holds other results, or
-            matplotlib is not installed.
     """
     folder = Path(folder)
     if plots:
         from logreplay.analysis.output import html  # matplotlib takes a second to import, or is missing
 
-    writers = {"results.hlog": hdr.write_hlog, "routes.csv": _write_routes, "results.hgrm": write_hgrm}
+    writers = {"results.hlog": hdr.write_hlog, "routes.csv": _write_routes, "results.hgrm": hdr.write_hgrm}
     meanwhile = [partial(_write, folder / name, write) for name, write in writers.items()]
     located = sources.path_of(source)
     check_distinct([("-o", folder / name) for name in FIGURES], [("result log", located)] if located else [])
@@ -104,15 +96,11 @@ def _remove_outdated(folder: Path, results: Path | None, *, plots: bool) -> None
 def write_beside(results: Path, about: About | None = None) -> tuple[dict[str, Any], pl.DataFrame]:
     """Analyse a result log X.csv, and write ``X.summary.json``, ``X.hlog`` and ``X.hgrm`` beside it.
 
-    Returns:
-        The contents of ``X.summary.json``, and the step table.
-
-    Raises:
-        LogreplayError: the result log cannot be read, or the files cannot be written.
+    Returned are the contents of ``X.summary.json``, and the step table.
     """
     summary, hlog, hgrm, *_ = companion_files(results)
     try:
-        analysis = analyse(results, about, meanwhile=(partial(hdr.write_hlog, hlog), partial(write_hgrm, hgrm)))
+        analysis = analyse(results, about, meanwhile=(partial(hdr.write_hlog, hlog), partial(hdr.write_hgrm, hgrm)))
         _write_summary(summary, analysis)
     except OSError as error:
         raise unwritable(summary, error) from None
@@ -123,9 +111,6 @@ def write_unfinished(results: Path, about: About) -> None:
     """Write a summary beside a result log that begins to grow: it says that the last step is cut, if the run is killed.
 
     The summary of the finished run takes its place (`write_beside`), or `remove_unfinished` removes it.
-
-    Raises:
-        LogreplayError: it cannot be written.
     """
     value = {"schema": SCHEMA, "log": about.log, "target": about.target, "options": dict(about.options), **about.more}
     path = summary_beside(results)
@@ -148,8 +133,7 @@ def _write(path: Path, write: Callable[[Path, RequestArrays], None], requests: R
 
 
 def _write_routes(path: Path, requests: RequestArrays) -> None:
-    table = aggregate.by_step_and_route(requests)
-    write_atomically(path, to_csv(table if requests.has_times else aggregate.without_times(table), header=True))
+    write_atomically(path, to_csv(aggregate.by_step_and_route(requests), header=True))
 
 
 def _write_summary(path: Path, analysis: Analysis) -> None:

@@ -37,18 +37,10 @@ LOCKED_S: Final = 10.0
 
 
 def append(path: Path, row: Mapping[str, Any], now: datetime | None = None) -> Path:
-    """Append a row; the file begins with a header. Credentials are masked.
+    """Append a row of attributes and metrics by column, the same in each run; credentials are masked.
 
-    Args:
-        path: the file; made if it is not there.
-        row: attributes and metrics by column; the same columns in each run.
-        now: instant for the row's ``time``; the present by default.
-
-    Returns:
-        The file that got the row: another one beside it, if the row lacks a metric and the file is a regular one.
-
-    Raises:
-        LogreplayError: the file has other columns, or cannot be written.
+    The file begins with a header. Returned is the file that got the row: another one beside it, if the row lacks a
+    metric and the file is a regular one.
     """
     time = (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M:%S %z")
     if lacking := [name for name, value in row.items() if name not in ATTRIBUTES and not _is_number(value)]:
@@ -74,9 +66,6 @@ def write_benchmark(path: Path, row: Mapping[str, Any]) -> None:
 
     The action keeps the history, so the file holds one run. A metric that is not known is left out.
     Source: https://github.com/benchmark-action/github-action-benchmark/blob/master/src/extract.ts.
-
-    Raises:
-        LogreplayError: the file cannot be written.
     """
     told = {name: value for name, value in row.items() if value is not None and name not in _UNITS}
     extra = masked("\n".join(f"{name}: {value}" for name, value in told.items()))
@@ -94,11 +83,7 @@ def write_benchmark(path: Path, row: Mapping[str, Any]) -> None:
 
 
 def remove_benchmark(path: Path) -> bool:
-    """Remove the figures of the run before, which are not those of an invalid run; return whether there were any.
-
-    Raises:
-        LogreplayError: the file cannot be removed.
-    """
+    """Remove the figures of the run before, which are not those of an invalid run; return whether there were any."""
     try:
         path.unlink()
     except FileNotFoundError:
@@ -114,7 +99,7 @@ def is_benchmark(path: Path) -> bool:
 
 
 def check(path: Path, row: Mapping[str, Any]) -> None:
-    """Check, before a run, that its row can be appended; arguments and errors as for `append`."""
+    """Check, before a run, that its row can be appended."""
     try:
         with suppress(FileNotFoundError), path.open("r+b") as file:
             if not is_benchmark(path):

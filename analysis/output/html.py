@@ -76,19 +76,10 @@ _OF_USERS: Final = {
     "hockeystick": ("Response time against users", "Beyond N*, each user adds to the wait of all."),
 }
 _STYLE: Final[dict[Any, Any]] = {
-    "svg.hashsalt": "logreplay",
-    "font.size": 10,
-    "text.color": INK,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.facecolor": "none",
-    "figure.facecolor": "none",
-    "legend.facecolor": "none",
-    "legend.edgecolor": "none",
-    "legend.framealpha": 0,
+    **dict.fromkeys(("text.color", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "axes.titlecolor"), INK),
+    **dict.fromkeys(("axes.facecolor", "figure.facecolor", "legend.facecolor", "legend.edgecolor"), "none"),
+    **{"svg.hashsalt": "logreplay", "font.size": 10, "legend.framealpha": 0},
 }
 
 

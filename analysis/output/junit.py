@@ -18,14 +18,7 @@ _ENDED: Final = "the command came to its end"
 def reported(path: Path | None, command: str) -> Iterator[Callable[[Sequence[Check], str], object]]:
     """Write the checks that the block hands over, with why it stopped; or why there are none: an error, or Ctrl-C.
 
-    Wrong options write nothing: the file may be one that they confuse with another.
-
-    Args:
-        path: path of the file; None: none is asked for.
-        command: name of the running command.
-
-    Raises:
-        LogreplayError: it cannot be written.
+    Wrong options write nothing: the file may be one that they confuse with another. No path: no file is asked for.
     """
     cases: list[Check] = []
 
@@ -48,11 +41,7 @@ def reported(path: Path | None, command: str) -> Iterator[Callable[[Sequence[Che
 
 
 def write_junit(path: Path, command: str, checks: Iterable[Check]) -> None:
-    """Write a file with one test case for each check; an existing file is replaced.
-
-    Raises:
-        LogreplayError: it cannot be written.
-    """
+    """Write a file with one test case for each check; an existing file is replaced."""
     cases = list(checks)
     counts = {
         "tests": len(cases),

@@ -29,14 +29,8 @@ def html(
 ) -> str:
     """Return the page as the text of an HTML file.
 
-    Args:
-        title: names the log.
-        profile: its contents.
-        facts: name and text of each.
-        replays: the commands that replay it.
-        missing: things that each of these leaves out.
-        account: the outcome of all lines, as a sentence.
-        reasons: why lines became no request, with counts.
+    ``missing``: things that each of the replays leaves out; ``account``: the outcome of all lines, as a sentence;
+    ``reasons``: why lines became no request, with counts.
     """
     return rendered(
         "log.html.j2",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from logreplay.analysis.analyze import Analysis
-from logreplay.analysis.output.plots import hockey_stick, single_run, users
+from logreplay.analysis.output.plots import hockey_stick, scaling, single_run
 from logreplay.analysis.summary import step_names
 from logreplay.core.masking import safe_to_show
 from logreplay.core.plural import number_of
@@ -45,29 +45,19 @@ def usual_kind(analysis: Analysis) -> str:
 def draw(
     ax: "Axes", analysis: Analysis, kind: str, *, slo: float | None = None, linear: bool = False, title: bool = False
 ) -> "Axes":
-    """Draw one of the pictures of a run.
+    """Draw one of the pictures of a run by its `kinds`; ``slo``: bound of the response time, seconds.
 
-    Args:
-        ax: where to draw.
-        analysis: the run.
-        kind: ``hockeystick``, ``achieved``, ``throughput``, ``percentiles``, ``heatmap`` or ``timeline``.
-        slo: bound of the response time in seconds, drawn where times are; None: in a hockey stick that of `bound_of`.
-        linear: linear time axis of the hockey stick.
-        title: write a title. That of a hockey stick is the verdict, with target, log and steps in a caption below; that
-            of a timeline is target, log and steps; that of a heat map explains its colours and names.
-
-    Of a sweep over users, ``hockeystick`` and ``throughput`` have the users as their horizontal axis.
-
-    Raises:
-        ValueError: the data do not allow this picture.
+    A hockey stick has the bound of `bound_of` if none is given. Its title is the verdict, with target, log and steps in
+    a caption below; that of a timeline is target, log and steps; that of a heat map explains its colours and names. Of
+    a sweep over users, ``hockeystick`` and ``throughput`` have the users as their horizontal axis.
     """
     requests, verdict = analysis.requests, analysis.verdict
     if analysis.users and kind in ("throughput", "hockeystick"):
         if title:
             ax.set_title(verdict.sentence, fontsize=10.5, loc="left", wrap=True, parse_math=False)
         if kind == "throughput":
-            return users.throughput(ax, analysis.users)
-        return users.response_time(ax, analysis.users, slo)
+            return scaling.throughput(ax, analysis.users)
+        return scaling.response_time(ax, analysis.users, slo)
     if kind == "hockeystick":
         return hockey_stick.hockey_stick(
             ax,

@@ -8,13 +8,7 @@ import jinja2
 
 
 def rendered(name: str, filters: Mapping[str, Callable[..., Any]], **values: Any) -> str:
-    """Return a template of this folder, filled in; half of a surrogate pair becomes ``?``.
-
-    Args:
-        name: its file.
-        filters: functions that it may call on values, by name.
-        values: by name; one that it names must be there.
-    """
+    """Return a template of this folder, filled in; it may call the filters. Half of a surrogate pair becomes ``?``."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(resource),
         autoescape=True,

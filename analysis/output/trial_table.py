@@ -46,11 +46,8 @@ def search_answer(summary: Mapping[str, Any], steps: pl.DataFrame) -> SearchAnsw
 def trial_rows(summary: Mapping[str, Any], steps: pl.DataFrame) -> list[dict[str, str]]:
     """Return a row for each trial, as text by the head of its column; none for another run than a search.
 
-    ``held`` is how long the rate was judged. A percentile is that of all requests of the trial, as in the step table.
-
-    Args:
-        summary: the contents of summary.json.
-        steps: the step table, whose labels are the numbers of the trials less 1.
+    ``held`` is how long the rate was judged. A percentile is that of all requests of the trial, as in the step table,
+    whose labels are the numbers of the trials less 1.
     """
     slo, by_label = summary.get("slo"), {row["step"]: row for row in steps.iter_rows(named=True)}
     try:

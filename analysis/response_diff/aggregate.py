@@ -203,14 +203,7 @@ class Tally:
     _noise: bool = False
 
     def add(self, row: int, url: str, route: str, answers: Sequence[AnswerOf | None]) -> None:
-        """Add a pair whose answers differ.
-
-        Args:
-            row: number of the log's row.
-            url: request target.
-            route: route of the url.
-            answers: baseline, candidate and, where there is one, second baseline; None: the request was not sent.
-        """
+        """Add a pair whose answers differ: of baseline, candidate, any second baseline; None: not sent."""
         before, after, *others = answers
         if before is None or after is None:
             return
@@ -270,12 +263,7 @@ class Tally:
     def differences(
         self, totals: Mapping[str, RouteTotal], timed_out: int = 0, uncompared: int = 0
     ) -> AnswerDifferences:
-        """Return what differs.
-
-        Args:
-            totals: counts of each route, also of those without a difference.
-            timed_out, uncompared: pairs of no total, as in `AnswerDifferences`.
-        """
+        """Return what differs; ``totals``: also of routes without a difference, the rest as in `AnswerDifferences`."""
         corrected = iter(self._corrected())
         rows, chosen = list[tuple[DifferenceRow, ExamplePair]](), set[tuple[str, Group]]()
         for route, group, counts in self._all():

@@ -1,16 +1,18 @@
-"""Differences of two answers to the same request."""
+"""Differences of two answers to the same request; of texts by line, of HTML also by tag."""
 
 import codecs
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
-from logreplay.analysis.response_diff import json_paths, text_lines
-from logreplay.analysis.response_diff.difference import Difference, shortened
+from logreplay.analysis.response_diff import json_paths
+from logreplay.analysis.response_diff.difference import Difference, common_class, shortened, skeleton
+from logreplay.analysis.response_diff.pairing import pair
 from logreplay.analysis.response_diff.rules import Rules, default_ignored
-from logreplay.analysis.response_diff.value_classes import common_class
+from logreplay.core.masking import masked
 
 STATUS: Final = "status"
 """Place of a difference in the status, or in the error."""
@@ -21,6 +23,12 @@ _CONTROL: Final = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f]")
 _CHARSET: Final = re.compile(rb"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 _NO_CHARSETS: Final = frozenset({"punycode", "raw-unicode-escape", "unicode-escape", "utf-7"})
 """Codecs of Python that are read as Latin-1: they give halves of surrogate pairs, or need quadratic time."""
+_TAGS: Final = re.compile(r"\r\n|\n|(?<=>)(?=<)")
+_LINES: Final = re.compile(r"\r\n|\n")
+_NUMBER: Final = re.compile(r"\d+")
+_LONGEST_PLACE: Final = 100
+_MASKED: Final = 5 * _LONGEST_PLACE
+"""Characters of a line that are masked before its place is cut: they hold the end of a password that the cut hits."""
 
 
 class AnswerOf(NamedTuple):
@@ -108,19 +116,44 @@ def _of_bodies(before: AnswerOf, after: AnswerOf, rules: Rules) -> Iterator[Diff
 
 
 def _of_texts(old: _ReadBody, new: _ReadBody, rules: Rules) -> Iterator[Difference]:
-    ignored = rules.place("body")
+    ignored, found = rules.place("body"), None
     if old.kind == "json":
-        try:
+        with suppress(json_paths.TooDeep):
             found = [*islice(json_paths.differences(old.content, new.content, rules), MOST)]
-        except json_paths.TooDeep:
-            found = [*islice(text_lines.differences(old.text, new.text, rules), MOST)]
-    else:
-        found = [*islice(text_lines.differences(old.text, new.text, rules, html=old.kind == "html"), MOST)]
+    if found is None:
+        found = [*islice(line_differences(old.text, new.text, rules, html=old.kind == "html"), MOST)]
     if ignored:
         found = [each._replace(ignored=ignored) for each in found]
     if not found and old.text != new.text:
         found = [Difference("body", "formatting", shortened(old.text), shortened(new.text), ignored=ignored)]
     yield from found
+
+
+def line_differences(before: str, after: str, rules: Rules, *, html: bool = False) -> Iterator[Difference]:
+    """Yield the differences of two texts. Blanks at the ends of lines do not count."""
+    cut = _TAGS if html else _LINES
+    old, new = ([line for piece in cut.split(text) if (line := piece.strip())] for text in (before, after))
+    paired = pair([skeleton(line) for line in old], [skeleton(line) for line in new])
+    if paired.moved:
+        yield Difference("body", "order", shortened(before), shortened(after), ignored=rules.place("body"))
+    for at, other in (*paired.same, *paired.changed):
+        if old[at] != new[other]:
+            yield _of_lines("changed", old[at], new[other], rules)
+    for at in paired.removed:
+        yield _of_lines("removed", old[at], "", rules)
+    for at in paired.added:
+        yield _of_lines("added", "", new[at], rules)
+
+
+def _of_lines(kind: str, before: str, after: str, rules: Rules) -> Difference:
+    alike = common_class(before, after) if kind == "changed" else ""
+    ignored = rules.place("body") or rules.line(before) or rules.line(after)
+    return Difference(place_of(before or after), kind, shortened(before), shortened(after), alike, ignored)
+
+
+def place_of(line: str) -> str:
+    """The place of a line: its beginning, secrets masked, without the numbers in it."""
+    return "line:" + _NUMBER.sub("#", skeleton(masked(shortened(line, _MASKED))))[:_LONGEST_PLACE]
 
 
 def _by_digest(before: AnswerOf, after: AnswerOf, rules: Rules) -> Iterator[Difference]:
@@ -158,11 +191,7 @@ def _body(answer: AnswerOf, body: bytes) -> _ReadBody:
 
 
 def _charset(media: bytes) -> str:
-    """The codec that a Content-Type names.
-
-    Raises:
-        LookupError: it names no codec for texts.
-    """
+    """The codec that a Content-Type names."""
     found = _CHARSET.search(media)
     name = codecs.lookup(found[1].decode()).name if found else "utf-8"
     if name in _NO_CHARSETS:

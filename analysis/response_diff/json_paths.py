@@ -7,10 +7,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from logreplay.analysis.response_diff.difference import Difference, shortened
+from logreplay.analysis.response_diff.difference import Difference, common_class, shortened, skeleton
 from logreplay.analysis.response_diff.pairing import pair
 from logreplay.analysis.response_diff.rules import LIST, Path, Rules, path_text
-from logreplay.analysis.response_diff.value_classes import common_class, skeleton
 
 DEEPEST: Final = 100
 """Levels that are compared; a deeper document is compared as text."""

@@ -4,7 +4,7 @@ import fnmatch
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 IGNORED_HEADERS: Final = (
     "age", "alt-svc", "cf-ray", "connection", "content-length", "date", "keep-alive", "nel", "report-to", "request-id",
@@ -45,8 +45,7 @@ def path_text(path: Path) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _PathRule:
+class _PathRule(NamedTuple):
     """A JSON path that is ignored, with everything below it.
 
     Attributes:
@@ -59,12 +58,9 @@ class _PathRule:
     steps: Path
     order: bool
 
-    def holds(self, path: Path) -> bool:
-        """Whether it means this place; for all but ``order:``, or one above it."""
-        return _matches(self.steps, path, exactly=self.order)
-
 
 def _matches(steps: Path, path: Path, *, exactly: bool) -> bool:
+    """Whether steps mean this place; if not ``exactly``, or one above it."""
     reached = {0}
     """Numbers of path steps that the path so far can stand for."""
     for place in path:
@@ -106,11 +102,7 @@ class Rules:
 
     @classmethod
     def of(cls, words: Sequence[str]) -> "Rules":
-        """Read the words of ``--ignore``.
-
-        Raises:
-            ValueError: one is not in the vocabulary.
-        """
+        """Read the words of ``--ignore``."""
         headers, lines, paths, places = [], [], [], set()
         for word in words:
             kind, _, rest = word.partition(":")
@@ -141,17 +133,12 @@ class Rules:
         return place if place in self.places else ""
 
     def path(self, path: Path, *, order: bool = False) -> str:
-        """The word by which a place in JSON is ignored; empty: it counts.
-
-        Args:
-            path: text of the path.
-            order: ask for the order of the list there.
-        """
+        """The word by which a place in JSON, or with ``order`` its order, is ignored; empty: it counts."""
         key = (path, order)
         if (known := self._remembered.get(key)) is not None:
             return known
         rules = (rule for rule in self._paths if not rule.order or order)
-        word = next((rule.word for rule in rules if rule.holds(path)), "")
+        word = next((rule.word for rule in rules if _matches(rule.steps, path, exactly=rule.order)), "")
         if len(self._remembered) >= _MOST_REMEMBERED:
             self._remembered.clear()
         self._remembered[key] = word
@@ -164,11 +151,7 @@ def default_ignored(name: str) -> bool:
 
 
 def _steps(word: str, text: str) -> Path:
-    """Read a JSON path.
-
-    Raises:
-        ValueError: it is not one.
-    """
+    """Read a JSON path."""
     steps: list[str] = []
     at = 1
     while at < len(text):

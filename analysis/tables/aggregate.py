@@ -8,7 +8,7 @@ times at all.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -93,10 +93,11 @@ def seconds(requests: RequestArrays) -> pl.DataFrame:
     known = [label for label, is_step in zip(requests.labels, requests.is_step, strict=True) if is_step]
     table = happened.join(due, on="second", how="left", maintain_order="left")
     table = table.with_columns(pl.col(counts).fill_null(0), step=pl.Series(_step_of_each_second(requests, number)))
-    return table.with_columns(
+    table = table.with_columns(
         pl.col(pl.Float64).fill_nan(None),
         step=pl.when((pl.col("offered") > 0) & pl.col("step").is_in(known)).then("step"),
     ).select(SECONDS)
+    return table if requests.has_times else without_times(table)
 
 
 def _due(first: int, stop: int, part: RequestArrays) -> pl.DataFrame:
@@ -170,14 +171,14 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
             "scheduled": windows.count,
             **counts,
             "offered": windows.count / windows.length * SECOND,
-            "sent": (flow.stop - flow.start)[4] / windows.length * SECOND,
+            "sent": (flow.sent[-1] - flow.sent[0]) / windows.length * SECOND,
             "completed": completed / windows.length * SECOND,
             "goodput": good / windows.length * SECOND,
-            "settled_completed": (flow.stop - flow.settled)[2] / judged_s,
-            "settled_goodput": (flow.stop - flow.settled)[3] / judged_s,
+            "settled_completed": (flow.answered[-1] - flow.answered[1]) / judged_s,
+            "settled_goodput": (flow.good[-1] - flow.good[1]) / judged_s,
             **times,
             "bytes": volume,
-            "in_flight": flow.in_flight,
+            "in_flight": flow.in_flight[-1],
             **spread,
         }
     ).with_columns(pl.col(pl.Float64).fill_nan(None))
@@ -221,10 +222,8 @@ def _totals(requests: RequestArrays, by: Literal["step", "route"], number: int, 
 def by_route(requests: RequestArrays) -> pl.DataFrame:
     """Count and summarise the requests by route, the most frequent first.
 
-    Returns:
-        One row per route. Columns: ``route``, ``requests``, ``errors`` (failed), ``dropped`` (of these, never sent),
-        ``bytes``, ``mean``, ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time as in `seconds`;
-        ``service_p50``.
+    Columns: ``route``, ``requests``, ``errors`` (failed), ``dropped`` (of these, never sent), ``bytes``, ``mean``,
+    ``p50``, ``p90``, ``p95``, ``p99``, ``max``: response time as in `seconds`; ``service_p50``.
     """
     number = len(requests.routes)
 
@@ -245,18 +244,16 @@ def by_route(requests: RequestArrays) -> pl.DataFrame:
 
 
 def by_step_and_route(requests: RequestArrays) -> pl.DataFrame:
-    """Count and summarise the requests by route; where steps have rates of their own, by step and route.
-
-    Returns:
-        The columns of `by_route`; with several rates, ``step`` and ``rate`` (requests/s asked) before them.
-    """
-    if not requests.several_rates:
-        return by_route(requests)
-    tables = (
-        by_route(requests.of_step(index)).select(step=pl.lit(label), rate=pl.lit(rate), routes=pl.struct(pl.all()))
-        for index, (label, rate) in enumerate(zip(requests.labels, requests.rates, strict=True))
-    )
-    return pl.concat(tables).unnest("routes")
+    """`by_route`; where steps have rates of their own, by step: ``step`` and ``rate`` (requests/s asked) come first."""
+    if requests.several_rates:
+        tables = (
+            by_route(requests.of_step(index)).select(step=pl.lit(label), rate=pl.lit(rate), routes=pl.struct(pl.all()))
+            for index, (label, rate) in enumerate(zip(requests.labels, requests.rates, strict=True))
+        )
+        table = pl.concat(tables).unnest("routes")
+    else:
+        table = by_route(requests)
+    return table if requests.has_times else without_times(table)
 
 
 @dataclass(frozen=True)
@@ -315,12 +312,7 @@ def scheduled_span(count: Ints, first: Ints, last: Ints, rates: Floats) -> Ints:
 
     Random arrivals begin and end some gaps away from the edges of their schedule, and the instants of few of them say
     little about their rate: two within a second may lie 0.1 s apart. So the rate that the file names decides where the
-    instants can come of it. Otherwise, the span ends a mean gap after the last instant.
-
-    Args:
-        count: requests.
-        first, last: instants of the first and the last one, microseconds.
-        rates: requests/s asked for; NaN or 0 where the file does not say.
+    instants can come of it (NaN or 0: it names none). Otherwise, the span ends a mean gap after the last instant.
     """
     between = last - first
     known = np.where(rates > 0, rates, np.nan)
@@ -347,41 +339,25 @@ def run_spans(requests: RequestArrays) -> tuple[float, float, float]:
     return offered, sent, ended
 
 
-@dataclass(frozen=True)
-class Flow:
-    """How many requests were taken up, over, answered, answered as expected and sent before each edge of the steps.
+class Flow(NamedTuple):
+    """How many requests there were before each edge of the steps: start, settled, half-way to the end, and end.
 
     Attributes:
-        start: (5, steps) the counts at the start of each step, in this order.
-        settled: (5, steps) from when on it is judged.
-        middle: (5, steps) half-way between that and its end.
-        stop: (5, steps) at its end.
+        taken_up, over: (4, steps) requests that the generator took up, and of them those that came to an end.
+        answered, good: (4, steps) requests that were answered, and those that were answered as expected.
+        sent: (4, steps) requests that were sent.
     """
 
-    start: Ints
-    settled: Ints
-    middle: Ints
-    stop: Ints
-
-    @property
-    def in_flight_start(self) -> Ints:
-        """(steps,) taken up and not yet over when the step begins."""
-        return np.asarray(self.start[0] - self.start[1])
-
-    @property
-    def in_flight_settled(self) -> Ints:
-        """(steps,) taken up and not yet over when the judging begins."""
-        return np.asarray(self.settled[0] - self.settled[1])
-
-    @property
-    def in_flight_middle(self) -> Ints:
-        """(steps,) taken up and not yet over half-way through the judged part."""
-        return np.asarray(self.middle[0] - self.middle[1])
+    taken_up: Ints
+    over: Ints
+    answered: Ints
+    good: Ints
+    sent: Ints
 
     @property
     def in_flight(self) -> Ints:
-        """(steps,) taken up and not yet over at the end of the step."""
-        return np.asarray(self.stop[0] - self.stop[1])
+        """(4, steps) taken up and not yet over."""
+        return np.asarray(self.taken_up - self.over)
 
 
 def step_flow(requests: RequestArrays, windows: Windows) -> Flow:
@@ -393,7 +369,7 @@ def step_flow(requests: RequestArrays, windows: Windows) -> Flow:
         good = _counts_before(requests, requests.response, requests.good, windows)
     if requests.sent is not requests.taken_up:
         sent = _counts_before(requests, requests.lag, requests.sent, windows)
-    return Flow(*np.moveaxis(np.array([taken_up, over, answered, good, sent]), 1, 0))
+    return Flow(taken_up, over, answered, good, sent)
 
 
 def _counts_before(requests: RequestArrays, after: npt.NDArray[np.uint32], chosen: Bools, windows: Windows) -> Ints:

@@ -19,16 +19,10 @@ FEWEST_SECONDS: Final = 8
 
 
 def design_effects(requests: RequestArrays, start: Ints, stop: Ints, bounds: Floats) -> Floats:
-    """Return how many requests of each step count as one independent request for its percentiles.
+    """How many requests of each step count as one independent request for its percentiles: (steps, n).
 
-    Args:
-        requests: the run.
-        start: (steps,) microseconds at which each step begins.
-        stop: (steps,) likewise, its end.
-        bounds: (steps, n) percentiles in seconds, ascending; the share of the requests above each is judged.
-
-    Returns:
-        (steps, n) NaN where the step is shorter than `FEWEST_SECONDS`, or no request is above.
+    NaN where the step is shorter than `FEWEST_SECONDS`, or no request is above. ``start``, ``stop``: of each step,
+    microseconds; ``bounds``: (steps, n) its percentiles, seconds, ascending.
     """
     counts, above = _by_second(requests, bounds)
     effects = np.full(bounds.shape, np.nan)

@@ -63,11 +63,7 @@ class GroupTimes:
         return cls.of(parts, number, len(requests))
 
     def figures(self, **more: float) -> dict[str, Floats]:
-        """Percentiles of all, mean and longest time of those answered as expected, seconds; NaN where not known.
-
-        Args:
-            more: further percentiles, by name.
-        """
+        """Percentiles of all; mean and longest time of those answered as expected: seconds, NaN where not known."""
         _, mean, longest = self.judged.answered()
         _, mean_without_lag, longest_without_lag = self.without_lag.answered()
         return {

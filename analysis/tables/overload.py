@@ -21,11 +21,7 @@ def completed_falling_behind(requests: RequestArrays, step: int, usual: float) -
     """Return the answers/s from the last instant with a short queue until the backlog has grown; NaN without either.
 
     Some servers complete fewer requests once they are overloaded. This span shows the rate that they completed before.
-
-    Args:
-        requests: the run.
-        step: index of an overloaded step.
-        usual: requests in flight at a lower rate that was carried.
+    ``usual``: requests in flight at a lower rate that was carried.
     """
     rows = np.flatnonzero((requests.step == step) & requests.taken_up)
     if len(rows) > MOST:

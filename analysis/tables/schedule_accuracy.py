@@ -1,15 +1,15 @@
 """Measures how true a replay was to its schedule, from due times and send lag."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from logreplay.analysis.format_time import show, signed
+from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.statistics.quantiles import Ints
 from logreplay.analysis.statistics.slices import slices
 
-_SECOND = 1_000_000
 _MOST_GAPS = 1_000_000
 """Most requests that gaps (of the first ones) and drift (of evenly chosen ones) are from, as sorting takes memory."""
 
@@ -32,10 +32,6 @@ class Punctuality:
     gap_distance: float
     drift_s: float
 
-    def as_dict(self) -> dict[str, float]:
-        """The figures by name."""
-        return asdict(self)
-
     def sentence(self) -> str:
         """The figures in words."""
         return (
@@ -46,28 +42,23 @@ class Punctuality:
 
 
 def punctuality(scheduled: Ints, lag: npt.NDArray[np.integer]) -> Punctuality | None:
-    """Compare when requests were sent with when they were due.
+    """Compare when requests were sent with when they were due, in any order; None for fewer than two.
 
-    Args:
-        scheduled: ``(n,)`` microseconds since the start of the run, of the requests that were sent, in any order.
-        lag: ``(n,)`` microseconds.
-
-    Returns:
-        None for fewer than two requests.
+    ``scheduled``, ``lag``: (n,) microseconds, of the requests that were sent.
     """
     if len(scheduled) < 2:
         return None
     due, late = _ordered(scheduled, lag, slice(0, _MOST_GAPS))
     gaps, sent_gaps = np.sort(np.diff(due)), np.sort(np.diff(np.sort(due + late)))
-    distance = float(np.abs(gaps - sent_gaps).mean()) / _SECOND
-    mean_gap = float(gaps.mean()) / _SECOND
+    distance = float(np.abs(gaps - sent_gaps).mean()) / SECOND
+    mean_gap = float(gaps.mean()) / SECOND
     _, late = _ordered(scheduled, lag, slice(None, None, -(-len(lag) // _MOST_GAPS)))
     tenth = max(1, len(late) // 10)
     return Punctuality(
         misplaced=sum(_moved(scheduled[part], lag[part]) for part in slices(len(scheduled))) / len(scheduled),
         gap_distance_s=distance,
         gap_distance=distance / mean_gap if mean_gap else 0.0,
-        drift_s=float(np.median(late[-tenth:]) - np.median(late[:tenth])) / _SECOND,
+        drift_s=float(np.median(late[-tenth:]) - np.median(late[:tenth])) / SECOND,
     )
 
 
@@ -79,4 +70,4 @@ def _ordered(scheduled: Ints, lag: npt.NDArray[np.integer], part: slice) -> tupl
 
 def _moved(scheduled: Ints, lag: npt.NDArray[np.integer]) -> int:
     """How many requests were sent in another second than they were due."""
-    return int(np.count_nonzero(scheduled // _SECOND != (scheduled + lag) // _SECOND))
+    return int(np.count_nonzero(scheduled // SECOND != (scheduled + lag) // SECOND))

@@ -43,19 +43,14 @@ def served(requests: RequestArrays) -> Micros:
 
 
 def siege(requests: RequestArrays, service: Micros) -> dict[str, float | int | None]:
-    """Return siege's final figures.
+    """Return siege's final figures, from a run and its times of `served`.
 
-    Args:
-        requests: the run.
-        service: figures from `served`.
-
-    Returns:
-        ``transactions``: answers, other than 408 and 500 to 509. ``failed_transactions``: those, and requests without
-        an answer that were not cancelled. ``availability``: percentage of transactions in both. ``elapsed_time``:
-        seconds. ``data_transferred``: megabytes (2**20) of bodies. ``response_time``: seconds spent in answered
-        requests per transaction. ``transaction_rate``: per second. ``throughput``: megabytes per second.
-        ``concurrency``: mean number of requests under way. ``successful_transactions``: status below 400, or 401, 407.
-        ``longest_transaction``, ``shortest_transaction``: seconds, of all answered.
+    ``transactions``: answers, other than 408 and 500 to 509. ``failed_transactions``: those, and requests without
+    an answer that were not cancelled. ``availability``: percentage of transactions in both. ``elapsed_time``:
+    seconds. ``data_transferred``: megabytes (2**20) of bodies. ``response_time``: seconds spent in answered
+    requests per transaction. ``transaction_rate``: per second. ``throughput``: megabytes per second.
+    ``concurrency``: mean number of requests under way. ``successful_transactions``: status below 400, or 401, 407.
+    ``longest_transaction``, ``shortest_transaction``: seconds, of all answered.
     """
     status = requests.kind_counts[:FIRST_ERROR]
     refused = int(status[list(_FAILED_STATUS)].sum())
@@ -80,19 +75,14 @@ def siege(requests: RequestArrays, service: Micros) -> dict[str, float | int | N
 
 
 def ab(requests: RequestArrays, service: Micros) -> dict[str, Any]:
-    """Return ab's tables.
+    """Return ab's tables, from a run and its times of `served`.
 
-    Args:
-        requests: the run.
-        service: figures from `served`.
-
-    Returns:
-        ``connect``, ``processing`` (all but connect), ``waiting`` (to the first byte) and ``total``: each with ``min``,
-        ``mean``, ``sd``, ``median`` and ``max``, seconds. ``served_within``: percentage of the requests served →
-        seconds. ``requests_per_second``; ``time_per_request``: seconds, across all concurrent requests;
-        ``complete_requests``, ``failed_requests`` (neither an answer nor cancelled), ``non_2xx_responses``;
-        ``keep_alive_requests``: answered on a connection that was already open, None where the rows do not say;
-        ``html_transferred``: bytes of bodies. All but the failed requests are of the answered requests.
+    ``connect``, ``processing`` (all but connect), ``waiting`` (to the first byte) and ``total``: each with ``min``,
+    ``mean``, ``sd``, ``median`` and ``max``, seconds. ``served_within``: percentage of the requests served →
+    seconds. ``requests_per_second``; ``time_per_request``: seconds, across all concurrent requests;
+    ``complete_requests``, ``failed_requests`` (neither an answer nor cancelled), ``non_2xx_responses``;
+    ``keep_alive_requests``: answered on a connection that was already open, None where the rows do not say;
+    ``html_transferred``: bytes of bodies. All but the failed requests are of the answered requests.
     """
     answered = requests.outcome <= HTTP_ERROR
     status = requests.kind_counts[:FIRST_ERROR]

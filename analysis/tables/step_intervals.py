@@ -45,17 +45,14 @@ _Z: Final = 1.96
 
 
 def with_intervals(steps: pl.DataFrame, capacity: float | None, *, open_loop: bool = True) -> pl.DataFrame:
-    """Add the intervals of the stable steps, and leave out the columns that they come from.
+    """Add the intervals of the stable steps of `judged_steps`, and leave out the columns that they come from.
 
-    Args:
-        steps: table of `logreplay.analysis.verdict.stability.judged_steps`.
-        capacity: estimate of the rate at which the target saturates, requests/s; None: it is above all stable rates.
-        open_loop: True if requests were sent at a rate; otherwise the rate does not show the capacity.
+    ``capacity``: estimate of the rate at which the target saturates, requests/s; None: it is above all stable rates.
+    Not ``open_loop``: users sent requests, and the rate does not show the capacity.
 
-    Returns:
-        The steps with ``design_effect``: of p99; ``p50_low``, ``p50_high``, likewise of p90, p99 and the mean: ends of
-        the 95 % interval, seconds, null where the step is too short. ``p99_needs_s``: length of a step, seconds, for
-        its p99 to have an interval; null where it has one, and where the step is short and the capacity unknown.
+    Added: ``design_effect``: of p99; ``p50_low``, ``p50_high``, likewise of p90, p99 and the mean: ends of the 95 %
+    interval, seconds, null where the step is too short. ``p99_needs_s``: length of a step, seconds, for its p99 to
+    have an interval; null where it has one, and where the step is short and the capacity unknown.
     """
     if "quantiles" not in steps.columns:
         return steps
@@ -82,9 +79,7 @@ def with_intervals(steps: pl.DataFrame, capacity: float | None, *, open_loop: bo
 def of_queue(utilisation: Floats, variation: float) -> Floats:
     """Return the design effect of p99 of the response times of a queue: (n,), infinite at its capacity.
 
-    Args:
-        utilisation: (n,) rate over capacity.
-        variation: squared coefficient of variation of its service times.
+    ``utilisation``: rate over capacity; ``variation``: squared coefficient of variation of the service times.
     """
     spare = np.maximum(1 - utilisation, 0.0)
     with np.errstate(divide="ignore"):

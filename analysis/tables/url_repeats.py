@@ -64,12 +64,7 @@ class UrlRepeats:
 
 
 def url_repeats(sent: Iterable[pl.Series], log: Iterable[pl.Series]) -> UrlRepeats | None:
-    """Count the URLs of a run and of its log; None where the run sent nothing of the log.
-
-    Args:
-        sent: URLs of the requests sent, in pieces, in any order.
-        log: URLs of one pass through the log, in the order of the run.
-    """
+    """Count the URLs of the requests sent, in any order, and of one pass through the log; None: none was sent."""
     run = _Urls()
     for urls in sent:
         run.add(urls)

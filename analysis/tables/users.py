@@ -119,15 +119,11 @@ class UsersSweep:
 
 
 def users_table(requests: RequestArrays, closed: ClosedLoop) -> pl.DataFrame:
-    """Return a row for each step of a sweep over users.
+    """Return a row for each step of a sweep over users, in order of users.
 
-    The throughput is counted when the users have come, who do so within a think time, and after the first fifth of a
-    step, up to its end: later responses do not belong to a load of that many users.
-
-    Returns:
-        In order of users: ``users``, ``step``, ``sent``, ``throughput`` (answered as expected, per second), its 95 %
-        range ``throughput_low`` and ``throughput_high``, ``errors`` (failed), and of the response
-        times in seconds ``mean``, ``mean_error`` (its standard error), ``p50``, ``p90``, ``p99``.
+    The throughput (answered as expected, per second; with its 95 % range) is counted when the users have come, which
+    takes a think time, and after the first fifth of a step, up to its end: later responses do not belong to a load of
+    that many users. ``mean_error`` is the standard error of the mean response time; ``errors`` counts the failed.
     """
     rows = []
     for index, label in enumerate(requests.labels):
@@ -165,9 +161,7 @@ def users_table(requests: RequestArrays, closed: ClosedLoop) -> pl.DataFrame:
 def _mean_time(begun: Floats, times: Micros) -> tuple[float, float] | tuple[None, None]:
     """Mean of response times in seconds, and its standard error: requests of one moment meet the same machine.
 
-    Args:
-        begun: (n,) seconds since the begin of the step.
-        times: (n,) microseconds.
+    ``begun``: (n,) seconds since the begin of the step; ``times``: (n,) microseconds.
     """
     if not len(times):
         return None, None
@@ -182,11 +176,7 @@ def judge_users(table: pl.DataFrame, think: float = 0.0) -> UsersVerdict:
 
     The plateau holds the highest throughput and all neighbours that reach 95 % of it, or it except for their error, or
     grow far less than the users do, and that have enough users for it by Little's law. It counts only if the throughput
-    surely grows less within it than the users do, or falls after it.
-
-    Args:
-        table: as of `users_table`; of several trials of as many users the means count.
-        think: mean pause in seconds.
+    surely grows less within it than the users do, or falls after it. Of several trials of as many users, means count.
     """
     levels, silent = _levels(table), ""
     if failed := int(levels["mean"].is_not_null().arg_max() or 0):  # nothing is known of them

@@ -90,7 +90,7 @@ class Fidelity(Compared):
 
 def is_log(source: Source) -> bool:
     """Whether this is a log and no replay: it has no column ``scheduled``."""
-    return not sources.has_schedule(source)
+    return "scheduled" not in sources.columns_of(source)
 
 
 def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fidelity:

@@ -300,7 +300,7 @@ def rows(source: Source, notes: list[str], *, at_once: bool = False) -> pl.DataF
         "rate": pl.col("offered").fill_nan(0.0),
         "seq": pl.coalesce("seq", "position"),
     }
-    turns = (SWAP_TURN, TARGET) if at_once and sources.has_turns(source) else ()
+    turns = (SWAP_TURN, TARGET) if at_once and SWAP_TURN in sources.columns_of(source) else ()
     columns |= {TARGET: pl.col(TARGET).cast(pl.Categorical), SWAP_TURN: pl.col(SWAP_TURN)} if turns else {}
     found = readable(source, notes, "step", "lag", empty=at_once, needs=turns, **columns)
     if turns:

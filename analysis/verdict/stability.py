@@ -111,13 +111,14 @@ def evidence(
     number = len(requests.labels)
     rate = windows.count / np.maximum(windows.length, 1) * SECOND
     service, lag, lag_p50 = (table[name].to_numpy() for name in ("service_p50", "lag_p95", "lag_p50"))
-    more, more_by_middle = flow.in_flight - flow.in_flight_settled, flow.in_flight_middle - flow.in_flight_settled
+    at_start, at_settled, at_middle, at_stop = flow.in_flight
+    more, more_by_middle = at_stop - at_settled, at_middle - at_settled
     growth = more / np.maximum(windows.count * (1 - SETTLE), 1)
     z, drift = mann_kendall(medians), relative_rise(medians)
     spacing = (windows.stop - windows.settled) / SECOND / BLOCKS
     slope = theil_sen(medians, spacing)
     fastest = np.nan_to_num(np.fmin.reduce(medians, axis=1))
-    empty = flow.in_flight_start < rate * fastest / 10  # a slow server has yet to fill with rate x response time
+    empty = at_start < rate * fastest / 10  # a slow server has yet to fill with rate x response time
     patience = BACKLOG_S + np.where(empty, fastest, np.nan_to_num(service).min())
     rises = (z > TREND_Z) & ((drift > DRIFT) | (slope > GROWTH))
     over = (

@@ -14,7 +14,7 @@ import polars as pl
 
 import simulate
 from logreplay.analysis.analyze import Analysis, analyse
-from logreplay.analysis.tables.route_balance import SCHEMA
+from logreplay.analysis.tables.slow_routes import SCHEMA
 from simulate import Arrivals, waits
 from support.simulated_systems import (
     GROWS,

@@ -1,15 +1,17 @@
 """Pictures of a log: its rate over time, and the hours of its week."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import polars as pl
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
 from logreplay.analysis.demand.log_profile import LogProfile
 from logreplay.analysis.demand.rates import DAYS, HOUR, MINUTE, idle_before
 from logreplay.analysis.demand.wording import when
 from logreplay.analysis.output.plots.hockey_stick import BLUE, ORANGE
+from logreplay.analysis.statistics.quantiles import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,16 +75,21 @@ def _mark_parts(ax: "Axes", profile: LogProfile) -> None:
 
 def week(ax: "Axes", profile: LogProfile) -> "Axes":
     """Draw the mean rate of each hour of the week as a heat map; return the Axes."""
-    table = profile.week
-    rates = np.full((7, 24), np.nan)
-    rates[table["day"].to_numpy(), table["hour"].to_numpy()] = table["rate"].to_numpy()
-    drawn = ax.imshow(rates, aspect="auto", cmap="viridis", vmin=0)
+    hours_of_week(ax, profile.week, "rate", profile.zone, label="requests/s, mean")
+    return ax
+
+
+def hours_of_week(ax: "Axes", table: pl.DataFrame, name: str, zone: str, **bar: Any) -> Floats:
+    """Draw a column of a table of hours as a heat map; return its values, (7, 24). ``bar``: the look of the scale."""
+    values = np.full((7, 24), np.nan)
+    values[table["day"].to_numpy(), table["hour"].to_numpy()] = table[name].to_numpy()
+    drawn = ax.imshow(values, aspect="auto", cmap="viridis", vmin=0)
     ax.set_yticks(range(7), DAYS)
     ax.set_xticks(range(0, 24, 3))
-    ax.set_xlabel(f"hour of the day, {profile.zone}")
+    ax.set_xlabel(f"hour of the day, {zone}")
     if ax.figure is not None:
-        ax.figure.colorbar(drawn, ax=ax, label="requests/s, mean")
-    return ax
+        ax.figure.colorbar(drawn, ax=ax, **bar)
+    return values
 
 
 def _named(seconds: int) -> str:

@@ -2,8 +2,8 @@
 
 Each picture takes an Axes and tables, draws, and returns the Axes; no global state is touched.
 
-Tables are those of `logreplay.analysis.tables.aggregate`, as Polars or pandas frames. Colours are told apart with
-colour vision deficiencies as well, and by line style.
+Tables are those of `logreplay.analysis.tables.aggregate`. Colours are told apart with colour vision deficiencies as
+well, and by line style.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,12 +27,9 @@ from logreplay.analysis.verdict.stability import MIX, VOID
 from logreplay.core.masking import safe_to_show
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.legend import Legend
-
-    Table = pl.DataFrame | pd.DataFrame
 
 Bools: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
@@ -44,7 +41,6 @@ PURPLE: Final = "#8c3f73"
 GREY: Final = "#6f6f6f"
 """Okabe and Ito's palette, purple darker: distinct to all kinds of colour vision."""
 
-_DRAWN: Final = ("p50", "mean", "p95", "p99", "max", "scheduled", "offered", "sent", "goodput", "errors", "dropped")
 _WIDE_INCHES: Final = 8.0
 """Width of a picture, in inches, from which its legend has three columns."""
 _MOST_RATES: Final = 40
@@ -103,12 +99,12 @@ def save(made: Figure, path: str | Path) -> Path:
     return path
 
 
-def column(table: "Table", name: str) -> Floats:
+def column(table: pl.DataFrame, name: str) -> Floats:
     """A column as floats, NaN where there is no value."""
     return np.asarray(table[name].to_numpy(), dtype=np.float64)
 
 
-def by_rate(steps: "Table", *names: str) -> tuple[Floats, ...]:
+def by_rate(steps: pl.DataFrame, *names: str) -> tuple[Floats, ...]:
     """Return the rates of a step table, ascending, and these columns of it.
 
     Of several trials at a rate it is the median of those that have a value.
@@ -118,18 +114,16 @@ def by_rate(steps: "Table", *names: str) -> tuple[Floats, ...]:
     return tuple(column(medians, name) for name in ("rate", *names))
 
 
-def _mostly(steps: "Table", *verdicts: str) -> Bools:
+def _mostly(steps: pl.DataFrame, *verdicts: str) -> Bools:
     """Whether half of the trials at each rate, ascending, or more have one of these verdicts."""
-    rates, trial = np.unique(column(steps, "rate"), return_inverse=True)
-    if "verdict" not in steps.columns:
-        return np.zeros(len(rates), np.bool_)
+    _, trial = np.unique(column(steps, "rate"), return_inverse=True)
     return np.bincount(trial, np.isin(steps["verdict"].to_numpy(), verdicts)) >= np.bincount(trial) / 2
 
 
 def hockey_stick(
     ax: "Axes",
-    seconds: "Table",
-    steps: "Table",
+    seconds: pl.DataFrame,
+    steps: pl.DataFrame,
     *,
     verdict: str = "",
     caption: str = "",
@@ -144,16 +138,8 @@ def hockey_stick(
     dashed: no rate in between was measured. A hollow point marks a percentile of too few requests; where p99 is not
     known for that reason, the point is the longest time of the step.
 
-    Args:
-        ax: where to draw.
-        seconds: per-second table, times in seconds.
-        steps: step table, likewise, with the column ``verdict`` if there is one.
-        verdict: the sentence above the picture.
-        caption: the measurement in words; written below the picture.
-        saturation: ``found``, ``rate``, ``low``, ``high`` as in summary.json.
-        onset: the same.
-        slo: bound of the response time, seconds.
-        linear: linear time axis, cut off where overload would flatten the rest; otherwise logarithmic.
+    ``verdict`` is the sentence above the picture, ``caption`` the text below it; ``saturation`` and ``onset`` are as in
+    summary.json; ``slo`` is a bound in seconds. A linear time axis is cut off where overload would flatten the rest.
     """
     limited = limited_rates(grouped(steps))
     steps = sent_in_time(grouped(steps))
@@ -194,14 +180,13 @@ def hockey_stick(
     return ax
 
 
-def sent_in_time(steps: "Table") -> "Table":
+def sent_in_time(steps: pl.DataFrame) -> pl.DataFrame:
     """The steps without those at the rates of `limited_rates`; all steps if nothing would be left."""
-    table = pl.DataFrame({name: steps[name] for name in steps.columns})
-    left = table.filter(~pl.col("rate").is_in([rate for rate, _, _ in limited_rates(steps)]))
-    return left if left.height else table
+    left = steps.filter(~pl.col("rate").is_in([rate for rate, _, _ in limited_rates(steps)]))
+    return left if left.height else steps
 
 
-def limited_rates(steps: "Table") -> list[tuple[float, float, float]]:
+def limited_rates(steps: pl.DataFrame) -> list[tuple[float, float, float]]:
     """Rates at which this machine, not the target, was measured, each with the span half way to its neighbours."""
     rate, limited = by_rate(steps)[0], _mostly(steps, "generator-limited", VOID)
     middles = (rate[1:] + rate[:-1]) / 2
@@ -209,32 +194,30 @@ def limited_rates(steps: "Table") -> list[tuple[float, float, float]]:
     return list(zip(rate[limited].tolist(), low[limited].tolist(), high[limited].tolist(), strict=True))
 
 
-def first_overloaded(steps: "Table") -> int:
+def first_overloaded(steps: pl.DataFrame) -> int:
     """Return the index, among the rates ascending, from which the target was overloaded; their number if none."""
     bad = _mostly(steps, "overloaded", "errors")
     first = first_lasting(bad)
     return len(bad) if first is None else first
 
 
-def grouped(steps: "Table") -> "Table":
+def grouped(steps: pl.DataFrame) -> pl.DataFrame:
     """Put many rates, as of windows of a recorded log, into few classes of equal width; leave few rates unchanged.
 
     An invalid trial, or a step without some routes, is left out where the same rate has a valid one.
     """
-    if "verdict" in steps.columns and {VOID, MIX} & {*steps["verdict"].to_list()}:
-        void, table = pl.col("verdict").is_in([VOID, MIX]), pl.DataFrame({name: steps[name] for name in steps.columns})
-        steps = table.filter(~void | void.all().over("rate"))
+    if {VOID, MIX} & {*steps["verdict"].to_list()}:
+        void = pl.col("verdict").is_in([VOID, MIX])
+        steps = steps.filter(~void | void.all().over("rate"))
     rate = column(steps, "rate")
     if len(np.unique(rate)) <= _MOST_RATES:
         return steps
     width = (rate.max() - rate.min()) / (_MOST_RATES // 2)
     classes = rate.min() + width * (np.floor((rate - rate.min()) / width) + 0.5)
-    names = [name for name in _DRAWN if name in steps.columns]
-    verdict = steps["verdict"].to_list() if "verdict" in steps.columns else [""] * len(rate)
-    return pl.DataFrame({"rate": classes, **{name: column(steps, name) for name in names}, "verdict": verdict})
+    return steps.with_columns(rate=classes)
 
 
-def percentiles_by_rate(steps: "Table", middle: str) -> list[tuple[str, Floats, Bools]]:
+def percentiles_by_rate(steps: pl.DataFrame, middle: str) -> list[tuple[str, Floats, Bools]]:
     """Return name, milliseconds by rate, and whether enough requests support it, of each percentile that is known.
 
     Where they do not, the longest time of the step stands for it.
@@ -263,13 +246,13 @@ def _curve(ax: "Axes", rate: Floats, times: Floats, known: Bools, wall: int, loo
         ax.plot(rate[~known], measured[~known], color=BLUE, marker=marker, mfc="white", ms=5, lw=0, zorder=5)
 
 
-def rates_failed(steps: "Table", name: str) -> Floats:
+def rates_failed(steps: pl.DataFrame, name: str) -> Floats:
     """Return the rates at which a percentile falls on a failed request."""
     rate, times = by_rate(steps, name)
     return np.asarray(rate[np.isinf(times)])
 
 
-def _failed(ax: "Axes", steps: "Table") -> None:
+def _failed(ax: "Axes", steps: pl.DataFrame) -> None:
     """Mark at the top of the picture the rates at which a percentile falls on a failed request."""
     for name, height, marker in (("p99", 0.955, "s"), ("p95", 0.925, "^")):
         rates = rates_failed(steps, name)

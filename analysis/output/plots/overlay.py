@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import polars as pl
 
 from logreplay.analysis.format_time import WIDEST, show
 from logreplay.analysis.output.plots.hockey_stick import (
@@ -27,22 +28,13 @@ from logreplay.analysis.verdict.ratio_interval import ALL, Change
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from logreplay.analysis.output.plots.hockey_stick import Table
-
 COLOURS: Final = (BLUE, ORANGE, GREEN, RED, "#cc79a7", "#56b4e9", "#000000")
 _LONGEST_NAME: Final = 48
 STYLES: Final = ("-", "--", "-.", ":")
 
 
-def overlay(ax: "Axes", runs: Mapping[str, "Table"], *, slo: float | None = None, linear: bool = False) -> "Axes":
-    """Draw the hockey sticks of several runs: median with a band up to p95 for each.
-
-    Args:
-        ax: where to draw.
-        runs: name → step table.
-        slo: bound of the response time, seconds.
-        linear: linear time axis.
-    """
+def overlay(ax: "Axes", runs: Mapping[str, pl.DataFrame], *, slo: float | None = None, linear: bool = False) -> "Axes":
+    """Draw the hockey sticks of several runs, by name: median with a band up to p95; ``slo``: a bound, seconds."""
     highest = 0.0
     for index, (name, steps) in enumerate(runs.items()):
         colour, style = COLOURS[index % len(COLOURS)], STYLES[index % len(STYLES)]
@@ -67,9 +59,7 @@ def overlay(ax: "Axes", runs: Mapping[str, "Table"], *, slo: float | None = None
 def changes(ax: "Axes", found: Comparison) -> "Axes":
     """Draw by how much times changed, each with its interval: per percentile and per route.
 
-    Args:
-        ax: where to draw.
-        found: the comparison; its verdicts colour the changes, and changes within the grey band do not count.
+    The verdicts colour the changes, and changes within the grey band do not count.
     """
     drawn, tolerance = shown(found), found.tolerance
     places = np.arange(len(drawn))[::-1]

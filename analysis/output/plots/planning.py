@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from logreplay.analysis.demand.rates import DAYS
+from logreplay.analysis.output.plots.demand import hours_of_week
 from logreplay.analysis.output.plots.hockey_stick import BLUE, ORANGE
 from logreplay.analysis.planning.plan import MachinePlan
 from logreplay.core.plural import number_of
@@ -46,18 +46,10 @@ def demand_and_supply(ax: "Axes", plan: MachinePlan) -> "Axes":
 
 def week(ax: "Axes", plan: MachinePlan) -> "Axes":
     """Draw the machines of each hour of the week as a heat map with their numbers."""
-    numbers = np.full((7, 24), np.nan)
-    days, hours = plan.week["day"].to_numpy(), plan.week["hour"].to_numpy()
-    numbers[days, hours] = plan.week["machines"].to_numpy()
-    drawn = ax.imshow(numbers, aspect="auto", cmap="viridis", vmin=0)
+    look = {"label": "machines", "ticks": MaxNLocator(integer=True)}
+    numbers = hours_of_week(ax, plan.week, "machines", plan.profile.zone, **look)
     middle = np.nanmax(numbers) / 2
-    for day, hour in zip(days, hours, strict=True):
-        number = numbers[day, hour]
+    for day, hour, number in plan.week.select("day", "hour", "machines").iter_rows():
         color = "white" if number < middle else "black"
         ax.text(hour, day, f"{number:.0f}", ha="center", va="center", fontsize=7, color=color)
-    ax.set_yticks(range(7), DAYS)
-    ax.set_xticks(range(0, 24, 3))
-    ax.set_xlabel(f"hour of the day, {plan.profile.zone}")
-    if ax.figure is not None:
-        ax.figure.colorbar(drawn, ax=ax, label="machines", ticks=MaxNLocator(integer=True))
     return ax

@@ -15,12 +15,7 @@ _MARKS: Final = {"pass": ("o", GREEN), "fail": ("X", RED), "void": ("s", GREY)}
 
 
 def trace(ax: "Axes", slo: Mapping[str, Any]) -> "Axes":
-    """Draw rate against trial number, with the bracket that each trial left.
-
-    Args:
-        ax: where to draw.
-        slo: that of summary.json.
-    """
+    """Draw rate against trial number, with the bracket that each trial left; ``slo``: that of summary.json."""
     trials, unit = slo["trials"], "/s" if slo["unit"] == "requests/s" else " users"
     top = max(trial["rate"] for trial in trials) * 1.15
     edges = [number - 0.5 for number in range(1, len(trials) + 2)]

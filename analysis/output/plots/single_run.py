@@ -39,8 +39,6 @@ from logreplay.analysis.tables.group_times import GroupTimes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from logreplay.analysis.output.plots.hockey_stick import Table
-
 _POINTS: Final = 140
 _HEAT: Final = ListedColormap(colormaps["viridis"](np.linspace(0.12, 0.93, 256)), name="viridis without its ends")
 _HEAT_S: Final = 2
@@ -60,7 +58,7 @@ TIMES_DRAWN: Final = ("p50", "p95")
 _MOST_POINTS: Final = 1000
 
 
-def achieved(ax: "Axes", steps: "Table") -> "Axes":
+def achieved(ax: "Axes", steps: pl.DataFrame) -> "Axes":
     """Draw the sent and the completed rate against the offered rate; errors as an area.
 
     Where the marks of the sent rate leave the diagonal, this machine was the limit.
@@ -81,7 +79,7 @@ def achieved(ax: "Axes", steps: "Table") -> "Axes":
     return ax
 
 
-def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
+def against_throughput(ax: "Axes", steps: pl.DataFrame) -> "Axes":
     """Draw response time against the completed rate; the curve bends back where the target collapses."""
     rate, good, median, *tails = by_rate(sent_in_time(steps), "goodput", "p50", "p95", "p99")
     for name, style, times in zip(("p50", "p95", "p99"), ("-", "--", ":"), (median, *tails), strict=True):
@@ -101,10 +99,8 @@ def against_throughput(ax: "Axes", steps: "Table") -> "Axes":
 def percentiles(ax: "Axes", curves: Mapping[str, Micros], *, slo: tuple[float, float] | None = None) -> "Axes":
     """Draw the whole distribution of times, the tail stretched so that each nine takes the same room.
 
-    Args:
-        ax: where to draw.
-        curves: name → sorted microseconds, `FAILED` for those that never ended; each curve ends at 1 - 1/n.
-        slo: a percentile as a fraction, and its bound in seconds: marked by a cross.
+    Each curve has sorted microseconds, `FAILED` for those that never ended, and ends at 1 - 1/n. A cross marks ``slo``:
+    a percentile as a fraction, and its bound in seconds.
     """
     colours = (BLUE, ORANGE, GREEN, RED, GREY)
     lowest, deepest = np.inf, 0.9
@@ -231,14 +227,11 @@ def _with_gaps(name: str, times: Floats) -> str:
     return name if np.isfinite(times).any() else f"{name} (too few requests)"
 
 
-def timeline(ax: "Axes", seconds: "Table", title: str = "") -> "Axes":
+def timeline(ax: "Axes", seconds: pl.DataFrame, title: str = "") -> "Axes":
     """Draw over time: rates, response times, requests in flight, errors, generator lag, and each external metric.
 
-    Args:
-        ax: its place is taken by a row for each; the last of them is returned.
-        title: title above the first row.
-        seconds: per-second table; its columns ``watch_NAME`` are drawn unchanged. Of more than 1,000 seconds several
-            make a point: the mean of the rates, the highest value of all others.
+    A row for each takes the place of the Axes; the last one is returned. Columns ``watch_NAME`` are drawn unchanged.
+    Of more than 1,000 seconds several make a point: the mean of the rates, the highest value of all others.
     """
     ax.set_axis_off()
     watched = {name: PREFIX + name for name in watched_in(seconds.columns)}
@@ -289,7 +282,7 @@ def timeline(ax: "Axes", seconds: "Table", title: str = "") -> "Axes":
     return axes[-1]
 
 
-def thinned(seconds: "Table", means: Sequence[str], highest: Sequence[str]) -> tuple[pl.DataFrame, int]:
+def thinned(seconds: pl.DataFrame, means: Sequence[str], highest: Sequence[str]) -> tuple[pl.DataFrame, int]:
     """Put neighbouring seconds together until there are few enough to be drawn; return them, and how many each is."""
     table = pl.DataFrame({name: _drawn(seconds, name) for name in ("second", *means, *highest)}).fill_nan(None)
     groups, width = neighbours(table, _MOST_POINTS)
@@ -302,7 +295,7 @@ def neighbours(table: pl.DataFrame, most: int) -> tuple[GroupBy, int]:
     return table.group_by(pl.int_range(pl.len()) // width, maintain_order=True), width
 
 
-def _drawn(seconds: "Table", name: str) -> Floats:
+def _drawn(seconds: pl.DataFrame, name: str) -> Floats:
     """A column; the errors without the dropped requests, which never reached the target."""
     values = column(seconds, name)
     if name != "errors" or "dropped" not in seconds.columns:

@@ -11,7 +11,7 @@ from hdrh.histogram import HdrHistogram
 import simulate
 from logreplay.analysis.input import arrays
 from logreplay.analysis.output import hdr
-from logreplay.analysis.output.hgrm import percentiles, write_hgrm
+from logreplay.analysis.output.hdr import percentiles, write_hgrm
 from simulate import SimulatedQueue
 
 

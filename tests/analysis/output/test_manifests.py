@@ -8,7 +8,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from logreplay.analysis.output.manifests import manifests
+from logreplay.analysis.output.plan_page import manifests
 from logreplay.analysis.planning.autoscaling import WINDOW_S, ScalingTarget
 
 TARGET = ScalingTarget(

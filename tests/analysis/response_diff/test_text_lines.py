@@ -2,14 +2,14 @@
 
 import pytest
 
+from logreplay.analysis.response_diff.diff import line_differences, place_of
 from logreplay.analysis.response_diff.rules import Rules
-from logreplay.analysis.response_diff.text_lines import differences, place_of
 
 PAGE = "<html><head><title>Shop</title></head><body><h1>42 offers</h1><p>Good</p></body></html>"
 
 
 def found(before: str, after: str, *ignore: str, html: bool = False) -> list[tuple[str, str, str]]:
-    each = differences(before, after, Rules.of(ignore), html=html)
+    each = line_differences(before, after, Rules.of(ignore), html=html)
     return [(one.place, one.kind, one.alike) for one in each if not one.ignored]
 
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from logreplay.analysis.response_diff.value_classes import common_class, skeleton
+from logreplay.analysis.response_diff.difference import common_class, skeleton
 
 UUIDS = ("6f1c2a44-9a0e-4b7e-8d53-0b1f8b1e2c3d", "00000000-9a0e-4b7e-8d53-0b1f8b1e2c3e")
 

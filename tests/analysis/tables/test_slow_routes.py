@@ -5,8 +5,7 @@ import pytest
 
 import simulate
 from logreplay.analysis.input import arrays
-from logreplay.analysis.tables.route_balance import route_balance
-from logreplay.analysis.tables.slow_routes import slow_routes
+from logreplay.analysis.tables.slow_routes import route_balance, slow_routes
 from support.unlike_systems import WIDE, balance_of, swept
 
 
