@@ -39,9 +39,6 @@ class Bound:
     Attributes:
         statistic: one of `STATISTICS`, of the response time, or ``errors``: the share of failed requests.
         limit: seconds; for ``errors`` a share.
-
-    Raises:
-        ValueError: no such statistic, or the limit makes no sense.
     """
 
     statistic: str

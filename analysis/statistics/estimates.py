@@ -42,7 +42,9 @@ class Estimate:
     def p(self) -> float:
         """Probability of an estimate at least this far from 0 if the true value is 0."""
         error = self.up if self.value < 0 else self.down
-        return p_value(self.value / error, self.freedom) if error else float(not self.value)
+        if not error:
+            return float(not self.value)
+        return float(p_values(np.array([abs(self.value / error)]), self.freedom)[0])
 
 
 def mean(values: Floats, seconds: float = 0.0) -> Estimate:
@@ -70,13 +72,8 @@ def student(confidence: float, freedom: float) -> float:
     return math.sqrt(freedom) * math.tan(float(np.interp(confidence, share, angle)))
 
 
-def p_value(distance: float, freedom: float) -> float:
-    """Return the two-sided probability of a Student's t at least this far from 0."""
-    return float(p_values(np.array([abs(distance)]), freedom)[0])
-
-
 def p_values(distances: Floats, freedom: float) -> Floats:
-    """Return `p_value` of (n,) distances of 0 and above."""
+    """Return the two-sided probabilities of a Student's t at least as far from 0 as these distances."""
     angle, share = _student(freedom)
     found: Floats = 1 - np.interp(np.arctan(distances / math.sqrt(freedom)), angle, share)
     return found

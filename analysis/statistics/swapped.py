@@ -15,7 +15,7 @@ Source: the randomized block design: Fisher, The Design of Experiments, 1935. do
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,23 +32,12 @@ _NEIGHBOURS: Final = 21
 Bools = NDArray[np.bool_]
 
 
-class SwappedEstimate(NamedTuple):
-    """The typical value of pairs, and what depends on the pair of targets.
-
-    Attributes:
-        change: the typical value.
-        machines: change that the first pair of targets adds and the second takes away: the difference of the machines;
-            or the change itself, if the targets of the second pair are in the wrong order.
-    """
-
-    change: Estimate
-    machines: Estimate
-
-
-def estimate(at: Floats, values: Floats, turns: Ints, second: Bools) -> SwappedEstimate | None:
+def estimate(at: Floats, values: Floats, turns: Ints, second: Bools) -> tuple[Estimate, Estimate] | None:
     """Estimate the typical value of pairs (n,) over seconds; None if both had their turns fewer than `FEWEST` times.
 
-    The turns 0 and 1, 2 and 3, ... belong together: one of each pair of targets, the ``second`` or the first.
+    The turns 0 and 1, 2 and 3, ... belong together: one of each pair of targets, the ``second`` or the first. The other
+    estimate is the change that the first pair of targets adds and the second takes away: the difference of the
+    machines; or the change itself, if the targets of the second pair are in the wrong order.
     """
     if not len(at):
         return None
@@ -62,8 +51,8 @@ def estimate(at: Floats, values: Floats, turns: Ints, second: Bools) -> SwappedE
     if len(both) < FEWEST:
         return None
     sign = np.where(second[first][np.searchsorted(turn, numbers[both])], -1.0, 1.0)
-    series = (of_turn[both] + of_turn[both + 1]) / 2, sign * (of_turn[both] - of_turn[both + 1]) / 2
-    return SwappedEstimate(*(estimates.mean(each, float(np.ptp(at))) for each in series))
+    change, machines = (of_turn[both] + of_turn[both + 1]) / 2, sign * (of_turn[both] - of_turn[both + 1]) / 2
+    return estimates.mean(change, float(np.ptp(at))), estimates.mean(machines, float(np.ptp(at)))
 
 
 def times_of(turns: Sequence[Ints]) -> list[Ints]:

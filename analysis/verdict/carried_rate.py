@@ -125,10 +125,7 @@ def carried_rate(
 
     Args:
         steps: with ``bounded``, the figure that a bound is on, ``judged``, of how many requests, and ``kept``.
-        figure: its name.
-        within: the bound, seconds.
-        limit: the saturation, requests/s; None if no rate overloaded the target.
-        runs: number of runs whose median ``limit`` is.
+        limit: the saturation, median of so many ``runs``; None if no rate overloaded the target.
         may_fail: share of failures up to which a rate is carried, where failures set the limit.
     """
     counted = pl.col("bounded").clip(_SHORT * within)

@@ -94,11 +94,7 @@ def is_log(source: Source) -> bool:
 
 
 def against_log(log: Source, run: Source, *, tolerance: float = TOLERANCE) -> Fidelity:
-    """Compare a replay, a result log, with the normalized log it was made from, by row of the log.
-
-    Raises:
-        LogreplayError: one of them cannot be read.
-    """
+    """Compare a replay, a result log, with the normalized log it was made from, by row of the log."""
     service = (pl.col("response") - pl.col("lag") - pl.col("queued")) / 1e6
     notes: list[str] = []
     logged = readable(log, notes, "url", service=service, row=pl.col("position").cast(pl.Int64))

@@ -183,10 +183,6 @@ def compare(baseline: Source, candidate: Source, *more: Source, tolerance: float
 
     The result logs of a duet, read from files, are compared as `compare_duet` does. Changes up to the tolerance (None:
     `usual_tolerance`) do not count, however certain.
-
-    Raises:
-        LogreplayError: a result log cannot be read.
-        ValueError: a baseline has no candidate.
     """
     runs = (baseline, candidate, *more)
     duets = [of_a_duet(old, new) for old, new in _pairs(runs)]

@@ -67,11 +67,7 @@ def compare_judged(
 
 
 def check_runs(runs: Sequence[Source]) -> Sequence[Source]:
-    """Return those that are logs: none, or the baseline of a single comparison.
-
-    Raises:
-        UsageError: a run has no candidate, is named twice, or is a log in the place of a run.
-    """
+    """Check the runs; return those that are logs: none, or the baseline of a single comparison."""
     files = [run for run in runs if isinstance(run, str | Path)]
     if len(runs) % 2:
         raise UsageError(

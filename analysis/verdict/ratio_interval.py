@@ -217,7 +217,7 @@ def typical_change(pairs: pl.DataFrame) -> Measurement | None:
         return None
     if SWAP_TURN in pairs.columns:
         of_turns = swapped.estimate(*(pairs[name].to_numpy() for name in SWAPPED_SERIES))
-        return Measurement(of_turns.change, pairs.height, SWAPPED_DOUBT) if of_turns else None
+        return Measurement(of_turns[0], pairs.height, SWAPPED_DOUBT) if of_turns else None
     found = typical_value.estimate(*(pairs[name].to_numpy() for name in _SERIES if name in pairs.columns))
     return Measurement(found, pairs.height) if found else None
 

@@ -291,9 +291,6 @@ def rows(source: Source, notes: list[str], *, at_once: bool = False) -> pl.DataF
         ``failed``, ``kind``, ``bytes`` as in `logreplay.analysis.input.arrays.RequestArrays`. Of a duet in which two
         pairs of targets took turns also `SWAP_TURN`, `TARGET`, and `SECOND_PAIR`: whether the turn was that of another
         pair than in the first row.
-
-    Raises:
-        LogreplayError: there are none, or a request of a duet stands in several rows.
     """
     columns = {
         "route": route(pl.col("url")).cast(pl.Categorical),

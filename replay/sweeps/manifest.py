@@ -72,11 +72,7 @@ class Manifest:
         self.write()
 
     def write(self) -> None:
-        """Write the file.
-
-        Raises:
-            LogreplayError: it cannot be written.
-        """
+        """Write the file."""
         value = {
             "schema": SCHEMA,
             "what": self.what,
@@ -109,11 +105,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read the manifest of a sweep.
-
-        Raises:
-            LogreplayError: there is none, or it is damaged.
-        """
+        """Read the manifest of a sweep; a `LogreplayError` says that there is none, or that it is damaged."""
         path = folder / NAME
         try:
             value = _SINCE | json.loads(path.read_text(encoding="utf-8"))
@@ -149,11 +141,7 @@ class Manifest:
         return [outcome for outcome in outcomes if outcome.step not in done]
 
     def check_steps(self, planned: Sequence[Step]) -> None:
-        """Check that the finished and the smaller steps are those of this sweep: anybody may have written the file.
-
-        Raises:
-            LogreplayError: one is not.
-        """
+        """Check that the finished and the smaller steps are those of this sweep: anybody may have written the file."""
         rates = [step.rate for step in planned]
         known = (*planned, *self.smaller_steps(planned))
         within = all(min(rates) / (REFINED_STEPS + 1) <= rate <= max(rates) for rate in self.refined)
@@ -162,11 +150,7 @@ class Manifest:
             raise _damaged(self.folder)
 
     def check(self, what: Mapping[str, Any], log: str = "") -> None:
-        """Check that this sweep has the present settings, and its log this name.
-
-        Raises:
-            LogreplayError: it has others; lists all differences.
-        """
+        """Check that this sweep has the present settings, and its log this name; list all differences in the error."""
         now = json.loads(json.dumps(what))
         pairs = {name: (self.what.get(name), now.get(name)) for name in {**self.what, **now}}
         differ = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
@@ -229,11 +213,7 @@ def _plain(kind: Any, value: Any) -> Any:
 
 
 def _of(kind: Any, value: Any) -> Any:
-    """Return a value of JSON if it is of this kind; a whole number is a number, too.
-
-    Raises:
-        TypeError: it is of another kind, or a number below 0, or larger than any of a sweep.
-    """
+    """Return a value of JSON if it is of this kind, and a number neither below 0 nor larger than any of a sweep."""
     right = isinstance(value, (int, float) if kind is float else kind)
     if kind in (int, float):
         right = right and not isinstance(value, bool) and 0 <= value <= _LARGEST

@@ -69,13 +69,9 @@ class StepLog:
             path.unlink(missing_ok=True)
         return ResultLog(path, keep=keep, more=self._more)
 
-    def set_aside(self, requests: int) -> None:
-        """Leave the next ``requests`` requests out of the judgement."""
+    def set_aside(self, requests: float) -> None:
+        """Leave the next ``requests`` requests, or all (infinite), out of the judgement."""
         self._judged_from = self.next_seq + requests
-
-    def set_aside_all(self) -> None:
-        """From now on, requests are not judged."""
-        self._judged_from = math.inf
 
     def write(self, rows: pl.DataFrame) -> None:
         """Append rows, each to the file where it belongs."""

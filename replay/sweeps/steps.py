@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from math import sqrt
+from math import inf, sqrt
 from typing import Final, Literal
 
 import numpy as np
@@ -111,9 +111,6 @@ class SweepPlan:
         restart: begin each step at the start of the log.
         kept: share of the requests that each `Mix` has; each rate is made with all requests, with each mix, and with
             all again.
-
-    Raises:
-        ValueError: no rates, or no repetitions.
     """
 
     rates: Sequence[float]
@@ -254,16 +251,12 @@ async def sweep(
         mixes: mixes of the steps that leave out routes.
         steps: those to be made; None: all of the course.
         done: steps made before, when a sweep goes on.
-        on_begin: called before each step.
-        on_progress: called about once a second.
+        on_begin, on_progress: called before each step, and about once a second.
         on_end: called after each step, when nothing of it is in flight and its rows are on disk.
         on_other: called after the warm-up, and after a step that did not come to its end.
 
     Returns:
         The outcome of each step that was begun; of the warm-up, if that was stopped or lost a worker.
-
-    Raises:
-        LogreplayError: as `Engine.run`.
     """
     made, outcomes = list(done), list[Outcome]()
     midway, looks = 0, list[tuple[int, int]]()
@@ -284,7 +277,7 @@ async def sweep(
         return outcome
 
     if course.warm_up:
-        results.set_aside_all()
+        results.set_aside(inf)
         warm = await run(at(min(course.rates), course.warm_up, WARM_UP), WARM_UP)
         if on_other:
             on_other(warm)
