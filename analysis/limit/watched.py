@@ -74,50 +74,6 @@ class WatchedFigure:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class _Series:
-    """A figure by step, in order of rate.
-
-    Attributes:
-        low, stable, over: means at low rates, in all stable steps and in the overloaded ones.
-        rates: rates of the overloaded steps, requests/s.
-        wanted: amount by which it would be higher in each of the `decisive` steps if others did not hold it back.
-    """
-
-    name: str
-    low: Floats
-    stable: Floats
-    over: Floats
-    rates: Floats
-    maximum: float | None
-    wanted: Floats
-
-    @property
-    def kind(self) -> Kind | None:
-        """Kind of evidence on the limit; None if the figure is not evidence."""
-        if not len(self.over) or np.isnan(self.over).any():
-            return None
-        if self.maximum is None:
-            return "symptom" if self._grows() else None
-        share = self.over / self.maximum
-        if max(share.max(), _most(self.stable) / self.maximum) > BEYOND:
-            return None
-        if share.max() < RULED_OUT:
-            return "ruled_out" if np.max((self.decisive + self.wanted) / self.maximum) < RULED_OUT else None
-        rose = 0 <= _most(self.low) < REACHED * self.maximum
-        return "ceiling" if share.min() >= REACHED and rose else None
-
-    @property
-    def decisive(self) -> Floats:
-        """The means of the highest stable step and of the overloaded ones: a failing target may do less in these."""
-        return np.concatenate([self.stable[-1:], self.over])
-
-    def _grows(self) -> bool:
-        offered = self.rates[-1] / self.rates[0]
-        above = self.over[0] > GROWS * max(_most(self.stable), 0.0)
-        return bool(above and offered > 1 and self.over[-1] > GROWS * offered * self.over[0])
-
-
 def watched_figures(
     seconds: pl.DataFrame, steps: pl.DataFrame, maxima: Mapping[str, float], most: float | None = None
 ) -> list[WatchedFigure]:
@@ -135,19 +91,45 @@ def watched_figures(
     low = stable & (rates <= max(LOW_RATES * carried, rates.min(initial=np.inf)))
     labels = steps["step"].to_list()
     means = {name: _means(seconds, PREFIX + name, labels) for name in watched_in(seconds.columns)}
-    found = []
+    kinds: dict[str, Kind] = {}
     for name, values in means.items():
         base, _, figure = name.rpartition("_")
         held = [means.get(f"{base}_{other}") for other in _WANTED if figure in _PROCESSOR_TIMES]
-        wanted = np.sum([np.nan_to_num(each) for each in held if each is not None], axis=0) + np.zeros(len(values))
-        parts = (values[low], values[stable], values[over], rates[over])
-        found.append(_Series(name, *parts, maxima.get(name), np.concatenate([wanted[stable][-1:], wanted[over]])))
-    kinds = {series.name: kind for series in found if (kind := series.kind)}
-    return [
-        WatchedFigure(each.name, kinds[each.name], float(each.over[0]), each.maximum, _text(each, kinds))
-        for each in found
-        if each.name in kinds
-    ]
+        wanted = values + np.sum([np.nan_to_num(each) for each in held if each is not None], axis=0)
+        decisive = np.concatenate([wanted[stable][-1:], wanted[over]])  # a failing target may do less in some of these
+        if kind := _kind(values[low], values[stable], values[over], rates[over], maxima.get(name), decisive):
+            kinds[name] = kind
+    found = []
+    for name, kind in kinds.items():
+        means_over, maximum = means[name][over], maxima.get(name)
+        text = _text(name, means_over, maximum, kinds)
+        found.append(WatchedFigure(name, kind, float(means_over[0]), maximum, text))
+    return found
+
+
+def _kind(
+    low: Floats, stable: Floats, over: Floats, rates: Floats, maximum: float | None, decisive: Floats
+) -> Kind | None:
+    """Kind of evidence on the limit; None if a figure is not evidence.
+
+    Args:
+        low, stable, over: means at low rates, in all stable steps and in the overloaded ones, in order of rate.
+        rates: rates of the overloaded steps, requests/s.
+        decisive: means of the highest stable step and of the overloaded ones, if other figures did not hold it back.
+    """
+    if not len(over) or np.isnan(over).any():
+        return None
+    if maximum is None:
+        offered = rates[-1] / rates[0]
+        above = over[0] > GROWS * max(_most(stable), 0.0)
+        return "symptom" if above and offered > 1 and over[-1] > GROWS * offered * over[0] else None
+    share = over / maximum
+    if max(share.max(), _most(stable) / maximum) > BEYOND:
+        return None
+    if share.max() < RULED_OUT:
+        return "ruled_out" if np.max(decisive / maximum) < RULED_OUT else None
+    rose = 0 <= _most(low) < REACHED * maximum
+    return "ceiling" if share.min() >= REACHED and rose else None
 
 
 def told(figures: Iterable[WatchedFigure]) -> str:
@@ -176,16 +158,15 @@ def _most(values: Floats) -> float:
     return float(np.max(values[~np.isnan(values)], initial=-1.0))
 
 
-def _text(series: _Series, kinds: Mapping[str, Kind]) -> str:
-    name, maximum = series.name, series.maximum
+def _text(name: str, over: Floats, maximum: float | None, kinds: Mapping[str, Kind]) -> str:
     base, _, figure = name.rpartition("_")
     if name.endswith("memory_mib"):
         figure = "memory_mib"
     elif figure in _WIDER and not base:
         figure = ""  # a series of the user, not of a preset
     if maximum is None:
-        return f"{name} {series.over[0]:.3g} → {series.over[-1]:.3g}: grows with the queue"
-    of = f"{name} {_near(float(series.over[0]), maximum)} of {maximum:.6g}"
+        return f"{name} {over[0]:.3g} → {over[-1]:.3g}: grows with the queue"
+    of = f"{name} {_near(float(over[0]), maximum)} of {maximum:.6g}"
     cause, full = _MEANINGS.get(figure, ("this", "at its maximum"))
     if kinds[name] == "ruled_out":
         return f"{of}: not {cause}"
