@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked
-from logreplay.replay.monitor.push_counts import PushCounts
+from logreplay.replay.monitor.otlp_settings import OtlpSettings, PushCounts, otlp_settings
 from logreplay.replay.schedules.orders import WORDS
 
 if TYPE_CHECKING:
     from logreplay.calling.mailbox import CallListener
     from logreplay.replay.monitor.access import Address
-    from logreplay.replay.monitor.otlp_settings import OtlpSettings
     from logreplay.replay.monitor.probe_log import ProbeLog
     from logreplay.replay.monitor.probes import Probe
     from logreplay.replay.monitor.sidecar import Answer, Heard, OrderAsked, Sidecar
@@ -162,8 +161,6 @@ class Telling:
     def _otlp(self) -> "OtlpSettings | None":
         if self.otlp is None:
             return None
-        from logreplay.replay.monitor.otlp_settings import otlp_settings
-
         try:
             return otlp_settings(self.otlp, os.environ)
         except ValueError as error:

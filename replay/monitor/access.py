@@ -19,11 +19,7 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """Read ``PORT``, ``HOST:PORT`` or ``[IPV6]:PORT``; without a host it is this machine's loopback.
-
-    Raises:
-        ValueError: it has none of these forms.
-    """
+    """Read ``PORT``, ``HOST:PORT`` or ``[IPV6]:PORT``; without a host it is this machine's loopback."""
     match = re.fullmatch(r"(?:(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):)?(?P<port>\d{1,5})", text)
     if not match or int(match["port"]) > 65535:
         raise ValueError(f"{text!r}: expected a port up to 65535, such as 8089, or HOST:PORT")
@@ -31,12 +27,7 @@ def parse_address(text: str) -> Address:
 
 
 def is_this_machine(host: str | None, names: frozenset[str]) -> bool:
-    """Whether a Host header names this machine: by an address, or by a name of its own.
-
-    Args:
-        host: the header; with or without a port.
-        names: names of this machine, in lower case.
-    """
+    """Whether a Host header, with or without a port, names this machine: by an address, or by one of its ``names``."""
     name = re.sub(r":\d*$", "", host or "").lower()
     try:
         ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))

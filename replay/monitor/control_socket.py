@@ -40,11 +40,7 @@ Pass = Callable[[Order, str], Awaitable["tuple[bool, str]"]]
 
 @asynccontextmanager
 async def control_socket(folder: Path, give: Pass) -> AsyncIterator[None]:
-    """Serve orders at ``control.sock`` in a folder until the block ends; a folder that was made here is removed then.
-
-    Raises:
-        LogreplayError: the folder or the socket cannot be made, others may enter the folder, or another run has it.
-    """
+    """Serve orders at ``control.sock`` in a folder until the block ends; a folder made here is removed then."""
     with _listener(folder) as listener:
         async with await asyncio.start_unix_server(_Desk(give).serve, sock=listener, limit=_LONGEST):
             yield
@@ -180,15 +176,7 @@ def _addressed(path: Path) -> Iterator[str]:
 
 
 def give_order(place: Path, order: Order) -> str:
-    """Give an order to a run; return the sentence that it answers.
-
-    Args:
-        place: the folder of its socket, or the socket.
-        order: to give.
-
-    Raises:
-        LogreplayError: there is no run, or it refuses the order; says why.
-    """
+    """Give an order to a run; return the sentence that it answers."""
     path = place / SOCKET if place.is_dir() else place
     try:
         with _addressed(path) as address, socket.socket(socket.AF_UNIX) as connection:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from logreplay.core.masking import masked, terminal_safe
 from logreplay.replay.monitor.otlp_metrics import payload
-from logreplay.replay.monitor.otlp_settings import OtlpSettings
+from logreplay.replay.monitor.otlp_settings import LAST_S, OtlpSettings, PushCounts
 from logreplay.replay.monitor.presets.figures import text_of
-from logreplay.replay.monitor.push_counts import LAST_S, PushCounts
 from logreplay.replay.monitor.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -32,14 +31,7 @@ _LONGEST_PAUSE_S: Final = 5.0
 async def keep_pushing(
     settings: OtlpSettings, newest: Callable[[], Snapshot], over: asyncio.Event, tell: Callable[[PushCounts], object]
 ) -> None:
-    """Push until the run is over, and then the last state.
-
-    Args:
-        settings: where to, and how often.
-        newest: returns the state of the run.
-        over: the run is over.
-        tell: called after each push that the end of the run did not cut.
-    """
+    """Push until the run is over, and then the last state."""
     from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
     began_ns, counts = time.time_ns(), PushCounts(settings.url)

@@ -1,4 +1,6 @@
-"""Settings of a push of metrics: from ``--otlp`` and the variables of OpenTelemetry. Pure.
+"""Settings of a push of metrics, from ``--otlp`` and the variables of OpenTelemetry, and counts of the pushes. Pure.
+
+A light module: the process that sends loads it, too.
 
 Source: https://opentelemetry.io/docs/specs/otel/protocol/exporter/ (endpoints and headers),
 https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ (resource attributes).
@@ -21,6 +23,8 @@ _OURS: Final = frozenset(
 )
 RESOURCE: Final = "OTEL_RESOURCE_ATTRIBUTES"
 SERVICE: Final = "OTEL_SERVICE_NAME"
+LAST_S: Final = 4.0
+"""Longest time for the last push."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +45,7 @@ class OtlpSettings:
 
 
 def otlp_url(text: str) -> str:
-    """Check an endpoint; return an empty text for ``env`` and for none, which mean the endpoint of the variables.
-
-    Raises:
-        ValueError: it is not a URL of HTTP.
-    """
+    """Check an endpoint; return an empty text for ``env`` and for none, which mean the endpoint of the variables."""
     if text in ("", "env"):
         return ""
     try:
@@ -64,9 +64,6 @@ def otlp_settings(typed: str, environment: Mapping[str, str]) -> OtlpSettings:
     Args:
         typed: the endpoint of ``--otlp``; empty: the endpoint of the variables, or port 4318 of this machine.
         environment: the variables.
-
-    Raises:
-        ValueError: a variable cannot be read; names it.
     """
     given = {name: text.strip() for name, text in environment.items() if text.strip()}
     if typed or METRICS_ENDPOINT not in given:
@@ -109,3 +106,36 @@ def _pairs(variable: str, text: str) -> dict[str, str]:
             raise ValueError(f"{variable}: expected NAME=VALUE,NAME=VALUE; a part of it has no '='")
         pairs[unquote(key.strip())] = unquote(value.strip())
     return pairs
+
+
+@dataclass(frozen=True, slots=True)
+class PushCounts:
+    """Counts of the pushes so far.
+
+    Attributes:
+        url: address of the collector.
+        made: number of pushes.
+        failed: number of pushes that no collector accepted.
+        why: reason of the last failure.
+        ended: True if the state at the end was among them.
+    """
+
+    url: str = ""
+    made: int = 0
+    failed: int = 0
+    why: str = ""
+    ended: bool = False
+
+    def and_one(self, why: str, *, ended: bool = False) -> "PushCounts":
+        """With one more, why it failed (empty: it did not), and whether it was that of the end."""
+        return PushCounts(self.url, self.made + 1, self.failed + bool(why), why or self.why, ended)
+
+    def sentence(self) -> str:
+        """For people, once the run is over; empty if none failed."""
+        found = []
+        if self.failed:
+            hint = "; port 4317 is for gRPC, OTLP over HTTP has port 4318" if ":4317" in self.url else ""
+            found.append(f"{self.failed} of {self.made} pushes failed, the last one: {self.why}{hint}")
+        if not self.ended:
+            found.append("the state at the end was not pushed: the process that pushes did not do so in time")
+        return f"--otlp {masked(self.url)}: {'; '.join(found)}" if found else ""

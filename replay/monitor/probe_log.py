@@ -24,10 +24,6 @@ _WITHOUT_MAXIMUM: Final = "second,name,value\n"
 
 class ProbeLog:
     """Takes readings from any thread.
-
-    Args:
-        path: the file.
-
     Attributes:
         latest: the newest reading of each probe; None where it failed.
     """
@@ -51,9 +47,6 @@ class ProbeLog:
         """Go on at this second of the run, once it begins again; readings of this second and later ones are dropped.
 
         They are of a step that is made again, or of the time between two parts of the run.
-
-        Raises:
-            LogreplayError: they cannot be removed from the file.
         """
         with self._lock:
             self._shut()

@@ -43,7 +43,6 @@ class _Url(Source):
         self._url = text
 
     async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
-        """See `logreplay.replay.monitor.presets.figures.Source`."""
         return {"": Figure(number_in(await fetched(self._url, session)))}
 
 
@@ -54,7 +53,6 @@ class _Command(Source):
         self._command = text
 
     async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
-        """See `logreplay.replay.monitor.presets.figures.Source`."""
         return {"": Figure(number_in(await _printed(self._command)))}
 
 
@@ -93,11 +91,7 @@ class Probe:
         return tuple(f"{self.name}_{figure}" for figure in _SOURCES[self.kind].figures) or (self.name,)
 
     def opened(self) -> Source:
-        """Begin to read.
-
-        Raises:
-            ValueError: there is no such process, group or program.
-        """
+        """Begin to read."""
         return _SOURCES[self.kind](self.source)
 
 
@@ -125,9 +119,6 @@ def parse_probe(text: str) -> Probe:
 
     ``NAME/s=`` is a counter, its figure ``NAME_per_s``; ``NAME:MAX=`` gives the maximum of the figure. The maximum
     stands beside the name since a command or a URL may end in a colon and a number.
-
-    Raises:
-        ValueError: it is neither, the maximum is 0, or what a preset reads is not there.
     """
     named = _NAMED.fullmatch(text)
     source = named["source"] if named else text
@@ -156,11 +147,7 @@ def parse_probe(text: str) -> Probe:
 
 
 def _checked(text: str, probe: Probe, *, alone: bool) -> Probe:
-    """A preset, if all that was given beside it has a meaning.
-
-    Raises:
-        ValueError: it has not, or what the preset reads is not there.
-    """
+    """A preset, if all that was given beside it has a meaning."""
     probe.opened()
     several = probe.names != (probe.name,)
     if several and (probe.counter or probe.maximum is not None):
@@ -173,11 +160,7 @@ def _checked(text: str, probe: Probe, *, alone: bool) -> Probe:
 
 
 def number_in(text: str) -> float:
-    """The figure in an answer: its first word, or the one sample of a Prometheus query.
-
-    Raises:
-        ValueError: there is none, or there are several.
-    """
+    """The figure in an answer: its first word, or the one sample of a Prometheus query."""
     text = text.strip()
     if text.startswith("{"):
         return _finite(_sample(text))

@@ -24,9 +24,8 @@ from typing import Any, Final
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.child_process import start_child
 from logreplay.replay.monitor.access import Address
-from logreplay.replay.monitor.otlp_settings import OtlpSettings
+from logreplay.replay.monitor.otlp_settings import LAST_S, OtlpSettings, PushCounts
 from logreplay.replay.monitor.probes import Probe, ProbeReading
-from logreplay.replay.monitor.push_counts import LAST_S, PushCounts
 from logreplay.replay.monitor.snapshot import Snapshot
 from logreplay.replay.schedules.orders import Order
 
@@ -126,9 +125,6 @@ class Sidecar:
         config: addresses and sources of the sidecar.
         hear: called with each `ProbeReading`, `StopAsked`, `PushCounts` and `SidecarDied`, in a thread of its own.
         obey: called there with each `OrderAsked`, and what takes its answer.
-
-    Raises:
-        LogreplayError: it cannot serve at these addresses.
     """
 
     def __init__(

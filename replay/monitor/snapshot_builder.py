@@ -20,12 +20,7 @@ _COPIED: Final = (
 
 
 class SnapshotBuilder:
-    """Makes the snapshots of one run.
-
-    Args:
-        command: that runs.
-        target: where to.
-    """
+    """Makes the snapshots of one run."""
 
     def __init__(self, command: str, target: str = "") -> None:
         self.last = Snapshot(command, target)

@@ -25,9 +25,6 @@ class ControlGroup(Source):
     Args:
         text: its path, in the file system or from the root of the groups; or a name, such as ``nginx`` for
             nginx.service, or the first 12 signs of a container's id.
-
-    Raises:
-        ValueError: there is no such group, or several.
     """
 
     figures: ClassVar[tuple[str, ...]] = ("cpu", "waiting", "throttled", "memory_mib")
@@ -38,7 +35,6 @@ class ControlGroup(Source):
         self._used, self._waited, self._throttled = Growth(), Growth(), Growth()
 
     async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
-        """See `logreplay.replay.monitor.presets.figures.Source`."""
         if not self._path.is_dir():
             raise ValueError(f"{self._path} is gone: its last process ended")
         used = _table(self._path / "cpu.stat")
@@ -57,11 +53,7 @@ class ControlGroup(Source):
 
 
 def root() -> Path:
-    """The folder where the groups are mounted.
-
-    Raises:
-        ValueError: nowhere.
-    """
+    """The folder where the groups are mounted."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
     except OSError:

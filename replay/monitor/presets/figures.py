@@ -66,15 +66,7 @@ class Growth:
         self._last: tuple[float, float] | None = None
 
     def since(self, at: float, count: float) -> float | None:
-        """Return the growth since the reading before; None for the first.
-
-        Args:
-            at: seconds.
-            count: value of the counter.
-
-        Raises:
-            ValueError: it fell: the counter was reset.
-        """
+        """Return the growth since the reading before; None for the first."""
         last, self._last = self._last, (at, count)
         if last is None:
             return None
@@ -91,11 +83,7 @@ class Readable(Protocol):
 
 
 async def text_of(stream: Readable) -> str:
-    """Read a stream to its end.
-
-    Raises:
-        ValueError: it is longer than a source of figures can be.
-    """
+    """Read a stream to its end."""
     data = b""
     while part := await stream.read(LARGEST):
         data += part
@@ -105,11 +93,7 @@ async def text_of(stream: Readable) -> str:
 
 
 async def fetched(url: str, session: "ClientSession") -> str:
-    """Read a page; redirects are not followed.
-
-    Raises:
-        ValueError: its status is not 200, or it is too long.
-    """
+    """Read a page; redirects are not followed."""
     async with session.get(url, allow_redirects=False) as response:
         if response.status != 200:
             raise ValueError(f"status {response.status}")

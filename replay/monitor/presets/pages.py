@@ -31,25 +31,14 @@ _LABEL: Final = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|
 
 
 def checked_url(kind: str, url: str) -> str:
-    """Check the URL of a page.
-
-    Raises:
-        ValueError: the text is not a URL.
-    """
+    """Check the URL of a page."""
     if not _URL.fullmatch(url):
         raise ValueError(f"{kind}:{url}: expected a url behind {kind}:, such as {kind}:http://127.0.0.1:8080/status")
     return url
 
 
 class StubStatus(Source):
-    """The figures of nginx's ``stub_status``. Source: https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
-
-    Args:
-        text: the URL of the page.
-
-    Raises:
-        ValueError: the text is not a URL.
-    """
+    """The figures of nginx's ``stub_status``. Source: https://nginx.org/en/docs/http/ngx_http_stub_status_module.html."""
 
     figures: ClassVar[tuple[str, ...]] = ("active", "writing", "waiting", "accepts_per_s", "requests_per_s")
 
@@ -58,7 +47,6 @@ class StubStatus(Source):
         self._accepts, self._requests = Growth(), Growth()
 
     async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
-        """See `logreplay.replay.monitor.presets.figures.Source`."""
         text = await fetched(self._url, session)
         if not (page := _STUB.fullmatch(text)):
             raise ValueError(f"no page of stub_status, but {text[:40]!r}")
@@ -73,14 +61,7 @@ class StubStatus(Source):
 
 
 class PrometheusPage(Source):
-    """One metric of a page of metrics: ``URL#metric{label="value"}``, ``URL#sum(metric)``, also ``max`` and ``min``.
-
-    Args:
-        text: URL and metric.
-
-    Raises:
-        ValueError: one of them is missing or wrong.
-    """
+    """One metric of a page of metrics: ``URL#metric{label="value"}``, ``URL#sum(metric)``, also ``max`` and ``min``."""
 
     def __init__(self, text: str) -> None:
         url, _, chosen = text.partition("#")
@@ -97,7 +78,6 @@ class PrometheusPage(Source):
             raise ValueError(f'prometheus:{text}: expected labels such as {{name="a",zone="b"}}')
 
     async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
-        """See `logreplay.replay.monitor.presets.figures.Source`."""
         samples = samples_of(await fetched(self._url, session), self._metric)
         values = [value for labels, value in samples if self._labels.items() <= labels.items()]
         if not values:
@@ -110,14 +90,7 @@ class PrometheusPage(Source):
 
 
 class NodeExporter(Source):
-    """The figures of a host by its node_exporter: busy processors, runnable processes, open files.
-
-    Args:
-        text: the URL of its metrics.
-
-    Raises:
-        ValueError: the text is not a URL.
-    """
+    """The figures of a host by its node_exporter: busy processors, runnable processes, open files."""
 
     figures: ClassVar[tuple[str, ...]] = ("cpu", "runnable", "descriptors")
 
@@ -126,7 +99,6 @@ class NodeExporter(Source):
         self._busy = Growth()
 
     async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
-        """See `logreplay.replay.monitor.presets.figures.Source`."""
         text = await fetched(self._url, session)
         modes = samples_of(text, "node_cpu_seconds_total")
         if not modes:
@@ -147,9 +119,6 @@ def _only(text: str, metric: str) -> Figure:
 
 def samples_of(page: str, metric: str) -> Samples:
     """Read the samples of one metric from a page in the text format.
-
-    Raises:
-        ValueError: a line of the metric cannot be read, or there are too many.
 
     Source: https://prometheus.io/docs/instrumenting/exposition_formats/.
     """

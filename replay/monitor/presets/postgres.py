@@ -40,9 +40,6 @@ class Postgres(Source):
 
     Args:
         text: connection string of libpq, such as ``postgresql://127.0.0.1/shop`` or ``service=shop``.
-
-    Raises:
-        ValueError: it is empty, or ``psql`` is not installed.
     """
 
     figures: ClassVar[tuple[str, ...]] = ("connections", "active", "lock_waits")
@@ -58,7 +55,6 @@ class Postgres(Source):
         self._psql: Process | None = None
 
     async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
-        """See `logreplay.replay.monitor.presets.figures.Source`."""
         if self._psql is None:
             self._psql = await self._opened()
         try:
@@ -96,11 +92,7 @@ class Postgres(Source):
 
 
 async def _answer(psql: Process) -> tuple[float, float, float, float, float]:
-    """Ask, and read the line of figures; other lines are notices or errors.
-
-    Raises:
-        ValueError: psql ended.
-    """
+    """Ask, and read the line of figures; other lines are notices or errors."""
     assert psql.stdin
     assert psql.stdout
     with suppress(ConnectionError):  # it has ended, and says why

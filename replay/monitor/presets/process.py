@@ -44,11 +44,7 @@ class _Status:
 
     @classmethod
     def of(cls, pid: int) -> "_Status":
-        """Read it.
-
-        Raises:
-            ProcessLookupError: it has ended.
-        """
+        """Read it."""
         try:
             text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
@@ -84,9 +80,6 @@ class _Tree:
             pid: the process.
             at: seconds.
             last: the tree before. While some processes end, the kernel's list of children may leave out others.
-
-        Raises:
-            ProcessLookupError: the process has ended.
         """
         tree = cls(at, {pid: _Status.of(pid)})
         rest, known = tree._take(pid), list(last.of.items()) if last else []
@@ -121,14 +114,7 @@ class _Tree:
 
 
 class ProcessTree(Source):
-    """The figures of a process and its descendants, together.
-
-    Args:
-        text: the number of the process.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """The figures of a process and its descendants, together."""
 
     figures: ClassVar[tuple[str, ...]] = ("cpu", "process", "thread", "waiting", "descriptors", "threads")
 
@@ -151,7 +137,6 @@ class ProcessTree(Source):
         self._last: _Tree | None = None
 
     async def read(self, session: "ClientSession", at: float) -> Mapping[str, Figure]:
-        """See `logreplay.replay.monitor.presets.figures.Source`."""
         try:
             now = _Tree.under(self._pid, at, self._last)
         except ProcessLookupError:

@@ -9,8 +9,7 @@ from aiohttp import web
 
 from logreplay.replay.monitor import otlp_push
 from logreplay.replay.monitor.otlp_push import keep_pushing
-from logreplay.replay.monitor.otlp_settings import OtlpSettings
-from logreplay.replay.monitor.push_counts import PushCounts
+from logreplay.replay.monitor.otlp_settings import OtlpSettings, PushCounts
 from logreplay.replay.monitor.snapshot import Snapshot
 from support.otlp import metrics_of
 
