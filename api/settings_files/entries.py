@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from logreplay.core.errors import LogreplayError
-from logreplay.options.option import FORMER
+from logreplay.options.kinds import FORMER
 from logreplay.settings_files.rules import check_allowed, line_of, opposite
 
 _SENDING: Final = ("run", "sweep", "find")
@@ -35,17 +35,7 @@ class Entry:
 
 
 def entries(path: Path, known: Meanings, everywhere: Mapping[str, object], aliases: Aliases) -> Iterator[Entry]:
-    """Read a file: keys at its top are for every command in which they mean the same, ``[run]`` is for ``run``.
-
-    Args:
-        path: path of the file.
-        known: the commands that may have a section, and their keys.
-        everywhere: the keys that may stand at the top, as `shared` says.
-        aliases: further names of the options of the commands.
-
-    Raises:
-        LogreplayError: it cannot be read, has an unknown name, or sets what it may not.
-    """
+    """Read a file: keys at its top are for every command in which they mean the same, ``[run]`` is for ``run``."""
     try:
         text = path.read_text(encoding="utf-8")
         found = tomllib.loads(text)
@@ -88,11 +78,7 @@ def _section(
 def _first_name(
     where: str, key: str, given: Mapping[str, object], known: Iterable[str], aliases: Mapping[str, str]
 ) -> str:
-    """Return the first name of an option.
-
-    Raises:
-        LogreplayError: it is also set by another of its names, or by the name that undoes it.
-    """
+    """Return the first name of an option."""
     first = aliases.get(key, key)
     for other in known:
         if other != key and other in given and aliases.get(other, other) in (first, opposite(first)):

@@ -10,7 +10,7 @@ from logreplay.options.signatures import with_known_names
 from logreplay.options.table import MOST_USED, options_of
 from logreplay.settings_files.entries import Entry, entries, nearest
 from logreplay.settings_files.keys import ALONE, ARGUMENTS, Key, aliases, everywhere, keys, meanings
-from logreplay.settings_files.places import DESTINATIONS, NEEDS_TYPED_DESTINATION, check_places
+from logreplay.settings_files.rules import DESTINATIONS, NEEDS_TYPED_DESTINATION, check_places
 
 _FUNCTIONS: Final = ARGUMENTS.keys() - {"demo", "urls", "seconds", "plot", "calibrate"}
 """The commands that are functions, too."""

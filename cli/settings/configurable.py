@@ -19,8 +19,16 @@ from logreplay.cli.settings.variables import read_variables, variable_of
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked, terminal_safe
 from logreplay.options.request_rules import WRITE_HEADERS, written_by
-from logreplay.settings_files.places import DESTINATIONS, check_destination, check_places, is_from_user
-from logreplay.settings_files.rules import FILE, WIDENING, opposite, permission
+from logreplay.settings_files.rules import (
+    DESTINATIONS,
+    FILE,
+    WIDENING,
+    check_destination,
+    check_places,
+    is_from_user,
+    opposite,
+    permission,
+)
 
 _FOUND: Final = "logreplay.settings"
 _APPLIED: Final = "logreplay.settings.applied"

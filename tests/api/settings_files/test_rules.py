@@ -13,7 +13,7 @@ from logreplay.core.errors import LogreplayError
 from logreplay.options.other_commands import OTHERS
 from logreplay.options.table import MOST_USED, options_of
 from logreplay.settings_files.keys import ARGUMENTS
-from logreplay.settings_files.places import check_places
+from logreplay.settings_files.rules import check_places
 from support.background_server import beside
 from support.recording_server import RecordingServer, recording
 
