@@ -32,9 +32,9 @@ from logreplay.core.rows import scan
 from logreplay.functions import choice_of, placed, read_call, uninterrupted
 from logreplay.log_inspection import inspect_once, no_request
 from logreplay.options.load import Load
-from logreplay.options.plan_options import READING
 from logreplay.options.signatures import described
 from logreplay.options.spelling import all_spelled, spelled
+from logreplay.options.table import READING
 from logreplay.parsers.conversion.filters import Filter, instant
 from logreplay.parsers.conversion.job import convert
 from logreplay.plan_result import PlanResult, check_place

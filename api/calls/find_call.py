@@ -10,8 +10,8 @@ from logreplay.analysis.search.search import Goal
 from logreplay.calls.sending_call import CallOfOneTarget
 from logreplay.core.errors import UsageError
 from logreplay.options.kinds import BOUNDS
+from logreplay.options.load import Pauses, said
 from logreplay.options.request_rules import INDEPENDENT
-from logreplay.options.think import Pauses, said
 
 _MOST_SEEDS: Final = 1_000_000
 """The seed of a search is drawn from this many, unless one is given."""

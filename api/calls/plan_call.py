@@ -12,8 +12,7 @@ from logreplay.analysis.search.bounds import Bound
 from logreplay.calls.find_call import FindCall
 from logreplay.core.errors import UsageError
 from logreplay.options.kinds import BOUNDS
-from logreplay.options.plan_options import OF_SEARCH, PLAN, WRITING
-from logreplay.options.table import options_of
+from logreplay.options.table import OF_SEARCH, PLAN, WRITING, options_of
 
 _OWN: Final = {option.name for _, among in PLAN for option in among}
 OF_SENDING: Final = frozenset(option.name for option in options_of("plan")) - _OWN - WRITING - {*BOUNDS, "bound"}

@@ -13,8 +13,8 @@ from logreplay.analysis.verdict.saturation_sentences import check_feasible
 from logreplay.calls.sending_call import CallOfOneTarget
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
+from logreplay.options.load import Pauses, mean_of, said, thinking
 from logreplay.options.request_rules import INDEPENDENT, arriving
-from logreplay.options.think import Pauses, mean_of, said, thinking
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.sweeps.steps import SweepPlan
 

@@ -195,15 +195,7 @@ ROWS: Final[Sequence[Clash | Needs]] = (
 
 
 def check(command: str, values: Mapping[str, Any]) -> None:
-    """Refuse options that contradict each other.
-
-    Args:
-        command: whose rows count.
-        values: checked values by name; those that are missing are not given.
-
-    Raises:
-        UsageError: names both.
-    """
+    """Refuse options that contradict each other."""
     for row in rows(command):
         if row.broken(values):
             raise UsageError(row.sentence(values))

@@ -37,58 +37,50 @@ def reconciled(
         made_here: the log, if a program makes its requests in this process; empty for any other.
         steered: the load may be changed while it is sent (--control).
         numbered: the command or option that tells requests of a plan by their numbers (seq); empty if none does.
-
-    Returns:
-        ``sender_rules``, with one worker where the other options need that.
-
-    Raises:
-        UsageError: names both options.
     """
-    conflicts = (
-        *_alone(sender_rules, "--follow" if load and load.follow else ""),
-        *_alone(sender_rules, "--hook" if request_rules.hook else made_here),
-        *_numbered(sender_rules, numbered),
-        *_headers(request_rules, traced=sender_rules.trace is not None),
-        *_sessions(sender_rules, request_rules),
-        *_sharing(sender_rules, users),
-        *_signed(request_rules, users),
-        *(_steered(sender_rules, request_rules) if steered else ()),
-    )
-    for conflict in conflicts:
+    several = "--cluster" if sender_rules.cluster else "--workers" if (sender_rules.workers or 1) > 1 else ""
+    follows, ordered = load is not None and load.follow, bool(numbered and sender_rules.by_client)
+    here = "--hook" if request_rules.hook else made_here
+    signed = request_rules.auth if request_rules.auth and request_rules.auth.expires else None
+
+    def conflicts() -> Iterator[str]:
+        for what in ("--follow" if follows else "", here):
+            if what and several:
+                once = "one process must see every request once"
+                yield f"{what} and {several} exclude each other: {once}; {_ALONE[several]}"
+        if ordered and several:  # workers that share clients number requests each for itself, and leave gaps
+            yield (
+                f"{numbered} --by-client and {several} exclude each other: several workers with clients of their own "
+                f"do not number requests in the order of the plan; {_ALONE[several]}, or leave out --by-client"
+            )
+        yield from _headers(request_rules, traced=sender_rules.trace is not None)
+        yield from _sessions(sender_rules, request_rules)
+        yield from _sharing(sender_rules, users)
+        if users and signed:
+            yield (
+                f"--auth {signed} and --vusers exclude each other: a request is signed just before it is due, "
+                "and when a user sends is not known before; give a rate"
+            )
+        if steered and several:
+            yield f"--control and {several} exclude each other: one process changes its rate; {_ALONE[several]}"
+        if steered and signed:
+            yield (
+                f"--auth {signed} and --control exclude each other: a request is signed just before it is due, "
+                "and a pause would send it later; leave out one of them"
+            )
+
+    for conflict in conflicts():
         raise UsageError(conflict)
-    follows, ordered = load and load.follow, numbered and sender_rules.by_client
-    alone = steered or request_rules.hook or made_here or follows or ordered
     if sender_rules.login:
         from logreplay.replay.requests.headers import FixedHeader
 
         fixed = tuple((each.name, each.value) for each in request_rules.changes() if isinstance(each, FixedHeader))
-        sender_rules = replace(
-            sender_rules, login=replace(sender_rules.login, key=request_rules.client_key, headers=fixed)
-        )
+        login = replace(sender_rules.login, key=request_rules.client_key, headers=fixed)
+        sender_rules = replace(sender_rules, login=login)
     if "seed" in sender_rules.asked:
         sender_rules = replace(sender_rules, trace_seed=request_rules.seed)
+    alone = steered or here or follows or ordered
     return replace(sender_rules, workers=1) if alone else sender_rules
-
-
-def _several(sender_rules: SenderRules) -> str:
-    """The option that asks for several workers; empty if there is none."""
-    if sender_rules.cluster:
-        return "--cluster"
-    return "--workers" if (sender_rules.workers or 1) > 1 else ""
-
-
-def _alone(sender_rules: SenderRules, what: str) -> Iterator[str]:
-    if what and (several := _several(sender_rules)):
-        yield f"{what} and {several} exclude each other: one process must see every request once; {_ALONE[several]}"
-
-
-def _numbered(sender_rules: SenderRules, numbered: str) -> Iterator[str]:
-    """Workers that share clients number requests in the order of the plan each for itself, and leave gaps."""
-    if numbered and sender_rules.by_client and (several := _several(sender_rules)):
-        yield (
-            f"{numbered} --by-client and {several} exclude each other: several workers with clients of their own do "
-            f"not number requests in the order of the plan; {_ALONE[several]}, or leave out --by-client"
-        )
 
 
 def _sharing(sender_rules: SenderRules, users: Mapping[str, int]) -> Iterator[str]:
@@ -102,24 +94,6 @@ def _sharing(sender_rules: SenderRules, users: Mapping[str, int]) -> Iterator[st
     for name, total in limits.items():
         if total is not None and total < count:
             yield f"{name} {total} and {option} exclude each other: each worker needs 1 at least; use fewer workers"
-
-
-def _signed(request_rules: RequestRules, users: Mapping[str, int]) -> Iterator[str]:
-    if users and request_rules.auth and request_rules.auth.expires:
-        yield (
-            f"--auth {request_rules.auth} and --vusers exclude each other: a request is signed just before it is due, "
-            "and when a user sends is not known before; give a rate"
-        )
-
-
-def _steered(sender_rules: SenderRules, request_rules: RequestRules) -> Iterator[str]:
-    if several := _several(sender_rules):
-        yield f"--control and {several} exclude each other: one process changes its rate; {_ALONE[several]}"
-    if request_rules.auth and request_rules.auth.expires:
-        yield (
-            f"--auth {request_rules.auth} and --control exclude each other: a request is signed just before it is due, "
-            "and a pause would send it later; leave out one of them"
-        )
 
 
 def _headers(request_rules: RequestRules, *, traced: bool) -> Iterator[str]:

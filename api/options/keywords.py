@@ -8,8 +8,7 @@ from typing import Any, Final, TypeVar
 from logreplay.core.errors import UsageError
 from logreplay.core.masking import masked
 from logreplay.options.clashes import check
-from logreplay.options.kinds import Kind
-from logreplay.options.option import FORMER, Option
+from logreplay.options.kinds import FORMER, Kind, Option
 from logreplay.options.spelling import near_names
 from logreplay.options.table import options_of
 
@@ -18,18 +17,7 @@ _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def read(function: str, given: Mapping[str, object]) -> dict[str, Any]:
-    """Check the keywords of a function.
-
-    Args:
-        function: its name.
-        given: values by name, as a caller writes them; None: the default.
-
-    Returns:
-        The checked value of each parameter, with defaults.
-
-    Raises:
-        UsageError: there is no such parameter, a value is not of its kind, or two contradict each other; names them.
-    """
+    """Check the keywords of a function."""
     options = {option.name: option for option in options_of(function, python=True)}
     given = renamed(given, options)
     flags = {flag.lstrip("-").replace("-", "_"): option.name for option in options.values() for flag in option.names}
@@ -40,17 +28,7 @@ def read(function: str, given: Mapping[str, object]) -> dict[str, Any]:
 
 
 def check_names(function: str, given: Iterable[str], known: Collection[str], flags: Mapping[str, str] = _NONE) -> None:
-    """Check that a function has the keywords that it is given.
-
-    Args:
-        function: its name.
-        given: names of the keywords.
-        known: names of its parameters.
-        flags: the name of the parameter by each name of its option on the command line.
-
-    Raises:
-        UsageError: it lacks one; the message names the parameters that may be meant.
-    """
+    """Check that a function has the keywords that it is given."""
     for name in given:
         if name not in known:
             near = [flags[name]] if name in flags else near_names(name, known)
@@ -59,12 +37,7 @@ def check_names(function: str, given: Iterable[str], known: Collection[str], fla
 
 
 def renamed(given: Mapping[str, object], known: Collection[str]) -> dict[str, object]:
-    """Return keywords with the names of today.
-
-    Args:
-        given: values by name, or by an earlier name.
-        known: names of the parameters of the function.
-    """
+    """Return keywords with the names of today."""
     names = {FORMER[name]: name for name in known if name in FORMER and FORMER[name] not in known}
     twice = next((name for name in given if name in names and given.get(names[name]) is not None), None)
     if twice:
@@ -73,11 +46,7 @@ def renamed(given: Mapping[str, object], known: Collection[str]) -> dict[str, ob
 
 
 def value_of(name: str, kind: Kind, value: object) -> Any:
-    """Check the value of one parameter.
-
-    Raises:
-        UsageError: it is not of this kind; names the parameter, and says what to do.
-    """
+    """Check the value of one parameter."""
     return _named(name, value, kind.checked)
 
 

@@ -1,4 +1,4 @@
-"""Kinds of values: text as a person writes it, or a value of Python → a checked value."""
+"""Options, the rows of the table, and kinds of values: text of a person, or a value of Python → a checked value."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,13 +27,14 @@ from logreplay.core.quantities import (
     seconds_of,
 )
 from logreplay.options import load, request_rules, sender_rules
-from logreplay.options.think import parse_pauses
 
 BOUNDS: Final = {
     **{"p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9", "p9999": "p99.99", "p99999": "p99.999"},
     **{"mean": "mean", "max": "max"},
 }
 """Statistics of the response time that can be bounded, as people write them."""
+FORMER: Final = {"demand": "tps"}
+"""Earlier names of parameters and settings by their names; both are read."""
 _SHORTEST_TURN_S: Final = 0.1
 _LONGEST_FILE: Final = 1 << 16
 """Characters of a file with values of an option."""
@@ -69,11 +70,7 @@ class Kind:
         return function_of(self.read)
 
     def checked(self, value: object) -> Any:
-        """Check a value of Python.
-
-        Raises:
-            ValueError: it is not of this kind.
-        """
+        """Check a value of Python."""
         taken = isinstance(value, bool) and self.annotation.startswith("bool")
         if taken or (self.marked and hasattr(value, self.marked)):
             if iscoroutinefunction(value):
@@ -94,15 +91,7 @@ class Kind:
             raise ValueError(str(error).removeprefix(f"{text!r}: ")) from None
 
     def several(self, value: object, *, lines: bool = False) -> tuple[Any, ...]:
-        """Check the values of a parameter that can have several: one, an iterable of them, or a mapping.
-
-        Args:
-            value: value of the parameter.
-            lines: ``@FILE`` stands for the lines of a file.
-
-        Raises:
-            ValueError: one of them is not of this kind.
-        """
+        """Check the values of a parameter that can have several: one, an iterable of them, or a mapping."""
         if isinstance(value, Mapping):
             value = value.items()
         values = value if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
@@ -217,9 +206,6 @@ def with_lines(values: Iterable[object]) -> list[object]:
     """Put the lines of a file in the place of its name, ``@FILE``. Blank lines are left out.
 
     The command line is in the list of processes, which other users of the machine can read; a file need not be.
-
-    Raises:
-        ValueError: a file cannot be read, or is too long to be meant.
     """
     lines = [_lines(each) if isinstance(each, str) and each.startswith("@") else [each] for each in values]
     return [line for some in lines for line in some]
@@ -271,7 +257,7 @@ STEPS: Final = Kind("str | Sequence[tuple[float, Seconds]]", load.steps_of, (Rea
 USERS: Final = Kind("int | str | Sequence[int]", load.users_of, (Integral,), (",",))
 MACHINES: Final = Kind("int | str | Sequence[int]", load.machines_of, (Integral,), (",",))
 THINK: Final = Kind("Seconds | tuple[Seconds, Seconds]", load.think_of, (Real, timedelta), ("..",))
-PAUSES: Final = Kind("Seconds | tuple[Seconds, Seconds]", parse_pauses, (Real, timedelta), ("..",))
+PAUSES: Final = Kind("Seconds | tuple[Seconds, Seconds]", load.parse_pauses, (Real, timedelta), ("..",))
 LATE: Final = Kind("str", sender_rules.late)
 CONNECT_TO: Final = Kind("str", "replay.senders.endpoint:ConnectTo.parse")
 KEY_PASSWORD: Final = Kind("str", "replay.senders.tls:KeyPassword.parse")
@@ -311,3 +297,56 @@ WATCH: Final = Kind("str", "replay.monitor.probes:parse_probe", (), ("=",))
 PLACE: Final = Kind("str", place)
 CLUSTER: Final = Kind("str | Client", marked="scheduler", convert=attrgetter("scheduler.address"))
 PROGRESS: Final = Kind("bool | ProgressFunction", _no_text, marked="__call__")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of some commands, and the parameter of their functions.
+
+    Attributes:
+        commands: that have it.
+        name: name of the parameter, and of the value that the command receives.
+        kind: kind of its values.
+        help: its effect, as ``--help`` shows it.
+        metavar: the value in the help.
+        flags: on the command line; empty: ``--`` and the name.
+        default: as text; empty: none.
+        repeated: ``many`` values; ``once``: a second one is refused, where the last of other options counts; ``lines``:
+            many, and ``@FILE`` has one in each line.
+        only: ``terminal``: the functions do not have it; ``python``: the command line does not.
+        refused: commands that take it only to say why they refuse it.
+        required: it must be given.
+        hidden: an earlier name, which is read, and which the help does not show.
+    """
+
+    commands: str
+    name: str
+    kind: Kind
+    help: str
+    metavar: str = ""
+    flags: str = ""
+    default: str = ""
+    repeated: str = ""
+    only: str = ""
+    refused: str = ""
+    required: bool = False
+    hidden: bool = False
+
+    @property
+    def several(self) -> bool:
+        """Whether the option may be repeated."""
+        return self.repeated in ("many", "lines")
+
+    @property
+    def value(self) -> Any:
+        """Value that the function receives if the option is not given."""
+        if self.several:
+            return ()
+        if self.kind in (SWITCH, OFF):
+            return self.kind is OFF
+        return self.kind.checked(self.default) if self.default else None
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The options of the command line."""
+        return (self.flags or f"--{self.name.replace('_', '-')}").replace("/", " ").split()

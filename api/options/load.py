@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from logreplay.analysis.format_time import show_rate
 from logreplay.core.errors import UsageError
 from logreplay.core.plural import number_of
-from logreplay.core.quantities import TIME_UNITS, positive_rate, seconds_of
+from logreplay.core.quantities import TIME_UNITS, pause_of, positive_rate, seconds_of
 from logreplay.options.request_rules import INDEPENDENT, RequestRules, arriving, base
-from logreplay.options.think import Pauses, parse_pauses, said, thinking
 
 if TYPE_CHECKING:
     from logreplay.replay.requests.plan import RequestStream
     from logreplay.replay.schedules.rates import Schedule
     from logreplay.replay.schedules.steering import Steering
+    from logreplay.replay.schedules.users import UniformThink
 
 
 _DELAY_S: Final = 5.0
@@ -24,6 +24,8 @@ _LOWEST_SUM = 1e-6
 _HIGHEST_SUM = 20_000_000
 _MOST_USERS = 1_000_000
 _SLOWEST = 1e-9
+Pauses = float | tuple[float, float]
+"""Seconds; or the lowest and the highest number of seconds."""
 
 
 def ramp_of(text: str) -> tuple[float, float]:
@@ -65,11 +67,7 @@ def speed_of(text: str) -> float:
 
 
 def machines_of(text: str) -> Sequence[int]:
-    """Read ``1,2,4`` as numbers of machines.
-
-    Raises:
-        ValueError: not numbers, or one is not larger than the one before it.
-    """
+    """Read ``1,2,4`` as numbers of machines."""
     try:
         return users_of(text)
     except ValueError:
@@ -79,11 +77,7 @@ def machines_of(text: str) -> Sequence[int]:
 
 
 def users_of(text: str) -> Sequence[int]:
-    """Read ``1,10,50`` or ``1..64`` (twice as many each time) as numbers of users.
-
-    Raises:
-        ValueError: not numbers, or one is not larger than the one before it.
-    """
+    """Read ``1,10,50`` or ``1..64`` (twice as many each time) as numbers of users."""
     first, dots, last = text.partition("..")
     if dots and first.isdigit() and last.isdigit() and 0 < int(first) <= int(last):
         doubled = takewhile(lambda count: count < int(last), (int(first) << place for place in range(64)))
@@ -97,8 +91,43 @@ def users_of(text: str) -> Sequence[int]:
     return users
 
 
+def parse_pauses(text: str) -> Pauses:
+    """Read ``1s``, ``0`` or ``1s..3s``."""
+    first, dots, last = text.partition("..")
+    if not dots:
+        return pause_of(text)
+    try:
+        low, high = pause_of(first), pause_of(last)
+    except ValueError:
+        raise ValueError(
+            f"{text!r}: expected the shortest and the longest pause, up to 87600h, such as 1s..3s ({TIME_UNITS})"
+        ) from None
+    if low > high:
+        raise ValueError(f"{text!r}: {low:g} s is above {high:g} s; write the shorter pause first, such as 1s..3s")
+    return high if low == high else (low, high)
+
+
 def think_of(text: str) -> Pauses | None:
     return None if text == "log" else parse_pauses(text)
+
+
+def thinking(pauses: Pauses, seed: int) -> "float | UniformThink":
+    """The think times of users, for their schedule."""
+    from logreplay.replay.schedules.users import UniformThink
+
+    return pauses if isinstance(pauses, float | int) else UniformThink(*pauses, seed=seed)
+
+
+def mean_of(pauses: Pauses) -> float:
+    """The mean pause, seconds."""
+    return pauses if isinstance(pauses, float | int) else sum(pauses) / 2
+
+
+def said(pauses: Pauses | None, seed: int) -> Any:
+    """The value as a summary names it: random pauses with their distribution and seed."""
+    if isinstance(pauses, tuple):
+        return {"distribution": "uniform", "low": pauses[0], "high": pauses[1], "seed": seed}
+    return pauses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,14 +149,7 @@ class Load:
     skip_idle: float | None = None
 
     def checked(self, *, users: bool = True) -> Self:
-        """Return the same, with the arrivals named if a rate is given.
-
-        Args:
-            users: the command takes ``--vusers``.
-
-        Raises:
-            UsageError: two options exclude each other; names both.
-        """
+        """Return the same, with the arrivals named if a rate is given."""
         self._check(users=users)
         return replace(self, arrivals=self.arrivals or INDEPENDENT) if self.peak else self
 
@@ -209,11 +231,7 @@ class Load:
         return Steering(unit, typed or 1.0, self.duration, counted=self.requests is not None)
 
     def schedule(self, request_rules: RequestRules, stream: "RequestStream", *, steered: bool = False) -> "Schedule":
-        """The schedule that was asked for; ``steered``: without the end that `steering` gives it.
-
-        Raises:
-            LogreplayError: the log's times are asked for, and it has none.
-        """
+        """The schedule that was asked for; ``steered``: without the end that `steering` gives it."""
         from logreplay.replay.schedules.arrivals import FollowSchedule, LogTimes, Repeated, independent
         from logreplay.replay.schedules.rates import Limited, Ramp, Steps
         from logreplay.replay.schedules.users import Users

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from logreplay.options import kinds as k
-from logreplay.options.kinds import choice, percent, whole
-from logreplay.options.option import Option
+from logreplay.options.kinds import Option, choice, percent, whole
 
 _KINDS: Final = ("hockeystick", "achieved", "throughput", "percentiles", "heatmap", "timeline")
 _ALL: Final = "convert inspect compare capacity analyze plot seconds serve demo urls calibrate"

@@ -226,11 +226,7 @@ INDEPENDENT: Final = "poisson"
 def arriving(
     arrivals: str, stream: "RequestStream", request_rules: RequestRules
 ) -> "Callable[[float, float | None, int], Schedule]":
-    """What makes a schedule of a rate, a length, and the index of a step: random arrivals differ from step to step.
-
-    Raises:
-        LogreplayError: the arrivals are to be those of the log, and it has no times.
-    """
+    """What makes a schedule of a rate, a length, and the index of a step: random arrivals differ from step to step."""
     from logreplay.replay.schedules.arrivals import LogTimes, independent
     from logreplay.replay.schedules.rates import Constant, Limited
 

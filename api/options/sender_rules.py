@@ -137,9 +137,6 @@ class SenderRules:
 
         Returns:
             What makes senders to the target (here or in another process), and findings on the way.
-
-        Raises:
-            LogreplayError: the target does not answer, or the disk is full.
         """
         from logreplay.replay.checks import preflight
         from logreplay.replay.checks.calibrate import remembered_ceiling
@@ -177,11 +174,7 @@ class SenderRules:
         return (await self._answering(await self.endpoint(target)))[1]
 
     async def _answering(self, endpoint: "Endpoint") -> "tuple[Endpoint, list[Finding]]":
-        """See whether a target answers, in each version of HTTP; return it with the addresses that accept connections.
-
-        Raises:
-            LogreplayError: it does not.
-        """
+        """See whether a target answers in each HTTP version; return it with the addresses that accept connections."""
         from logreplay.replay.checks import preflight
 
         endpoint, findings = await preflight.reachable(endpoint)
@@ -197,12 +190,8 @@ class SenderRules:
         return frozenset({"cookie", *used} if self.cookies else used)
 
     def session_plan(self) -> "SessionPlan | None":
-        """What clients keep between their requests; None: nothing.
-
-        Raises:
-            LogreplayError: the file of logins cannot be read.
-        """
-        if not session_option(self):
+        """What clients keep between their requests; None: nothing."""
+        if not any(getattr(self, name) for name in KEPT):
             return None
         from logreplay.replay.sessions.client_sessions import SessionPlan
 
@@ -235,13 +224,6 @@ class SenderRules:
         """Resolve a target and check that its addresses may be loaded.
 
         Call it once for each target of a command: a name may have another address the next time.
-
-        Args:
-            target: its base URL.
-            among: those of all targets, if there are more.
-
-        Raises:
-            LogreplayError: it cannot be resolved, or needs permission.
         """
         from logreplay.replay.senders.endpoint import (
             check_permission,
@@ -284,9 +266,6 @@ class SenderRules:
             connections: limit of connections of one worker.
             part: index of the worker, and how many there are.
             listener: takes the answers.
-
-        Raises:
-            LogreplayError: the certificates cannot be read.
         """
         from logreplay.replay.senders.digests import Digests, HeadReader
         from logreplay.replay.senders.endpoint import turned
@@ -355,11 +334,6 @@ def _said(value: Any) -> Any:
 
 KEPT: Final = ("cookies", "login", "extract", "use")
 """The options by which a client keeps something."""
-
-
-def session_option(sender_rules: object) -> str:
-    """The first of these options that was given; empty if none was."""
-    return next((f"--{name}" for name in KEPT if getattr(sender_rules, name)), "")
 
 
 _NONE = SenderRules()

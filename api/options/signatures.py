@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from logreplay.options import kinds
 from logreplay.options.keywords import check_names, renamed
-from logreplay.options.option import Option
+from logreplay.options.kinds import Option
 from logreplay.options.spelling import respelled, spelled
 from logreplay.options.table import grouped, options_of
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from logreplay.core import FORKED_THREADS
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.options import kinds
-from logreplay.options.option import Option
+from logreplay.options.kinds import Option
 from logreplay.options.table import options_of
 
 if TYPE_CHECKING:
@@ -101,11 +101,7 @@ def checks_spelled(checks: "Iterable[Check]", function: str) -> "tuple[Check, ..
 
 @contextmanager
 def respelled(function: str) -> Iterator[None]:
-    """Within the block, which is the call of a function, errors name its parameters.
-
-    Raises:
-        LogreplayError: this process is a fork in which no call ends.
-    """
+    """Within the block, which is the call of a function, errors name its parameters."""
     FORKED_THREADS.check()
     try:
         yield

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from logreplay.options import kinds
-from logreplay.options.option import Option
+from logreplay.options.kinds import Option
 from logreplay.options.table import options_of
 from logreplay.settings_files.entries import Aliases, Meanings, shared
 from logreplay.settings_files.rules import opposite

@@ -72,7 +72,7 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
     from logreplay.calls.find_call import seed_of
     from logreplay.cli.display.rates import show_find
     from logreplay.inputs.targets import TargetChoice
-    from logreplay.options.plan_options import READING
+    from logreplay.options.table import READING
     from logreplay.planning import plan_call, plan_once
     from logreplay.result_folder import free_folder, place_for
 

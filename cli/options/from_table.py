@@ -7,8 +7,7 @@ import click
 
 from logreplay.cli.options.types import EitherOption, LinesOfFiles, Once, ParsedType
 from logreplay.options import kinds
-from logreplay.options.kinds import Kind
-from logreplay.options.option import Option
+from logreplay.options.kinds import Kind, Option
 from logreplay.options.table import options_of
 from logreplay.settings_files.keys import ALONE
 

@@ -9,7 +9,7 @@ import pytest
 import logreplay
 from logreplay.cli.main import cli
 from logreplay.options.keywords import read
-from logreplay.options.option import Option
+from logreplay.options.kinds import Option
 from logreplay.options.other_commands import OTHERS
 from logreplay.options.table import GROUPS, MOST_USED, TABLE, grouped, options_of
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logreplay.options.think import mean_of, parse_pauses, said, thinking
+from logreplay.options.load import mean_of, parse_pauses, said, thinking
 from logreplay.replay.schedules.users import UniformThink
 
 

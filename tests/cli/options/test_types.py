@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from logreplay.cli.options.types import ParsedType
 from logreplay.core.quantities import as_seconds, parse_rates, positive_rate, price_of, seconds_of
-from logreplay.options.load import ramp_of, speed_of, steps_of, users_of
-from logreplay.options.think import parse_pauses
+from logreplay.options.load import parse_pauses, ramp_of, speed_of, steps_of, users_of
 
 DURATION, RATE = ParsedType(seconds_of), ParsedType(positive_rate)
 
