@@ -79,7 +79,6 @@ ACTING = {
         "replay/monitor": {"probe_log"},
         "replay/sweeps": {"step_log"},
         "cli/settings": {"file"},
-        "api/settings_files": {"rules"},
     },
     "sockets: tested with real servers and clients": {
         "replay/monitor": {"live_page"},
@@ -120,7 +119,6 @@ ACTING = {
         "analysis/output/plots": {"planning"},
         "api": {"plan_result", "planning"},
         "api/calls": {"plan_call"},
-        "api/options": {"plan_options"},
     },
 }  # fmt: skip
 """Modules without a test module of their own, since they act: on what, and where they are tested."""
@@ -132,11 +130,10 @@ NOT_YET = {
     "api/calling": {"audience", "callbacks", "child", "loop_thread"},
     "api/inputs": {"lacking", "logs", "streams", "targets"},
     "api/options": {
-        "conflicts", "kinds", "load", "option", "other_commands", "parameters", "request_rules", "sender_rules",
-        "think",
+        "conflicts", "kinds", "load", "other_commands", "parameters", "request_rules", "sender_rules",
     },
     "api/runs": {
-        "curve", "demo", "dry_run", "engines", "evaluation", "pair", "pair_result", "rate_search", "reports",
+        "curve", "demo", "engines", "evaluation", "rate_search", "reports",
         "result_files", "single",
     },
     "core": {"errors", "quantities"},

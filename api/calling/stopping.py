@@ -20,13 +20,6 @@ LONG_GAP_S: Final = 60
 """A longer gap between two requests, in seconds, is told while the run waits for its end."""
 
 
-def stop_rule(conditions: "Sequence[Condition]", asked: Callable[[], str] = str) -> "StopRule":
-    """A rule that watches for any of the conditions, and for the wish of another part of the program."""
-    from logreplay.replay.results.stop_rules import StopRule
-
-    return StopRule(conditions, asked)
-
-
 def watched(
     rule: "StopRule", engine: "Replayer", show: "Callable[[Progress], None] | None" = None
 ) -> "Callable[[Progress], None]":

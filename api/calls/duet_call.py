@@ -1,12 +1,12 @@
 """A duet as its caller asked for it: one frozen value."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from logreplay.calls.sending_call import SendingCall
 from logreplay.core.errors import UsageError
-from logreplay.options.answer_rules import AnswerRules
 from logreplay.options.load import Load
 from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.requests.combine import Swap
@@ -36,7 +36,8 @@ class DuetCall(SendingCall):
         candidate_cert, candidate_key: files of the client certificate for the candidate; None: as for the baseline.
         candidate_key_password: where its password is; None: as for the baseline.
         load: schedule of the requests.
-        answer_rules: rules for comparing responses.
+        ignore: places whose differences do not count.
+        keep: differing pairs of each route to show; None: `logreplay.runs.pair_result.KEPT`.
         alternate: send each request to one of the targets.
         fail_above: limit of the change of the times, a fraction; None: none.
         fail_different: limit of the share of pairs with different answers; None: none.
@@ -52,7 +53,8 @@ class DuetCall(SendingCall):
     candidate_key: Path | None = None
     candidate_key_password: "KeyPassword | None" = None
     load: Load
-    answer_rules: AnswerRules = field(default_factory=AnswerRules)
+    ignore: Sequence[str] = ()
+    keep: int | None = None
     alternate: bool = False
     fail_above: float | None = None
     fail_different: float | None = None
@@ -98,7 +100,7 @@ class DuetCall(SendingCall):
             **self.load.as_summary(self.request_rules.seed),
             **self.request_rules.as_summary(),
             **self.sender_rules.as_summary(),
-            **self.answer_rules.as_summary(),
+            **({"ignore": list(self.ignore)} if self.ignore else {}),
             **{name: limit for name in LIMITS if (limit := getattr(self, name)) is not None},
         }
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from logreplay.calling.audience import Telling
 from logreplay.inputs.python_logs import made_here
 from logreplay.inputs.targets import TargetChoice
-from logreplay.options.answer_rules import AnswerRules
 from logreplay.options.conflicts import reconciled
 from logreplay.options.keywords import taken
 from logreplay.options.load import Load
@@ -89,5 +88,4 @@ def frozen(values: dict[str, Any], asked: frozenset[str]) -> dict[str, Any]:
         "written": {f"--{name}": values.pop(name) for name in ("junit", "history") if name in values},
     }
     fields |= {"load": taken(Load, values)} if "ramp" in values else {}
-    fields |= {"answer_rules": taken(AnswerRules, values)} if "ignore" in values else {}
     return fields | values

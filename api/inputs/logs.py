@@ -8,6 +8,9 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from logreplay.core.errors import LogreplayError, Loss, UsageError
+from logreplay.core.files import is_stream, scratch_folder, why, writable
+
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
@@ -42,11 +45,7 @@ def normalized(log: "Log | None", tell: Tell) -> Iterator[Path]:
     """A normalized CSV of the log, made on the way where it is a raw access log or a list of urls.
 
     The bundled log where none is given. A file with one raw HTTP request stays what it is.
-
-    Raises:
-        LogreplayError: no such file, or no line of it can be read.
     """
-    from logreplay.core.errors import UsageError
     from logreplay.inputs.python_logs import RequestsFrom
     from logreplay.replay.requests.sources import Stored
 
@@ -61,8 +60,6 @@ def normalized(log: "Log | None", tell: Tell) -> Iterator[Path]:
 @contextmanager
 def as_file_of(log: "Path | UrlList | TableLog") -> Iterator[Path]:
     """Requests as a file that any command reads."""
-    from logreplay.core.files import scratch_folder
-
     if isinstance(log, Path):
         yield log
         return
@@ -83,14 +80,9 @@ def replayable(
         log: path, table, list or function with the requests.
         tell: takes the report of the conversion.
         expect_target: called before an access log, which names no target, is converted for a call that sends.
-
-    Raises:
-        LogreplayError: no such file, or no line of it can be read; or the store cannot be read.
-        UsageError: an access log without a target.
     """
-    from logreplay.core.errors import LogreplayError, Loss
     from logreplay.replay.requests.siege_list import UrlList, is_url_list
-    from logreplay.replay.requests.sources import Stored
+    from logreplay.replay.requests.sources import Stored, is_request_file
     from logreplay.replay.requests.url_rows import UrlRow
 
     if isinstance(log, Stored):
@@ -98,8 +90,6 @@ def replayable(
     if not (log is None or isinstance(log, Path | UrlRow)):
         yield log
         return
-    from logreplay.core.files import scratch_folder
-    from logreplay.replay.requests.sources import is_request_file
 
     if isinstance(log, Path) and not is_pipe(log) and (is_normalized(log) or is_request_file(log)):
         yield log
@@ -147,20 +137,11 @@ def replayable(
 
 def is_pipe(path: Path) -> bool:
     """Whether a log can be read only once: standard input (``-``), a named pipe, or ``<(command)``."""
-    from logreplay.core.files import is_stream
-
     return str(path) == "-" or is_stream(path)
 
 
 def copied(pipe: Path, folder: Path) -> Path:
-    """Copy what comes out of a pipe into a file, named after what it holds.
-
-    Raises:
-        LogreplayError: it cannot be read, or the disk is full.
-    """
-    from logreplay.core.errors import LogreplayError
-    from logreplay.core.files import why
-
+    """Copy what comes out of a pipe into a file, named after what it holds."""
     copy = folder / "pipe"
     try:
         with open(0 if str(pipe) == "-" else pipe, "rb", closefd=str(pipe) != "-") as source, copy.open("wb") as file:
@@ -172,14 +153,7 @@ def copied(pipe: Path, folder: Path) -> Path:
 
 
 def named(log: object) -> "Log | None":
-    """The log that a caller of the library gives: a path or an address, or rows of its own.
-
-    Raises:
-        UsageError: it is not a log, or its address is malformed.
-        LogError: a value in a table is missing or of the wrong type.
-    """
-    from logreplay.core.errors import UsageError
-
+    """The log that a caller of the library gives: a path or an address, or rows of its own."""
     if log is None:
         return None
     if not isinstance(log, str | PathLike):
@@ -193,13 +167,7 @@ def named(log: object) -> "Log | None":
 
 
 def log_named(text: str) -> "Log":
-    """What a LOG on the command line names.
-
-    Raises:
-        ValueError: the name or the address is malformed.
-    """
-    from logreplay.core.files import writable
-
+    """What a LOG on the command line names."""
     if not writable(text):
         raise ValueError(f"log {text!r}: no file has such a name; name a log")
     scheme, separator, rest = text.partition("://")
@@ -225,16 +193,7 @@ def log_named(text: str) -> "Log":
 
 
 def followed(log: Path, seconds: float | None) -> "Followed":
-    """A log as a source of requests while it is written.
-
-    Args:
-        log: an access log in any format that `convert` reads by itself.
-        seconds: time to follow it, seconds; None: until the run is stopped.
-
-    Raises:
-        LogreplayError: it is not a file, is compressed, or its present part is not an access log.
-    """
-    from logreplay.core.errors import LogreplayError
+    """A log as a source of requests while it is written."""
     from logreplay.parsers.conversion.follow import LineParser
     from logreplay.replay.requests.follow import Followed, Tail
 
@@ -245,7 +204,6 @@ def followed(log: Path, seconds: float | None) -> "Followed":
 
 def is_normalized(log: Path) -> bool:
     """Whether a file is a normalized CSV or a result log, by its name or first bytes."""
-    from logreplay.core.errors import LogreplayError
     from logreplay.core.rows import is_parquet, names_in
 
     if is_parquet(log):

@@ -84,11 +84,7 @@ class TableLog:
         return sha256(self.table.hash_rows(seed=0).to_numpy().tobytes()).hexdigest()
 
     def write_normalized(self, path: Path) -> Path:
-        """Write its core columns as a normalized CSV, for the built-in target; return ``path``.
-
-        Raises:
-            LogreplayError: it cannot be written.
-        """
+        """Write its core columns as a normalized CSV, for the built-in target; return ``path``."""
         try:
             with path.open("wb") as file:
                 file.write((",".join(record.CORE_COLUMNS) + "\n").encode())
@@ -137,12 +133,7 @@ PythonLog = TableLog | RequestsFrom
 
 
 def python_log(log: object) -> PythonLog:
-    """A source of rows from what a program gives as log.
-
-    Raises:
-        UsageError: the log has another type, or a table lacks the column ``url``.
-        LogError: a value in it, other than a time, is missing or of the wrong type; names row and column.
-    """
+    """A source of rows from what a program gives as log."""
     if isinstance(log, PythonLog):
         return log
     pandas = sys.modules.get("pandas")
@@ -172,12 +163,7 @@ def python_log(log: object) -> PythonLog:
 
 
 def _from_pandas(table: Any) -> pl.DataFrame:
-    """A table of Polars.
-
-    Raises:
-        UsageError: two columns have one name.
-        LogError: a text cannot be written as UTF-8.
-    """
+    """A table of Polars."""
     try:
         return from_pandas(table, whole=True)
     except UnicodeEncodeError as error:
@@ -226,11 +212,7 @@ def _frame(name: str, requests: Sequence[object], first: int) -> pl.DataFrame:
 
 
 def _check(where: str, request: Request) -> None:
-    """Check the types of a request.
-
-    Raises:
-        LogError: names the request and its field.
-    """
+    """Check the types of a request."""
     kinds: dict[str, Any] = {"url": str, "op": str, "body": bytes | str | None, "headers": Mapping}
     kinds |= {"time": datetime | None, "client": str | None, "rc": int | None}
     for name, kind in kinds.items():
@@ -260,11 +242,7 @@ def _unknown(time: datetime | None) -> bool:
 
 
 def _check_once(where: str, headers: Iterable[object]) -> None:
-    """Check that no header comes twice.
-
-    Raises:
-        LogError: two names differ only in their case.
-    """
+    """Check that no header comes twice."""
     seen: dict[str, object] = {}
     for header in headers:
         if (known := seen.setdefault(str(header).lower(), header)) is not header:
@@ -272,12 +250,7 @@ def _check_once(where: str, headers: Iterable[object]) -> None:
 
 
 def _checked(name: str, table: pl.DataFrame) -> pl.DataFrame:
-    """A table of requests with the types of a normalized CSV, without their times.
-
-    Raises:
-        UsageError: it lacks the column ``url``.
-        LogError: a value is missing or of the wrong type.
-    """
+    """A table of requests with the types of a normalized CSV, without their times."""
     if "url" not in table.columns:
         have = ", ".join(table.columns[:8]) or "none"
         raise UsageError(f"{name}: there is no column url (columns: {have}); give the request targets this name")
@@ -304,11 +277,7 @@ def _checked(name: str, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _check_headers(name: str, header: str, values: pl.Series) -> None:
-    """Check the column of a header.
-
-    Raises:
-        LogError: it cannot be set; names the first row with a wrong value.
-    """
+    """Check the column of a header."""
     wrong = values.fill_null("").str.contains(CONTROLS).arg_true()
     for row in [*wrong.head(1), 0][: len(values)]:
         try:
@@ -318,11 +287,7 @@ def _check_headers(name: str, header: str, values: pl.Series) -> None:
 
 
 def _times(name: str, table: pl.DataFrame) -> dict[str, pl.Series]:
-    """The start of requests as date and time: from a column of instants, ``start`` or ``time``; or as it stands.
-
-    Raises:
-        LogError: a value is not an instant.
-    """
+    """The start of requests as date and time: from a column of instants, ``start`` or ``time``; or as it stands."""
     dated = _INSTANT.keys() <= {*table.columns}
     for instant in (table[column] for column in ("start", "time") if column in table.columns):
         if not dated:
@@ -335,11 +300,7 @@ def _times(name: str, table: pl.DataFrame) -> dict[str, pl.Series]:
 
 
 def _time_text(name: str, column: pl.Series) -> pl.Series:
-    """A column ``date`` or ``time`` as text, with fractions of seconds; a date may be the instant of its midnight.
-
-    Raises:
-        LogError: a value is neither.
-    """
+    """A column ``date`` or ``time`` as text, with fractions of seconds; a date may be the instant of its midnight."""
     if column.name == "date" and column.dtype.base_type() == pl.Datetime:
         _refuse(name, column, column.set(column != column.dt.truncate("1d"), None), "expected a date, or a midnight")
         column = column.dt.date()
@@ -348,11 +309,7 @@ def _time_text(name: str, column: pl.Series) -> pl.Series:
 
 
 def _instants(name: str, column: pl.Series) -> pl.Series:
-    """A column of instants from one of texts, dates, or numbers since 1970.
-
-    Raises:
-        LogError: a value is not an instant; the message names the first.
-    """
+    """A column of instants from one of texts, dates, or numbers since 1970."""
     kind, made = column.dtype, pl.Series(column.name, [None] * len(column), dtype=pl.Datetime("us"))
     if kind in (pl.String, pl.Categorical, pl.Enum):
         made = pl.Series(column.name, [_instant(text) for text in column], dtype=pl.Datetime("us"))

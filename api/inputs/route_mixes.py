@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import polars as pl
 
@@ -12,10 +12,8 @@ from logreplay.analysis.input.routes import OTHER, Routes
 from logreplay.core.errors import LogreplayError
 from logreplay.options.request_rules import base
 from logreplay.replay.requests.filters import leave_out
+from logreplay.replay.requests.plan import RequestStream, Shape
 from logreplay.replay.sweeps.steps import Mix
-
-if TYPE_CHECKING:
-    from logreplay.replay.requests.plan import RequestStream, Shape
 
 ALONE: Final = 4
 """Routes that are left out alone; of one more, all are."""
@@ -41,16 +39,8 @@ class WithoutRoutes:
         return leave_out(frame, pl.lit(~named if self.others else named), "route left out")
 
 
-def route_mixes(stream: "RequestStream", without: "Callable[[Shape], RequestStream]") -> tuple[Mix, ...]:
-    """Return the mixes of a log: each lacks one of its largest routes, the last one all others.
-
-    Args:
-        stream: the requests that are sent.
-        without: makes a stream of the same requests with one more shape.
-
-    Raises:
-        LogreplayError: all requests have one route.
-    """
+def route_mixes(stream: RequestStream, without: Callable[[Shape], RequestStream]) -> tuple[Mix, ...]:
+    """Return the mixes of a log: each lacks one of its largest routes, the last one all others."""
     counts, known = Counter[str](), Routes()
     for frame in base(stream).anew().one_pass():
         counts.update(_names_in(frame["url"], known))

@@ -4,18 +4,29 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from logreplay.core.errors import Loss, UsageError
+from logreplay.analysis.format_time import show
+from logreplay.core.errors import LogreplayError, Loss, UsageError
+from logreplay.core.masking import masked, terminal_safe
 from logreplay.core.plural import number_of
+from logreplay.core.rows import names_in
 from logreplay.inputs.lacking import PROTOCOL, THINK, expect, expect_readable, expect_times, tell_lacking
 from logreplay.inputs.logs import Tell, replayable
+from logreplay.inputs.python_logs import RequestsFrom, TableLog
 from logreplay.options.request_rules import RequestRules, base
-
-if TYPE_CHECKING:
-    from logreplay.options.sender_rules import SenderRules
-    from logreplay.replay.requests.plan import Requests, RequestStream, Shape
-    from logreplay.replay.requests.sources import RequestSource
+from logreplay.options.sender_rules import SenderRules
+from logreplay.replay.requests import hook
+from logreplay.replay.requests.auth.schemes import Authorized
+from logreplay.replay.requests.combine import Mixed
+from logreplay.replay.requests.filters import FromTime
+from logreplay.replay.requests.follow import Followed
+from logreplay.replay.requests.header_columns import BODILESS
+from logreplay.replay.requests.headers import LoggedProtocol
+from logreplay.replay.requests.ordering import Drawn, Shuffled
+from logreplay.replay.requests.plan import Requests, RequestStream, Shape
+from logreplay.replay.requests.sources import RequestFile, RequestSource, Stored, is_request_file
+from logreplay.replay.senders.endpoint import parse_target
 
 _RESULT_ROWS: Final = 32_768
 """Rows within which a result log, which is in order of completion, is put in order of start."""
@@ -23,8 +34,8 @@ _RESULT_ROWS: Final = 32_768
 
 def request_stream(
     request_rules: RequestRules,
-    sender_rules: "SenderRules",
-    log: "Path | RequestSource",
+    sender_rules: SenderRules,
+    log: Path | RequestSource,
     stack: ExitStack,
     tell: Tell,
     *,
@@ -33,8 +44,8 @@ def request_stream(
     skip_idle: float | None = None,
     in_time: bool = False,
     ahead: bool = False,
-    last: "Shape | None" = None,
-) -> "RequestStream":
+    last: Shape | None = None,
+) -> RequestStream:
     """The requests of a log as they are to be sent.
 
     Args:
@@ -48,24 +59,9 @@ def request_stream(
         skip_idle: seconds; shorten longer gaps of the log to this.
         in_time: the log's times count: put a table, or a result log (in order of completion), in order of start; end
             the reading of any log with an error where many requests are out of order.
-        last: a shape after all others, for a second stream of the same log, which is not looked through again.
         ahead: add credentials when requests are read: when they are due, is not known.
-
-    Raises:
-        LogreplayError: a file cannot be read, there is no such hook, or options contradict each other.
+        last: a shape after all others, for a second stream of the same log, which is not looked through again.
     """
-    from logreplay.inputs.python_logs import RequestsFrom
-    from logreplay.replay.requests import hook
-    from logreplay.replay.requests.auth.schemes import Authorized
-    from logreplay.replay.requests.combine import Mixed
-    from logreplay.replay.requests.filters import FromTime
-    from logreplay.replay.requests.follow import Followed
-    from logreplay.replay.requests.header_columns import BODILESS
-    from logreplay.replay.requests.headers import LoggedProtocol
-    from logreplay.replay.requests.ordering import Drawn, Shuffled
-    from logreplay.replay.requests.plan import Requests
-    from logreplay.replay.requests.sources import RequestFile
-
     methods, unlogged = sender_rules.methods, sender_rules.session_headers
     bodies = not methods <= {*BODILESS}
     versions = (LoggedProtocol(),) if sender_rules.http == "log" else ()
@@ -106,11 +102,11 @@ def request_stream(
             expect_times(kept, ordered=requests.sorted_within > 0)
         tell_lacking(request_rules, sender_rules, requests.source, tell)
     for place, (path, share) in enumerate(request_rules.inject):
-        other = stack.enter_context(replayable(path, tell))
-        tell_lacking(replace(request_rules, client_key=None), sender_rules, _source(other), tell, where=f"{path}: ")
-        expect(needed, _source(other), methods, path)
+        other = _source(stack.enter_context(replayable(path, tell)))
+        tell_lacking(replace(request_rules, client_key=None), sender_rules, other, tell, where=f"{path}: ")
+        expect(needed, other, methods, path)
         shapes = (*request_rules.changes(rewriting=False, unlogged=unlogged, bodies=bodies), *versions)
-        among = Requests(_source(other), methods, shapes=shapes, keep=keep)
+        among = Requests(other, methods, shapes=shapes, keep=keep)
         later = sum(share for _, share in request_rules.inject[place + 1 :])
         stream = Mixed(stream, among, share / (1 - later))  # what comes later thins this one out
     if request_rules.hook:
@@ -124,32 +120,23 @@ def request_stream(
 
 def bind_target(request_rules: RequestRules, target: str) -> None:
     """Tell a scheme that signs requests which target they go to."""
-    from logreplay.replay.senders.endpoint import parse_target
-
     if request_rules.auth:
         aimed = parse_target(target)
         request_rules.auth.origin = f"{aimed.scheme}://{aimed.authority}"
 
 
-def count_on(stream: "RequestStream") -> None:
+def count_on(stream: RequestStream) -> None:
     """Count the rest of the log and of those mixed in, so that the counts shown are of whole logs.
 
     A log that grows is not counted on, nor one that a program or a store would have to give again.
     """
-    from logreplay.inputs.python_logs import RequestsFrom
-    from logreplay.replay.requests.follow import Followed
-    from logreplay.replay.requests.sources import Stored
-
     for requests in _logs(stream):
         if not isinstance(requests.source, Followed | RequestsFrom | Stored):
             requests.count_on()
 
 
-def _logs(stream: "RequestStream") -> "Iterator[Requests]":
+def _logs(stream: RequestStream) -> Iterator[Requests]:
     """The requests of each log of a stream."""
-    from logreplay.replay.requests.combine import Mixed
-    from logreplay.replay.requests.plan import Requests
-
     inner: Any = stream
     while not isinstance(inner, Requests):
         if isinstance(inner, Mixed):
@@ -158,17 +145,13 @@ def _logs(stream: "RequestStream") -> "Iterator[Requests]":
     yield inner
 
 
-def left_out(stream: "RequestStream", *, in_time: bool = False) -> tuple[str, ...]:
+def left_out(stream: RequestStream, *, in_time: bool = False) -> tuple[str, ...]:
     """Which requests (a `Loss`) and headers were not sent, and the time spent in a hook, in sentences.
 
     Args:
         stream: requests of the run, after it.
         in_time: the log's times count: also say how many of its requests are out of order.
     """
-    from logreplay.analysis.format_time import show
-    from logreplay.core.masking import masked, terminal_safe
-    from logreplay.replay.requests.hook import hooked
-
     told: list[str] = []
     if stream.left_out:
         counts = ", ".join(f"{count} x {why}" for why, count in stream.left_out.items())
@@ -184,37 +167,26 @@ def left_out(stream: "RequestStream", *, in_time: bool = False) -> tuple[str, ..
         some = number_of(count, f"request of the {part} is", f"requests of the {part} are")
         text = f"warning: {some} out of order: each is sent together with the one before it"
         told.append(f"{text}; logreplay convert puts a log in order")
-    if hook := hooked(stream):
-        told.append(f"hook: {number_of(hook.calls, 'call')}, ahead of the requests, {show(hook.cost)} each")
-        if hook.first_error:
-            told.append(f"hook: first failure: {terminal_safe(masked(hook.first_error), ' ')}")
+    if hooked := hook.hooked(stream):
+        told.append(f"hook: {number_of(hooked.calls, 'call')}, ahead of the requests, {show(hooked.cost)} each")
+        if hooked.first_error:
+            told.append(f"hook: first failure: {terminal_safe(masked(hooked.first_error), ' ')}")
     return tuple(told)
 
 
-def _source(log: "Path | RequestSource") -> "Path | RequestSource":
-    from logreplay.replay.requests.sources import RequestFile, is_request_file
-
+def _source(log: Path | RequestSource) -> Path | RequestSource:
     return RequestFile(log) if isinstance(log, Path) and is_request_file(log) else log
 
 
-def _sorted_within(log: "Path | RequestSource") -> int:
+def _sorted_within(log: Path | RequestSource) -> int:
     """Rows within which a log is put in order: all of a table, some of a result log, none of another."""
-    from logreplay.inputs.python_logs import TableLog
-
     if isinstance(log, TableLog):
         return log.table.height
-    return _RESULT_ROWS if _by_completion(log) else 0
-
-
-def _by_completion(log: "Path | RequestSource") -> bool:
-    """Whether a log is in order of completion: result logs are."""
-    from logreplay.core.errors import LogreplayError
-    from logreplay.core.rows import names_in
-    from logreplay.replay.requests.sources import Stored
-
     if isinstance(log, Stored):
-        return "scheduled" in log.names()
-    try:
-        return isinstance(log, Path) and "scheduled" in names_in(log)
-    except LogreplayError:
-        return False
+        names = log.names()
+    else:
+        try:
+            names = names_in(log) if isinstance(log, Path) else []
+        except LogreplayError:
+            names = []
+    return _RESULT_ROWS if "scheduled" in names else 0

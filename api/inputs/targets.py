@@ -30,11 +30,7 @@ class TargetChoice:
 
 
 def expect_target(choice: TargetChoice) -> None:
-    """Check that a call with a log has a target, or may send to the built-in one.
-
-    Raises:
-        UsageError: neither; and nobody sits at a terminal.
-    """
+    """Check that a call with a log has a target, or may send to the built-in one."""
     if not (choice.named or choice.demo or choice.interactive):
         raise UsageError("no TARGET is given; name it, or add --demo-target to send to a built-in server")
 
@@ -47,18 +43,6 @@ def target_or_builtin(
 
     Without LOG and TARGET a command is the demo, and says so on stdout. With LOG alone it uses the built-in target
     where somebody sits at a terminal; a script has rather forgotten the target than meant that.
-
-    Args:
-        choice: formats, targets or names that the caller chose.
-        log: to be replayed.
-        tell: receives notes for the user.
-        given: the caller named the log.
-        announce: takes the sentence that this is the demo.
-
-    Raises:
-        LogreplayError: the built-in target did not start.
-        UsageError: no target was named and no terminal is attached, two targets were named, or the built-in target
-            cannot answer from this log.
     """
     from logreplay.inputs.python_logs import RequestsFrom
     from logreplay.replay.requests.siege_list import UrlList

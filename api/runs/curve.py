@@ -6,22 +6,25 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from logreplay.analysis.output.folder import write_folder
 from logreplay.analysis.summary import About, failed_of
 from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.mailbox import Mailbox
-from logreplay.calling.stopping import stop_rule, warn_of_never
+from logreplay.calling.stopping import warn_of_never
 from logreplay.calls.sweep_call import SweepCall
 from logreplay.core.errors import LogreplayError
 from logreplay.core.plural import number_of
 from logreplay.folder_results import SweepResult
-from logreplay.inputs.logs import BUNDLED, replayable
+from logreplay.inputs.logs import BUNDLED, Tell, replayable
 from logreplay.inputs.route_mixes import route_mixes
 from logreplay.inputs.streams import bind_target, count_on, left_out, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
-from logreplay.replay.results.outcome import addresses_of
-from logreplay.replay.results.verdict import RunVerdict, held_back_in_steps, metrics_missed
+from logreplay.replay.results.outcome import Outcome, addresses_of
+from logreplay.replay.results.stop_rules import StopRule
+from logreplay.replay.results.verdict import Finding, RunVerdict, held_back_in_steps, metrics_missed
 from logreplay.replay.sweeps.manifest import Manifest, fingerprint
 from logreplay.replay.sweeps.step_log import JUDGED
 from logreplay.replay.sweeps.steps import generator_findings
@@ -32,22 +35,12 @@ from logreplay.runs.result_files import inputs
 from logreplay.runs.sweep_steps import sweep_into
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from logreplay.calling.mailbox import CallListener
-    from logreplay.inputs.logs import Replayable, Tell
-    from logreplay.replay.results.outcome import Outcome
-    from logreplay.replay.results.verdict import Finding
+    from logreplay.inputs.logs import Replayable
 
 
 def sweep_once(call: SweepCall, listener: "CallListener") -> SweepResult:
-    """Replay a log at each rate, or with each number of users.
-
-    Raises:
-        UsageError: parameters exclude each other.
-        LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
-        Interrupted: the calling thread was interrupted outside the sending.
-    """
+    """Replay a log at each rate, or with each number of users."""
     call, mailbox = call.checked(), Mailbox(listener)
     warn_of_never(call.stop_at, call.sender_rules, mailbox, users=max(call.vusers) if call.vusers else None)
     with used_by_thread() as stack:
@@ -71,20 +64,9 @@ def sweep_to(
     manifest: Manifest,
     stack: ExitStack,
     mailbox: Mailbox,
-    unfinished: "Callable[[], AbstractContextManager[None]]" = nullcontext,
+    unfinished: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> SweepResult:
-    """Sweep a target with a log, and put the result together.
-
-    Args:
-        url: url of the target.
-        call: checked.
-        log: log that is replayed.
-        folder: takes the results.
-        manifest: manifest of the sweep.
-        stack: keeps temporary files for as long as they are needed.
-        mailbox: is told how it goes.
-        unfinished: says what an interruption leaves.
-    """
+    """Sweep a target with a log, and put the result together."""
     with unfinished():
         streaming = partial(
             request_stream,
@@ -100,7 +82,7 @@ def sweep_to(
         if call.routes:
             call = replace(call, mixes=route_mixes(stream, lambda shape: streaming(lambda _: None, last=shape)))
         bind_target(call.request_rules, url)
-        rule = stop_rule(call.stop_at, call.stop_asked or str)
+        rule = StopRule(call.stop_at, call.stop_asked or str)
         outcomes, findings = sweep_into(call, manifest, stream, url, rule, mailbox)
         count_on(stream)
         urls, repeated = repeated_urls(
@@ -141,7 +123,7 @@ def sweep_to(
         files=(place / JUDGED,),
         step_table=steps,
         checks=(
-            *stop_checks(call.stop_at, call.stop_asked, rule),
+            *stop_checks(rule),
             Check("valid sweep", "passed" if summary.get("verdict") == "VALID" else "unjudged"),
         ),
         stopped=f"stopped: {stopped}" if stopped and rule.hit else stopped,
@@ -172,7 +154,7 @@ def _telling_of_steps(call: SweepCall, folder: ResultFolder, listener: "CallList
 
 
 def _folder(call: SweepCall) -> ResultFolder:
-    reads = inputs(call.log, call.request_rules, call.sender_rules)
+    reads = inputs(call)
     if not call.resume:
         return ResultFolder.named(call.output, "sweep", reads, force=call.force)
     replaces = False
@@ -181,12 +163,8 @@ def _folder(call: SweepCall) -> ResultFolder:
     return ResultFolder.resumed(call.resume, reads, replaces=replaces)
 
 
-def _manifest(call: SweepCall, log: "Replayable", folder: ResultFolder, tell: "Tell") -> Manifest:
-    """What belongs to the sweep, and which steps are made: nothing yet, or what the one to go on with left behind.
-
-    Raises:
-        LogreplayError: other arguments or another log than those of the sweep to go on with.
-    """
+def _manifest(call: SweepCall, log: "Replayable", folder: ResultFolder, tell: Tell) -> Manifest:
+    """What belongs to the sweep, and which steps are made: nothing yet, or what the one to go on with left behind."""
     what = {"log": fingerprint(log), "target": call.choice.named or "built-in", **call.as_summary()}
     if call.request_rules.files:
         what["files"] = {str(path): fingerprint(path) for path in call.request_rules.files}
@@ -201,11 +179,7 @@ def _manifest(call: SweepCall, log: "Replayable", folder: ResultFolder, tell: "T
 
 
 def account(summary: Mapping[str, Any]) -> str:
-    """What became of all requests, and why some statuses of 400 and above do not count as failed, in words.
-
-    Args:
-        summary: that of the sweep, with the steps made before a resumption.
-    """
+    """What became of all requests, and why some statuses of 400 and above do not count as failed, in words."""
     counts = summary["requests"]
     sent, ok, http, net = (counts[name] for name in ("sent", "ok", "http_error", "net_error"))
     expected = http - (failed_of(counts) - net + summary["errors"].get("cancelled", 0))
@@ -221,14 +195,14 @@ def _left_out_routes(call: SweepCall) -> dict[str, dict[str, str]]:
     return {"left_out_routes": steps} if steps else {}
 
 
-def limited_steps(manifest: Manifest, outcomes: "Sequence[Outcome]") -> dict[int, str]:
+def limited_steps(manifest: Manifest, outcomes: Sequence[Outcome]) -> dict[int, str]:
     """The steps of a sweep, those made before a resumption too, in which this machine met a limit; and which."""
     limits = {each.step.index: each.limit for each in manifest.done}
     limits |= {each.step: each.health.limit for each in outcomes}
     return {step: limit for step, limit in limits.items() if limit}
 
 
-def warnings_of_steps(manifest: Manifest, outcomes: "Sequence[Outcome]") -> "list[Finding]":
+def warnings_of_steps(manifest: Manifest, outcomes: Sequence[Outcome]) -> list[Finding]:
     """Findings on steps that the generator spoiled or in which it held requests back, also before a resumption.
 
     Of outcomes also that of an unfinished step.

@@ -25,12 +25,7 @@ _STEP_S: Final = 4.0
 
 
 def demo_once(output: Path | None, listener: "CallListener", *, http: str, force: bool) -> "SweepResult":
-    """Make the demo.
-
-    Raises:
-        LogreplayError: the folder cannot be written, or the target does not start.
-        Interrupted: the calling thread was interrupted outside the sending.
-    """
+    """Make the demo."""
     call = SweepCall(log=None, rates=_RATES, duration=_STEP_S, sender_rules=SenderRules(http=http)).checked()
     mailbox, capacity = Mailbox(listener), ServerCapacity()
     with used_by_thread() as stack:

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def cluster_executor(address: str | None) -> "Iterator[Executor | None]":
-    """An executor on all workers of a cluster; None where none was asked for.
-
-    Raises:
-        UsageError: the text is not the address of a cluster.
-    """
+    """An executor on all workers of a cluster; None where none was asked for."""
     local_workers(address)
     with ExitStack() as stack:
         yield None if address is None else _OnCluster(address, stack)
@@ -40,11 +36,7 @@ class _OnCluster(Executor):
         self._executor: Executor | None = None
 
     def submit(self, task: Callable[..., Any], /, *given: Any, **named: Any) -> "Future[Any]":
-        """Give it a task.
-
-        Raises:
-            LogreplayError: the cluster cannot be had.
-        """
+        """Give it a task."""
         if self._executor is None:
             from logreplay.replay.workers.dask_workers import anywhere, cluster_client
 
@@ -75,9 +67,6 @@ async def replayer(
         rate: requests/s, the highest of the run.
         closed: plans are closed loops.
         first: number of the first request, where a result log is continued.
-
-    Raises:
-        LogreplayError: a process or the cluster cannot be had.
     """
     processes = sender_rules.processes(rate)
     if ids := sender_rules.trace_ids(first):

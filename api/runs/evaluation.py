@@ -7,24 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from logreplay.analysis.output.folder import write_beside
+from logreplay.analysis.summary import About
 from logreplay.analysis.verdict.checks import Check
 from logreplay.core.errors import LogreplayError
 from logreplay.replay.results.session_findings import session_findings
+from logreplay.replay.results.stop_rules import StopRule
 from logreplay.replay.results.verdict import Finding, RunVerdict, Severity
 
 if TYPE_CHECKING:
-    from logreplay.analysis.summary import About
     from logreplay.calling.mailbox import CallListener
     from logreplay.replay.engine.engine import Replayer
-    from logreplay.replay.results.stop_rules import Condition, StopRule
-    from logreplay.replay.results.verdict import Finding
 
 
 STOP_FUNCTION: Final = "stop function"
 """The name of the check of the functions of ``stop``."""
 
 
-def report_sessions(engine: "Replayer", *, answers: int, told: "Sequence[Finding]" = ()) -> "list[Finding]":
+def report_sessions(engine: "Replayer", *, answers: int, told: Sequence[Finding] = ()) -> list[Finding]:
     """The findings on the sessions of the clients of a run that ended.
 
     Args:
@@ -38,11 +37,9 @@ def report_sessions(engine: "Replayer", *, answers: int, told: "Sequence[Finding
     return list(session_findings(engine.sessions, answers=answers, waits_told=waits_told))
 
 
-def stop_checks(
-    conditions: "Sequence[Condition]", asked: Callable[[], str] | None, rule: "StopRule"
-) -> Iterator[Check]:
+def stop_checks(rule: StopRule) -> Iterator[Check]:
     """Whether the conditions of ``--stop`` came true, and the functions of the caller."""
-    for condition in conditions:
+    for condition in rule.conditions:
         name, refused = f"--stop {condition.text}", rule.refused.get(condition.text)
         if rule.hit.startswith(f"{condition.text}: "):
             yield Check(name, "failed", rule.hit)
@@ -50,8 +47,8 @@ def stop_checks(
             yield Check(name, "unjudged", f"{refused} with the generator's lag, and not without it")
         else:
             yield Check(name, "passed", "")
-    if asked:
-        hit = rule.hit if rule.hit == asked() else ""
+    if rule.asked is not str:
+        hit = rule.hit if rule.hit == rule.asked() else ""
         yield Check(STOP_FUNCTION, "failed" if hit else "passed", hit)
 
 
@@ -69,19 +66,13 @@ class Written(Protocol):
         """The file that holds its rows now; None: there are none."""
 
 
-Describe = Callable[[list[dict[str, Any]], dict[str, Any]], "About"]
+Describe = Callable[[list[dict[str, Any]], dict[str, Any]], About]
 """Makes the caller's part of a summary from the findings: further keys and values."""
 
 
 @asynccontextmanager
-async def summarising_part(logs: "Sequence[Written]", about: Describe, listener: "CallListener") -> AsyncIterator[None]:
-    """Write the summaries of rows that an error ended: whoever finds them reads there why they end.
-
-    Args:
-        logs: the result logs, which are closed within the block.
-        about: describes each.
-        listener: is told which summary cannot be written.
-    """
+async def summarising_part(logs: Sequence[Written], about: Describe, listener: "CallListener") -> AsyncIterator[None]:
+    """Write the summaries of rows that an error ended: whoever finds them reads there why they end."""
     try:
         yield
     except Exception as error:

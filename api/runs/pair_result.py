@@ -1,19 +1,25 @@
-"""Compares the rows of a duet, and writes what shows it."""
+"""Compares the rows and the answers of a duet, and writes what shows them."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from logreplay.analysis.format_time import interval, show
 from logreplay.analysis.json_text import json_text
 from logreplay.analysis.output.folder import write_beside
+from logreplay.analysis.response_diff.aggregate import AnswerDifferences, RouteTotal, Tally
+from logreplay.analysis.response_diff.diff import AnswerOf
+from logreplay.analysis.response_diff.rules import IGNORED_HEADERS, Rules
 from logreplay.analysis.summary import SCHEMA, About, protocol
 from logreplay.analysis.verdict.checks import Check
-from logreplay.analysis.verdict.comparison import compare_duet
+from logreplay.analysis.verdict.comparison import Comparison, compare_duet
 from logreplay.analysis.verdict.judged_runs import check_answers, check_candidate, gate
 from logreplay.analysis.verdict.ratio_interval import AT_ONCE_TOLERANCE
 from logreplay.calls.duet_call import DuetCall
 from logreplay.core.files import write_atomically
+from logreplay.core.masking import masked
 from logreplay.core.rows import read_batches
 from logreplay.folder_results import DuetResult
 from logreplay.inputs.streams import left_out
@@ -21,20 +27,16 @@ from logreplay.options.load import log_report
 from logreplay.replay.requests.combine import ForTargets
 from logreplay.replay.requests.plan import Plan
 from logreplay.replay.results.by_target import CANDIDATES, DuetJudgement
-from logreplay.replay.results.outcome import addresses_of
-from logreplay.replay.results.verdict import Severity
-from logreplay.replay.schedules.rates import Together
-from logreplay.runs import pair_answers
+from logreplay.replay.results.outcome import Outcome, addresses_of
+from logreplay.replay.results.stop_rules import StopRule
+from logreplay.replay.results.verdict import Finding, Severity
+from logreplay.replay.schedules.rates import Schedule, Together
+from logreplay.replay.senders.digests import pairs_of
+from logreplay.replay.senders.pair_keeper import FILES, read_counts, read_pairs
 from logreplay.runs.evaluation import stop_checks
 
-if TYPE_CHECKING:
-    from logreplay.analysis.response_diff.aggregate import AnswerDifferences
-    from logreplay.analysis.verdict.comparison import Comparison
-    from logreplay.replay.results.outcome import Outcome
-    from logreplay.replay.results.stop_rules import StopRule
-    from logreplay.replay.results.verdict import Finding
-    from logreplay.replay.schedules.rates import Schedule
-
+KEPT: Final = 10
+"""Differing pairs of each route that are shown, unless another number is asked for."""
 _OF_TARGETS: Final = ("target", "verdict", "answer", "requests", "response_s", "by_step")
 """Figures of each target's summary that summary.json of the duet repeats."""
 
@@ -54,10 +56,10 @@ class EndedDuet:
     call: DuetCall
     stream: ForTargets
     plan: Plan
-    outcome: "Outcome"
+    outcome: Outcome
     health: DuetJudgement
-    findings: "Sequence[Finding]"
-    rule: "StopRule"
+    findings: Sequence[Finding]
+    rule: StopRule
 
     def result(self, folder: Path) -> DuetResult:
         """Compare the rows in a folder, and write what differs."""
@@ -66,19 +68,19 @@ class EndedDuet:
         noise = folder / "noise.csv" if call.noise else None
         found = compare_duet(folder / "baseline.csv", folder / "candidate.csv", tolerance, noise)
         pairs = -(-outcome.scheduled // self.stream.together)  # of the last one some requests may be missing
-        differences = pair_answers.differences(folder, call.answer_rules, pairs) if call.compares_answers else None
-        summary = self._summary(folder, found, differences)
-        self._report(folder, found, differences, summary["targets"])
+        answers = differences(folder, pairs, call.ignore, call.keep) if call.compares_answers else None
+        summary = self._summary(folder, found, answers)
+        self._report(folder, found, answers, summary["targets"])
         return DuetResult(
             summary=summary,
             files=(folder, *(folder / f"{name}.csv" for name in call.targets)),
             findings=tuple(self._told),
-            checks=tuple(self._checks(found, differences)),
+            checks=tuple(self._checks(found, answers)),
             stopped=f"stopped: {self.rule.hit}" if self.rule.hit else outcome.stopped,
             outcome=outcome,
             health=self.health,
             comparison=found,
-            answers=differences,
+            answers=answers,
             left_out=left_out(self.plan.requests, in_time=self.call.load.in_time),
         )
 
@@ -88,10 +90,10 @@ class EndedDuet:
         return DuetResult(summary={}, files=(folder,), stopped=outcome.stopped, outcome=outcome, health=self.health)
 
     @property
-    def _told(self) -> "list[Finding]":
+    def _told(self) -> list[Finding]:
         return [*self.findings, *self.outcome.health.findings]
 
-    def _checks(self, found: "Comparison", differences: "AnswerDifferences | None") -> Iterator[Check]:
+    def _checks(self, found: Comparison, answers: AnswerDifferences | None) -> Iterator[Check]:
         """The validity of the duet, the conditions of --stop, its times, failures and answers."""
         call, health = self.call, self.health
         why = "; ".join(finding.text for finding in health.whole.findings)
@@ -99,15 +101,15 @@ class EndedDuet:
         own = "; ".join(each.text for each in health.findings_of("candidate"))
         if health.generator.valid:  # or its requests may have failed on this machine
             yield check_candidate(own, failing=not {*CANDIDATES}.isdisjoint(health.failing))
-        yield from stop_checks(call.stop_at, call.stop_asked, self.rule)
+        yield from stop_checks(self.rule)
         if call.fail_above is None:
             yield Check("times", text=found.sentence)
         else:
             yield from gate(found, call.fail_above)
-        if call.fail_different is not None and differences:
-            yield check_answers(differences.share, call.fail_different)
+        if call.fail_different is not None and answers:
+            yield check_answers(answers.share, call.fail_different)
 
-    def _summary(self, folder: Path, found: "Comparison", differences: "AnswerDifferences | None") -> dict[str, Any]:
+    def _summary(self, folder: Path, found: Comparison, answers: AnswerDifferences | None) -> dict[str, Any]:
         """Write the summary of the duet, and the files of each target's result log."""
         call, outcome = self.call, self.outcome
         targets = {
@@ -125,7 +127,7 @@ class EndedDuet:
                 for name, value in targets.items()
             },
             "times": found.as_dict(),
-            "answers": pair_answers.as_dict(differences) if differences else None,
+            "answers": as_dict(answers) if answers else None,
             "findings": [each.as_dict() for each in self._told],
             "left_out": dict(self.plan.requests.left_out.most_common()),
             **addresses_of([outcome]),
@@ -148,14 +150,17 @@ class EndedDuet:
         return About(str(self.call.log), self.call.urls_of(name), self.call.as_summary(), findings, more)
 
     @property
-    def _of_one(self) -> "Schedule":
+    def _of_one(self) -> Schedule:
         """The schedule of the requests to one target."""
         schedule = self.plan.schedule
         return schedule.schedule if isinstance(schedule, Together) else schedule
 
     def _report(
-        self, folder: Path, found: "Comparison", differences: "AnswerDifferences | None", targets: dict[str, Any]
+        self, folder: Path, found: Comparison, answers: AnswerDifferences | None, targets: dict[str, Any]
     ) -> None:
+        """Write ``report.html``, and ``differences.csv`` and ``pairs.jsonl`` if answers were compared."""
+        from logreplay.analysis.output.duet_page import html, write_differences  # loads matplotlib
+
         call, outcome, rate = self.call, self.outcome, self._of_one.rate
         verdict = "; ".join(filter(None, (str(self.health.whole.verdict), self.health.sentence)))
         spoken = " and ".join(dict.fromkeys(protocol(url, call.as_summary()) for url in call.targets.values()))
@@ -171,7 +176,86 @@ class EndedDuet:
             ("invalid" if each.severity is Severity.VOID else str(each.severity), each.text) for each in self._told
         ]
         title = f"{call.baseline} and {call.candidate}"
-        times = [*pair_answers.mean_row(targets), *pair_answers.time_rows(found)]
+        times = [*_mean_row(targets), *_time_rows(found)]
         answer = "; ".join(each for each in (self.health.sentence, found.sentence) if each)
         sentences = [each for each in (answer, *found.notes, found.not_covered) if each]
-        pair_answers.write(folder, title, sentences, times, differences, facts, found if self.health.valid else None)
+        if answers:
+            write_differences(folder, answers)
+        page = html(title, sentences, times, answers, facts, found if self.health.valid else None)
+        write_atomically(folder / "report.html", page)
+
+
+def differences(folder: Path, pairs: int, ignore: Sequence[str] = (), keep: int | None = None) -> AnswerDifferences:
+    """Compare the pairs that the keepers wrote into a folder, and remove their files.
+
+    Args:
+        folder: folder of the duet.
+        pairs: number of scheduled pairs; those that no keeper saw are counted as not compared.
+        ignore: places whose differences do not count.
+        keep: differing pairs of each route to show; None: `KEPT`.
+    """
+    tally = Tally(Rules.of(ignore), KEPT if keep is None else keep)
+    counts: dict[str, Counter[str]] = {}
+    timed_out = 0
+    for path in sorted(folder.glob(FILES)):
+        kept = read_counts(path)
+        timed_out += kept.timed_out
+        for route, count in kept.routes.items():
+            counts.setdefault(route, Counter()).update(
+                pairs=count.pairs, differing=count.differing, looked_at=count.sampled
+            )
+        for pair in read_pairs(path):
+            tally.add(
+                pair.row,
+                pair.url,
+                pair.route,
+                [AnswerOf(answer.status, pairs_of(answer.head), *answer[2:]) for answer in pair.answers],
+            )
+        path.unlink()
+    totals = {
+        route: RouteTotal(count["pairs"], count["differing"], count["looked_at"]) for route, count in counts.items()
+    }
+    compared = sum(total.pairs for total in totals.values())
+    return tally.differences(totals, timed_out, max(0, pairs - compared - timed_out))
+
+
+def as_dict(found: AnswerDifferences) -> dict[str, Any]:
+    """The differences for ``summary.json``."""
+    totals = found.totals.values()
+    return {
+        "pairs": sum(total.pairs for total in totals),
+        "pairs_differing": sum(total.differing for total in totals),
+        "pairs_looked_at": sum(total.looked_at for total in totals),
+        "share_different": found.share,
+        "pairs_timed_out": found.timed_out,
+        "pairs_not_compared": found.uncompared,
+        "noise": found.noise,
+        "differences": [
+            {"route": row.route, "place": row.place, "kind": row.kind, "count": row.count, "share": row.share,
+             "noise_share": row.noise_share, "p": row.p}
+            for row in found.counting
+        ],
+        "not_counting": len(found.rows) - len(found.counting),
+        "ignored_headers": list(IGNORED_HEADERS),
+        "ignore_unused": list(found.unused),
+    }  # fmt: skip
+
+
+def _time_rows(found: Comparison) -> list[dict[str, str]]:
+    """The changes of a duet as rows of a table: percentiles, then routes, secrets masked."""
+    return [
+        {"of": masked(name), "change": f"{change.ratio - 1:+.1%}", "interval": interval(change.low, change.high),
+         "requests": f"{change.count:,}", "verdict": found.verdicts[name]}
+        for name, change in (*found.quantiles.items(), *found.routes.items())
+    ]  # fmt: skip
+
+
+def _mean_row(targets: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The change of the mean response time as a row of the table of `_time_rows`; none if one is unknown."""
+    figures = [targets.get(name, {}).get("response_s", {}) for name in ("baseline", "candidate")]
+    before, after = (each.get("mean") for each in figures)
+    if not before or not after:
+        return []
+    means = f"{show(before)} to {show(after)}, no interval"
+    return [{"of": "mean", "change": f"{after / before - 1:+.1%}", "interval": means,
+             "requests": f"{figures[1]['count']:,}", "verdict": "–"}]  # fmt: skip

@@ -7,17 +7,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from logreplay.analysis.output.file_names import logins_beside
 from logreplay.analysis.output.folder import remove_unfinished, write_folder, write_unfinished
 from logreplay.analysis.search import report
-from logreplay.analysis.search.search import Search
+from logreplay.analysis.search.search import Judged, Search, Trial
 from logreplay.analysis.summary import About, common
 from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.audience import Audience
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
 from logreplay.calling.mailbox import Mailbox
-from logreplay.calling.stopping import stop_rule, warn_of_never, watched
+from logreplay.calling.stopping import warn_of_never, watched
 from logreplay.calls.find_call import FindCall
 from logreplay.core.files import atomic_path
 from logreplay.core.plural import number_of
@@ -25,15 +27,19 @@ from logreplay.folder_results import FindResult
 from logreplay.inputs.logs import BUNDLED, replayable
 from logreplay.inputs.streams import bind_target, count_on, left_out, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
-from logreplay.options.think import thinking
+from logreplay.options.load import thinking
 from logreplay.replay.checks.cpu_contention import cpu_contention
 from logreplay.replay.engine.engine import stopped_by
 from logreplay.replay.monitor.snapshot import Stage
+from logreplay.replay.requests.plan import RequestStream
 from logreplay.replay.results.live_samples import RecentRequests
 from logreplay.replay.results.login_log import LoginLog
-from logreplay.replay.results.outcome import addresses_of
+from logreplay.replay.results.outcome import Outcome, addresses_of
 from logreplay.replay.results.result_log import ResultLog
-from logreplay.replay.results.verdict import held_back_in_steps, metrics_missed
+from logreplay.replay.results.stop_rules import StopRule
+from logreplay.replay.results.verdict import Finding, held_back_in_steps, metrics_missed
+from logreplay.replay.schedules.rates import Schedule
+from logreplay.replay.senders.contract import Sender
 from logreplay.replay.sweeps.step_log import JUDGED
 from logreplay.result_folder import ResultFolder
 from logreplay.runs.engines import replayer
@@ -43,16 +49,7 @@ from logreplay.runs.result_files import further_files, inputs
 from logreplay.runs.trials import by_chance, drive, evenly, users
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from logreplay.analysis.search.search import Judged, Trial
     from logreplay.calling.mailbox import CallListener
-    from logreplay.replay.requests.plan import RequestStream
-    from logreplay.replay.results.outcome import Outcome
-    from logreplay.replay.results.stop_rules import StopRule
-    from logreplay.replay.results.verdict import Finding
-    from logreplay.replay.schedules.rates import Schedule
-    from logreplay.replay.senders.contract import Sender
 
 _FULL_S: Final = 60.0
 """Seconds of a full trial, for the check of the disk before the first request."""
@@ -63,16 +60,10 @@ _STATES: Final = {"pass": "carried", "fail": "overloaded", "void": "void"}
 
 
 def find_once(call: FindCall, listener: "CallListener") -> FindResult:
-    """Search for the highest rate that keeps the bounds.
-
-    Raises:
-        UsageError: parameters exclude each other.
-        LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
-        Interrupted: the calling thread was interrupted outside the sending.
-    """
+    """Search for the highest rate that keeps the bounds."""
     call, mailbox = call.checked(), Mailbox(listener)
     warn_of_never(call.stop_at, call.sender_rules, mailbox, bounds=call.bounds)
-    reads = inputs(call.log, call.request_rules, call.sender_rules)
+    reads = inputs(call)
     others = further_files(call.written, reads)
     with used_by_thread() as stack:
         place = stack.enter_context(ResultFolder.named(call.output, "find", reads, force=call.force, others=others))
@@ -85,7 +76,7 @@ def find_once(call: FindCall, listener: "CallListener") -> FindResult:
             call.request_rules, call.sender_rules, log, stack, mailbox.note, loop=True, ahead=call.vusers
         )
         bind_target(call.request_rules, url)
-        rule = stop_rule(call.stop_at, call.stop_asked or str)
+        rule = StopRule(call.stop_at, call.stop_asked or str)
         return _RateSearch(call, Search(call.goal), place, requests, url, rule, mailbox).result()
 
 
@@ -102,12 +93,12 @@ class _RateSearch:
     call: FindCall
     search: Search
     place: ResultFolder
-    requests: "RequestStream"
+    requests: RequestStream
     url: str
-    rule: "StopRule"
+    rule: StopRule
     mailbox: Mailbox
     answered: int = 0
-    trials: "list[Outcome]" = field(default_factory=list)
+    trials: list[Outcome] = field(default_factory=list)
     warned: bool = False
 
     def result(self) -> FindResult:
@@ -125,7 +116,7 @@ class _RateSearch:
         with evaluating(self.mailbox, "analyze", str(place.place)):
             return self._evaluated(findings)
 
-    def _evaluated(self, findings: "list[Finding]") -> FindResult:
+    def _evaluated(self, findings: list[Finding]) -> FindResult:
         """The result of a search that ended by itself."""
         call, place = self.call, self.place
         folder = place.keep()
@@ -156,7 +147,7 @@ class _RateSearch:
         held = Check(_HELD, "passed" if answer.holds else "failed" if missed else "unjudged", text)
         return self._made(folder / JUDGED, summary, held, steps)
 
-    def _cut(self, trial: "Outcome", findings: "list[Finding]") -> FindResult:
+    def _cut(self, trial: Outcome, findings: list[Finding]) -> FindResult:
         """The result of a search that ended in a trial."""
         why = "interrupted"
         if self.rule.hit:
@@ -171,11 +162,9 @@ class _RateSearch:
         result.unfinished, result.stopped, result.lost = text, why, bool(trial.lost)
         return result
 
-    def _made(
-        self, rows: Path, summary: dict[str, Any], held: Check, steps: "pl.DataFrame | None" = None
-    ) -> FindResult:
+    def _made(self, rows: Path, summary: dict[str, Any], held: Check, steps: pl.DataFrame | None = None) -> FindResult:
         count_on(self.requests)
-        checks = (held, *stop_checks(self.call.stop_at, self.call.stop_asked, self.rule))
+        checks = (held, *stop_checks(self.rule))
         hit = bool(self.rule.hit)
         return FindResult(
             summary=summary,
@@ -186,7 +175,7 @@ class _RateSearch:
             left_out=left_out(self.requests),
         )
 
-    def _about(self, findings: "list[dict[str, Any]]", more: dict[str, Any], *, answered: bool = True) -> About:
+    def _about(self, findings: list[dict[str, Any]], more: dict[str, Any], *, answered: bool = True) -> About:
         log, said = self.call.of or str(self.call.log or BUNDLED), self.call.as_summary()
         return About(log, self.url, said, findings, more=more, answered=answered)
 
@@ -196,12 +185,12 @@ class _RateSearch:
         kept = "the rows are kept; a search cannot be resumed" if self.place.measured else "nothing was measured"
         return f"{why} after {number_of(len(self.search.judged), 'trial')}{known}; {kept}"
 
-    async def _search(self, stop: asyncio.Event, audience: Audience) -> "tuple[Outcome | None, list[Finding]]":
+    async def _search(self, stop: asyncio.Event, audience: Audience) -> tuple[Outcome | None, list[Finding]]:
         """Run the trials; return the trial in which the search ended early, and the findings."""
         call, search, rules, goal = self.call, self.search, self.call.sender_rules, self.search.goal
         path = self.place.path / JUDGED
 
-        async def ready() -> "tuple[Callable[[], Sender], list[Finding], bool]":
+        async def ready() -> tuple[Callable[[], Sender], list[Finding], bool]:
             endpoint = await rules.endpoint(self.url)
             made = await rules.ready(endpoint, path, rate=goal.start, duration=_FULL_S)
             return *made, rules.is_here(endpoint)
@@ -242,14 +231,14 @@ class _RateSearch:
         return cut, [*findings, *audience.end_readings(), *waits, *missed, *self.rule.findings(), *sessions]
 
     @property
-    def _schedule_of(self) -> "Callable[[Trial], Schedule]":
+    def _schedule_of(self) -> Callable[[Trial], Schedule]:
         """A function that makes the schedule of a trial."""
         seed = self.call.request_rules.seed
         if self.call.vusers:
             return users(thinking(self.call.think or 0.0, seed))
         return evenly if self.call.arrivals == "even" else by_chance(seed)
 
-    def _begin(self, audience: Audience, trial: "Trial") -> None:
+    def _begin(self, audience: Audience, trial: Trial) -> None:
         goal = self.search.goal
         if trial.number == 1:
             if note := report.unconfirmable(goal):
@@ -267,7 +256,7 @@ class _RateSearch:
             )
         self.warned = True
 
-    def _end(self, audience: Audience, judged: "Judged", ran: "Outcome") -> None:
+    def _end(self, audience: Audience, judged: Judged, ran: Outcome) -> None:
         self.answered += ran.counters.completed
         self.trials.append(ran)
         budget, verdict = self.search.goal.budget_s, judged.verdict

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -14,15 +14,13 @@ from logreplay.inputs.logs import Tell
 from logreplay.inputs.python_logs import RequestsFrom
 from logreplay.options.request_rules import RequestRules, base
 from logreplay.replay.requests.ordering import Shuffled
+from logreplay.replay.requests.plan import RequestStream
 from logreplay.replay.results.verdict import Finding, Severity
 from logreplay.replay.sweeps.step_log import ASIDE, JUDGED
 
-if TYPE_CHECKING:
-    from logreplay.replay.requests.plan import RequestStream
-
 
 def repeated_urls(
-    stream: "RequestStream",
+    stream: RequestStream,
     request_rules: RequestRules,
     folder: Path,
     restarts: Sequence[str],
@@ -44,9 +42,6 @@ def repeated_urls(
 
     Returns:
         The figures for summary.json, and the findings.
-
-    Raises:
-        LogreplayError: the log or the results cannot be read.
     """
     sent = (
         rows.filter(pl.col("row") >= 0, pl.col("error").ne_missing("dropped"))["url"]

@@ -14,16 +14,7 @@ _ROWS: Final = {"run": history.of_run, "duet": history.of_duet}
 
 @contextmanager
 def reported(function: str, checks: Path | None, rows: Path | None = None) -> Iterator[Callable[[R], R]]:
-    """Write the checks of the result that the block hands over, or why there is none.
-
-    Args:
-        function: function to call.
-        checks: the file of JUnit XML; None: none is asked for.
-        rows: the history to which `remember` will append; None: none.
-
-    Raises:
-        LogreplayError: ``checks`` cannot be written, or ``rows`` takes no row.
-    """
+    """Write the checks of the result that the block hands over, or why there is none."""
     if rows:
         history.check(rows, _ROWS[function]({}))
     with junit.reported(checks, function) as report:
@@ -42,9 +33,6 @@ def remember(function: str, summary: Mapping[str, Any], rows: Path | None) -> st
 
     Returns:
         Where the row is, in a sentence, if it is in another file than was asked for, or in none; empty otherwise.
-
-    Raises:
-        LogreplayError: it cannot be written.
     """
     if not rows or not summary:
         return ""

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from logreplay.analysis.input.external_metrics import stem
 from logreplay.analysis.output.file_names import companion_files
+from logreplay.calls.sending_call import SendingCall
 from logreplay.core.files import check_distinct, lock_beside, unwritable
-from logreplay.options.request_rules import RequestRules
-from logreplay.options.sender_rules import SenderRules
 from logreplay.replay.requests.bodies import BodyFrom
 from logreplay.replay.results.result_log import check_new, partial_path
 from logreplay.result_folder import Named
 
 
-def inputs(log: object, request_rules: RequestRules, sender_rules: SenderRules) -> list[tuple[str, Path]]:
-    """The files that a run reads, each after the argument or option that names it."""
-    read = [("LOG", Path(log))] if isinstance(log, Path | str) else []
+def inputs(call: SendingCall) -> list[tuple[str, Path]]:
+    """The files that a call reads, each after the argument or option that names it."""
+    request_rules, sender_rules = call.request_rules, call.sender_rules
+    read = [("LOG", call.log)] if isinstance(call.log, Path) else []
     read += [("--cacert", sender_rules.cacert)] if sender_rules.cacert else []
     read += [("--login", sender_rules.login.path)] if sender_rules.login else []
     read += [("--auth", request_rules.auth.reads)] if request_rules.auth and request_rules.auth.reads else []
@@ -27,11 +27,7 @@ def inputs(log: object, request_rules: RequestRules, sender_rules: SenderRules) 
 
 
 def further_files(written: Mapping[str, Path | None], reads: Named) -> Named:
-    """Return the files of some options, after a check that they differ from the inputs and can be written.
-
-    Raises:
-        LogreplayError: one is an input, or cannot be written.
-    """
+    """Return the files of some options, after a check that they differ from the inputs and can be written."""
     named = [(option, path) for option, path in written.items() if path is not None]
     check_distinct(named, reads)
     for option, path in named:
@@ -43,19 +39,7 @@ def further_files(written: Mapping[str, Path | None], reads: Named) -> Named:
 
 
 def claim(path: Path, reads: Named, locks: ExitStack, *, force: bool, others: Named = ()) -> Path:
-    """Take the name of a result log, and those of the files that belong to it, until the locks end; return it.
-
-    Args:
-        path: path of the result log.
-        reads: the inputs.
-        locks: end with the run.
-        force: an earlier result may be replaced.
-        others: paths of the other files that the run writes.
-
-    Raises:
-        LogreplayError: one of them exists and ``force`` was not given, another process writes them, they cannot be
-            written, or one of them is an input or written besides.
-    """
+    """Take the name of a result log, and those of the files that belong to it, until the locks end; return it."""
     check_new(path, force=True)
     written = dict.fromkeys((path, partial_path(path, companion_files), *companion_files(path)))
     check_distinct([*others, *(("-o", each) for each in written)], reads)

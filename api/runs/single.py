@@ -1,4 +1,4 @@
-"""Makes one replay: from its frozen value to its result log, its summary and its result."""
+"""Makes one replay, from its frozen value to its summary and its result; or shows what it would send."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from logreplay.analysis.output.file_names import companion_files, logins_beside, summary_beside
 from logreplay.analysis.output.folder import write_beside, write_unfinished
 from logreplay.analysis.summary import About
@@ -15,12 +17,13 @@ from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.loop_thread import Stop, loop_in_this_thread, protected, unless_stopped
 from logreplay.calling.mailbox import Mailbox
-from logreplay.calling.stopping import stop_rule, telling_gaps, warn_of_never, watched
+from logreplay.calling.stopping import telling_gaps, warn_of_never, watched
 from logreplay.calls.run_call import RunCall
 from logreplay.core.errors import UsageError
+from logreplay.core.masking import masked
 from logreplay.core.plural import number_of
 from logreplay.inputs.lacking import tell_lacking
-from logreplay.inputs.logs import followed, replayable
+from logreplay.inputs.logs import Tell, followed, replayable
 from logreplay.inputs.streams import bind_target, count_on, left_out, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
 from logreplay.options.load import log_report
@@ -28,59 +31,95 @@ from logreplay.options.request_rules import base
 from logreplay.replay.engine.engine import Engine, stopped_by
 from logreplay.replay.monitor.snapshot import Stage
 from logreplay.replay.requests.plan import Plan
+from logreplay.replay.requests.preview import Preview, preview
+from logreplay.replay.requests.sources import RequestSource
 from logreplay.replay.results.login_log import LoginLog
-from logreplay.replay.results.outcome import addresses_of, describe_course
+from logreplay.replay.results.outcome import Outcome, addresses_of, describe_course
 from logreplay.replay.results.result_log import InSteps, ResultLog, partial_path
+from logreplay.replay.results.stop_rules import StopRule
 from logreplay.replay.results.verdict import SEE_FIRST, Finding, steered
+from logreplay.replay.schedules.steering import Steering
 from logreplay.replay.schedules.users import Users
 from logreplay.replay.senders.trace import Watch, describe_counts
 from logreplay.result_folder import place_for
 from logreplay.results import RunResult
 from logreplay.runs.engines import replayer
 from logreplay.runs.evaluation import interrupted, report_sessions, stop_checks, summarising_part
+from logreplay.runs.repeated_urls import changed_routes
 from logreplay.runs.result_files import claim, further_files, inputs
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from logreplay.calling.mailbox import CallListener
-    from logreplay.inputs.logs import Replayable, Tell
-    from logreplay.replay.requests.sources import RequestSource
-    from logreplay.replay.results.outcome import Outcome
-    from logreplay.replay.results.stop_rules import StopRule
-    from logreplay.replay.schedules.steering import Steering
+    from logreplay.inputs.logs import Replayable
+
+Routes = list[tuple[str, str, int]]
+"""Method, route and number of requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a run would send.
+
+    Attributes:
+        call: the run that was planned.
+        seen: head, rates and counts of the plan.
+        head: due time, method and URL of the first requests, secrets masked.
+        changes: requests that may change data on the target.
+        logins: requests of logins; None: there are none.
+        left_out: requests that would not be sent, by the reason.
+        notes: the same in sentences.
+    """
+
+    call: RunCall
+    seen: Preview
+    head: list[tuple[float, str, str]]
+    changes: Routes
+    logins: Routes | None
+    left_out: dict[str, int]
+    notes: tuple[str, ...]
+
+
+def dry_run(call: RunCall, listener: "CallListener") -> DryRun:
+    """Plan a run."""
+    if call.load.loop and call.load.endless:
+        raise UsageError("--dry-run and --loop need an end: add --for 1m or --requests 1000")
+    call = call.checked()
+    warn_of_never(call.stop_at, call.sender_rules, listener, users=call.load.vusers)
+    with ExitStack() as stack:
+        _, source = _sources(call, stack, listener.note, dry=True)
+        plan = _plan_of(call, source, stack, listener.note, once=call.load.answers_decide)
+        sessions = call.sender_rules.session_plan()
+        logins = sessions.logins if sessions else None
+        seen = preview(plan, clients=bool(logins))
+        head = [(due, op, url if call.sender_rules.show_secrets else masked(url)) for due, op, url in seen.head]
+        sent = changed_routes(logins.sent_by(seen.clients)) if logins else None
+        count_on(plan.requests)
+        told = left_out(plan.requests, in_time=call.load.in_time)
+        return DryRun(call, seen, head, changed_routes(seen.changes), sent, dict(plan.requests.left_out), told)
 
 
 def run_once(call: RunCall, listener: "CallListener") -> RunResult:
-    """Replay a log.
-
-    Raises:
-        UsageError: parameters exclude each other.
-        LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
-        Interrupted: the calling thread was interrupted outside the sending.
-    """
+    """Replay a log."""
     call = call.checked()
     warn_of_never(call.stop_at, call.sender_rules, listener, users=call.load.vusers)
     sender_rules = call.sender_rules
     with used_by_thread() as stack:
-        reads = inputs(call.log, call.request_rules, sender_rules)
+        reads = inputs(call)
         others, force = further_files(call.written, reads), call.force and call.output is not None
         path = place_for(call.output, lambda path: claim(path, reads, stack, force=force, others=others), "run", ".csv")
-        log, source = sources(call, stack, listener.note)
-        plan = plan_of(call, source, stack, listener.note)
+        log, source = _sources(call, stack, listener.note)
+        plan = _plan_of(call, source, stack, listener.note)
         url = stack.enter_context(
             target_or_builtin(call.choice, log, listener.note, given=call.log is not None, announce=call.announce)
         )
         bind_target(call.request_rules, url)
         watch = Watch(call.crash, call.show, secrets=sender_rules.show_secrets)
-        rule = stop_rule(call.stop_at, call.stop_asked or str)
+        rule = StopRule(call.stop_at, call.stop_asked or str)
         steering = call.load.steering if call.telling.control else None
         return _OneRun(call, path, plan, url, watch, rule, Mailbox(listener), steering).replay()
 
 
-def plan_of(
-    call: RunCall, source: "Path | RequestSource", stack: ExitStack, tell: "Tell", *, once: bool = False
-) -> Plan:
+def _plan_of(call: RunCall, source: Path | RequestSource, stack: ExitStack, tell: Tell, *, once: bool = False) -> Plan:
     """The requests of a run and when they are due; ``once``: the log is not begun again."""
     load = call.load
     stream = request_stream(
@@ -98,8 +137,8 @@ def plan_of(
     return Plan(stream, load.schedule(call.request_rules, stream, steered=call.telling.control is not None))
 
 
-def sources(
-    call: RunCall, stack: ExitStack, tell: "Tell", *, dry: bool = False
+def _sources(
+    call: RunCall, stack: ExitStack, tell: Tell, *, dry: bool = False
 ) -> "tuple[Replayable, Replayable | RequestSource]":
     """What a built-in target answers from, and where the requests come from; ``dry``: nothing will be sent."""
     if not call.load.follow:
@@ -122,9 +161,9 @@ class _OneRun:
     plan: Plan
     url: str
     watch: Watch
-    rule: "StopRule"
+    rule: StopRule
     mailbox: Mailbox
-    steering: "Steering | None" = None
+    steering: Steering | None = None
     logs: list[ResultLog] = field(default_factory=list)
 
     def replay(self) -> RunResult:
@@ -133,7 +172,7 @@ class _OneRun:
         try:
             with call.telling.audience("run", self.url, grows, self.mailbox) as audience:
 
-                async def main(stop: asyncio.Event) -> "tuple[Outcome, list[Finding], list[str], dict[str, Any]]":
+                async def main(stop: asyncio.Event) -> tuple[Outcome, list[Finding], list[str], dict[str, Any]]:
                     with audience.may_set(stop):
                         return await self._send(stop, audience)
 
@@ -154,7 +193,7 @@ class _OneRun:
 
     async def _send(
         self, stop: asyncio.Event, audience: Any
-    ) -> "tuple[Outcome, list[Finding], list[str], dict[str, Any]]":
+    ) -> tuple[Outcome, list[Finding], list[str], dict[str, Any]]:
         call, schedule, path, steering = self.call, self.plan.schedule, self.path, self.steering
         sender_rules, peak = call.sender_rules, call.load.peak
         endpoint = await unless_stopped(stop, sender_rules.endpoint(self.url))
@@ -189,7 +228,7 @@ class _OneRun:
         return outcome, findings, course, counts
 
     def _result(
-        self, outcome: "Outcome", findings: "list[Finding]", course: list[str], counts: dict[str, Any]
+        self, outcome: Outcome, findings: list[Finding], course: list[str], counts: dict[str, Any]
     ) -> RunResult:
         """Write the summary, and put the result together."""
         if self.rule.hit or not outcome.stopped:  # after Ctrl-C the end, and the summary, come at once
@@ -218,7 +257,7 @@ class _OneRun:
             left_out=left_out(self.plan.requests, in_time=self.call.load.in_time),
         )
 
-    def _stopped(self, outcome: "Outcome") -> str:
+    def _stopped(self, outcome: Outcome) -> str:
         """Why the run ended before its plan did, in words; empty if it did not."""
         if self.rule.hit:
             return f"stopped: {self.rule.hit}"
@@ -229,21 +268,21 @@ class _OneRun:
         were = f"{sent:,} of {planned} requests were" if planned else number_of(sent, "request was", "requests were")
         return f"{outcome.stopped}: {were} sent; their rows are kept"
 
-    def _checks(self, outcome: "Outcome") -> Iterator[Check]:
+    def _checks(self, outcome: Outcome) -> Iterator[Check]:
         """The conditions of ``--stop``, and the validity of the run."""
-        yield from stop_checks(self.call.stop_at, self.call.stop_asked, self.rule)
+        yield from stop_checks(self.rule)
         why = "; ".join(finding.text for finding in outcome.health.findings)
         nothing = "" if outcome.scheduled else f"nothing was sent: {outcome.why_nothing}"
         yield Check("valid run", "passed" if outcome.health.valid and not nothing else "unjudged", nothing or why)
 
-    def _advising(self, findings: "Sequence[Finding]") -> "list[Finding]":
+    def _advising(self, findings: Sequence[Finding]) -> list[Finding]:
         """The findings, without the advice to use --crash where it is in use."""
         needless = SEE_FIRST if self.call.crash else ""
         return [replace(finding, text=finding.text.removesuffix(needless)) for finding in findings]
 
     def _summary(
-        self, outcome: "Outcome", findings: "list[Finding]", besides: dict[str, Any]
-    ) -> "tuple[dict[str, Any], pl.DataFrame]":
+        self, outcome: Outcome, findings: list[Finding], besides: dict[str, Any]
+    ) -> tuple[dict[str, Any], pl.DataFrame]:
         """Write the summary and the histograms of the result log beside it; return the summary and the step table."""
         more = {
             "verdict": str(outcome.health.verdict),

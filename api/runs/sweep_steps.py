@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.format_time import show, show_rate
@@ -15,39 +15,34 @@ from logreplay.analysis.output.folder import remove_unfinished
 from logreplay.analysis.summary import About
 from logreplay.calling.audience import Audience
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
+from logreplay.calling.mailbox import Mailbox
 from logreplay.calling.stopping import watched
 from logreplay.calls.sweep_call import SweepCall
 from logreplay.inputs.logs import BUNDLED
 from logreplay.replay.engine.engine import stopped_by
 from logreplay.replay.monitor.snapshot import Stage
+from logreplay.replay.requests.plan import RequestStream
 from logreplay.replay.results.login_log import LoginLog
-from logreplay.replay.results.outcome import addresses_of
+from logreplay.replay.results.outcome import Outcome, addresses_of
 from logreplay.replay.results.session_findings import session_findings
+from logreplay.replay.results.stop_rules import StopRule
+from logreplay.replay.results.verdict import Finding
 from logreplay.replay.sessions.client_sessions import SessionCounts
-from logreplay.replay.sweeps.manifest import smaller_rates
+from logreplay.replay.sweeps.manifest import Manifest, smaller_rates
 from logreplay.replay.sweeps.step_log import JUDGED, StepLog
-from logreplay.replay.sweeps.steps import Step, sweep
+from logreplay.replay.sweeps.steps import FinishedStep, Step, sweep
 from logreplay.runs.engines import replayer
 from logreplay.runs.evaluation import summarising_part
-
-if TYPE_CHECKING:
-    from logreplay.calling.mailbox import Mailbox
-    from logreplay.replay.requests.plan import RequestStream
-    from logreplay.replay.results.outcome import Outcome
-    from logreplay.replay.results.stop_rules import StopRule
-    from logreplay.replay.results.verdict import Finding
-    from logreplay.replay.sweeps.manifest import Manifest
-    from logreplay.replay.sweeps.steps import FinishedStep
 
 _SPARE: Final = 4
 """Descriptors kept for the manifest."""
 
-Made = tuple["Sequence[Outcome]", "list[Finding]"]
+Made = tuple[Sequence[Outcome], list[Finding]]
 """Results of the steps that were begun, and the findings."""
 
 
 def sweep_into(
-    call: SweepCall, manifest: "Manifest", requests: "RequestStream", target: str, rule: "StopRule", mailbox: "Mailbox"
+    call: SweepCall, manifest: Manifest, requests: RequestStream, target: str, rule: StopRule, mailbox: Mailbox
 ) -> Made:
     """Make the steps of a sweep that are missing into the folder of its manifest, telling how it goes."""
     manifest.check_steps(call.course.steps())
@@ -68,11 +63,11 @@ class _Steps:
     """A sweep under way."""
 
     call: SweepCall
-    manifest: "Manifest"
-    requests: "RequestStream"
+    manifest: Manifest
+    requests: RequestStream
     target: str
-    rule: "StopRule"
-    mailbox: "Mailbox"
+    rule: StopRule
+    mailbox: Mailbox
     audience: Audience
 
     def make(self, planned: Sequence[Step]) -> Made:
@@ -123,7 +118,7 @@ class _Steps:
         self.manifest.sessions = _added(before, engine.sessions)
         return outcomes, findings
 
-    def session_findings(self, outcomes: "Sequence[Outcome]") -> "list[Finding]":
+    def session_findings(self, outcomes: Sequence[Outcome]) -> list[Finding]:
         """The findings on the sessions of the clients in all steps, those made before a resumption too."""
         if self.manifest.sessions is None:
             return []
@@ -155,8 +150,8 @@ class _Steps:
 
     def _end(
         self,
-        done: "FinishedStep",
-        outcome: "Outcome",
+        done: FinishedStep,
+        outcome: Outcome,
         results: StepLog,
         spare: "_SpareDescriptors",
         sessions: SessionCounts | None,

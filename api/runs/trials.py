@@ -4,53 +4,44 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from logreplay.analysis.search.bounds import observe
-from logreplay.analysis.search.search import Trial, TrialOutcome
-from logreplay.replay.requests.plan import Plan
+from logreplay.analysis.search.bounds import BoundEvidence, observe
+from logreplay.analysis.search.search import Judged, Search, Trial, TrialOutcome
+from logreplay.replay.engine.engine import Replayer
+from logreplay.replay.requests.plan import Plan, RequestStream
+from logreplay.replay.results.live_samples import RecentRequests
+from logreplay.replay.results.outcome import Outcome, Progress
 from logreplay.replay.results.verdict import SENT_ENOUGH, RunVerdict
 from logreplay.replay.schedules.arrivals import independent
-from logreplay.replay.schedules.rates import Constant
+from logreplay.replay.schedules.rates import Constant, Schedule
 from logreplay.replay.schedules.users import UniformThink, Users
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from logreplay.analysis.search.bounds import BoundEvidence
-    from logreplay.analysis.search.search import Judged, Search
-    from logreplay.replay.engine.engine import Replayer
-    from logreplay.replay.requests.plan import RequestStream
-    from logreplay.replay.results.live_samples import RecentRequests
-    from logreplay.replay.results.outcome import Outcome as Ran
-    from logreplay.replay.results.outcome import Progress
-    from logreplay.replay.schedules.rates import Schedule
-
-
 _OffLoop = Callable[..., Awaitable[Any]]
-_ROWS_AFTER_S = 1.0
+_ROWS_AFTER_S: Final = 1.0
 """By when the row of an exchange that ended is surely there."""
 
-_BUSY = 0.1
+_BUSY: Final = 0.1
 """Share of the time without a CPU, from which a failed trial is in doubt."""
 
 
 async def drive(
-    search: "Search",
-    engine: "Replayer",
-    responses: "RecentRequests",
-    requests: "RequestStream",
+    search: Search,
+    engine: Replayer,
+    responses: RecentRequests,
+    requests: RequestStream,
     *,
-    schedule_of: "Callable[[Trial], Schedule]",
-    contention: "Callable[[], Awaitable[str]] | None" = None,
+    schedule_of: Callable[[Trial], Schedule],
+    contention: Callable[[], Awaitable[str]] | None = None,
     restart: bool = False,
     threaded: bool = True,
-    on_begin: "Callable[[Trial], None]",
-    on_progress: "Callable[[Progress], None]",
-    on_end: "Callable[[Judged, Ran], None]",
-) -> "Ran | None":
+    on_begin: Callable[[Trial], None],
+    on_progress: Callable[[Progress], None],
+    on_end: Callable[[Judged, Outcome], None],
+) -> Outcome | None:
     """Make the trials that a search asks for, until it has its answer or a worker is lost.
 
     Args:
@@ -67,9 +58,6 @@ async def drive(
 
     Returns:
         None if it came to its end; else the trial in which the engine was stopped, or a worker was lost.
-
-    Raises:
-        LogreplayError: as `Engine.run`.
     """
     off_loop: _OffLoop = asyncio.to_thread if threaded else _at_once
     clock, first, position = asyncio.get_running_loop().time, 0, 0
@@ -101,29 +89,29 @@ async def drive(
     return None
 
 
-def by_chance(seed: int) -> "Callable[[Trial], Schedule]":
+def by_chance(seed: int) -> Callable[[Trial], Schedule]:
     """Requests of independent visitors, differently in each trial and with each seed, but as many as its rate says."""
 
-    def schedule(trial: "Trial") -> "Schedule":
+    def schedule(trial: Trial) -> Schedule:
         return independent(Constant(trial.rate, trial.seconds), seed=_of_trial(seed, trial))
 
     return schedule
 
 
-def _of_trial(seed: int, trial: "Trial") -> int:
+def _of_trial(seed: int, trial: Trial) -> int:
     """A seed that no other trial has, nor a trial of a search with another seed."""
     return 1000 * seed + trial.number
 
 
-def evenly(trial: "Trial") -> "Schedule":
+def evenly(trial: Trial) -> Schedule:
     """Requests are evenly spaced."""
     return Constant(trial.rate, trial.seconds)
 
 
-def users(think: "float | UniformThink") -> "Callable[[Trial], Schedule]":
+def users(think: float | UniformThink) -> Callable[[Trial], Schedule]:
     """Users who think after each response, differently in each trial if at random; their number is searched."""
 
-    def schedule(trial: "Trial") -> "Schedule":
+    def schedule(trial: Trial) -> Schedule:
         drawn = replace(think, seed=_of_trial(think.seed, trial)) if isinstance(think, UniformThink) else think
         return Users(round(trial.rate), drawn, trial.seconds)
 
@@ -133,9 +121,7 @@ def users(think: "float | UniformThink") -> "Callable[[Trial], Schedule]":
 class _Look:
     """Looks at the trial under way."""
 
-    def __init__(
-        self, search: "Search", trial: "Trial", schedule: "Schedule", responses: "RecentRequests", first: int
-    ) -> None:
+    def __init__(self, search: Search, trial: Trial, schedule: Schedule, responses: RecentRequests, first: int) -> None:
         self._search, self._trial, self._responses = search, trial, responses
         self._first = first
         self._due = np.zeros(0)
@@ -146,7 +132,7 @@ class _Look:
 
     def evidence(
         self, until: float, taken_up: int, *, known_by: float = math.inf, without_lag: bool = False
-    ) -> "BoundEvidence":
+    ) -> BoundEvidence:
         """The observed requests due ``until`` seconds after the start, and taken up by now.
 
         Only what ended up to ``known_by`` seconds is taken to have ended.
@@ -169,7 +155,7 @@ class _Look:
             until=min(until, self._trial.seconds),
         )
 
-    def _under_way(self, ended: "NDArray[np.int64]", taken_up: int, known: int) -> "NDArray[np.float64]":
+    def _under_way(self, ended: NDArray[np.int64], taken_up: int, known: int) -> NDArray[np.float64]:
         """When each request was due that was taken up and has not ended; of users that is not known.
 
         Args:
@@ -204,18 +190,18 @@ class _Watch:
     """Asks about once a second whether the trial can still pass; not in the loop, which must keep the schedule."""
 
     def __init__(
-        self, look: _Look, engine: "Replayer", on_progress: "Callable[[Progress], None]", off_loop: "_OffLoop"
+        self, look: _Look, engine: Replayer, on_progress: Callable[[Progress], None], off_loop: _OffLoop
     ) -> None:
         self._look, self._engine, self._on_progress, self._off_loop = look, engine, on_progress, off_loop
         self._asking: asyncio.Task[Any] | None = None
         self.cut, self.cut_at = "", 0.0
 
-    def progress(self, now: "Progress") -> None:
+    def progress(self, now: Progress) -> None:
         self._on_progress(now)
         if not self.cut and (self._asking is None or self._asking.done()):
             self._asking = asyncio.create_task(self._ask(now))
 
-    async def _ask(self, now: "Progress") -> None:
+    async def _ask(self, now: Progress) -> None:
         why = await self._off_loop(self._look.hopeless, now.elapsed, now.scheduled)
         if why:
             self.cut, self.cut_at = why, now.elapsed
@@ -230,12 +216,12 @@ async def _at_once(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
     return call(*args, **named)
 
 
-def _answers_fail(ran: "Ran") -> bool:
+def _answers_fail(ran: Outcome) -> bool:
     """Whether most failures are answers of the target: no other load on this machine makes it send a status of 500."""
     return ran.counters.new_errors > ran.counters.failed / 2
 
 
-def _void(ran: "Ran", kept: bool) -> str:
+def _void(ran: Outcome, kept: bool) -> str:
     """Reason why a trial did not measure the target; empty if it did.
 
     The wait of requests for a stream, or for their client, is part of their response times: a trial that missed the
@@ -249,7 +235,7 @@ def _void(ran: "Ran", kept: bool) -> str:
     return next(finding.text for finding in ran.health.findings if finding.severity == "void")
 
 
-def _doubt(ran: "Ran") -> str:
+def _doubt(ran: Outcome) -> str:
     """Doubt about a trial that does not make it invalid; empty if there is none."""
     vitals = ran.evidence.vitals
     if vitals.waited <= _BUSY * vitals.seconds:

@@ -50,7 +50,7 @@ def run(log: "Log | None", target: str | None, **given: Any) -> int:
     call = RunCall(log=log, show=(lambda text: exchanges.write(f"{text}\n")) if exchanges else None, **values)
     if dry:
         from logreplay.cli.display.dry_run import show_dry_run
-        from logreplay.runs.dry_run import dry_run
+        from logreplay.runs.single import dry_run
 
         show_dry_run(dry_run(call, terminal), as_json=shown.as_json, quiet=shown.quiet)
         return Exit.OK

@@ -8,7 +8,7 @@ from logreplay.core.plural import number_of
 from logreplay.replay.senders.trace import printable
 
 if TYPE_CHECKING:
-    from logreplay.runs.dry_run import DryRun
+    from logreplay.runs.single import DryRun
 
 
 def show_dry_run(found: "DryRun", *, as_json: bool, quiet: bool) -> None:

@@ -13,7 +13,7 @@ import pytest
 from logreplay.calling.loop_thread import run_in_loop
 from logreplay.cli.main import run as logreplay_command
 from logreplay.core.errors import Interrupted
-from logreplay.runs.pair import _OneDuet
+from logreplay.runs import pair
 
 
 @pytest.fixture(autouse=True)
@@ -47,15 +47,15 @@ def test_a_duet_that_is_interrupted_after_its_last_request_names_the_command_tha
     quiet: list[str], target: str, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    whole = _OneDuet.replay
+    whole = pair.replayed
 
-    def late(duet: _OneDuet) -> Any:
-        whole(duet)
+    def late(*given: Any) -> Any:
+        whole(*given)
         interrupted = Interrupted()
         interrupted.late = True
         raise interrupted
 
-    monkeypatch.setattr(_OneDuet, "replay", late)
+    monkeypatch.setattr(pair, "replayed", late)
     out = tmp_path / "out"
     words = ["duet", str(log), target, target, "--tps", "40", "--for", "1s", "-o", str(out), *quiet]
     assert logreplay_command(words) == 130

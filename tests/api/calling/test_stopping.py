@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from logreplay.calling.stopping import stop_rule, telling_gaps, watched
+from logreplay.calling.stopping import telling_gaps, watched
 from logreplay.core.errors import UsageError
 from logreplay.options.keywords import read
 from logreplay.replay.results.outcome import Progress
-from logreplay.replay.results.stop_rules import parse
+from logreplay.replay.results.stop_rules import StopRule, parse
 
 
 class Engine:
@@ -22,7 +22,7 @@ class Engine:
 def seen(engine: Any, *in_flight: int, shown: list[Progress] | None = None) -> list[Progress]:
     """What was given to a watch for more than 5 requests in flight."""
     progress = [Progress(float(second), count, count) for second, count in enumerate(in_flight, 1)]
-    see = watched(stop_rule([parse("in_flight>5")]), engine, None if shown is None else shown.append)
+    see = watched(StopRule([parse("in_flight>5")]), engine, None if shown is None else shown.append)
     for now in progress:
         see(now)
     return progress
@@ -37,7 +37,7 @@ def test_an_engine_is_stopped_with_the_reason() -> None:
 def test_an_engine_below_all_limits_goes_on_also_if_nobody_looks() -> None:
     engine = Engine()
     seen(engine, 0, 5)
-    watched(stop_rule([]), engine)(Progress(1.0, 99, 99))  # type: ignore[arg-type]
+    watched(StopRule([]), engine)(Progress(1.0, 99, 99))  # type: ignore[arg-type]
     assert engine.stopped == []
 
 

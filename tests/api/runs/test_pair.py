@@ -4,7 +4,7 @@ import pytest
 
 from logreplay.core.errors import UsageError
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
-from logreplay.runs.pair_targets import checked_targets
+from logreplay.runs.pair import checked_targets
 
 
 def endpoints(**addresses: str) -> dict[str, Endpoint]:

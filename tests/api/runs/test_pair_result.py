@@ -17,13 +17,14 @@ import polars as pl
 import pytest
 
 from conftest import ServerFactory
+from logreplay.analysis.input.routes import Routes
 from logreplay.analysis.output.duet_page import html
+from logreplay.analysis.response_diff.rules import default_ignored
 from logreplay.cli.display.duet import print_differences
 from logreplay.cli.main import run
-from logreplay.options.answer_rules import AnswerRules
 from logreplay.replay.senders.contract import ERROR_CODES
-from logreplay.replay.senders.pair_keeper import PairKeeper
-from logreplay.runs import pair_answers
+from logreplay.replay.senders.pair_keeper import PairKeeper, SamplingConfig
+from logreplay.runs import pair_result
 from support.background_server import beside
 from support.raw_server import Answer, Exchange, raw_server, response
 
@@ -168,14 +169,14 @@ def test_keep_0_writes_no_example_and_compares_as_ever(shops: list[str], tmp_pat
 def test_pairs_without_two_answers_are_left_out_of_text_page_and_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    keeper = PairKeeper(pair_answers.keeping(tmp_path, 2, 1.0))
+    keeper = PairKeeper(SamplingConfig(tmp_path, 2, 1.0, Routes, default_ignored))
     keeper.plan(pl.DataFrame({"row": range(8), "url": "/a"}))
     keeper.open()
     for pair, errors in enumerate((("", "cancelled"), ("", "timeout"), ("refused", "refused"), ("", ""))):
         for listener, error in zip(keeper.listeners, errors, strict=True):
             listener.take((2 * pair, None, (0 if error else 200, 0, 1, ERROR_CODES[error], b"")))
     keeper.close()
-    found = pair_answers.differences(tmp_path, AnswerRules(), pairs=8)
+    found = pair_result.differences(tmp_path, pairs=8)
     print_differences(found)
     said, page = capsys.readouterr().out, html("a and b", [], [], found)
     assert "answers: no difference in 1 pair\n" in said
@@ -183,7 +184,7 @@ def test_pairs_without_two_answers_are_left_out_of_text_page_and_json(
     for text in (said, page):
         assert f"6 pairs were not compared: {why}" in text
         assert "1 pair was not compared: a request timed out" in text
-    summary = pair_answers.as_dict(found)
+    summary = pair_result.as_dict(found)
     names = ("pairs", "pairs_differing", "pairs_timed_out", "pairs_not_compared")
     assert [summary[name] for name in names] == [1, 0, 1, 6]
 
