@@ -8,10 +8,9 @@ from typing import Final
 import polars as pl
 
 from logreplay.core.record import RESPONSE_PARTS, TARGET, never_sent
-from logreplay.replay.results.counters import Counters
+from logreplay.replay.results.counters import ERROR_CODE, Counters
 from logreplay.replay.results.result_log import Results
 from logreplay.replay.results.verdict import Finding, Judgement, failures, metric_missed
-from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.replay.sessions.server_timing import column_of
 
 CANDIDATES: Final = ("candidate", "candidate2")
@@ -19,7 +18,7 @@ CANDIDATES: Final = ("candidate", "candidate2")
 _SERVICE: Final = pl.sum_horizontal("connect", "latency", "xfertime")
 _HELD_BACK: Final = (pl.col("error") == "cancelled") & never_sent(_SERVICE, pl.sum_horizontal(*RESPONSE_PARTS))
 _KIND: Final = (
-    pl.col("error").fill_null("").replace_strict(ERROR_CODES, return_dtype=pl.Int64),
+    ERROR_CODE,
     pl.col("rc", "expected_rc").fill_null(0),
     _HELD_BACK.fill_null(False).alias("held_back"),
 )

@@ -15,6 +15,8 @@ from logreplay.replay.results.histogram import Histogram
 from logreplay.replay.senders.contract import ERROR_CODES, WORDS
 from logreplay.replay.senders.expected_status import unexpected
 
+ERROR_CODE: Final = pl.col("error").fill_null("").replace_strict(ERROR_CODES, return_dtype=pl.Int64)
+"""The number of the error of a row of a result log."""
 _DROPPED: Final = ERROR_CODES["dropped"]
 _CANCELLED: Final = ERROR_CODES["cancelled"]
 _SAMPLE_LENGTH: Final = 300

@@ -1,19 +1,28 @@
 """Response times during a run: a search reads them each second, besides the result log."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.core.record import ERRORS, RESPONSE_PARTS, failed
+from logreplay.core.record import RESPONSE_PARTS, SCHEMA, failed
+from logreplay.replay.results.counters import ERROR_CODE
 from logreplay.replay.results.result_log import Results
-from logreplay.replay.senders.contract import ERROR_CODES
 
 Floats = NDArray[np.float64]
 
-_WORDS: Final = pl.Enum(("", *ERRORS))
+_RESPONSE: Final = pl.when(pl.col("error") == "cancelled").then(inf).otherwise(pl.sum_horizontal(RESPONSE_PARTS))
+_KEPT: Final = (
+    pl.col("seq", "scheduled"),
+    _RESPONSE.alias("response"),
+    pl.col("lag"),
+    failed(ERROR_CODE, pl.col("rc"), pl.col("expected_rc").fill_null(0)).alias("failed"),
+    (pl.col("error").fill_null("") != "dropped").alias("sent"),
+)
+"""The figures of `EndedRequests`."""
 
 
 class RecentRequests:
@@ -24,37 +33,24 @@ class RecentRequests:
 
     def __init__(self, results: Results) -> None:
         self._results = results
-        self._parts: list[tuple[NDArray[np.int64], Floats, Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]] = []
+        self.forget()
 
     def write(self, rows: pl.DataFrame) -> None:
         """Append rows (see `logreplay.replay.results.result_log.Results`)."""
         self._results.write(rows)
-        kept = rows.select(
-            "seq",
-            "scheduled",
-            pl.sum_horizontal(RESPONSE_PARTS).alias("response"),
-            "lag",
-            "rc",
-            pl.col("expected_rc").fill_null(0),
-            pl.col("error").fill_null("").cast(_WORDS).to_physical().cast(pl.Int64),
-        )
-        seq, scheduled, response, lag, status, expected, error = (column.to_numpy() for column in kept.get_columns())
-        response = np.where(error == ERROR_CODES["cancelled"], np.inf, response)
-        sent = error != ERROR_CODES["dropped"]
-        self._parts.append((seq, scheduled, response, lag, failed(error, status, expected), sent))
+        self._parts.append(rows.select(_KEPT))
 
     def close(self) -> None:
         """Finish the result log."""
         self._results.close()
 
     def forget(self) -> None:
-        self._parts = []
+        self._parts = [pl.DataFrame(schema=SCHEMA).select(_KEPT)]
 
     @property
     def ended(self) -> "EndedRequests":
         """All requests that have ended, in any order."""
-        parts = list(self._parts)
-        return EndedRequests(*map(np.concatenate, zip(*parts, strict=True))) if parts else _NONE
+        return EndedRequests(*(column.to_numpy() for column in pl.concat(list(self._parts))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,8 +72,3 @@ class EndedRequests:
     lag: Floats
     failed: NDArray[np.bool_]
     sent: NDArray[np.bool_]
-
-
-_NONE: Final = EndedRequests(
-    np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.bool_), np.zeros(0, np.bool_)
-)
