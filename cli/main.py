@@ -139,7 +139,7 @@ def run(arguments: list[str]) -> int:
         return request.exit_code
     except click.ClickException as error:
         if isinstance(error, click.NoSuchOption) and error.ctx:
-            from logreplay.cli.options.unknown_options import refusal  # loads all tables: only for an error
+            from logreplay.cli.options.other_tools import refusal  # only for an error
 
             error = click.UsageError(refusal(error.option_name, error.ctx), error.ctx)
         if isinstance(error, click.BadParameter) and (source := where_from(error)):

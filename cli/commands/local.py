@@ -1,8 +1,7 @@
 """Commands that need neither a log nor a target: ``demo``, ``serve``, ``calibrate``."""
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,7 +38,7 @@ def demo(output: Path | None, http: str, force: bool, quiet: bool) -> int:
 @click.command(cls=Configurable)
 @click.argument("log", required=False, type=click.Path(path_type=Path))
 @options
-def serve(log: Path | None, port: int, workers: int, service_time: float, exponential: bool, quiet: bool) -> None:
+def serve(log: Path | None, quiet: bool, **given: Any) -> None:
     """Start a target that responds to each URL as in LOG, and carries WORKERS / SERVICE-TIME requests/s.
 
     LOG is an access log, a normalized CSV or a list of URLs; without it, the bundled sample log. Requests wait in one
@@ -55,8 +54,7 @@ def serve(log: Path | None, port: int, workers: int, service_time: float, expone
     """
     from logreplay.functions import serve as start
 
-    served = partial(start, log, port=port, workers=workers, service_time=service_time, exponential=exponential)
-    with SIGNALS.hearing(), served() as server:
+    with SIGNALS.hearing(), start(log, **given) as server:
         for note in server.notes:
             say(note, quiet=quiet)
         say(f"{server.url} carries {server.capacity}; Ctrl-C stops it", quiet=quiet)

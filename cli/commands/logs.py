@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from logreplay.cli.display.progress_bar import Bar
-from logreplay.cli.display.terminal import on_terminal, print_json, print_result, print_text, say, say_losses
+from logreplay.cli.display.progress_bar import bar
+from logreplay.cli.display.terminal import print_json, print_result, print_text, say, say_losses
 from logreplay.cli.exit_codes import Exit
 from logreplay.cli.options.from_table import options
 from logreplay.cli.settings.configurable import Configurable
@@ -62,8 +62,8 @@ def convert(logs: tuple[str, ...], output: str | None, as_json: bool, quiet: boo
     if as_json and output == "-":
         raise click.UsageError("--json and -o - exclude each other: both write to standard output")
     try:
-        with Bar("converting", shown=not quiet and on_terminal()) as bar:
-            result = convert_once(logs, output, bar.update, **given)
+        with bar("converting", quiet=quiet) as update:
+            result = convert_once(logs, output, update, **given)
     except TooManyRejects as error:
         say(f"Error: {masked(terminal_safe(str(error)))}")
         return Exit.CONDITION
@@ -129,9 +129,9 @@ def inspect(logs: tuple[str, ...], output: Path | None, force: bool, as_json: bo
     if output:
         check_place(output, force=force)
     with removed_if_empty(output) if output else nullcontext():  # it can be written, before hours of reading
-        with Bar("reading", shown=not quiet and on_terminal()) as bar:
+        with bar("reading", quiet=quiet) as update:
             try:
-                found = inspect_once(logs, given, bar.update)
+                found = inspect_once(logs, given, update)
             except NoRequest as error:
                 if as_json:
                     print_json(error.summary)

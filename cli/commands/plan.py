@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from logreplay.cli.display.progress_bar import Bar
-from logreplay.cli.display.terminal import on_terminal, print_json, print_result, print_text, say, say_losses
+from logreplay.cli.display.progress_bar import bar
+from logreplay.cli.display.terminal import print_json, print_result, print_text, say, say_losses
 from logreplay.cli.exit_codes import Exit, of_checks
 from logreplay.cli.options.from_table import options
 from logreplay.cli.options.help_groups import GroupedCommand
@@ -84,8 +84,8 @@ def plan(logs: tuple[str, ...], target: str | None, **given: Any) -> int:
     values |= {"asked": asked, "choice": TargetChoice(target, values["choice"].demo), "output": output}
     call = plan_call(logs, reading, values)
     bounds = call.find.bounds
-    with SIGNALS.hearing(), Bar("reading", shown=not shown.quiet and on_terminal()) as bar:
-        result = plan_once(call, shown.terminal(min(bounds.values(), default=None)), bar.update)
+    with SIGNALS.hearing(), bar("reading", quiet=shown.quiet) as update:
+        result = plan_once(call, shown.terminal(min(bounds.values(), default=None)), update)
     if result.search and result.search.unfinished and not shown.as_json:
         return show_find(result.search, as_json=shown.as_json, quiet=shown.quiet)
     written = output if result.search or call.results else None  # a refusal before the search writes nothing

@@ -21,16 +21,7 @@ if TYPE_CHECKING:
 @click.command(cls=Configurable)
 @click.argument("results", type=click.Path(path_type=Path))
 @options
-def analyze(
-    results: Path,
-    output: Path | None,
-    trace_url: str | None,
-    plots: bool,
-    force: bool,
-    cluster: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> int:
+def analyze(results: Path, output: Path | None, force: bool, as_json: bool, quiet: bool, **given: Any) -> int:
     """Judge a result log: find the rate of saturation, say whether the run is valid, and make tables and a report.
 
     RESULTS is a result log, or the folder of a sweep, a search or a duet. Of a folder, the files that it lacks are
@@ -45,14 +36,14 @@ def analyze(
     from logreplay.result_folder import place_for
 
     if output is None and holds_duet(results):
-        found = analyze_once(results, None, plots=plots, force=force, cluster=cluster, trace_url=trace_url)
+        found = analyze_once(results, None, force=force, **given)
         _show_duet(results, found, as_json=as_json, quiet=quiet)
         return of_checks(found.checks)
     with ExitStack() as stack:
         inside = output is None and results.is_dir()
         folder = output or (results if inside else place_for(None, partial(_made, stack), "analyze"))
         force = force or output is None
-        found = analyze_once(results, folder, plots=plots, force=force, cluster=cluster, trace_url=trace_url)
+        found = analyze_once(results, folder, force=force, **given)
     summary = found.summary
     if as_json:
         print_json(summary)
@@ -111,12 +102,9 @@ def compare(
     baseline: Path,
     candidate: Path | None,
     more: Sequence[Path],
-    tolerance: float | None,
-    fail_above: float | None,
     output: Path | None,
-    junit: Path | None,
-    force: bool,
     as_json: bool,
+    **given: Any,
 ) -> int:
     """Say whether CANDIDATE is slower or faster than BASELINE, and the smallest change that could be detected.
 
@@ -139,8 +127,7 @@ def compare(
         result_log(baseline)  # of the folder of a duet, which has both, the error names them
         raise click.UsageError(f"CANDIDATE is missing: name the run to compare with {baseline}")
     runs = (baseline, candidate, *more)
-    limits = {"tolerance": tolerance, "fail_above": fail_above}
-    found = compare_once(runs, **limits, output=output, junit=junit, force=force)
+    found = compare_once(runs, output=output, **given)
     show_comparison(found, [str(run) for run in runs], as_json=as_json)
     if output:
         say(str(output))
@@ -188,7 +175,7 @@ def capacity(results: Sequence[Path], as_json: bool, **given: Any) -> int:
 @click.command(cls=Configurable)
 @click.argument("results", type=click.Path(path_type=Path))
 @options
-def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quiet: bool) -> None:
+def seconds(results: Path, output: Path | None, quiet: bool, **given: Any) -> None:
     """Print one row for each second of a run, as CSV.
 
     RESULTS is a result log, the folder of a sweep, or a per-second table of Play-it-Again-Sam. A request belongs to the
@@ -201,7 +188,7 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
     from logreplay.readings import seconds_once
 
     file = None if output == Path("-") else output
-    text, count = seconds_once(results, file, force=force, as_json=as_json)
+    text, count = seconds_once(results, file, **given)
     if file is None:
         click.echo(text, nl=False)
     else:
@@ -211,15 +198,7 @@ def seconds(results: Path, output: Path | None, force: bool, as_json: bool, quie
 @click.command(cls=Configurable)
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @options
-def plot(
-    results: Sequence[Path],
-    kind: str | None,
-    output: Path | None,
-    within: float | None,
-    linear: bool,
-    force: bool,
-    quiet: bool,
-) -> None:
+def plot(results: Sequence[Path], quiet: bool, **given: Any) -> None:
     """Plot one run, or overlay the hockey sticks of several.
 
     RESULTS are result logs or folders of sweeps. A run at one rate has no curve over rates: its timeline is drawn.
@@ -229,5 +208,5 @@ def plot(
     """
     from logreplay.readings import plot_once
 
-    drawn, file = plot_once(results, kind, output, within=within, linear=linear, force=force)
+    drawn, file = plot_once(results, **given)
     say(f"{drawn}: {file}", quiet=quiet)

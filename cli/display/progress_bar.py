@@ -1,40 +1,36 @@
 """The progress of reading logs."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
+
+from logreplay.cli.display.terminal import on_terminal
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-class Bar:
-    """A bar on the terminal, for the reading of logs that takes longer than a second.
+@contextmanager
+def bar(doing: str, *, quiet: bool) -> Iterator[Callable[[int, int, int], None]]:
+    """A bar on the terminal, while logs are read for longer than a second; takes bytes read, all bytes, and lines."""
+    begin, shown = monotonic(), not quiet and on_terminal()
+    progress: Progress | None = None
 
-    Args:
-        doing: the work, such as ``converting``.
-        shown: True if it is shown.
-    """
-
-    def __init__(self, doing: str, *, shown: bool) -> None:
-        self._doing, self._shown = doing, shown
-        self._begin = monotonic()
-        self._progress: Progress | None = None
-
-    def __enter__(self) -> "Bar":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress:
-            self._progress.stop()
-
-    def update(self, done: int, total: int, lines: int) -> None:
-        """Show bytes read of all bytes, and lines."""
-        if not self._shown or monotonic() - self._begin < 1:
+    def update(done: int, total: int, lines: int) -> None:
+        nonlocal progress
+        if not shown or monotonic() - begin < 1:
             return
-        if self._progress is None:
-            self._progress = _started(self._doing)
-            self._progress.add_task(self._doing, lines="")
-        self._progress.update(self._progress.task_ids[0], completed=done, total=total or None, lines=f"{lines:,} lines")
+        if progress is None:
+            progress = _started(doing)
+            progress.add_task(doing, lines="")
+        progress.update(progress.task_ids[0], completed=done, total=total or None, lines=f"{lines:,} lines")
+
+    try:
+        yield update
+    finally:
+        if progress:
+            progress.stop()
 
 
 def _started(doing: str) -> "Progress":

@@ -1,4 +1,4 @@
-"""Options of other load generators: what to use here in their place."""
+"""Options that a command does not have: what to use in place of those of other load generators, and near names."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Final
 
 import click
+
+from logreplay.core.plural import listed
+from logreplay.options.table import options_of
 
 _HERE: Final[Mapping[str, Mapping[str, str]]] = {
     "the duration": {"sweep": "--for D (of each step)", "find": "--budget D (of all trials)", "": "--for D"},
@@ -124,3 +127,26 @@ def check_words(command: click.Command, ctx: click.Context, args: Sequence[str])
             ways = [f"-{name}"]
         if ways:
             raise click.UsageError(f"{fault}; use {' or '.join(ways)}", ctx)
+
+
+def refusal(name: str, ctx: click.Context) -> str:
+    """Say that a command has no option of this name, written with its dashes, and which option may be meant."""
+    from logreplay.options.spelling import near_names  # only for an error
+
+    shown = [each for each in ctx.command.get_params(ctx) if isinstance(each, click.Option)]
+    if not name.startswith("--no-"):  # other hidden ones restore a default
+        shown = [each for each in shown if not each.hidden]
+    own = sorted({text for option in shown for text in (*option.opts, *option.secondary_opts)})
+    near = near_names(name.removeprefix("--"), (text.removeprefix("--") for text in own))
+    group = ctx.find_root().command
+    commands = group.list_commands(ctx) if isinstance(group, click.Group) else []
+    having = [other for other in commands if name in _names(other)]
+    hints = [f"{listed(having)} {'has' if len(having) == 1 else 'have'} it"] if having else []
+    hints += [f"did you mean {' or '.join(f'--{each}' for each in near)}?"] if near else []
+    return "; ".join([f"No such option {name!r}", *hints])
+
+
+def _names(command: str) -> list[str]:
+    """The options of a command, without earlier names and those that it only refuses."""
+    shown = (each for each in options_of(command) if not each.hidden and command not in each.refused.split())
+    return [name for each in shown for name in each.names]
