@@ -117,12 +117,12 @@ class RequestRules:
     auth: "Scheme | None" = None
 
     @property
-    def files(self) -> "list[Path]":
-        """The files that requests and bodies come from, other than the log."""
+    def files(self) -> list[tuple[str, Path]]:
+        """The files that requests and bodies come from, other than the log, each after the option that names it."""
         from logreplay.replay.requests.bodies import BodyFrom
 
-        body = [self.body.table] if isinstance(self.body, BodyFrom) else []
-        return [*(path for path, _ in self.inject), *body]
+        body = [("--body", self.body.table)] if isinstance(self.body, BodyFrom) else []
+        return [*(("--inject", path) for path, _ in self.inject), *body]
 
     @property
     def order(self) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from logreplay.replay.senders.contract import Sender
     from logreplay.replay.senders.digests import ResponseObserver
     from logreplay.replay.senders.endpoint import ConnectTo, Endpoint
-    from logreplay.replay.senders.tls import ClientCertificate, KeyPassword
+    from logreplay.replay.senders.tls import KeyPassword
     from logreplay.replay.sessions.client_sessions import SessionPlan
     from logreplay.replay.sessions.extraction import Extraction
     from logreplay.replay.sessions.insertion import Insertion
@@ -213,13 +213,6 @@ class SenderRules:
 
         return (*map(column_of, self.server_timing or ()), *([TRACE_ID] if self.trace is not None else []))
 
-    @property
-    def client_certificate(self) -> "ClientCertificate | None":
-        """Certificate for a target that asks for one."""
-        from logreplay.replay.senders.tls import ClientCertificate
-
-        return ClientCertificate(self.cert, self.key, self.key_password) if self.cert else None
-
     async def endpoint(self, target: str, among: Iterable[str] = ()) -> "Endpoint":
         """Resolve a target and check that its addresses may be loaded.
 
@@ -270,7 +263,7 @@ class SenderRules:
         from logreplay.replay.senders.digests import Digests, HeadReader
         from logreplay.replay.senders.endpoint import turned
         from logreplay.replay.senders.request_budget import RequestBudget
-        from logreplay.replay.senders.tls import tls_context
+        from logreplay.replay.senders.tls import ClientCertificate, tls_context
         from logreplay.replay.sessions.server_timing import ServerTimings
 
         mine = plan and plan.part(*part)
@@ -280,7 +273,8 @@ class SenderRules:
         def made(http: str) -> "Sender":
             tls = None
             if endpoint.target.scheme == "https":
-                tls = tls_context(cacert=self.cacert, verify=not self.insecure, client=self.client_certificate)
+                own = ClientCertificate(self.cert, self.key, self.key_password) if self.cert else None
+                tls = tls_context(cacert=self.cacert, verify=not self.insecure, client=own)
             kind = self._kind(http, connections or self.connections, mine)
             wanted = bool(listener or self.digest)
             digests = Digests(listener) if wanted else None

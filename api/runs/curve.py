@@ -12,7 +12,7 @@ from logreplay.analysis.output.folder import write_folder
 from logreplay.analysis.summary import About, failed_of
 from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.busy import used_by_thread
-from logreplay.calling.mailbox import Mailbox
+from logreplay.calling.mailbox import CallListener, Mailbox
 from logreplay.calling.stopping import warn_of_never
 from logreplay.calls.sweep_call import SweepCall
 from logreplay.core.errors import LogreplayError
@@ -35,11 +35,10 @@ from logreplay.runs.result_files import inputs
 from logreplay.runs.sweep_steps import sweep_into
 
 if TYPE_CHECKING:
-    from logreplay.calling.mailbox import CallListener
     from logreplay.inputs.logs import Replayable
 
 
-def sweep_once(call: SweepCall, listener: "CallListener") -> SweepResult:
+def sweep_once(call: SweepCall, listener: CallListener) -> SweepResult:
     """Replay a log at each rate, or with each number of users."""
     call, mailbox = call.checked(), Mailbox(listener)
     warn_of_never(call.stop_at, call.sender_rules, mailbox, users=max(call.vusers) if call.vusers else None)
@@ -135,7 +134,7 @@ def sweep_to(
 
 
 @contextmanager
-def _telling_of_steps(call: SweepCall, folder: ResultFolder, listener: "CallListener") -> Iterator[None]:
+def _telling_of_steps(call: SweepCall, folder: ResultFolder, listener: CallListener) -> Iterator[None]:
     """Say of an interruption that leaves no report how many steps are made, and where they are."""
     try:
         yield
@@ -167,7 +166,7 @@ def _manifest(call: SweepCall, log: "Replayable", folder: ResultFolder, tell: Te
     """What belongs to the sweep, and which steps are made: nothing yet, or what the one to go on with left behind."""
     what = {"log": fingerprint(log), "target": call.choice.named or "built-in", **call.as_summary()}
     if call.request_rules.files:
-        what["files"] = {str(path): fingerprint(path) for path in call.request_rules.files}
+        what["files"] = {str(path): fingerprint(path) for _, path in call.request_rules.files}
     if not call.resume:
         replaces = str(folder.path.resolve().parent) if folder.replaces else ""
         return Manifest(folder.path, what, replaces=replaces, log=str(call.log or BUNDLED))

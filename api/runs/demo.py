@@ -1,11 +1,12 @@
 """Makes the demo: conversion of the bundled log, a target of known capacity, and a sweep past its saturation."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from logreplay.calling.busy import used_by_thread
-from logreplay.calling.mailbox import Mailbox
+from logreplay.calling.mailbox import CallListener, Mailbox
 from logreplay.calls.sweep_call import SweepCall
+from logreplay.folder_results import SweepResult
 from logreplay.inputs.logs import BUNDLED, bundled_log
 from logreplay.options.sender_rules import SenderRules
 from logreplay.parsers.conversion.job import ConvertOptions, convert
@@ -15,16 +16,12 @@ from logreplay.replay.sweeps.manifest import Manifest
 from logreplay.result_folder import ResultFolder
 from logreplay.runs.curve import sweep_to
 
-if TYPE_CHECKING:
-    from logreplay.calling.mailbox import CallListener
-    from logreplay.folder_results import SweepResult
-
 _RATES: Final = (50.0, 100.0, 150.0, 200.0, 225.0, 250.0, 275.0, 300.0)
 """Requests/s; the target carries 250."""
 _STEP_S: Final = 4.0
 
 
-def demo_once(output: Path | None, listener: "CallListener", *, http: str, force: bool) -> "SweepResult":
+def demo_once(output: Path | None, listener: CallListener, *, http: str, force: bool) -> SweepResult:
     """Make the demo."""
     call = SweepCall(log=None, rates=_RATES, duration=_STEP_S, sender_rules=SenderRules(http=http)).checked()
     mailbox, capacity = Mailbox(listener), ServerCapacity()

@@ -4,26 +4,23 @@ import shlex
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from logreplay.analysis.output.folder import write_beside
 from logreplay.analysis.summary import About
 from logreplay.analysis.verdict.checks import Check
+from logreplay.calling.mailbox import CallListener
 from logreplay.core.errors import LogreplayError
+from logreplay.replay.engine.engine import Replayer
 from logreplay.replay.results.session_findings import session_findings
 from logreplay.replay.results.stop_rules import StopRule
 from logreplay.replay.results.verdict import Finding, RunVerdict, Severity
-
-if TYPE_CHECKING:
-    from logreplay.calling.mailbox import CallListener
-    from logreplay.replay.engine.engine import Replayer
-
 
 STOP_FUNCTION: Final = "stop function"
 """The name of the check of the functions of ``stop``."""
 
 
-def report_sessions(engine: "Replayer", *, answers: int, told: Sequence[Finding] = ()) -> list[Finding]:
+def report_sessions(engine: Replayer, *, answers: int, told: Sequence[Finding] = ()) -> list[Finding]:
     """The findings on the sessions of the clients of a run that ended.
 
     Args:
@@ -71,7 +68,7 @@ Describe = Callable[[list[dict[str, Any]], dict[str, Any]], About]
 
 
 @asynccontextmanager
-async def summarising_part(logs: Sequence[Written], about: Describe, listener: "CallListener") -> AsyncIterator[None]:
+async def summarising_part(logs: Sequence[Written], about: Describe, listener: CallListener) -> AsyncIterator[None]:
     """Write the summaries of rows that an error ended: whoever finds them reads there why they end."""
     try:
         yield
@@ -100,7 +97,7 @@ def interrupted_late(*command: str) -> str:
 
 
 @contextmanager
-def evaluating(listener: "CallListener", *command: str) -> Iterator[None]:
+def evaluating(listener: CallListener, *command: str) -> Iterator[None]:
     """Say of an interruption that the rows are kept, and with which command they are evaluated."""
     try:
         yield

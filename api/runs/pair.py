@@ -8,7 +8,7 @@ from functools import partial
 from itertools import combinations
 from math import ceil, inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from logreplay.analysis.input.routes import Routes
 from logreplay.analysis.output.file_names import companion_files, logins_beside
@@ -17,7 +17,7 @@ from logreplay.analysis.response_diff.rules import default_ignored
 from logreplay.analysis.statistics.swapped import FEWEST
 from logreplay.analysis.summary import About
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
-from logreplay.calling.mailbox import Mailbox
+from logreplay.calling.mailbox import CallListener, Mailbox
 from logreplay.calling.stopping import telling_gaps, warn_of_never, watched
 from logreplay.calls.duet_call import NAMES, DuetCall
 from logreplay.core.errors import Interrupted, LogreplayError, UsageError
@@ -46,9 +46,6 @@ from logreplay.runs.evaluation import evaluating, interrupted, interrupted_late,
 from logreplay.runs.pair_result import EndedDuet
 from logreplay.runs.result_files import further_files, inputs
 
-if TYPE_CHECKING:
-    from logreplay.calling.mailbox import CallListener
-
 _GIVEN_AS: Final = {
     **{"baseline": "BASELINE", "candidate": "CANDIDATE", "noise": "--noise"},
     **{"baseline2": "--swap BASELINE2", "candidate2": "--swap CANDIDATE2"},
@@ -56,7 +53,7 @@ _GIVEN_AS: Final = {
 _DEPLOY: Final = "run BASELINE and CANDIDATE2 on one machine, CANDIDATE and BASELINE2 on the other"
 
 
-def duet_once(call: DuetCall, listener: "CallListener") -> DuetResult:
+def duet_once(call: DuetCall, listener: CallListener) -> DuetResult:
     """Replay a log against two targets at once, and compare them."""
     call, mailbox = call.checked(), Mailbox(listener)
     warn_of_never(call.stop_at, call.sender_rules, mailbox)

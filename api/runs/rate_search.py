@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -18,7 +18,7 @@ from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.audience import Audience
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.loop_thread import run_in_loop, unless_stopped
-from logreplay.calling.mailbox import Mailbox
+from logreplay.calling.mailbox import CallListener, Mailbox
 from logreplay.calling.stopping import warn_of_never, watched
 from logreplay.calls.find_call import FindCall
 from logreplay.core.files import atomic_path
@@ -48,9 +48,6 @@ from logreplay.runs.repeated_urls import repeated_urls
 from logreplay.runs.result_files import further_files, inputs
 from logreplay.runs.trials import by_chance, drive, evenly, users
 
-if TYPE_CHECKING:
-    from logreplay.calling.mailbox import CallListener
-
 _FULL_S: Final = 60.0
 """Seconds of a full trial, for the check of the disk before the first request."""
 _HELD: Final = "a rate keeps the bounds"
@@ -59,7 +56,7 @@ _STATES: Final = {"pass": "carried", "fail": "overloaded", "void": "void"}
 """The states of points on the curve, by the verdict on a trial."""
 
 
-def find_once(call: FindCall, listener: "CallListener") -> FindResult:
+def find_once(call: FindCall, listener: CallListener) -> FindResult:
     """Search for the highest rate that keeps the bounds."""
     call, mailbox = call.checked(), Mailbox(listener)
     warn_of_never(call.stop_at, call.sender_rules, mailbox, bounds=call.bounds)

@@ -10,7 +10,6 @@ from logreplay.analysis.input.external_metrics import stem
 from logreplay.analysis.output.file_names import companion_files
 from logreplay.calls.sending_call import SendingCall
 from logreplay.core.files import check_distinct, lock_beside, unwritable
-from logreplay.replay.requests.bodies import BodyFrom
 from logreplay.replay.results.result_log import check_new, partial_path
 from logreplay.result_folder import Named
 
@@ -22,8 +21,7 @@ def inputs(call: SendingCall) -> list[tuple[str, Path]]:
     read += [("--cacert", sender_rules.cacert)] if sender_rules.cacert else []
     read += [("--login", sender_rules.login.path)] if sender_rules.login else []
     read += [("--auth", request_rules.auth.reads)] if request_rules.auth and request_rules.auth.reads else []
-    read += [("--inject", path) for path, _ in request_rules.inject]
-    return read + ([("--body", request_rules.body.table)] if isinstance(request_rules.body, BodyFrom) else [])
+    return read + request_rules.files
 
 
 def further_files(written: Mapping[str, Path | None], reads: Named) -> Named:

@@ -16,7 +16,7 @@ from logreplay.analysis.summary import About
 from logreplay.analysis.verdict.checks import Check
 from logreplay.calling.busy import used_by_thread
 from logreplay.calling.loop_thread import Stop, loop_in_this_thread, protected, unless_stopped
-from logreplay.calling.mailbox import Mailbox
+from logreplay.calling.mailbox import CallListener, Mailbox
 from logreplay.calling.stopping import telling_gaps, warn_of_never, watched
 from logreplay.calls.run_call import RunCall
 from logreplay.core.errors import UsageError
@@ -49,7 +49,6 @@ from logreplay.runs.repeated_urls import changed_routes
 from logreplay.runs.result_files import claim, further_files, inputs
 
 if TYPE_CHECKING:
-    from logreplay.calling.mailbox import CallListener
     from logreplay.inputs.logs import Replayable
 
 Routes = list[tuple[str, str, int]]
@@ -79,7 +78,7 @@ class DryRun:
     notes: tuple[str, ...]
 
 
-def dry_run(call: RunCall, listener: "CallListener") -> DryRun:
+def dry_run(call: RunCall, listener: CallListener) -> DryRun:
     """Plan a run."""
     if call.load.loop and call.load.endless:
         raise UsageError("--dry-run and --loop need an end: add --for 1m or --requests 1000")
@@ -98,7 +97,7 @@ def dry_run(call: RunCall, listener: "CallListener") -> DryRun:
         return DryRun(call, seen, head, changed_routes(seen.changes), sent, dict(plan.requests.left_out), told)
 
 
-def run_once(call: RunCall, listener: "CallListener") -> RunResult:
+def run_once(call: RunCall, listener: CallListener) -> RunResult:
     """Replay a log."""
     call = call.checked()
     warn_of_never(call.stop_at, call.sender_rules, listener, users=call.load.vusers)
