@@ -101,7 +101,7 @@ class Prefetcher:
     @property
     def ready(self) -> bool:
         """Whether there is something to take."""
-        return self.ended or self._ahead.is_set() or self._has_had_its_start()
+        return self.ended or self._ahead.is_set() or time.monotonic() - self._begun_at > _HEAD_START_S
 
     def begin(self, base: int) -> None:
         """The plan begins at this instant of the clock."""
@@ -121,9 +121,6 @@ class Prefetcher:
             return EndOfPlan(LogreplayError("the thread that reads the requests has died")) if died else None
         self._room.release()
         return item
-
-    def _has_had_its_start(self) -> bool:
-        return time.monotonic() - self._begun_at > _HEAD_START_S
 
     def _note_begun(self) -> None:
         self._begun_at = min(self._begun_at, time.monotonic())
@@ -175,7 +172,9 @@ class Prefetcher:
         self._number += len(chunk.due)
         if self._trace_headers:
             frame = traced(frame, first, self._trace_headers)
-        return ReadyChunk(_recorded(chunk), () if self.unsent else self._sender.prepare(frame))
+        # columns needed only for sending, such as bodies, are not kept while requests are in flight
+        recorded = chunk.frame.drop(name for name in chunk.frame.columns if is_sent(name))
+        return ReadyChunk(Chunk(recorded, chunk.due), () if self.unsent else self._sender.prepare(frame))
 
     def _signed(self, chunks: Iterator[Chunk]) -> Iterator[Chunk | Opening | None]:
         """Yield the requests of a plan in small pieces, each signed shortly before it is due; None until then."""
@@ -196,27 +195,18 @@ class Prefetcher:
 
     def _work(self) -> None:
         lower_priority()
+        item: ReadyChunk | Opening | EndOfPlan | None = None
         try:
-            self._read_ahead()
+            while not isinstance(item, EndOfPlan):
+                if not self._room.acquire(blocking=False):
+                    self._ahead.set()
+                    self._room.acquire()
+                if self._closed:
+                    return
+                item = self._next()
+                assert item
+                self._queue.put(item)
+                self._note_begun()
+            self._ahead.set()
         finally:
             self._let_go()
-
-    def _read_ahead(self) -> None:
-        while True:
-            if not self._room.acquire(blocking=False):
-                self._ahead.set()
-                self._room.acquire()
-            if self._closed:
-                return
-            item = self._next()
-            assert item
-            self._queue.put(item)
-            self._note_begun()
-            if isinstance(item, EndOfPlan):
-                self._ahead.set()
-                return
-
-
-def _recorded(chunk: Chunk) -> Chunk:
-    """A chunk without the columns needed only for sending: bodies are not kept while requests are in flight."""
-    return Chunk(chunk.frame.drop(name for name in chunk.frame.columns if is_sent(name)), chunk.due)

@@ -77,9 +77,6 @@ class Scattered(_Independent):
     through the profile. The draws are made block by block: the last of the next ``m`` of ``n`` that are left is a
     Beta(m, n - m + 1) draw, those below it are partial sums of ``m`` exponentials divided by the whole sum (Devroye,
     Non-Uniform Random Variate Generation, 1986, V.2), so that no more than a block is ever held.
-
-    Raises:
-        ValueError: the profile is without end.
     """
 
     def __post_init__(self) -> None:
@@ -145,15 +142,9 @@ class LogTimes:
 
     @classmethod
     def at_rate(cls, rate: float, mean: float, *, offered: float | None = None) -> "LogTimes":
-        """The speed that gives a log another mean rate.
+        """The speed that gives a log another rate than the mean that it has by itself (`Requests.survey`).
 
-        Args:
-            rate: requests per second of the log.
-            mean: requests per second that the log has by itself (`Requests.survey`).
-            offered: requests/s with injected requests; None: without.
-
-        Raises:
-            ValueError: the log has no times.
+        ``offered`` is the rate with injected requests; None: there are none.
         """
         if not mean:
             raise ValueError("the log has no times to take arrivals from")
@@ -190,9 +181,6 @@ class FollowSchedule:
     Attributes:
         delay: seconds; longer than the longest response of the log, or requests are late.
         wall: nanoseconds since 1970.
-
-    Raises:
-        ValueError: delay is below 0.
     """
 
     delay: float

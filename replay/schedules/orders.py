@@ -28,11 +28,7 @@ class Order:
 
 
 def parse_order(text: str) -> Order:
-    """Read ``raise 20%``, ``lower 20%``, ``rate 150``, ``speed 2``, ``pause``, ``continue`` or ``end``.
-
-    Raises:
-        ValueError: the text is not one of these orders.
-    """
+    """Read ``raise 20%``, ``lower 20%``, ``rate 150``, ``speed 2``, ``pause``, ``continue`` or ``end``."""
     text = " ".join(text.split())
     match = _ORDER.fullmatch(text)
     if not match:

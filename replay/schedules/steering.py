@@ -123,11 +123,7 @@ class Steering:
         return None if self._left == inf else max(0.0, (self._left - spent) / SECOND)
 
     def due(self, scheduled: int) -> int | None:
-        """When a request that is not placed yet is due, without further orders; None: a pause or the end comes first.
-
-        Args:
-            scheduled: its instant by the schedule.
-        """
+        """When a request that is not placed yet is due without further orders; None: a pause or the end comes first."""
         if self.over:
             return None
         ahead = copy(self)
@@ -140,16 +136,7 @@ class Steering:
         return [piece.level for piece in (self._piece, *self._turns) if piece.begin <= now or piece is self._piece][-1]
 
     def ask(self, order: Order, by: str, now: int) -> str:
-        """Carry out an order; return a sentence on it.
-
-        Args:
-            order: to carry out.
-            by: the client that asks.
-            now: the instant.
-
-        Raises:
-            ValueError: it cannot be carried out; says why.
-        """
+        """Carry out an order of a client at an instant; return a sentence on it. ValueError says why it cannot be."""
         if self.over:
             raise ValueError("the run is ending; there is nothing to change")
         if order.word == "end":

@@ -15,9 +15,6 @@ class UniformThink:
         low, high: bounds, seconds.
         seed: the same draws for the same seed.
         part: index among several processes that draw from one seed.
-
-    Raises:
-        ValueError: bounds below 0, or not in order.
     """
 
     low: float
@@ -54,9 +51,6 @@ class Users:
         requests: no more than this many, of all users together. None: no limit.
         places: places of these users among all those of several processes, ``range(first, all users, processes)``, so
             that all come one after the other; None: these are all.
-
-    Raises:
-        ValueError: no user, a think time below 0, or no time.
     """
 
     count: int

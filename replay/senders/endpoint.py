@@ -9,6 +9,7 @@ import ipaddress
 import re
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
@@ -17,6 +18,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from logreplay.core.errors import NotPermitted, TargetError, UsageError
+from logreplay.replay.senders.errors import connect_fault, local_fault
 from logreplay.replay.senders.source_addresses import Sources, check_sources, reached_from
 
 _PORTS: Final = {"http": 80, "https": 443}
@@ -84,9 +86,14 @@ class Endpoint:
 
 
 class Dialer:
-    """Opens connections to an endpoint, to its addresses in turn; the caller gives one up after ``timeout`` seconds."""
+    """Opens connections to an endpoint, to its addresses in turn; the caller gives one up after ``timeout`` seconds.
+
+    Attributes:
+        opening: the connections that are being opened.
+    """
 
     def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None, timeout: float) -> None:
+        self.opening: dict[Any, asyncio.Task[None]] = {}
         self._target, self._port = endpoint.target, endpoint.port
         name = endpoint.tls_name or endpoint.target.host
         self._tls: dict[str, Any] = {}
@@ -104,6 +111,31 @@ class Dialer:
         if self._sources:
             return self._sources.connect(made, next(self._addresses), self._port, client, **self._tls)
         return loop.create_connection(made, next(self._addresses), self._port, **self._tls)
+
+    def dial(self, connection: Any, local: Counter[str], client: str | None = None) -> None:
+        """Begin to open a connection; one that cannot be opened is told so (``fail``).
+
+        Errors of this machine are counted by their names.
+        """
+        self.opening[connection] = asyncio.get_running_loop().create_task(self._dial(connection, local, client))
+
+    async def _dial(self, connection: Any, local: Counter[str], client: str | None) -> None:
+        try:
+            await self.open(lambda: connection, client)
+        except Exception as error:  # whatever it is, the exchanges must end
+            if name := local_fault(error):
+                local[name] += 1
+            connection.fail(connect_fault(error), f"{type(error).__name__}: {error}")
+        finally:
+            del self.opening[connection]
+
+    async def close(self) -> None:
+        """Open none of those that are being opened."""
+        opening = [*self.opening.values()]
+        for task in opening:
+            task.cancel()
+        await asyncio.gather(*opening, return_exceptions=True)
+        await asyncio.sleep(0)  # lets the transports close
 
 
 def parse_target(text: str) -> Target:

@@ -25,10 +25,8 @@ def is_race(waited: int, quickest: float, idle: int) -> bool:
     be busy for less than its time-out, so for less than the connection was idle. A request whose connection is lost
     later may have been worked on: that loss is the target's failure.
 
-    Args:
-        waited: nanoseconds from the sending to the loss of the connection.
-        quickest: the shortest time that a connection to this target took to open, nanoseconds.
-        idle: nanoseconds for which the connection carried nothing before the requests that were lost with it.
+    All in nanoseconds: the request was lost after ``waited``; connections took ``quickest`` or longer to open; this one
+    carried nothing for ``idle`` before the requests that were lost with it.
     """
     return waited <= quickest + max(idle, 0) + RACE_NS
 

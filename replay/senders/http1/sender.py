@@ -32,7 +32,7 @@ from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, Done, Exch
 from logreplay.replay.senders.digests import BodyReader, Digests, Read, head_of
 from logreplay.replay.senders.encode import default_headers, render
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
-from logreplay.replay.senders.errors import connect_fault, is_race, local_fault, loss_fault
+from logreplay.replay.senders.errors import is_race, local_fault, loss_fault
 from logreplay.replay.senders.request_budget import BudgetedIdle, RequestBudget
 
 IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"})
@@ -91,7 +91,6 @@ class WireSender:
         self.heads: dict[bytes, tuple[int, int, int]] = {}
         self._dialer = Dialer(endpoint, tls, timeout)
         self._spreads = budget is not None or len(endpoint.addresses) > 1
-        self._opening: dict[Connection, asyncio.Task[None]] = {}
 
     def prepare(self, frame: pl.DataFrame) -> Sequence[bytes]:
         return render(frame, default_headers(self.endpoint.target.authority, keep_alive=self.keep_alive))
@@ -125,19 +124,7 @@ class WireSender:
         """Start an exchange on a new connection, which is that of a client alone if one is named."""
         connection = self.busy[seq] = self._connection(self, seq, request, start)
         self.counts.connections += 1
-        self._opening[connection] = self._loop.create_task(self._open(connection, client))
-
-    async def _open(self, connection: "Connection", client: str | None) -> None:
-        try:
-            await self._dialer.open(lambda: connection, client)
-        except Exception as error:  # whatever it is, the exchange must end
-            if local := local_fault(error):
-                self.counts.local[local] += 1
-            connection.fail(connect_fault(error), f"{type(error).__name__}: {error}")
-        finally:
-            del self._opening[connection]
-            if connection._transport is None:  # it never opened, or is closed
-                connection.forget()
+        self._dialer.dial(connection, self.counts.local, client)
 
     def _sweep(self) -> None:
         """End the exchanges that timed out, and the connections idle for too long: they are at the front."""
@@ -159,18 +146,14 @@ class WireSender:
 
     def _give_up(self, connection: "Connection", word: str) -> None:
         connection.fail(word)
-        if task := self._opening.get(connection):
+        if task := self._dialer.opening.get(connection):
             task.cancel()
 
     async def close(self) -> None:
         self._sweeper.cancel()
         for connection in list(self.idle):
             connection.drop()
-        opening = list(self._opening.values())
-        for task in opening:
-            task.cancel()
-        await asyncio.gather(*opening, return_exceptions=True)
-        await asyncio.sleep(0)  # lets the transports close
+        await self._dialer.close()
 
 
 class Connection(asyncio.Protocol):
@@ -466,6 +449,8 @@ class Connection(asyncio.Protocol):
             sender.counts.details.setdefault(word, detail)
         sender.failed(seq, start, dialled - start, connect, latency, xfertime, self._body, status, ERROR_CODES[word])
         self._traced(seq, end, status, word, detail)
+        if self._transport is None:
+            self.forget()  # it never opened
         self.drop()
 
     def _status(self) -> int:

@@ -139,6 +139,8 @@ class Http2Connection(asyncio.Protocol):
 
     def fail(self, word: str, detail: str) -> None:
         """End the streams that wait for the connection, and the connection."""
+        if "no application protocol" in detail:  # an alert of TLS (RFC 7301)
+            self._sender.counts.unspoken = NOT_SPOKEN
         waiting, self.waiting = self.waiting, []
         self.state.dead = True
         for stream in waiting:

@@ -25,10 +25,10 @@ from logreplay.replay.senders.contract import ERROR_CODES, KEPT_BODY, NO_CONNECT
 from logreplay.replay.senders.digests import BodyReader, Digests
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
-from logreplay.replay.senders.errors import connect_fault, is_race, local_fault
+from logreplay.replay.senders.errors import is_race
 from logreplay.replay.senders.http1.sender import IDEMPOTENT, UNNEEDED_NS
 from logreplay.replay.senders.http2.client_state import UNKNOWN_LIMIT, ClientState
-from logreplay.replay.senders.http2.connection import NOT_SPOKEN, Http2Connection, SpreadConnection
+from logreplay.replay.senders.http2.connection import Http2Connection, SpreadConnection
 from logreplay.replay.senders.http2.connection_state import ConnectionState
 from logreplay.replay.senders.http2.frames import HEADER_BYTES
 from logreplay.replay.senders.http2.header_blocks import ResponseFields, field
@@ -88,7 +88,6 @@ class Http2Sender:
         self._dialer = Dialer(endpoint, tls, timeout)
         self._waiting: dict[Pool, None] = {}
         self._connections: set[Http2Connection] = set()
-        self._opening: dict[Http2Connection, asyncio.Task[None]] = {}
         self._known: dict[bytes, ResponseFields] = {}
         self._closing, self._tidied = False, 0
         self._holding = False
@@ -177,7 +176,7 @@ class Http2Sender:
         self.counts.connections += 1
         connection = kind(self, pool, state, now)
         self._connections.add(connection)
-        self._opening[connection] = self._loop.create_task(self._open(connection))
+        self._dialer.dial(connection, self.counts.local, pool.client)
         return connection
 
     def _limits(self) -> str:
@@ -189,18 +188,6 @@ class Http2Sender:
         if self._each == inf:
             return "a stream: --connections and the target limit them (raise --connections, or leave it out)"
         return f"a stream: --connections and --streams {self._each:g} limit them (raise one of them, or leave it out)"
-
-    async def _open(self, connection: Http2Connection) -> None:
-        try:
-            await self._dialer.open(lambda: connection, connection.pool.client)
-        except Exception as error:  # whatever it is, the exchanges must end
-            if local := local_fault(error):
-                self.counts.local[local] += 1
-            if "no application protocol" in str(error):  # an alert of TLS (RFC 7301)
-                self.counts.unspoken = NOT_SPOKEN
-            connection.fail(connect_fault(error), f"{type(error).__name__}: {error}")
-        finally:
-            del self._opening[connection]
 
     # what connections say
 
@@ -324,7 +311,7 @@ class Http2Sender:
             return
         connection.give_up(stream)
         ended = [stream]
-        task, waited = self._opening.get(connection), now - connection.dialled
+        task, waited = self._dialer.opening.get(connection), now - connection.dialled
         # within the time-out, a connection for which others wait is kept: each of them would open another one
         if task and (waited >= self.timeout_ns or (connection.unused and not connection.pool.queue)):
             connection.state.dead = True
@@ -359,13 +346,9 @@ class Http2Sender:
     async def close(self) -> None:
         self._closing = True
         self._sweeper.cancel()
-        opening = list(self._opening.values())
-        for task in opening:
-            task.cancel()
         for connection in list(self._connections):
             connection.drop()
-        await asyncio.gather(*opening, return_exceptions=True)
-        await asyncio.sleep(0)  # lets the transports close
+        await self._dialer.close()
 
     # the end of an exchange
 
