@@ -150,8 +150,10 @@ class Comparison(Compared):
         return _table(self, "route")
 
     def rows(self, by: str) -> list[dict[str, Any]]:
-        """The changes by ``pair``, ``rate`` or ``route`` as rows with their verdicts."""
-        tables: dict[str, Mapping[Any, Change]] = {"pair": self.pairs, "rate": self.steps, "route": self.routes}
+        """The changes by ``pair``, ``rate``, ``route`` or ``percentile`` as rows with their verdicts."""
+        tables: dict[str, Mapping[Any, Change]] = {
+            "pair": self.pairs, "rate": self.steps, "route": self.routes, "percentile": self.quantiles,
+        }  # fmt: skip
         judged = tables[by].items()
         return [{by: name, **each.as_dict(), "verdict": each.verdict(self.tolerance)} for name, each in judged]
 

@@ -47,25 +47,14 @@ def say_gates(checks: "Iterable[Check]") -> None:
 
 def print_comparison(found: Comparison, runs: Sequence[str], *, statuses: bool = True) -> None:
     names = {at // 2 + 1: f"{runs[at]} → {runs[at + 1]}" for at in range(0, len(runs), 2)}
-    by_pair = [row | {"pair": names[row["pair"]]} for row in found.rows("pair")]
-    tables = [
-        ("pair", by_pair if len(names) > 1 else []),
-        ("rate", found.rows("rate")),
-        ("route", found.rows("route")),
-        (
-            "percentile",
-            [
-                {"percentile": name, **vars(change), "verdict": found.verdicts[name]}
-                for name, change in found.quantiles.items()
-            ],
-        ),
-    ]
-    for by, rows in tables:
-        if not rows:
+    for by in ("pair", "rate", "route", "percentile"):
+        rows = found.rows(by)
+        if not rows or (by == "pair" and len(names) == 1):
             continue
         table = OpenTable(by, "change", "interval", "requests", "verdict")
         for row in rows:
-            name = f"{row[by]:g}/s" if isinstance(row[by], float) else masked(row[by])
+            of = names[row[by]] if by == "pair" else row[by]
+            name = f"{of:g}/s" if isinstance(of, float) else masked(of)
             table.add(
                 name, f"{row['ratio'] - 1:+.1%}", interval(row["low"], row["high"]), f"{row['count']:,}", row["verdict"]
             )
