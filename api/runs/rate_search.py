@@ -28,7 +28,7 @@ from logreplay.inputs.logs import BUNDLED, replayable
 from logreplay.inputs.streams import bind_target, count_on, left_out, request_stream
 from logreplay.inputs.targets import expect_target, target_or_builtin
 from logreplay.options.load import thinking
-from logreplay.replay.checks.cpu_contention import cpu_contention
+from logreplay.replay.checks.preflight import cpu_contention
 from logreplay.replay.engine.engine import stopped_by
 from logreplay.replay.monitor.snapshot import Stage
 from logreplay.replay.requests.plan import RequestStream

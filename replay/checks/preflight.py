@@ -4,9 +4,11 @@ The limit of file descriptors is raised. A condition that makes a run useless is
 """
 
 import asyncio
+import os
 import re
 import shutil
 import ssl
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -35,6 +37,9 @@ _BAD_REQUEST: Final = 400
 """The status with which a TLS port refuses a request without TLS."""
 _STATUS: Final = re.compile(rb"HTTP/1\.\d (\d\d\d)")
 _PORTS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_STAT: Final = Path("/proc/stat")
+_TOO_BUSY: Final = 0.25
+"""Share of all processors above which other processes distort the measurement of a local target."""
 _SAYS: Final = {
     "refused": "connection refused: is it running, and is this its port?",
     "no_socket": "nothing listens on this socket: is the server running, and is this its path?",
@@ -341,3 +346,37 @@ async def _reply(endpoint: Endpoint, data: bytes, count: int) -> bytes:
                 transport.abort()
     except (OSError, TimeoutError):
         return b""
+
+
+def busy_and_total(stat: str, ticks: int) -> tuple[float, float]:
+    """Seconds of all processors since the machine began: at work or taken by its host (steal), and in all.
+
+    Source: proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal; guests are counted as user.
+    """
+    user, nice, system, idle, iowait, irq, softirq, steal = (int(word) for word in stat.split()[1:9])
+    busy = user + nice + system + irq + softirq + steal
+    return busy / ticks, (busy + idle + iowait) / ticks
+
+
+def share_of_others(before: tuple[float, float], after: tuple[float, float], own: float) -> float:
+    """Share of all processor time that other processes used; ``own`` is this process's time, seconds."""
+    busy, total = after[0] - before[0], after[1] - before[1]
+    return max(0.0, busy - own) / max(total, 1e-9)
+
+
+async def cpu_contention(seconds: float = 1.0) -> str:
+    """Measure for so long how much others use the processors, and describe it; empty: little, or it is unknown.
+
+    Nothing is sent meanwhile, so that neither the target nor its helpers count.
+    """
+    try:
+        ticks = os.sysconf("SC_CLK_TCK")
+        before, own = busy_and_total(_STAT.read_text(), ticks), time.process_time()
+        await asyncio.sleep(seconds)
+        share = share_of_others(before, busy_and_total(_STAT.read_text(), ticks), time.process_time() - own)
+    except (OSError, ValueError):
+        return ""
+    if share <= _TOO_BUSY:
+        return ""
+    seen = f"others used {100 * share:.0f} % of this machine's processors while nothing was sent"
+    return f"{seen}: they slow a target that runs here"

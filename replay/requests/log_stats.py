@@ -67,18 +67,12 @@ class LogFigures:
     def out_of_order(self, *, few: bool = False) -> bool:
         """Whether more than a hundredth of the latest requests, about `ORDER_OVER`, started earlier than one before.
 
-        Args:
-            few: take the share also over fewer requests, as at the end of a short log.
+        ``few``: take the share also over fewer requests, as at the end of a short log.
         """
         return self._unordered > _MOST_UNORDERED * max(self._looked_at, 0 if few else ORDER_OVER)
 
     def expect_order(self, log: object, *, few: bool = False) -> None:
-        """Check that all but a few of the latest requests, about `ORDER_OVER`, are in order of time.
-
-        Args:
-            log: its name.
-            few: as for `out_of_order`.
-        """
+        """Check that the latest requests of a log are not `out_of_order`."""
         if self.out_of_order(few=few):
             raise LogError(
                 f"{log}: {self._unordered:,} of its requests {self.requests - self._looked_at + 1:,} to "

@@ -139,19 +139,17 @@ class Http2Service(asyncio.Protocol):
         elif kind == frames.PING and not flags & frames.ACK:
             self._out.append(frame(frames.PING, frames.ACK, 0, payload))
         elif kind == frames.WINDOW_UPDATE:
-            self._open_window(number, int.from_bytes(payload) & _NUMBER)
+            increment = int.from_bytes(payload) & _NUMBER
+            if not number:
+                self._windows.open(increment)
+            elif (stream := self._streams.get(number)) and (fault := self._windows.open_stream(stream, increment)):
+                raise fault
         elif kind == frames.RST_STREAM:
             self._windows.forget(number)
             self._asked.pop(number, None)
             self._streams.pop(number, None)
             if task := self._tasks.pop(number, None):
                 task.cancel()
-
-    def _open_window(self, number: int, increment: int) -> None:
-        if not number:
-            self._windows.open(increment)
-        elif (stream := self._streams.get(number)) and (fault := self._windows.open_stream(stream, increment)):
-            raise fault
 
     def _headers(self, kind: int, flags: int, number: int, payload: bytes) -> None:
         if kind == frames.HEADERS:

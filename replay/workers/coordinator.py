@@ -123,12 +123,10 @@ class Coordinator:
     Use it as an async context manager.
 
     Args:
-        processes: one for each worker.
         sender: makes a sender; must be fit to be sent to the workers.
         results: takes the rows of all. Closed here.
-        limits: on requests in flight and on lag, for all workers together.
+        limits: for all workers together.
         watch: looks at exchanges; each one that it sees costs throughput.
-        closed: the plans are closed loops.
         by_client: all requests of a client go to one worker, in order; for senders that keep that order.
         connections: largest number of connections of all workers together; ``sender`` takes a worker's part as
             ``connections``. None: no limit.

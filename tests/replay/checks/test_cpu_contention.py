@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from logreplay.replay.checks.cpu_contention import busy_and_total, cpu_contention, share_of_others
+from logreplay.replay.checks.preflight import busy_and_total, cpu_contention, share_of_others
 
 STAT = "cpu  1000 20 300 50000 60 7 8 90 4 0\ncpu0 500 10 150 25000 30 3 4 45 2 0\n"
 

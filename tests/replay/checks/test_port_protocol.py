@@ -137,7 +137,7 @@ def test_a_port_that_answered_by_tls_is_not_asked_for_its_protocol(
     async def asked(*_: object, **__: object) -> str:
         return "asked"
 
-    monkeypatch.setattr(preflight, "remedy", asked)
+    monkeypatch.setattr(preflight, "_remedy", asked)
     said = uvloop.run(told(Port([(b"", _BAD)], Authority(tmp_path / "a").good), "https", kind))
     assert said[:11] == ("no HTTP/2: " if kind in ("2", "h2") else "the target ")
     assert "asked" not in said
