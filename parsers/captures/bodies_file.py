@@ -47,12 +47,7 @@ def other_user(result: Path) -> Path | None:
 
 
 class SideFile:
-    """A file that takes the bodies of rows.
-
-    Args:
-        path: path of the file.
-        new: gives it its name when it is whole; None: a temporary file.
-    """
+    """A file for the bodies of rows; it gets its name by ``new`` when it is whole; without that it is temporary."""
 
     def __init__(self, path: Path, new: NewFile | None = None) -> None:
         self.path, self._new = path, new

@@ -216,11 +216,7 @@ def row(capture: Capture) -> dict[str, Any]:
 
 
 def value_of(headers: Iterable[Header], name: str) -> str:
-    """The value of a header, of several the first; empty where there is none.
-
-    Args:
-        name: in lower case.
-    """
+    """The value of a header, of several the first; empty where there is none. ``name`` is in lower case."""
     return next((value for key, value in headers if key.lower() == name), "")
 
 

@@ -17,12 +17,7 @@ NO_HOST: Final = "localhost"
 
 
 def exported(csv: Path, bodies: str) -> Iterator[Capture]:
-    """Yield the requests of a normalized CSV, each with a host.
-
-    Args:
-        csv: with or without the columns of headers and bodies.
-        bodies: the file that the column ``body_ref`` points to.
-    """
+    """Yield the requests of a normalized CSV, each with a host; ``bodies`` is the file for its column ``body_ref``."""
     with StoredBodies() as reader:
         for batch in whole(read_batches(csv, (*CORE_COLUMNS, *LOGGED_COLUMNS)), csv):
             rows = batch.with_columns((pl.lit(bodies + "#") + pl.col(REF)).alias(REF), start_time().to_physical())

@@ -98,13 +98,9 @@ class _Cutter:
 
 
 def objects(file: BinaryIO, longest: int, name: str = "") -> Iterator[Found]:
-    """Yield the objects of a stream.
+    """Yield the objects of a stream of JSON values, with or without lines between them.
 
-    Args:
-        file: file of consecutive JSON values, with or without lines between them.
-        longest: bytes of an object at most.
-        name: name of the list with the wanted objects, in an object in an object (``entries`` of HAR's ``log``); empty:
-            the stream's own values.
+    With a name, those in the list of that name in an object in an object (``entries`` of HAR's ``log``).
     """
     cutter = _Cutter(name, longest)
     rest = b""

@@ -45,11 +45,7 @@ def captured_rows(
 ) -> Iterator[pl.DataFrame]:
     """Yield the requests of captures, one after the other: the columns `logreplay.parsers.captures.capture.COLUMNS`.
 
-    Args:
-        sources: the files.
-        formats: format of each file.
-        account: account of the records.
-        idle_zone: time zone that the user gave, if it is for the times of the captures only: these need none.
+    ``idle_zone`` is the user's time zone if it is for the times of the captures only: these need none.
     """
     report, total = account.report, sum(source.size for source in sources)
     report.format = "+".join(dict.fromkeys(format.name for format in formats))

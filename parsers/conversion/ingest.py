@@ -218,11 +218,7 @@ _THREADS: Final = min(usable_cores(), 3)
 def _parse(
     reading: Detection, block: Block, formats: Sequence[Format], zone: str, columns: Sequence[str]
 ) -> tuple[ParsedBlock, Lines | None]:
-    """Parse a block; runs in a thread, a process or on another machine.
-
-    Args:
-        columns: columns of the CSV whose lines are wanted; empty: the rows are wanted.
-    """
+    """Parse a block, to lines of these columns or, without any, to rows; runs in a thread, a process or elsewhere."""
     main = reading.adjusted(formats[0]) if columns and formats and not block.part and not reading.prefix else None
     taken = clean_lines.take(block.data, main, columns) if main else None
     if main is None or taken is None:

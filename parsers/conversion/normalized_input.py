@@ -67,8 +67,7 @@ def table_columns(paths: Sequence[Path]) -> tuple[str, ...]:
 def table_rows(paths: Sequence[Path], account: Account) -> Iterator[pl.DataFrame]:
     """Yield the rows of normalized CSVs and result logs, one after the other; their headers are not counted.
 
-    Yields:
-        The columns of `table_columns`, and ``start``: microseconds since 1970, UTC.
+    The columns are those of `table_columns`, and ``start``: microseconds since 1970, UTC.
     """
     report, repeated, columns = account.report, RepeatedLines(len(paths)), table_columns(paths)
     report.format, report.share, report.resolution_s = NORMALIZED, 1.0, 1e-6

@@ -82,13 +82,10 @@ class ParsedBlock:
 
 
 def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: int = 9) -> ParsedBlock:
-    """Read a block of lines. One that makes this fail is rejected alone: the block is halved until it is found.
+    """Read a block of lines without line ends, one character a byte.
 
-    Args:
-        lines: without line ends, one character a byte.
-        formats: the main one first; the others are tried on lines that it does not fit.
-        zone: for stamps that carry none.
-        tiers: number of the formats' ever wider rules to try.
+    One that makes this fail is rejected alone: the block is halved until it is found. The first format is the main one;
+    the others are tried on lines that it does not fit. ``tiers`` is the number of the formats' ever wider rules to try.
     """
     if len(lines) <= _AT_ONCE:
         try:

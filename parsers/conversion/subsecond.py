@@ -50,16 +50,10 @@ class RepeatedHour:
 
 
 def begins_in_second_pass(blocks: Iterable[pl.DataFrame]) -> bool | None:
-    """Tell the pass in which a log begins whose first stamp may be of either.
+    """Tell the pass in which a log begins whose first stamp may be of either; None if it ends before that is known.
 
     A log that leaves the hour without falling back began in its second pass: in the first, it would have no request for
-    more than an hour.
-
-    Args:
-        blocks: its rows as read; no more are taken than it needs.
-
-    Returns:
-        None if the log ends before that is known.
+    more than an hour. No more blocks are taken than it needs.
     """
     hour = RepeatedHour()
     for rows in blocks:

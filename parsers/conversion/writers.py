@@ -53,10 +53,7 @@ def kind_of(output: str | Path, wanted: str = "") -> Kind:
 
 
 def write(sorted_csv: Path, out: BinaryIO, kind: Kind, bodies: str = "") -> list[str]:
-    """Write a normalized CSV in another form, in flat memory.
-
-    Args:
-        bodies: the file with the bodies, for the kinds of `EXPORTS`.
+    """Write a normalized CSV in another form, in flat memory; ``bodies`` is the file with them, for `EXPORTS`.
 
     Returns:
         Hosts of the log to which other tools send the requests of this kind: the first, at most one more than `SHOWN`.

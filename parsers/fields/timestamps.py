@@ -92,8 +92,7 @@ class Instants:
 def read_clf(letters: Letters) -> tuple[Times, np.ndarray[Any, np.dtype[np.bool_]]]:
     """Read stamps like ``20/Nov/2026:23:30:37 +0530``, each a row of 26 letters, in a tenth of the time of `read`.
 
-    Returns:
-        Microseconds since 1970, UTC; and whether the letters are such a stamp, as `read` takes it.
+    Also tell which of the letters are such a stamp, as `read` takes it.
     """
     digits = letters.astype(np.int64) - ord("0")
     good = ((digits >= 0) & (digits <= 9))[:, _CLF_DIGITS].all(axis=1)
@@ -115,13 +114,7 @@ def read_clf(letters: Letters) -> tuple[Times, np.ndarray[Any, np.dtype[np.bool_
 
 
 def read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
-    """Read a column of stamps.
-
-    Args:
-        text: one stamp a row.
-        stamp: format of the stamps.
-        zone: IANA name, for stamps that carry no offset and whose format does not say what they mean.
-    """
+    """Read a column of stamps; ``zone`` is for those without an offset, if their format does not say what they mean."""
     found = _read(text, stamp, stamp.zone or zone or "UTC")
     outside = ~found.us.is_between(_EARLIEST, _LATEST, closed="left")
     if outside.any():
@@ -279,15 +272,10 @@ def columns(us: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def write(us: Times, text: "memoryview | Letters", places: Times) -> None:
-    """Write date and time as a CSV has them, ``YYYY-MM-DD,HH:MM:SS.ffffff``, into a text.
+    """Write microseconds since 1970 as a CSV has date and time, ``YYYY-MM-DD,HH:MM:SS.ffffff``, at places in a text.
 
     Eight letters at a time, down to the second once a run of equal seconds, the rest by table look-up: a strftime of
     every row would take as long as all the rest of a conversion.
-
-    Args:
-        us: microseconds since 1970.
-        text: where to.
-        places: indexes of the first letters of each.
     """
     if not len(us):
         return

@@ -36,10 +36,7 @@ def named_units(total: str, first: str) -> frozenset[str]:
     """Which of ``total`` and ``first`` have names that tell their units, whatever unit the user gives for the others.
 
     nginx's names count only for the first byte, and only if the name of the total tells no unit: other programs write
-    durations of these names in other units.
-
-    Args:
-        total, first: names of the two fields in the log; empty: not there.
+    durations of these names in other units. An empty name: not there.
     """
     named = {slot for slot, name in (("total", total), ("first", first)) if unit_by_name(name) not in (None, 1.0)}
     if first and unit_by_name(first) and not unit_by_name(total):
@@ -48,11 +45,7 @@ def named_units(total: str, first: str) -> frozenset[str]:
 
 
 def unit_of(name: str, values: Sequence[str]) -> tuple[float, str]:
-    """Find the unit of a field by its name, or by the look of its values.
-
-    Args:
-        name: as in the log; empty if it has none.
-        values: a sample.
+    """Find the unit of a field by its name, if it has one, or by the look of some values.
 
     Returns:
         Seconds in one, `UNKNOWN` without any evidence; and a note for the user, or an empty text.

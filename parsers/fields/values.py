@@ -86,11 +86,7 @@ def request(line: str) -> RequestLine:
 
 
 def parts(op: str, target: str, protocol: str = "", *, rooted: bool = False) -> RequestLine:
-    """Bring the method and target of a request to the form of the normalized record.
-
-    Raises:
-        Unreplayable: CONNECT, the preface of HTTP/2, no method, or a target that is not a path.
-    """
+    """Bring the method and target of a request to the form of the normalized record."""
     target = target.strip(" ")
     if rooted and target and target[0] != "/" and not _ABSOLUTE.match(target):
         target = "/" + target
@@ -156,12 +152,7 @@ def address(text: str) -> str:
 def seconds(text: str, unit: float | None) -> float | None:
     """Read a duration; of a list (``0.001, 0.041 : -``: retries and internal redirects) the sum.
 
-    Args:
-        text: as logged.
-        unit: seconds in one; None where the text says it (``25ms``).
-
-    Returns:
-        None where the log says there is none (``-``, empty, -1).
+    ``unit`` is in seconds, None where the text says it (``25ms``). None where there is none (``-``, empty, -1).
     """
     found = [value for part in _LIST.split(text.strip()) if (value := _one_duration(part, unit)) is not None]
     return _checked(sum(found)) if found else None

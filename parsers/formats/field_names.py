@@ -104,11 +104,7 @@ def choose(names: Iterable[str]) -> dict[str, str]:
 
 
 def meaning(slots: Mapping[str, str], durations: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Find the meaning of times and durations by the names of the fields, otherwise by their values.
-
-    Returns:
-        Those attributes of a `Format` that depend on it.
-    """
+    """The attributes of a `Format` that depend on the names, otherwise the values, of times and durations."""
     time, total = slots.get("time", ""), slots.get("total", "")
     unit, note = unit_of(total, durations["total"])
     first_unit, doubt = _unit_of_first(slots, durations, unit)

@@ -58,12 +58,7 @@ _APACHE_DIRECTIVE: Final = re.compile(r"^\s*(?:LogFormat|CustomLog\s+\S+)\s+(.*)
 
 
 def defined(text: str, others: Iterable[str] = ()) -> Format | None:
-    """Find or compile a format; None for those detected by content.
-
-    Args:
-        text: value of ``-f``.
-        others: names of further formats, such as those of captures, for the error.
-    """
+    """The format for a value of ``-f``; None for those detected by content. An error names the others, too."""
     if text in ("auto", *BY_CONTENT):
         return None
     if format := NAMES.get(OTHER_NAMES.get(text, text)):

@@ -39,10 +39,9 @@ _LOOKS: Final = {
 
 
 def look_of(values: Sequence[str]) -> str:
-    """Tell referers (``referer``), user agents (``agent``), numbers and addresses (``number``) by a column's values.
+    """The look of more than half of the values: ``referer``, ``agent``, ``number`` (also addresses).
 
-    Returns:
-        The look of more than half of the values; ``empty`` where all are empty or ``-``; empty where none prevails.
+    ``empty`` where all values are empty or ``-``; an empty text where no look prevails.
     """
     filled = [value for value in values if value not in ("", "-")]
     if not filled:

@@ -323,12 +323,7 @@ def compile_tokens(tokens: Sequence[str | Field], name: str, server: str, escape
 
 
 def choose_fields(fields: Iterable[tuple[str | Field, Place]], what: str) -> dict[str, tuple[Field, Place]]:
-    """Give each slot to its field of the highest rank; where there is a request line, its parts get none.
-
-    Args:
-        fields: each field, and where it stands; literals are left out.
-        what: the format, for errors.
-    """
+    """Give each slot to its field of the highest rank; where there is a request line, its parts get none."""
     owners: dict[str, tuple[Field, Place]] = {}
     for field, place in fields:
         if isinstance(field, str) or not field.slot:

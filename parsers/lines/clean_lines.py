@@ -134,9 +134,7 @@ def pieces_of(format: Format) -> tuple[Piece, ...] | None:
 def take(data: bytes, format: Format, columns: Sequence[str]) -> Taken | None:
     """Bring the clean lines of a block to lines of the CSV.
 
-    Returns:
-        None if no line or few lines are clean, a line is very long, or the format has values that cannot be moved
-        unchanged.
+    None if few lines are clean, a line is very long, or the format has values that cannot be moved unchanged.
     """
     pieces = pieces_of(format)
     if pieces is None or not data or (format.server != "nginx" and _DUMMY in data) or _GRPC in data:
@@ -323,10 +321,8 @@ class _Reader:
     def _until(self, begin: Ints, stops: bytes, *, long: bool = False) -> tuple[Ints, Flags]:
         """Find the first of some bytes from each place on, and whether there is a comma before it.
 
-        Where there is none in the line, the end of the line is found, or a place behind it.
-
-        Args:
-            long: the value has mostly more than 15 bytes, and may hold commas.
+        Where there is none in the line, the end of the line is found, or a place behind it. ``long``: the value has
+        mostly more than 15 bytes, and may hold commas.
         """
         size = 64 if long else 16
         end, comma = self._look(begin, size, stops, long)

@@ -105,14 +105,7 @@ class Lines:
         return Lines.of(text, place, self.width)
 
     def joined(self, room: int = 0) -> tuple[Letters, Ints]:
-        """Join the lines.
-
-        Args:
-            room: bytes to leave in front of each line.
-
-        Returns:
-            The text, with `CHUNK` bytes behind it; and the place of each line's room, or of the line.
-        """
+        """Join the lines, with room in front of each and `CHUNK` bytes behind all; tell where each room begins."""
         ends = np.cumsum(self.width + room)
         place = ends - self.width
         joined = np.empty(int(ends[-1]) + CHUNK if len(ends) else CHUNK, np.uint8)

@@ -1,12 +1,12 @@
 """What detection makes of a log that is in no built-in format: JSON, LTSV, a tail of its own, directives."""
 
 from fuzz.formats import JSON, LTSV, check
+from logreplay.parsers.conversion.detect import PREFIXES
 from logreplay.parsers.conversion.parse import parse
 from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats import infer
 from logreplay.parsers.formats.format import Format
 from logreplay.parsers.formats.named_values import json_from_sample, ltsv_from_sample
-from logreplay.parsers.formats.prefixes import PREFIXES
 from logreplay.parsers.formats.w3c import FieldsDirective, stretches
 
 _MAKERS = (json_from_sample, ltsv_from_sample, infer.from_sample)

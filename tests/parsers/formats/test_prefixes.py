@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logreplay.core.rows import scan
+from logreplay.parsers.conversion.detect import PREFIXES
 from logreplay.parsers.conversion.job import convert
-from logreplay.parsers.formats.prefixes import PREFIXES
 
 BY_NAME = {prefix.name: prefix for prefix in PREFIXES}
 LINE = '10.0.0.7 - - [20/Nov/2026:18:58:{second:02} +0100] "GET /{second} HTTP/1.1" 200 17 "-" "curl/8.5.0"'
