@@ -18,7 +18,7 @@ import polars as pl
 from logreplay.parsers.conversion.detect import Detection
 from logreplay.parsers.conversion.parse import ROW_SCHEMA, ParsedBlock, SkippedLine
 from logreplay.parsers.conversion.report import Account
-from logreplay.parsers.conversion.source import BLOCK, LONGEST, Block, BlockSource, split_lines, text_lines
+from logreplay.parsers.conversion.source import BLOCK, LONGEST, Block, BlockSource, split_lines
 from logreplay.parsers.conversion.subsecond import RepeatedHour, Spreader, begins_in_second_pass
 from logreplay.parsers.fields.timestamps import SECOND, Times, plain_offset
 from logreplay.parsers.formats.format import Format
@@ -196,6 +196,9 @@ _TOO_LONG: Final = f"longer than {LONGEST >> 20} MB"
 _UNSURE: Final = 60 * SECOND
 """A line is written at most this long after the start of its request and the longest duration seen."""
 
+_UNKNOWN: Final = -(1 << 62)
+"""Stamp before all others, of a log that tells none."""
+
 _SIDE_BY_SIDE: Final = 8
 """Logs that are read in blocks of full size at one time; more of them are read in smaller ones."""
 
@@ -265,21 +268,15 @@ class _Stream:
         self._lines = _Unsettled()
         self._spreader = Spreader()
         self._hour: RepeatedHour | None = None
-        self._newest, self._longest = -(1 << 62), 0
+        self._newest, self._longest = _UNKNOWN, 0
         self._open = True
         self.behind = self._first_stamp() if len(intake.sources) > 1 else 0
 
     def _first_stamp(self) -> int:
         reading = self._reading
-        head = self.source.head()
-        lines = Block(head, 1, 0)
-        first: int | None = None
-        for block, formats in reading.pieces(iter([lines])):
-            parsed = reading.parse(text_lines(block.data), formats, self._intake.zone)
-            if parsed.rows.height:
-                low = int(parsed.rows["us"].min())  # type: ignore[arg-type]
-                first = low if first is None else min(first, low)
-        return -(1 << 62) if first is None else first
+        pieces = reading.pieces([Block(self.source.head(), 1, 0)])
+        found = [reading.parse(block.lines(), formats, self._intake.zone).rows["us"] for block, formats in pieces]
+        return min((int(us.to_numpy().min()) for us in found if len(us)), default=_UNKNOWN)
 
     def advance(self, ahead: int) -> tuple[pl.DataFrame, Lines | None] | None:
         """Return the next block, with ``ahead`` blocks parsed after it; None at the end of the log."""

@@ -268,32 +268,27 @@ class _Job:
         self.report = ConvertReport(output=str(target or "-"), files=len(self._sources) + len(self._tables))
 
     def run(self, progress: Progress | None, executor: Executor | None) -> ConvertReport:
-        account = Account(self.report, self._options.limit, self._keep_line, progress)
+        options = self._options
+        account = Account(self.report, options.limit, self._keep_line, progress)
         if self._tables:
-            self._sort(table_rows(self._tables, account), self._writable(table_columns(self._tables)))
+            columns = self._writable(table_columns(self._tables))
+            self._sort(self._rendered(table_rows(self._tables, account), columns), columns)
         elif self._captures:
-            rows = captured_rows(self._sources, self._captures, account, self._options.idle_zone)
-            names = (*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name != "body"))
-            self._sort(rows, self._writable(names))
+            rows = captured_rows(self._sources, self._captures, account, options.idle_zone)
+            columns = self._writable((*CORE_COLUMNS, *(name for name in LOGGED_COLUMNS if name != "body")))
+            self._sort(self._rendered(rows, columns), columns)
         else:
-            self._run_logs(account, executor)
+            with log_reader(self._sources, options, account) as intake:
+                intake.executor = executor
+                columns = self._writable(output_columns(intake.readings))
+                if options.redact or self._side or options.filter.condition(options.timezone) is not None:
+                    self._sort(self._rendered(intake.rows(), columns), columns)
+                else:
+                    self._sort(intake.lines(columns[2:]), columns)
         if self._bounds:
             self.report.first, self.report.last = (iso(us) for us in self._bounds)
         self._deliver()
         return self.report
-
-    def _run_logs(self, account: Account, executor: Executor | None) -> None:
-        options = self._options
-        with log_reader(self._sources, options, account) as intake:
-            intake.executor = executor
-            columns = self._writable(output_columns(intake.readings))
-            if options.redact or self._side or options.filter.condition(options.timezone) is not None:
-                self._sort(intake.rows(), columns)
-            else:
-                self._open_sorter(columns)
-                for start, lines in intake.lines(columns[2:]):
-                    self._emit(start, lines)
-                self._close_sorter()
 
     def _writable(self, columns: Sequence[str]) -> tuple[str, ...]:
         """The columns of the CSV: without that of bodies where there is no file for them."""
@@ -314,31 +309,24 @@ class _Job:
             self._side = SideFile(path, self._names.enter_context(_new(path, "-o", self._options)))
         return tuple(columns)
 
-    def _sort(self, batches: Iterator[pl.DataFrame], columns: Sequence[str]) -> None:
-        """Filter and redact rows, and sort them by start."""
+    def _rendered(self, batches: Iterator[pl.DataFrame], columns: Sequence[str]) -> Iterator[tuple[Times, Lines]]:
+        """Filter and redact rows, and store their bodies; yield their starts, and their lines behind date and time."""
         options, report = self._options, self.report
         redactor = Redactor() if options.redact else None
-        self._open_sorter(columns)
         for rows in wanted(batches, options.filter, options.timezone, report):
             for part in with_payload(rows) if self._side else (rows,):
                 part = redactor.rows(part) if redactor else part
                 part = self._side.store(part) if self._side else part
-                self._emit(part["start"].to_numpy(), rendered(part, columns[2:]))
-        self._close_sorter()
+                yield part["start"].to_numpy(), rendered(part, columns[2:])
 
-    def _open_sorter(self, columns: Sequence[str]) -> None:
+    def _sort(self, parts: Iterator[tuple[Times, Lines]], columns: Sequence[str]) -> None:
+        """Sort lines by start; check at their end that all are accounted for."""
         self._sorter = Sorter(self._sorted, to_csv(pl.DataFrame(schema=columns), header=True))
-
-    def _emit(self, start: Times, lines: Lines) -> None:
-        if not len(start):
-            return
-        assert self._sorter is not None
-        self._sorter.add(start, lines)
-        low, high = int(start.min()), int(start.max())
-        self._bounds = (min(low, self._bounds[0]), max(high, self._bounds[1])) if self._bounds else (low, high)
-
-    def _close_sorter(self) -> None:
-        assert self._sorter is not None
+        for start, lines in parts:
+            if len(start):
+                self._sorter.add(start, lines)
+                low, high = int(start.min()), int(start.max())
+                self._bounds = (min(low, self._bounds[0]), max(high, self._bounds[1])) if self._bounds else (low, high)
         self.report.sentence()
         self._sorter.close()
 

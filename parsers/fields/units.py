@@ -25,11 +25,9 @@ _DECIMALS: Final = re.compile(r"[0-9]+\.[0-9]{3}")
 def unit_by_name(name: str) -> float | None:
     """The unit that the name of a field tells, seconds in one; None if it tells none."""
     lower = name.lower()
-    return (
-        1.0
-        if lower in NGINX_DURATIONS
-        else next((UNITS[u] for u in ("ns", "us", "ms") if lower.endswith("_" + u)), None)
-    )
+    if lower in NGINX_DURATIONS:
+        return 1.0
+    return next((UNITS[u] for u in ("ns", "us", "ms") if lower.endswith("_" + u)), None)
 
 
 def named_units(total: str, first: str) -> frozenset[str]:
