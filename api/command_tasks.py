@@ -19,12 +19,7 @@ _OTHERS: Final = (".gz", ".zst", ".parquet", ".pias", ".gor", ".har")
 
 
 def calibrate_once(trial_s: float, show: "Callable[[CalibrationTrial], object]") -> "tuple[Calibration, str]":
-    """Measure the rate that this machine can send; return the figures, and their JSON for `remember`.
-
-    Args:
-        trial_s: seconds for each rate.
-        show: called with each rate.
-    """
+    """Measure the rate that this machine can send; return the figures, and their JSON for `remember`."""
     import uvloop
 
     from logreplay.analysis.json_text import json_text
@@ -49,14 +44,7 @@ def remember(figures: str) -> Path:
 
 
 def urls_once(templates: Sequence[str], variables: Sequence[str], output: str, *, force: bool) -> int:
-    """Write a request for every combination of values as a normalized CSV; return how many there are.
-
-    Args:
-        templates: paths or urls with ``{name}``.
-        variables: ``NAME=VALUES`` each.
-        output: the file; ``-``: standard output.
-        force: replace an existing file.
-    """
+    """Write a request for every combination of values as a normalized CSV; return how many there are."""
     from logreplay.replay.requests.url_rows import write_frames
     from logreplay.replay.requests.url_templates import Templates
 

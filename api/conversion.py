@@ -159,26 +159,14 @@ def convert_once(
     output: str | None,
     progress: "Progress | None" = None,
     *,
-    cluster: str | None = None,
-    strict: bool = False,
-    max_rejects: str | None = None,
+    cluster: str | None,
+    strict: bool,
+    max_rejects: str | None,
     **given: Any,
 ) -> ConvertResult:
-    """Convert logs.
+    """Convert logs; ``output`` None: a file named after the first log, in the current folder.
 
-    Args:
-        logs: paths or addresses; ``-`` is standard input.
-        output: the file to make; ``-`` is standard output; None: named after the first log, in the current folder.
-        progress: called about once a block.
-        cluster: a Dask scheduler that parses the blocks; None: threads of this process.
-        strict: no line may be rejected.
-        max_rejects: largest number or share of rejected lines; None: any number.
-        given: as for `reading_options`.
-
-    Raises:
-        UsageError: a value is wrong.
-        LogreplayError: a log cannot be read, or the output not be written.
-        TooManyRejects: more lines were rejected than the call allows.
+    ``-`` is standard input among the logs, and standard output; ``given`` is as for `reading_options`.
     """
     target = output or str(output_for(logs[0], given["to"] or ""))
     try:
@@ -291,11 +279,7 @@ def convert(
 
 
 def paths_of(log: object, *more: object) -> tuple[str, ...]:
-    """The paths of the logs that a function was called with: the first argument may be a list of them.
-
-    Raises:
-        UsageError: one is not a path, or the list is empty.
-    """
+    """The paths of the logs that a function was called with: the first argument may be a list of them."""
     logs = [*(log if isinstance(log, list | tuple) and log else [log]), *more]
     for each in logs:
         if not isinstance(each, str | PathLike):

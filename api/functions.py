@@ -258,13 +258,7 @@ def _answered(
 ) -> R:
     """Make a call; its result holds the texts of the listener, with options spelled as parameters.
 
-    Args:
-        function: its name.
-        make: makes it.
-        call: its frozen value.
-        listener: keeps the notes.
-        name: name of the results in a temporary folder.
-        place: place of the results; None: a temporary folder, which goes with the result.
+    ``place`` is that of the results; without one they have this name in a temporary folder, which goes with the result.
 
     Raises:
         BusyError: another run is under way in this process.

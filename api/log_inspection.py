@@ -199,12 +199,7 @@ class InspectResult:
 
 
 def inspect_once(logs: Sequence[str], given: dict[str, Any], progress: "Progress | None" = None) -> InspectResult:
-    """Inspect logs as `inspect` does, with options as people write them; ``progress`` is called about once a block.
-
-    Raises:
-        UsageError: a value is wrong.
-        LogreplayError: a log cannot be read, or no line is a request.
-    """
+    """Inspect logs as `inspect` does, with options as people write them; ``progress`` is called about once a block."""
     options, report = reading_options(**given), ConvertReport()
     order = _Order()
     profile = profile_of(order.of(log_rows(logs, options, report, progress)), options.timezone or "UTC")

@@ -113,12 +113,7 @@ def plan_call(logs: tuple[str, ...], reading: dict[str, Any], values: dict[str, 
 
 
 def plan_once(call: PlanCall, listener: "CallListener", progress: "Progress | None" = None) -> PlanResult:
-    """Make a plan; ``progress`` is called while the log is read, about once a block.
-
-    Raises:
-        UsageError: parameters exclude each other.
-        LogreplayError: the log cannot be read, the target not be loaded, or the results not be written.
-    """
+    """Make a plan; ``progress`` is called while the log is read, about once a block."""
     call = call.checked()
     reading_options(**call.reading)  # refuses wrong values before a file is read
     forecast = read_forecast(call.forecast, call.reading["timezone"] or "UTC") if call.forecast else None

@@ -317,13 +317,7 @@ def plot_once(
 ) -> tuple[str, Path]:
     """Draw one run, or several over each other, into a file; return the kind of picture, and the file.
 
-    Args:
-        results: result logs, or folders that hold one.
-        kind: kind of the picture; None: the usual one.
-        output: the file; None: named after the kind.
-        within: bound of the response time to draw, seconds.
-        linear: linear time axis.
-        force: replace an existing file.
+    Without a kind it is the usual one; without ``output`` the file is named after the kind.
     """
     from logreplay.analysis.output.pictures import draw, kinds, usual_kind
     from logreplay.analysis.output.plots.hockey_stick import figure

@@ -40,11 +40,12 @@ class Audience:
 
     Attributes:
         pushes: counts of the pushes of metrics.
+        show: further receiver of each snapshot, which must not take long.
     """
 
     def __init__(self, builder: "SnapshotBuilder", listener: "CallListener", readings: "ProbeLog") -> None:
         self._builder, self._listener, self._readings = builder, listener, readings
-        self._listeners: list[Callable[[Snapshot], object]] = []
+        self.show: Callable[[Snapshot], object] = lambda _: None
         self._on_stop: Callable[[], object] | None = None
         self._asked = False
         self.pushes = PushCounts()
@@ -58,10 +59,6 @@ class Audience:
         """Take no more readings of other systems; return what went wrong with them."""
         return self._readings.end()
 
-    def add(self, listener: "Callable[[Snapshot], object]") -> None:
-        """Tell another one, who must not take long."""
-        self._listeners.append(listener)
-
     def begin(self, stage: "Stage") -> None:
         """Say what runs from now on."""
         self._builder.begin(stage)
@@ -71,7 +68,7 @@ class Audience:
         self._readings.begin(time.monotonic() - now.elapsed)
         snapshot = self._builder.see(now, time.time(), dict(self._readings.latest))
         self._listener.see(snapshot)
-        self._tell(snapshot)
+        self.show(snapshot)
 
     def end(self, outcome: "Outcome", *, state: str = "", note: str = "", more: str = "") -> None:
         """Tell what became of a stage; see `logreplay.replay.monitor.snapshot_builder.SnapshotBuilder.end`.
@@ -80,13 +77,13 @@ class Audience:
         """
         snapshot = self._builder.end(outcome, time.time(), state=state, note=note)
         self._listener.ended(snapshot, note + more)
-        self._tell(snapshot)
+        self.show(snapshot)
 
     def close(self) -> None:
         """Tell that it is over."""
         snapshot = self._builder.close(time.time())
         self._listener.ended(snapshot)
-        self._tell(snapshot)
+        self.show(snapshot)
 
     @contextmanager
     def may_set(self, stop: asyncio.Event) -> Iterator[None]:
@@ -136,10 +133,6 @@ class Audience:
         if self._on_stop:
             self._on_stop()
 
-    def _tell(self, snapshot: "Snapshot") -> None:
-        for listener in self._listeners:
-            listener(snapshot)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
@@ -181,7 +174,7 @@ class Telling:
             if sidecar := self._sidecar(audience, readings, listener):
                 stack.callback(self._tell_of_pushes, audience, listener)
                 stack.callback(sidecar.close)
-                audience.add(sidecar.show)
+                audience.show = sidecar.show
             stack.callback(audience.close)
             yield audience
 

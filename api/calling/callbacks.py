@@ -62,7 +62,12 @@ class Callbacks:
     def opened(self) -> None: ...
 
     def see(self, now: "Snapshot") -> None:
-        self._show(now)
+        if self._progress:
+            try:
+                self._progress(now)
+            except BaseException:
+                self._progress = None  # it is not asked again while the run ends
+                raise
         for function in self._stop:
             if not self.asked.why and (why := reason(function, now)):
                 self.asked.ask(why)
@@ -74,14 +79,6 @@ class Callbacks:
 
     def fault(self, loop: object, context: dict[str, Any]) -> None:
         self.notes.append(f"error in the event loop: {context.get('exception') or context.get('message')}")
-
-    def _show(self, now: "Snapshot") -> None:
-        if self._progress:
-            try:
-                self._progress(now)
-            except BaseException:
-                self._progress = None  # it is not asked again while the run ends
-                raise
 
 
 def reason(function: "StopFunction", now: "Snapshot") -> str:

@@ -63,9 +63,7 @@ class Stop:
 def protected(work: Callable[[Stop], T], mailbox: Mailbox | None = None) -> T:
     """Do work in another thread; the first `KeyboardInterrupt` asks it to stop, the second one is raised.
 
-    Args:
-        work: to do.
-        mailbox: queue of the work's events; this thread, which made it, calls its listener.
+    This thread, which made the mailbox, calls its listener.
 
     Raises:
         Interrupted: it was asked to stop when no loop ran; ``result`` is that of the work, which was done nevertheless.

@@ -72,14 +72,9 @@ def warn_of_never(
     users: int | None = None,
     bounds: Mapping[str, float] = MappingProxyType({}),
 ) -> None:
-    """Warn of bounds and of conditions of ``--stop`` that nothing can exceed.
+    """Warn of bounds, by their statistic, and of conditions of ``--stop`` that nothing can exceed.
 
-    Args:
-        conditions: conditions of ``--stop``.
-        sender_rules: limit the time of a response, and the requests in flight.
-        listener: is told.
-        users: most users of a closed loop; None: it is an open one.
-        bounds: seconds, by their statistic.
+    ``users`` are the most of a closed loop; None: it is an open one.
     """
     timeout = sender_rules.timeout
     stops = {f"--stop '{each.text}'": each.limit for each in conditions if each.figure in ("p50", "p99")}

@@ -50,12 +50,7 @@ class LiveLine:
 class GrowingCurve:
     """Says on stderr what became of each step, and draws the curve of all of them below that, in place.
 
-    The last curve stays.
-
-    Args:
-        write: takes the text for stderr.
-        drawn: draw, if there is a terminal.
-        bound: bound of the response time, seconds; drawn with the curve.
+    The last curve stays. A bound of the response time, seconds, is drawn with it.
     """
 
     def __init__(self, write: Callable[[str], object], *, drawn: bool = True, bound: float | None = None) -> None:
@@ -89,11 +84,6 @@ class Terminal:
 
     While a run goes on, an `Outlet` writes for it: a halted terminal must not hold up the requests, and may take the
     rest until the program ends.
-
-    Args:
-        progress: ``auto``, ``json`` or ``none``.
-        quiet: show errors only.
-        bound: bound of the response time, seconds; drawn with the curve.
     """
 
     def __init__(self, *, progress: str = "auto", quiet: bool = False, bound: float | None = None) -> None:

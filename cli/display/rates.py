@@ -16,12 +16,7 @@ def show_sweep(
 ) -> Exit:
     """Show a sweep; return the exit code.
 
-    Args:
-        result: the sweep.
-        as_json: print the summary instead of tables and answer.
-        quiet: show the answer and errors only.
-        again: command that makes the missing steps, if it was stopped.
-        short: print no table but that of the steps.
+    ``again`` is the command that makes the missing steps; ``short`` prints no table but that of the steps.
     """
     summary, stopped = result.summary, Exit.CONDITION if result.by_rule else Exit.INTERRUPTED
     if not summary:

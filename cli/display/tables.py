@@ -25,12 +25,9 @@ class OpenTable:
     """Rows under heads, without lines, printed on stdout."""
 
     def __init__(self, *heads: str, words: Collection[str] = ("verdict",), dispensable: Sequence[str] = ()) -> None:
-        """Begin a table.
+        """Begin a table: the first column and those of ``words`` are text, the others are figures.
 
-        Args:
-            heads: headings of the columns. The first column is text, the others are figures.
-            words: heads of others that are text.
-            dispensable: heads of columns to leave out, the first one first, where a terminal has too little room.
+        Where a terminal has too little room, columns of ``dispensable`` heads are left out, the first one first.
         """
         self._heads, self._words, self._dispensable = heads, words, dispensable
         self._rows: list[list[str]] = []

@@ -34,11 +34,7 @@ class Display:
 
 
 def parts(values: dict[str, Any]) -> tuple[dict[str, Any], Display]:
-    """The fields of a call from the values of its command, and its display.
-
-    Raises:
-        UsageError: two options contradict each other; names both.
-    """
+    """The fields of a call from the values of its command, and its display."""
     from logreplay.calls.sending_call import frozen
 
     context = click.get_current_context()

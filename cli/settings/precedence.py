@@ -46,11 +46,11 @@ def applicable(
     yields_to: Names | None = None,
     needs: Names | None = None,
 ) -> dict[str, Setting]:
-    """Return the settings that count.
+    """The settings that count, by the name of the parameter.
 
     Args:
-        settings: by the name of the parameter.
-        typed: values of parameters that stand on the command line, by name.
+        settings: all of them.
+        typed: values of parameters that stand on the command line.
         reset: parameters that the command line sets back to their defaults.
         yields_to: a setting is left out if one of these is given with a higher rank.
         needs: a setting is left out unless one of these is given.
@@ -72,11 +72,9 @@ def applicable(
 def excluded_by(
     settings: Mapping[str, Setting], typed: Mapping[str, Any], others: Set[str], yields_to: Names | None
 ) -> dict[str, str]:
-    """Return the settings that an option of a higher rank excludes, each with the name of that option.
+    """The settings that an option of a higher rank excludes, each with the name of that option.
 
-    Args:
-        settings, typed, yields_to: see `applicable`.
-        others: names of settings that count, or that the command line resets.
+    ``others`` are settings that count, or that the command line resets; the rest is as of `applicable`.
     """
     given = {**settings, **{name: Setting(value, Rank.TYPED, "") for name, value in typed.items()}}
     found = dict[str, str]()

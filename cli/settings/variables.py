@@ -20,17 +20,8 @@ def read_variables(
 ) -> dict[str, dict[str, Setting]]:
     """Read the settings in an environment. An empty variable counts as not set.
 
-    A variable of an unknown name has no effect: it may belong to a build or a cluster, such as ``LOGREPLAY_IMAGE``.
-
-    Args:
-        tell: called with a sentence for each such variable.
-
-    Returns:
-        For each command the settings by the name of the parameter.
-
-    Raises:
-        ClickException: an option does not mean the same in all commands, two variables set it, or a switch has a value
-            other than 1 or 0.
+    For each command the settings by the name of the parameter. A variable of an unknown name has no effect, and is
+    told: it may belong to a build or a cluster, such as ``LOGREPLAY_IMAGE``.
     """
     found = {name: text for name, text in environment.items() if name.startswith(PREFIX) and text}
     if not found:
