@@ -84,7 +84,7 @@ ACTING = {
         "replay/monitor": {"live_page"},
         "replay/senders": {"aiohttp_sender"},
         "replay/senders/http1": {"sender"},
-        "replay/senders/http2": {"connection", "per_client", "session_sender"},
+        "replay/senders/http2": {"connection", "per_client"},
         "replay/servers": {"minimal"},
     },
     "processes, threads and the event loop: tested by runs": {

@@ -293,12 +293,10 @@ class SenderRules:
     def _kind(self, http: str, connections: int | None, plan: "SessionPlan | None") -> "Callable[..., Sender]":
         """A function that makes senders of the requested kind, for a version of HTTP."""
         if http == "2":
-            from logreplay.replay.senders.http2.per_client import Http2ByClientSender
+            from logreplay.replay.senders.http2.per_client import Http2ByClientSender, Http2SessionSender
             from logreplay.replay.senders.http2.sender import Http2Sender
 
             if plan:
-                from logreplay.replay.senders.http2.session_sender import Http2SessionSender
-
                 return partial(Http2SessionSender, plan=plan)
             if self.by_client:
                 return partial(Http2ByClientSender, streams=self.streams)
@@ -307,14 +305,12 @@ class SenderRules:
             from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 
             return AiohttpSender
-        if plan:
-            from logreplay.replay.senders.http1.session_sender import LoginSender, SessionSender
+        if plan or self.by_client:
+            from logreplay.replay.senders.http1.per_client import ByClientSender, LoginSender, SessionSender
 
+            if not plan:
+                return ByClientSender
             return partial(LoginSender if plan.logins else SessionSender, plan=plan)
-        if self.by_client:
-            from logreplay.replay.senders.http1.per_client import ByClientSender
-
-            return ByClientSender
         from logreplay.replay.senders.http1.sender import WireSender
 
         return WireSender

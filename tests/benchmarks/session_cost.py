@@ -21,10 +21,8 @@ import uvloop
 from conftest import NGINX, NGINX_CONF, free_port, running
 from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.http1.per_client import ByClientSender
-from logreplay.replay.senders.http1.session_sender import SessionSender
-from logreplay.replay.senders.http2.per_client import Http2ByClientSender
-from logreplay.replay.senders.http2.session_sender import Http2SessionSender
+from logreplay.replay.senders.http1.per_client import ByClientSender, SessionSender
+from logreplay.replay.senders.http2.per_client import Http2ByClientSender, Http2SessionSender
 from logreplay.replay.servers.minimal import responding
 from logreplay.replay.sessions.client_sessions import SessionPlan
 

@@ -32,8 +32,8 @@ from logreplay.replay.senders.digests import (
     read_head,
 )
 from logreplay.replay.senders.endpoint import parse_target, resolve
+from logreplay.replay.senders.http1.per_client import SessionSender
 from logreplay.replay.senders.http1.sender import WireSender
-from logreplay.replay.senders.http1.session_sender import SessionSender
 from logreplay.replay.senders.http2.sender import Http2Sender
 from logreplay.replay.sessions.client_sessions import SessionPlan
 from logreplay.replay.sessions.extraction import Extraction

@@ -20,12 +20,10 @@ from logreplay.replay.engine.open_loop import Limits, OpenLoopSender
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import Sender
 from logreplay.replay.senders.endpoint import Endpoint, parse_target
-from logreplay.replay.senders.http1.per_client import ByClientSender
+from logreplay.replay.senders.http1.per_client import ByClientSender, SessionSender
 from logreplay.replay.senders.http1.sender import WireSender
-from logreplay.replay.senders.http1.session_sender import SessionSender
-from logreplay.replay.senders.http2.per_client import Http2ByClientSender
+from logreplay.replay.senders.http2.per_client import Http2ByClientSender, Http2SessionSender
 from logreplay.replay.senders.http2.sender import Http2Sender
-from logreplay.replay.senders.http2.session_sender import Http2SessionSender
 from logreplay.replay.senders.multi_target import by_protocol, by_target
 from logreplay.replay.senders.tls import tls_context
 from logreplay.replay.sessions.client_sessions import SessionPlan

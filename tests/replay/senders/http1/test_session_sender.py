@@ -14,8 +14,8 @@ import pytest
 from logreplay.replay.clock import monotonic
 from logreplay.replay.senders.contract import ERROR_CODES, Exchange, SenderCounts
 from logreplay.replay.senders.endpoint import parse_target, resolve
-from logreplay.replay.senders.http1.session_sender import LoginSender, SessionSender
-from logreplay.replay.senders.http2.session_sender import Http2SessionSender
+from logreplay.replay.senders.http1.per_client import LoginSender, SessionSender
+from logreplay.replay.senders.http2.per_client import Http2SessionSender
 from logreplay.replay.senders.trace import describe
 from logreplay.replay.sessions.client_sessions import SessionCounts, SessionPlan
 from logreplay.replay.sessions.extraction import Extraction
