@@ -14,7 +14,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from logreplay.replay.clock import Clock
-from logreplay.replay.engine.time_at_limit import TimeAtLimit
 from logreplay.replay.engine.timer import make_timer
 from logreplay.replay.schedules.rates import Instants
 from logreplay.replay.schedules.users import Users
@@ -28,6 +27,8 @@ _BURST: Final = 64
 """Requests sent in one go when late, before the answers that came meanwhile are read."""
 _ROOM: Final = 2048
 """Requests that wait behind those of the block that is sent; with more, `OpenLoopSender.push` waits."""
+_MOST_INSTANTS: Final = 4096
+"""Instants that are remembered; with one more, every second one of the older half is forgotten."""
 _DROPPED: Final = ERROR_CODES["dropped"]
 _CANCELLED: Final = ERROR_CODES["cancelled"]
 _PACK: Final = struct.Struct(f"{len(FIELDS)}q").pack_into
@@ -118,6 +119,54 @@ class RecordBuffer:
         self._full.append(bytes(memoryview(self._buffer)[: self._at]))
         self._before += self._at // _LENGTH
         self._at = 0
+
+
+class TimeAtLimit:
+    """The time that a limit was met, so that a wait can be split into the limit's part and the generator's.
+
+    A request that is due while as many others are in flight as may be waits for one of them to end. Between that end
+    and its own start the generator works, and may be slow: that part of the wait is lag. So the time that the limit was
+    met is summed up over the plan, and a request's part is the sum at its start less the sum when it was due. Instants
+    are nanoseconds of one clock, and never decrease.
+
+    Attributes:
+        met: True if it is met now.
+        ended: last instant at the limit; 0: none.
+    """
+
+    def __init__(self) -> None:
+        self._instants, self._sums = [0], [0]
+        self.met = False
+        self.ended = 0
+
+    def begin(self, now: int) -> None:
+        """Note that the limit is met from now on."""
+        self._note(now)
+        self.met = True
+
+    def end(self, now: int) -> None:
+        """Note that it is no longer met."""
+        self._note(now)
+        self.met, self.ended = False, now
+
+    def since(self, due: int, now: int) -> int:
+        """Nanoseconds from an instant to now in which it was met."""
+        return self._until(now) - self._until(due)
+
+    def _until(self, instant: int) -> int:
+        at = bisect_right(self._instants, instant)
+        begun, before = self._instants[at - 1], self._sums[at - 1]
+        if at == len(self._instants):
+            return before + (instant - begun) * self.met
+        return before + (instant - begun) * (self._sums[at] - before) // (self._instants[at] - begun)
+
+    def _note(self, now: int) -> None:
+        total = self._until(now)
+        self._instants.append(now)
+        self._sums.append(total)
+        if len(self._instants) > _MOST_INSTANTS:
+            self._instants[: _MOST_INSTANTS // 2] = self._instants[: _MOST_INSTANTS // 2 : 2]
+            self._sums[: _MOST_INSTANTS // 2] = self._sums[: _MOST_INSTANTS // 2 : 2]
 
 
 @dataclass(frozen=True, slots=True)

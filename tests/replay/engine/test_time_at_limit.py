@@ -2,7 +2,7 @@
 
 import random
 
-from logreplay.replay.engine.time_at_limit import TimeAtLimit
+from logreplay.replay.engine.open_loop import TimeAtLimit
 
 
 def test_only_the_time_in_which_the_limit_was_met_counts() -> None:
