@@ -17,7 +17,7 @@ _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def read(function: str, given: Mapping[str, object]) -> dict[str, Any]:
-    """Check the keywords of a function."""
+    """Check the keywords of a function; return the value of each parameter: its default where none or None is given."""
     options = {option.name: option for option in options_of(function, python=True)}
     given = renamed(given, options)
     flags = {flag.lstrip("-").replace("-", "_"): option.name for option in options.values() for flag in option.names}
@@ -28,7 +28,7 @@ def read(function: str, given: Mapping[str, object]) -> dict[str, Any]:
 
 
 def check_names(function: str, given: Iterable[str], known: Collection[str], flags: Mapping[str, str] = _NONE) -> None:
-    """Check that a function has the keywords that it is given."""
+    """Refuse keywords that a function lacks; ``flags``: its parameters by the names of their options."""
     for name in given:
         if name not in known:
             near = [flags[name]] if name in flags else near_names(name, known)

@@ -91,7 +91,10 @@ class Kind:
             raise ValueError(str(error).removeprefix(f"{text!r}: ")) from None
 
     def several(self, value: object, *, lines: bool = False) -> tuple[Any, ...]:
-        """Check the values of a parameter that can have several: one, an iterable of them, or a mapping."""
+        """Check the values of a parameter that can have several: one, an iterable of them, or a mapping.
+
+        ``lines``: ``@FILE`` stands for the lines of a file.
+        """
         if isinstance(value, Mapping):
             value = value.items()
         values = value if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]

@@ -217,6 +217,7 @@ class SenderRules:
         """Resolve a target and check that its addresses may be loaded.
 
         Call it once for each target of a command: a name may have another address the next time.
+        ``among``: the base URLs of all of them, if there are several.
         """
         from logreplay.replay.senders.endpoint import (
             check_permission,

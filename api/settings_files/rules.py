@@ -102,7 +102,10 @@ def check_places(file: str, command: str, taken: Mapping[str, Any]) -> None:
 
 
 def check_destination(file: str, taken: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
-    """Check that a settings file sets nothing that needs a destination which the user gave."""
+    """Refuse values that count only beside a destination which the user gave.
+
+    ``taken``: what the file sets, by key; ``parameters``: all values of the command.
+    """
     if _SENDS not in parameters or is_from_user(taken, parameters):
         return
     for key in NEEDS_TYPED_DESTINATION:

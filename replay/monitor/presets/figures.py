@@ -66,7 +66,7 @@ class Growth:
         self._last: tuple[float, float] | None = None
 
     def since(self, at: float, count: float) -> float | None:
-        """Return the growth since the reading before; None for the first."""
+        """Return the growth since the reading before; None for the first. A fall is an error: the counter was reset."""
         last, self._last = self._last, (at, count)
         if last is None:
             return None
