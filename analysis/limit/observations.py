@@ -9,16 +9,13 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.downcast import CANCELLED
-from logreplay.analysis.statistics.quantiles import Floats, Ints
+from logreplay.analysis.statistics.quantiles import Bools, Floats, Ints
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables.aggregate import step_windows
-
-Bools = npt.NDArray[np.bool_]
 
 MOST: Final = 50_000
 """Most requests of a step that are read, the first ones: those of 10 s at 5,000/s."""

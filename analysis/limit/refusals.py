@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 
 from logreplay.analysis.limit import sentences
-from logreplay.analysis.limit.observations import Bools, Observations
+from logreplay.analysis.limit.observations import Observations
 from logreplay.analysis.limit.sentences import TargetLimit
-from logreplay.analysis.statistics.quantiles import Floats, Ints
+from logreplay.analysis.statistics.quantiles import Bools, Floats, Ints
 
 AT_ONCE_S: Final = 0.005
 FEWEST: Final = 30

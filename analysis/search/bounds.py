@@ -13,18 +13,16 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from logreplay.analysis.format_time import show, spoken
 from logreplay.analysis.statistics.failures import SURE_Z, Series, expected_hits
-from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats, Ints
+from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Bools, Floats, Ints
 from logreplay.core.quantities import percent
 from logreplay.core.validity import batch_variance, cluster_size, wilson
 
 BOUNDED: Final = {**PERCENTILES, "p9999": 0.9999, "p99999": 0.99999}
 """Percentiles that may have a bound."""
 STATISTICS: Final = (*BOUNDED, "mean", "max", "errors")
-Bools = npt.NDArray[np.bool_]
 Z: Final = 2.24
 """z of a two-sided 97.5 % interval: stricter than 95 %, because a trial is tested every second."""
 LEAST_DESIGN_EFFECT: Final = 2.0

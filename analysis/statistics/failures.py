@@ -8,12 +8,12 @@ failure.
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from logreplay.analysis.statistics.isotonic import isotonic
-from logreplay.analysis.statistics.quantiles import Floats, Ints
+from logreplay.analysis.statistics.quantiles import Bools, Floats, Ints
 from logreplay.core.validity import cluster_size, newcombe, size_at_low_rates, wilson
 
 ERROR_SHARE: Final = 0.01
@@ -23,7 +23,6 @@ FAILING: Final = 0.5
 """Share of failed requests above which a step measured only failures."""
 Series: TypeAlias = tuple[Ints, Ints]
 """(seconds,) requests, and those of them that failed."""
-Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
 _Z99: Final = 2.5758
 GROWS_Z: Final = 2.3
@@ -36,8 +35,8 @@ ODDS: Final = 3.0
 
 
 def more_errors(
-    rate: Floats, errors: Ints, scheduled: Ints, known: Flags, series: Sequence[Series] = ()
-) -> tuple[Flags, float, Floats]:
+    rate: Floats, errors: Ints, scheduled: Ints, known: Bools, series: Sequence[Series] = ()
+) -> tuple[Bools, float, Floats]:
     """Return which steps (n,) fail more often than the lowest rates do, the share of errors at these, and the evidence.
 
     The evidence (n,) is by how much the share of a step exceeds that at the lowest rates at least, which must be above

@@ -16,6 +16,7 @@ from logreplay.core.validity import valid_up_to
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 Micros: TypeAlias = "npt.NDArray[np.uint32] | Ints"
 """Times in microseconds."""
 

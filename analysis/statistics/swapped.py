@@ -18,18 +18,15 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from logreplay.analysis.statistics import estimates
 from logreplay.analysis.statistics.estimates import Estimate
-from logreplay.analysis.statistics.quantiles import Floats, Ints
+from logreplay.analysis.statistics.quantiles import Bools, Floats, Ints
 from logreplay.analysis.statistics.typical_value import BLOCK_S, FAR, LEAST_CLIP, local_medians, usual_scatter
 
 FEWEST: Final = 5
 """Fewest times that both pairs had their turns."""
 _NEIGHBOURS: Final = 21
-
-Bools = NDArray[np.bool_]
 
 
 def estimate(at: Floats, values: Floats, turns: Ints, second: Bools) -> tuple[Estimate, Estimate] | None:

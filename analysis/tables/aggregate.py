@@ -17,12 +17,11 @@ import polars as pl
 from logreplay.analysis.input.arrays import RequestArrays, those
 from logreplay.analysis.input.chunks import SECOND, by_second, changes
 from logreplay.analysis.input.downcast import DROPPED, HTTP_ERROR, NET_ERROR, OK
-from logreplay.analysis.statistics.quantiles import PERCENTILES, SHARES, SMALLEST_SAMPLE, Floats, Grouped, Ints
+from logreplay.analysis.statistics.quantiles import PERCENTILES, SHARES, SMALLEST_SAMPLE, Bools, Floats, Grouped, Ints
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.tables.design_effect import design_effects
 from logreplay.analysis.tables.group_times import GroupTimes, service
 
-Bools = npt.NDArray[np.bool_]
 _Columns = Callable[[RequestArrays], Mapping[str, npt.NDArray[Any]]]
 """Columns of some requests, by name."""
 

@@ -15,8 +15,8 @@ import polars as pl
 
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.statistics.failures import Flags, more_errors
-from logreplay.analysis.statistics.quantiles import Floats, Grouped, Ints
+from logreplay.analysis.statistics.failures import more_errors
+from logreplay.analysis.statistics.quantiles import Bools, Floats, Grouped, Ints
 from logreplay.analysis.statistics.trends import DRIFT, TREND_Z, mann_kendall, relative_rise
 from logreplay.analysis.tables.aggregate import BLOCKS, SETTLE, Windows, step_windows
 
@@ -185,7 +185,7 @@ def _by_rate(part: pl.DataFrame, values: Floats, rates: Floats) -> Floats:
     return np.asarray(np.bincount(place, np.nan_to_num(values), len(rates)) / np.maximum(count, 1))
 
 
-def _lasting(bad: Flags) -> int | None:
+def _lasting(bad: Bools) -> int | None:
     """The first bad rate of at least `_LEAST_RATES` in a row, above which half of the rates or more are bad."""
     for index in np.flatnonzero(bad[:-1] & bad[1:]):
         if bad[index:].mean() >= 0.5:

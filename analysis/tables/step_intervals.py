@@ -16,8 +16,7 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.statistics import estimates
-from logreplay.analysis.statistics.failures import Flags
-from logreplay.analysis.statistics.quantiles import PERCENTILES, SHARES, SMALLEST_SAMPLE, Floats, share_interval
+from logreplay.analysis.statistics.quantiles import PERCENTILES, SHARES, SMALLEST_SAMPLE, Bools, Floats, share_interval
 
 TRIALS: Final = 3
 """Fewest steps of a rate for which the interval of p99 comes from their spread (Student's t of its logarithm)."""
@@ -99,7 +98,7 @@ def _effects(steps: pl.DataFrame, profile: Floats, capacity: float | None) -> tu
     return np.maximum(least, queue), np.maximum(least, np.minimum(own, queue))
 
 
-def _long(steps: pl.DataFrame) -> Flags:
+def _long(steps: pl.DataFrame) -> Bools:
     """(steps,) whether the spread within a step is used."""
     return steps["duration"].to_numpy() >= 0.9 * OWN_S
 

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from logreplay.analysis.input.arrays import window_s
-from logreplay.analysis.statistics.failures import Flags, more_errors
-from logreplay.analysis.statistics.quantiles import Floats, Ints
+from logreplay.analysis.statistics.failures import more_errors
+from logreplay.analysis.statistics.quantiles import Bools, Floats, Ints
 from logreplay.analysis.statistics.step_finder import rate_varies, sending_ends, steps_of_seconds, usual_rate
 from logreplay.analysis.statistics.trends import DRIFT, TREND_Z, mann_kendall, relative_rise, theil_sen
 from logreplay.analysis.tables.aggregate import SETTLE
@@ -122,7 +122,7 @@ def _judged_means(seconds: pl.DataFrame, table: pl.DataFrame) -> Floats:
     return series
 
 
-def _at_a_limit(mean: Floats, rate: Floats) -> Flags:
+def _at_a_limit(mean: Floats, rate: Floats) -> Bools:
     """Whether times stay, from this step to the last one, as high as a client lets them become: `RISE` times as high.
 
     A queue in balance has longer times at each higher rate. Where they stay within 10 % while the rate rises by 10 %,
@@ -137,7 +137,7 @@ def _at_a_limit(mean: Floats, rate: Floats) -> Flags:
     return found
 
 
-def _whole_overloads(over: Flags, climbing: Flags, mean: Floats, rate: Floats) -> Flags:
+def _whole_overloads(over: Bools, climbing: Bools, mean: Floats, rate: Floats) -> Bools:
     """Overloads from the step in which times begin to climb to the one in which they recover, in order of time.
 
     Before an overloaded step: those that climb without a break, at no higher a rate. After it: those at no lower a rate

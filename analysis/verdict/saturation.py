@@ -8,7 +8,7 @@ neither: the reason is given instead of a number.
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,7 @@ from logreplay.analysis.statistics.failing_rate import (
 )
 from logreplay.analysis.statistics.failures import ERROR_SHARE, FAILING
 from logreplay.analysis.statistics.isotonic import isotonic
-from logreplay.analysis.statistics.quantiles import Floats
+from logreplay.analysis.statistics.quantiles import Bools, Floats
 from logreplay.analysis.tables.slow_routes import SlowRoute, slow_routes
 from logreplay.analysis.verdict import saturation_sentences as sentences
 from logreplay.analysis.verdict.outages import FEWEST
@@ -218,7 +218,7 @@ def _half(flag: pl.Expr) -> pl.Expr:
     return flag.mean() >= 0.5
 
 
-def first_lasting(bad: "np.ndarray[Any, np.dtype[np.bool_]]") -> int | None:
+def first_lasting(bad: Bools) -> int | None:
     """Return the first bad step after which 3 of the next 4 steps, or all remaining, are bad; None if there is none."""
     for index in np.flatnonzero(bad):
         following = bad[index + 1 : index + 5]
@@ -227,7 +227,7 @@ def first_lasting(bad: "np.ndarray[Any, np.dtype[np.bool_]]") -> int | None:
     return None
 
 
-def _first_bad(usable: pl.DataFrame, bad: "np.ndarray[Any, np.dtype[np.bool_]]") -> int | None:
+def _first_bad(usable: pl.DataFrame, bad: Bools) -> int | None:
     """Return the first bad step that stays bad and is not refuted: by a higher rate at which more was answered.
 
     A server cannot answer more than it carries. Where a backlog grew at a rate, and more than this rate was answered

@@ -16,8 +16,8 @@ import polars as pl
 from logreplay.analysis.format_time import show_rate
 from logreplay.analysis.input.arrays import RequestArrays, name_kinds, those
 from logreplay.analysis.input.chunks import SECOND
-from logreplay.analysis.statistics.failures import Flags, Series, more_errors
-from logreplay.analysis.statistics.quantiles import Floats, Grouped, Part
+from logreplay.analysis.statistics.failures import Series, more_errors
+from logreplay.analysis.statistics.quantiles import Bools, Floats, Grouped, Part
 from logreplay.analysis.statistics.slices import slices
 from logreplay.analysis.statistics.trends import DRIFT, TREND_Z, mann_kendall, relative_rise, theil_sen
 from logreplay.analysis.tables.aggregate import BLOCKS, SETTLE, Flow, Windows, step_flow, step_windows, steps
@@ -212,7 +212,7 @@ def _died(found: list[Outage], rate: Floats, in_flight: Floats) -> dict[Outage, 
     return died
 
 
-def _fell_behind(requests: RequestArrays, rate: Floats, over: Flags, in_flight: Floats) -> Floats:
+def _fell_behind(requests: RequestArrays, rate: Floats, over: Bools, in_flight: Floats) -> Floats:
     """(steps,) answers/s as the backlog began to grow, of the lowest `LOOKED_AT` overloaded rates; NaN elsewhere."""
     carried = np.full(len(rate), np.nan)
     rates = [each for each in np.unique(rate[over]) if over[rate == each].mean() >= 1 / 2][:LOOKED_AT]
@@ -227,13 +227,13 @@ def late_from(service_p50: pl.Expr) -> pl.Expr:
     return pl.max_horizontal(LATE * service_p50.fill_null(0.0), LATE_S)
 
 
-def clearly_rises(series: Floats) -> Flags:
+def clearly_rises(series: Floats) -> Bools:
     """Return whether each row (rows, n) of times doubles, and rises beyond doubt."""
-    rises: Flags = (mann_kendall(series) >= CLEAR_Z) & (relative_rise(series) > CLEAR_DRIFT)
+    rises: Bools = (mann_kendall(series) >= CLEAR_Z) & (relative_rise(series) > CLEAR_DRIFT)
     return rises
 
 
-def _excused(found: list[Outage], rate: Floats, over: Flags, failing: Flags) -> dict[int, str]:
+def _excused(found: list[Outage], rate: Floats, over: Bools, failing: Bools) -> dict[int, str]:
     """Steps whose outage was not caused by load, and a text about it.
 
     An outage is excused if (1) the target sustained this or a higher rate without one, or (2) no rate up to here was

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from logreplay.analysis.format_time import show, show_range, show_rate
-from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Floats
+from logreplay.analysis.statistics.quantiles import PERCENTILES, SMALLEST_SAMPLE, Bools, Floats
 from logreplay.analysis.verdict.saturation import first_lasting
 from logreplay.analysis.verdict.stability import MIX, VOID
 from logreplay.core.masking import safe_to_show
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.legend import Legend
 
-Bools: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
 BLUE: Final = "#0072b2"
 ORANGE: Final = "#e69f00"

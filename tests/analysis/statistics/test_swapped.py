@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from logreplay.analysis.statistics import swapped
-from logreplay.analysis.statistics.quantiles import Floats, Ints
+from logreplay.analysis.statistics.quantiles import Bools, Floats, Ints
 from logreplay.replay.requests.combine import Swap
 
-Series = tuple[Floats, Floats, Ints, swapped.Bools]
+Series = tuple[Floats, Floats, Ints, Bools]
 
 
 def series(seed: int, seconds: int = 60, *, change: float = 0.0, machine: Floats | float = 0.0) -> Series:
