@@ -29,7 +29,7 @@ def _apache(name: str, text: str) -> Format:
 
 
 def _other(name: str, server: str, source: str, text: str, more: Mapping[str, Field], **changes: Any) -> Format:
-    format = nginx_format(text, name, "default", more)
+    format = nginx_format(text, name, more=more)
     return replace(format, server=server, source=source, **changes)
 
 

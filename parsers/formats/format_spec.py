@@ -166,13 +166,13 @@ def _unquoted(text: str) -> str:
 
 def nginx_definition(name: str, words: list[str]) -> Format:
     """The format of a ``log_format`` directive: its strings, after perhaps ``escape=…``."""
-    escape = "default"
+    escaped = True
     if words and words[0].startswith("escape="):
-        escape = words.pop(0).removeprefix("escape=")
+        escaped = words.pop(0) != "escape=none"
     text = "".join(words)
     if text.lstrip().startswith("{"):
         return _json_definition(name, text, r"\$(?:\{\w+\}|\w+)", nginx_tokens, "nginx")
-    return nginx_format(text, name, "none" if escape == "none" else "default")
+    return nginx_format(text, name, escaped=escaped)
 
 
 def apache_definition(name: str, text: str) -> Format:

@@ -19,7 +19,6 @@ from logreplay.parsers.fields.values import CLEAN
 from logreplay.parsers.formats.field_names import header_slot
 from logreplay.parsers.formats.format import Format, TextLayout, Value
 
-Escape = Literal["default", "none"]
 Place = TypeVar("Place")
 
 WITH_HEADERS: Final = -1
@@ -175,17 +174,10 @@ _STRFTIME: Final = {
 
 
 def nginx_format(
-    text: str, name: str = "log_format", escape: Escape = "default", more: Mapping[str, Field] = _NO_MORE
+    text: str, name: str = "log_format", *, escaped: bool = True, more: Mapping[str, Field] = _NO_MORE
 ) -> Format:
-    """Compile the string of a ``log_format``, as nginx sees it after unquoting.
-
-    Args:
-        text: for example ``$remote_addr [$time_local] "$request" $status $request_time``.
-        name: name of the format, for reports.
-        escape: as in the directive; one for ``json`` is read as JSON, see `logreplay.parsers.formats.named_values`.
-        more: variables that nginx does not have, for logs of other servers.
-    """
-    return compile_tokens(nginx_tokens(as_in_lines(text), more), name, "nginx", escape == "default", text)
+    """Compile the string of a ``log_format``, as nginx sees it unquoted; ``more``: variables of other servers."""
+    return compile_tokens(nginx_tokens(as_in_lines(text), more), name, "nginx", escaped, text)
 
 
 def nginx_tokens(text: str, more: Mapping[str, Field] = _NO_MORE) -> list[str | Field]:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logreplay.parsers.redaction.content import Content, content_type
 from logreplay.parsers.redaction.pseudonyms import Pseudonyms
+from logreplay.parsers.redaction.redact import Content, content_type
 
 VALUES = st.text(
     alphabet=st.characters(min_codepoint=33, max_codepoint=126, exclude_characters='";,\\&%+#'), min_size=9
