@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from logreplay.core.errors import LogreplayError, UsageError
-from logreplay.core.files import atomic_path, check_distinct, unwritable, write_atomically
+from logreplay.core.files import atomic_path, check_distinct, write_atomically, writing
 
 if TYPE_CHECKING:
     from logreplay.replay.checks.calibrate import Calibration, CalibrationTrial
@@ -35,11 +35,9 @@ def remember(figures: str) -> Path:
     from logreplay.replay.checks.calibrate import remembered_at
 
     path = remembered_at()
-    try:
+    with writing(path, ""):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, figures + "\n", option="")
-    except OSError as error:
-        raise unwritable(path, error, "") from None
     return path
 
 

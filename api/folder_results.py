@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from logreplay.analysis.costs.route_costs import RouteCost
-from logreplay.core.files import TakenError, unwritable
+from logreplay.core.files import TakenError, writing
 from logreplay.core.frames import to_pandas
 from logreplay.options.spelling import spelled_for_save
 from logreplay.replay.results.verdict import Finding
@@ -48,11 +48,9 @@ class FolderResult(Result):
         if not force and path.is_dir() and any(path.iterdir()):
             raise TakenError(f"{path}: is not empty; name another folder, or replace the result in it with force=True")
         with ResultFolder.new(path, [("the rows", rows)], force=force) as folder:
-            try:
+            with writing(path):
                 for file in filter(Path.is_file, source.iterdir()):
                     shutil.copyfile(file, folder.path / file.name)
-            except OSError as error:
-                raise unwritable(path, error) from None
             folder.keep()
         self.files = absolute(path / file.relative_to(source) for file in self.files)
         self.close()

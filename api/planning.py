@@ -25,7 +25,7 @@ from logreplay.calls.plan_call import PlanCall
 from logreplay.calls.run_call import RunCall
 from logreplay.conversion import paths_of, reading_options
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import removed_if_empty, scratch_folder, unwritable
+from logreplay.core.files import removed_if_empty, scratch_folder, writing
 from logreplay.core.masking import masked
 from logreplay.core.record import to_csv
 from logreplay.core.rows import scan
@@ -301,8 +301,6 @@ def _proof(call: PlanCall, made: "MachinePlan", part: _Part, ran: "RunResult", f
 
 def _written(rows: pl.DataFrame, path: Path) -> Path:
     """Write rows as a normalized CSV."""
-    try:
+    with writing(path):
         path.write_bytes(to_csv(rows, header=True))
-    except OSError as error:
-        raise unwritable(path, error) from None
     return path

@@ -18,7 +18,7 @@ from logreplay.core.files import (
     check_nameable,
     make_folder,
     remove_left_behind,
-    unwritable,
+    writing,
 )
 from logreplay.core.rows import check_name
 from logreplay.replay.senders.pair_keeper import FILES
@@ -82,7 +82,7 @@ class ResultFolder(Closing):
         check_distinct([*others, *(("-o", folder / name) for name in _names())], reads)
         with ExitStack() as locks:
             made = not folder.exists()
-            try:
+            with writing(folder):
                 make_folder(folder)
                 locks.enter_context(Lock(folder, folder))
                 remove_left_behind(folder)
@@ -97,8 +97,6 @@ class ResultFolder(Closing):
                     made = True
                     locks.enter_context(Lock(path, folder))
                     _clear(path)
-            except OSError as error:
-                raise unwritable(folder, error) from None
             result = cls(folder, path, locks.pop_all())
             result._made = made
             return result
@@ -154,13 +152,11 @@ class ResultFolder(Closing):
         return self._folder
 
     def _move(self) -> None:
-        try:
+        with writing(self._folder):
             _clear(self._folder)
             for made in self.path.iterdir():
                 made.replace(self._folder / made.name)
             self.path.rmdir()
-        except OSError as error:
-            raise unwritable(self._folder, error) from None
         self.path = self._folder
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from logreplay.analysis.output.file_names import companion_files
 from logreplay.analysis.summary import remembering
 from logreplay.analysis.tables import aggregate
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import atomic_path, unwritable
+from logreplay.core.files import atomic_path, writing
 from logreplay.core.frames import to_pandas
 from logreplay.core.quantities import Seconds, as_seconds
 from logreplay.core.record import RESULT_COLUMNS
@@ -183,15 +183,13 @@ class Result(HoldsScratch):
         if (form := form_of(source)) != form_of(path):
             raise LogreplayError(f"{path}: the rows are copied unchanged; name a file that ends in {form}")
         pairs = [*zip(companion_files(source), companion_files(path), strict=True), (source, path)]
-        try:
+        with writing(path):
             for old, new in pairs:
                 if old.exists():
                     with atomic_path(new, force=True) as fresh:
                         shutil.copyfile(old, fresh)
                 else:  # an earlier result's would be taken for this one's
                     new.unlink(missing_ok=True)
-        except OSError as error:
-            raise unwritable(path, error) from None
         places = dict(pairs)
         self.files = absolute(places.get(file, file) for file in self.files)
         self.scratch = None  # the folder goes with its last copy

@@ -192,10 +192,8 @@ def make_folder(path: Path) -> None:
 def removed_if_empty(path: Path) -> Iterator[None]:
     """Make a folder of results; at the end, remove it and those above it that were made, if they are empty."""
     made = [each for each in (path, *path.parents) if not each.exists()]
-    try:
+    with writing(path):
         make_folder(path)
-    except OSError as error:
-        raise unwritable(path, error) from None
     try:
         yield
     finally:
@@ -404,6 +402,15 @@ def unwritable(path: Path, error: OSError, option: str = "-o") -> LogreplayError
     if error.errno == errno.ELOOP and error.filename:
         reason, remedy = f"{error.filename} is a link", f"; remove it{_or_another(option)}"
     return LogreplayError(f"{path}: cannot be written: {reason}{remedy}")
+
+
+@contextmanager
+def writing(path: Path, option: str = "-o") -> Iterator[None]:
+    """While the block writes a file or folder, errors of the system are those of `unwritable`."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, error, option) from None
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from logreplay.analysis.output.file_names import (
 from logreplay.analysis.summary import SCHEMA, About, remembering
 from logreplay.analysis.tables import aggregate
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import check_distinct, make_folder, unwritable, write_atomically
+from logreplay.core.files import check_distinct, make_folder, write_atomically, writing
 from logreplay.core.record import to_csv
 
 
@@ -64,7 +64,7 @@ def write_folder(
     held = sources.results_in(folder)
     if located and held and held.resolve() != located.resolve():
         raise LogreplayError(f"{folder}: holds other results, {held.name}, which are kept; choose another with -o")
-    try:
+    with writing(folder):
         analysis = analyse(source, about, executor, meanwhile)
         analysis = replace(analysis, summary=remembering(analysis.summary, analysis.earlier))
         if trace_url:
@@ -81,8 +81,6 @@ def write_folder(
             write_atomically(folder / "users.csv", to_csv(analysis.users.table, header=True))
         if plots:
             html.write(folder, analysis)
-    except OSError as error:
-        raise unwritable(folder, error) from None
     return analysis.summary, analysis.steps
 
 
@@ -99,11 +97,9 @@ def write_beside(results: Path, about: About | None = None) -> tuple[dict[str, A
     Returned are the contents of ``X.summary.json``, and the step table.
     """
     summary, hlog, hgrm, *_ = companion_files(results)
-    try:
+    with writing(summary):
         analysis = analyse(results, about, meanwhile=(partial(hdr.write_hlog, hlog), partial(hdr.write_hgrm, hgrm)))
         _write_summary(summary, analysis)
-    except OSError as error:
-        raise unwritable(summary, error) from None
     return analysis.summary, analysis.steps
 
 
@@ -114,10 +110,8 @@ def write_unfinished(results: Path, about: About) -> None:
     """
     value = {"schema": SCHEMA, "log": about.log, "target": about.target, "options": dict(about.options), **about.more}
     path = summary_beside(results)
-    try:
+    with writing(path):
         write_atomically(path, json_text({**value, UNFINISHED: True}) + "\n")
-    except OSError as error:
-        raise unwritable(path, error) from None
 
 
 def remove_unfinished(results: Path) -> None:

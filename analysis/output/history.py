@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final
 from logreplay.analysis.json_text import json_text
 from logreplay.analysis.summary import failed_of
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import is_stream, lock, unwritable, write_atomically
+from logreplay.core.files import is_stream, lock, write_atomically, writing
 from logreplay.core.masking import masked
 
 ATTRIBUTES: Final = frozenset({"log", "target", "baseline", "candidate", "verdict"})
@@ -47,17 +47,14 @@ def append(path: Path, row: Mapping[str, Any], now: datetime | None = None) -> P
         if not is_stream(path):
             path = path.with_name(f"{path.stem}.without-{'-'.join(lacking)}{path.suffix}")
         row = {name: value for name, value in row.items() if name not in lacking}
-    try:
-        with path.open("a+b") as file:
-            _wait_for_lock(path, file)
-            if _has_header(path, file, row):
-                file.seek(-1, SEEK_END)
-                before = b"" if file.read() == b"\n" else b"\n"
-            else:
-                before = _header(row)
-            file.write(before + _line([time, *row.values()]))
-    except OSError as error:
-        raise unwritable(path, error, "--history") from None
+    with writing(path, "--history"), path.open("a+b") as file:
+        _wait_for_lock(path, file)
+        if _has_header(path, file, row):
+            file.seek(-1, SEEK_END)
+            before = b"" if file.read() == b"\n" else b"\n"
+        else:
+            before = _header(row)
+        file.write(before + _line([time, *row.values()]))
     return path
 
 
@@ -76,21 +73,16 @@ def write_benchmark(path: Path, row: Mapping[str, Any]) -> None:
     ]
     if found and _is_number(row.get("low")) and _is_number(row.get("high")) and found[0]["name"] == "ratio":
         found[0]["range"] = f"{row['low']:.4g} to {row['high']:.4g}"
-    try:
+    with writing(path, "--history"):
         write_atomically(path, json_text(found) + "\n", option="--history")
-    except OSError as error:
-        raise unwritable(path, error, "--history") from None
 
 
 def remove_benchmark(path: Path) -> bool:
     """Remove the figures of the run before, which are not those of an invalid run; return whether there were any."""
-    try:
+    with writing(path, "--history"), suppress(FileNotFoundError):
         path.unlink()
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise unwritable(path, error, "--history") from None
-    return True
+        return True
+    return False
 
 
 def is_benchmark(path: Path) -> bool:
@@ -100,16 +92,13 @@ def is_benchmark(path: Path) -> bool:
 
 def check(path: Path, row: Mapping[str, Any]) -> None:
     """Check, before a run, that its row can be appended."""
-    try:
-        with suppress(FileNotFoundError), path.open("r+b") as file:
-            if not is_benchmark(path):
-                _has_header(path, file, row)
-            elif not _holds_benchmarks(file.read(_LONGEST + 1)):
-                raise LogreplayError(
-                    f"--history {path}: exists and holds something other than the figures of a run; choose another name"
-                )
-    except OSError as error:
-        raise unwritable(path, error, "--history") from None
+    with writing(path, "--history"), suppress(FileNotFoundError), path.open("r+b") as file:
+        if not is_benchmark(path):
+            _has_header(path, file, row)
+        elif not _holds_benchmarks(file.read(_LONGEST + 1)):
+            raise LogreplayError(
+                f"--history {path}: exists and holds something other than the figures of a run; choose another name"
+            )
 
 
 def _has_header(path: Path, file: BinaryIO, row: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from logreplay.analysis.verdict.checks import Check
 from logreplay.core.errors import Interrupted, LogreplayError, UsageError
-from logreplay.core.files import unwritable, write_atomically
+from logreplay.core.files import write_atomically, writing
 from logreplay.core.masking import safe_to_show
 
 _ENDED: Final = "the command came to its end"
@@ -57,8 +57,6 @@ def write_junit(path: Path, command: str, checks: Iterable[Check]) -> None:
             SubElement(element, "system-out").text = text
         else:
             SubElement(element, "failure" if case.state == "failed" else "error", message=text)
-    try:
+    with writing(path, "--junit"):
         text = tostring(suite, encoding="unicode", xml_declaration=False)
         write_atomically(path, f"{text}\n", option="--junit")
-    except OSError as error:
-        raise unwritable(path, error, "--junit") from None

@@ -16,7 +16,7 @@ import polars as pl
 from logreplay.core import record
 from logreplay.core.bodies import REF
 from logreplay.core.errors import LogError, UsageError
-from logreplay.core.files import unwritable
+from logreplay.core.files import writing
 from logreplay.core.frames import from_pandas, table_name
 from logreplay.core.plural import number_of
 from logreplay.core.quantities import naive_utc
@@ -85,13 +85,10 @@ class TableLog:
 
     def write_normalized(self, path: Path) -> Path:
         """Write its core columns as a normalized CSV, for the built-in target; return ``path``."""
-        try:
-            with path.open("wb") as file:
-                file.write((",".join(record.CORE_COLUMNS) + "\n").encode())
-                for rows in self.batches(record.CORE_COLUMNS):  # with columns that are rendered
-                    file.write(record.to_csv(rows.select(record.CORE_COLUMNS), header=False))
-        except OSError as error:
-            raise unwritable(path, error) from None
+        with writing(path), path.open("wb") as file:
+            file.write((",".join(record.CORE_COLUMNS) + "\n").encode())
+            for rows in self.batches(record.CORE_COLUMNS):  # with columns that are rendered
+                file.write(record.to_csv(rows.select(record.CORE_COLUMNS), header=False))
         return path
 
     def __str__(self) -> str:

@@ -57,17 +57,15 @@ def man(command: str | None, output: Path | None) -> None:
         print_result(page(root, command or "").removesuffix("\n"))
         return
     from logreplay.core.errors import LogreplayError
-    from logreplay.core.files import unwritable, write_atomically
+    from logreplay.core.files import write_atomically, writing
 
     share()
     pages = {output / f"{_title(name)}.1": page(root, name) for name in ("", *root.commands)}
-    try:
+    with writing(output):
         output.mkdir(parents=True, exist_ok=True)
         for path in pages:
             if path.is_file() and not path.read_bytes().startswith(_FIRST):
                 raise LogreplayError(f"{path}: exists already, and is not a page of logreplay; choose another with -o")
-    except OSError as error:
-        raise unwritable(output, error) from None
     for path, text in pages.items():
         write_atomically(path, text)
     say(str(output))
