@@ -5,12 +5,12 @@ Source: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding; opente
 https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics/
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from logreplay.replay.monitor.metrics import RESPONSE, Metric, metrics_of, response_counts
+from logreplay.replay.monitor.metrics import RESPONSE, Points, metrics_of, response_counts
 from logreplay.replay.monitor.snapshot import BOUNDS, DurationSeries, Snapshot
 
 _CUMULATIVE: Final = 2
@@ -28,68 +28,57 @@ def payload(now: Snapshot, began_ns: int, resource: Mapping[str, str]) -> dict[s
         began_ns: begin of the counting, nanoseconds since 1970.
         resource: attributes of what sends.
     """
-    metrics = list(_Rendering(now, began_ns).metrics())
+    at = {"timeUnixNano": str(max(began_ns, int(now.at * 1e9)))}
+    since = {"startTimeUnixNano": str(began_ns), **at}
+    metrics = [
+        {"name": each.name, "description": each.text, "unit": each.unit}
+        | (_sum(each.points, since) if each.kind == "counter" else _gauge(each.points, at))
+        for each in metrics_of(now)
+    ]
+    counts = [above - below for below, above in pairwise((0, *response_counts(now)))]
+    responses = [_histogram_point({}, counts, BOUNDS, now.totals.seconds)]
+    services = [
+        _histogram_point(_outcome(each, now.target), each.counts, each.bounds, each.seconds) for each in now.durations
+    ]
+    text = "Service time: from the sending to the last byte, with the opening of a connection."
+    for name, said, points in ((*RESPONSE, responses), ("http.client.request.duration", text, services)):
+        data = {"dataPoints": [point | since for point in points], "aggregationTemporality": _CUMULATIVE}
+        metrics.append({"name": name, "description": said, "unit": "s", "histogram": data})
     scope = {"scope": {"name": "logreplay"}, "metrics": metrics}
     return {"resourceMetrics": [{"resource": {"attributes": _attributes(resource)}, "scopeMetrics": [scope]}]}
 
 
-class _Rendering:
-    def __init__(self, now: Snapshot, began_ns: int) -> None:
-        self._now = now
-        at = max(began_ns, int(now.at * 1e9))
-        self._at = {"timeUnixNano": str(at)}
-        self._since = {"startTimeUnixNano": str(began_ns), **self._at}
-
-    def metrics(self) -> Iterator[dict[str, Any]]:
-        for metric in metrics_of(self._now):
-            yield self._counter(metric) if metric.kind == "counter" else self._gauge(metric)
-        each = [above - below for below, above in pairwise((0, *response_counts(self._now)))]
-        yield self._histogram(*RESPONSE, [self._histogram_point({}, each, BOUNDS, self._now.totals.seconds)])
-        text = "Service time: from the sending to the last byte, with the opening of a connection."
-        points = [self._duration_point(series) for series in self._now.durations]
-        yield self._histogram("http.client.request.duration", text, points)
-
-    def _duration_point(self, series: DurationSeries) -> dict[str, Any]:
-        if not series.method:
-            attributes: dict[str, str | int | bool] = {**_OVERFLOW}
-        else:
-            attributes = {"http.request.method": series.method, **_server(self._now.target)}
-            attributes |= {"http.response.status_code": series.status} if series.status else {}
-            error = series.error or (str(series.status) if series.status >= 400 else "")
-            attributes |= {"error.type": error} if error else {}
-        return self._histogram_point(attributes, series.counts, series.bounds, series.seconds)
-
-    def _histogram_point(
-        self, attributes: Mapping[str, Any], counts: Sequence[int], bounds: Sequence[float], seconds: float
-    ) -> dict[str, Any]:
-        return {
-            "attributes": _attributes(attributes),
-            **self._since,
-            "count": str(sum(counts)),
-            "sum": seconds,
-            "bucketCounts": [str(count) for count in counts],
-            "explicitBounds": [*bounds],
-        }
-
-    def _histogram(self, name: str, text: str, points: list[dict[str, Any]]) -> dict[str, Any]:
-        data = {"dataPoints": points, "aggregationTemporality": _CUMULATIVE}
-        return {"name": name, "description": text, "unit": "s", "histogram": data}
-
-    def _gauge(self, metric: Metric) -> dict[str, Any]:
-        points = [{"attributes": _attributes(each), **self._at, "asDouble": value} for each, value in metric.points]
-        return {**_described(metric), "gauge": {"dataPoints": points}}
-
-    def _counter(self, metric: Metric) -> dict[str, Any]:
-        points: list[tuple[_Labels, float]] = [*metric.points]
-        if len(points) > _MOST:
-            points[_MOST - 1 :] = [(_OVERFLOW, sum(value for _, value in points[_MOST - 1 :]))]
-        made = [{"attributes": _attributes(each), **self._since, "asInt": str(int(value))} for each, value in points]
-        data = {"dataPoints": made, "aggregationTemporality": _CUMULATIVE, "isMonotonic": True}
-        return {**_described(metric), "sum": data}
+def _gauge(points: Points, at: Mapping[str, str]) -> dict[str, Any]:
+    made = [{"attributes": _attributes(labels), **at, "asDouble": value} for labels, value in points]
+    return {"gauge": {"dataPoints": made}}
 
 
-def _described(metric: Metric) -> dict[str, Any]:
-    return {"name": metric.name, "description": metric.text, "unit": metric.unit}
+def _sum(points: Points, since: Mapping[str, str]) -> dict[str, Any]:
+    kept: list[tuple[_Labels, float]] = [*points]
+    if len(kept) > _MOST:
+        kept[_MOST - 1 :] = [(_OVERFLOW, sum(value for _, value in kept[_MOST - 1 :]))]
+    made = [{"attributes": _attributes(labels), **since, "asInt": str(int(value))} for labels, value in kept]
+    return {"sum": {"dataPoints": made, "aggregationTemporality": _CUMULATIVE, "isMonotonic": True}}
+
+
+def _histogram_point(labels: _Labels, counts: Sequence[int], bounds: Sequence[float], seconds: float) -> dict[str, Any]:
+    return {
+        "attributes": _attributes(labels),
+        "count": str(sum(counts)),
+        "sum": seconds,
+        "bucketCounts": [str(count) for count in counts],
+        "explicitBounds": [*bounds],
+    }
+
+
+def _outcome(series: DurationSeries, target: str) -> _Labels:
+    """The attributes of a series: its method, its target, and how its requests ended."""
+    if not series.method:
+        return _OVERFLOW
+    labels: dict[str, str | int | bool] = {"http.request.method": series.method, **_server(target)}
+    labels |= {"http.response.status_code": series.status} if series.status else {}
+    error = series.error or (str(series.status) if series.status >= 400 else "")
+    return labels | ({"error.type": error} if error else {})
 
 
 def _attributes(values: _Labels) -> list[dict[str, Any]]:
