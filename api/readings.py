@@ -21,13 +21,11 @@ from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import atomic_path, check_absent, check_distinct, check_nameable
 from logreplay.core.quantities import Seconds
 from logreplay.core.record import to_csv
-from logreplay.folder_results import DuetResult
 from logreplay.options.keywords import read
 from logreplay.options.kinds import BOUNDS
 from logreplay.options.other_commands import BOUNDED
 from logreplay.options.signatures import with_known_names
 from logreplay.options.spelling import all_spelled, checks_spelled, respelled, spelled
-from logreplay.replay.results.verdict import Finding
 from logreplay.results import Result, absolute, tables_of
 
 if TYPE_CHECKING:
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from logreplay.analysis.input.sources import Source
     from logreplay.analysis.scaling.scale_out import ScaleOut
     from logreplay.analysis.verdict.capacity import Capacity
+    from logreplay.folder_results import DuetResult
 
     Results = Source | PathLike[str]
     Percentile = Literal["mean", "p50", "p90", "p95", "p99", "p999"]
@@ -383,15 +382,19 @@ def _save(figure: "Figure", output: Path, *, force: bool) -> None:
 
 def _result(path: Path, summary: dict[str, Any], steps: "pl.DataFrame") -> Result:
     """The result of a result log that was analysed now."""
+    from logreplay.replay.results.verdict import Finding  # loads the senders
+
     valid = summary["verdict"] == "VALID"
     check = Check("valid run", "passed" if valid else "unjudged", "" if valid else summary["answer"])
     findings = Finding.all_of(summary)
     return Result(summary=summary, files=(path,), step_table=steps, findings=findings, checks=(check,))
 
 
-def _duet(folder: Path) -> DuetResult:
+def _duet(folder: Path) -> "DuetResult":
     """The result of a duet that was made before."""
     from logreplay.calls.duet_call import LIMITS
+    from logreplay.folder_results import DuetResult
+    from logreplay.replay.results.verdict import Finding
 
     names = [name.removesuffix(".csv") for name in DUET]
     logs = {name: path for name in names if (path := sources.results_in(folder, name))}

@@ -25,7 +25,6 @@ from logreplay.core.frames import to_pandas
 from logreplay.core.quantities import Seconds, as_seconds
 from logreplay.core.record import RESULT_COLUMNS
 from logreplay.options.spelling import spelled, spelled_for_save
-from logreplay.replay.results.result_log import check_new, form_of
 from logreplay.scratch import HoldsScratch, Scratch, rows_gone
 
 if TYPE_CHECKING:
@@ -178,6 +177,8 @@ class Result(HoldsScratch):
             TakenError: one of these files exists, and ``force`` was not given.
             LogreplayError: nothing was measured, the rows are gone, the ending is another, or it cannot be written.
         """
+        from logreplay.replay.results.result_log import check_new, form_of  # loads the senders
+
         source, path = self._rows(), Path(path)
         check_new(path, force=force, companion_files=companion_files)
         if (form := form_of(source)) != form_of(path):
