@@ -30,7 +30,7 @@ Random = np.random.Generator
 Serve = Callable[[Arrivals, Random], pl.DataFrame]
 Known = float | tuple[float, float] | None
 """Capacity, or between what it lies: the rate of which 1 % fail, and the most that is answered; None: no limit."""
-Truth = Callable[[Arrivals], float | tuple[float, float]]
+Truth = Callable[[Arrivals], Known]
 Score = Literal["right", "refused", "wrong", "invented", "missed"]
 
 TOLERANCE: Final = 0.05
@@ -343,24 +343,41 @@ def scaled_late(most: int) -> Serve:
     """Workers of 50 ms: begins with 5; where 70 % were used in 15 s, 5 more come 30 s later, up to a number."""
 
     def serve(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
-        free, coming = [0.0] * 5, list[float]()
-        workers, seen, look = 5, 0, 15.0
+        free, coming = [0.0] * 5, [at for at in _come(arrivals, most) for _ in range(5)]
         latency, service = np.empty(len(arrivals.scheduled)), rng.exponential(0.05, len(arrivals.scheduled)).tolist()
         for index, at in enumerate(arrivals.scheduled.tolist()):
-            while at >= look:
-                if seen * 0.05 / 15 > 0.7 * workers and workers < most:
-                    workers += 5
-                    coming += [look + 30] * 5
-                look, seen = look + 15, 0
             while coming and coming[0] <= at:
                 heappush(free, coming.pop(0))
-            seen += 1
             start = max(at, free[0])
             heapreplace(free, start + service[index])
             latency[index] = start + service[index] - at
         return simulate.results(arrivals, latency, timeout_s=60)
 
     return serve
+
+
+def _come(arrivals: Arrivals, most: int) -> list[float]:
+    """When each five further workers of `scaled_late` come, seconds."""
+    workers, end, come = 5, 15.0, list[float]()
+    while end <= arrivals.scheduled[-1]:
+        seen = np.searchsorted(arrivals.scheduled, [end - 15, end])
+        if np.diff(seen)[0] * 0.05 / 15 > 0.7 * workers and workers < most:
+            workers += 5
+            come.append(end + 30)
+        end += 15
+    return come
+
+
+def outscaled(most: int) -> "Truth":
+    """What the workers of `scaled_late` carry from when they were too few until the sweep ended; None: were enough."""
+
+    def truth(arrivals: Arrivals) -> tuple[float, float] | None:
+        carried = 100.0 + 100 * np.searchsorted(_come(arrivals, most), arrivals.scheduled, side="right")
+        enough = np.flatnonzero(arrivals.offered < carried)
+        last = int(enough[-1]) if len(enough) else -1
+        return None if last == len(carried) - 1 else (float(carried[last + 1]), float(carried[-1]))
+
+    return truth
 
 
 def fading(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
@@ -799,7 +816,7 @@ SYSTEMS: Final = (
     System("GC by requests", collecting, 242, GROWS, QUIET),
     System("one full GC of 3 s", slowed(once(0.5, 3), 0, 4 / 480, 4), None, "", "collapse|limiter"),
     System("one full GC late", slowed(once(0.75, 4), 0, 0.016, 4), 250, GROWS, "collapse|limiter"),
-    System("autoscaler, late", scaled_late(100), None, "", "collapse|limiter"),
+    System("autoscaler, late", scaled_late(100), outscaled(100), GROWS, "collapse|limiter"),
     System("autoscaler up to 300/s", scaled_late(12), 300, GROWS, "collapse|limiter"),
     System("batch job beside it", slowed(while_at(170, 25), 0.3, 4 / 480, 4), None, "", "collapse|limiter"),
     System("batch job, then the limit", slowed(while_at(120, 14), 0.2, 4 / 290, 4), 290, GROWS, "collapse|limiter"),
