@@ -8,6 +8,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any, Final, Literal
@@ -30,7 +31,7 @@ Random = np.random.Generator
 Serve = Callable[[Arrivals, Random], pl.DataFrame]
 Known = float | tuple[float, float] | None
 """Capacity, or between what it lies: the rate of which 1 % fail, and the most that is answered; None: no limit."""
-Truth = Callable[[Arrivals], Known]
+Truth = Callable[[Arrivals, Random], Known]
 Score = Literal["right", "refused", "wrong", "invented", "missed"]
 
 TOLERANCE: Final = 0.05
@@ -73,7 +74,7 @@ class System:
     Attributes:
         name: what it is.
         serve: answers arrivals.
-        truth: its capacity, requests/s; None: none within the sweep; or how it follows from the arrivals.
+        truth: its capacity, requests/s; None: none within the sweep; or how it follows from the arrivals and the work.
         cause: pattern that the answer must match where a saturation is found.
         never: pattern that neither the answer nor a finding may match.
         verdict: word of the summary.
@@ -371,11 +372,12 @@ def _come(arrivals: Arrivals, most: int) -> list[float]:
 def outscaled(most: int) -> "Truth":
     """What the workers of `scaled_late` carry from when they were too few until the sweep ended; None: were enough."""
 
-    def truth(arrivals: Arrivals) -> tuple[float, float] | None:
+    def truth(arrivals: Arrivals, _: Random) -> Known:
         carried = 100.0 + 100 * np.searchsorted(_come(arrivals, most), arrivals.scheduled, side="right")
         enough = np.flatnonzero(arrivals.offered < carried)
         last = int(enough[-1]) if len(enough) else -1
-        return None if last == len(carried) - 1 else (float(carried[last + 1]), float(carried[-1]))
+        low, high = float(carried[min(last + 1, len(carried) - 1)]), float(carried[-1])
+        return None if last == len(carried) - 1 else high if low == high else (low, high)
 
     return truth
 
@@ -388,7 +390,7 @@ def fading(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
     return simulate.results(arrivals, warped(arrivals, clock, service, 4))
 
 
-def faded(arrivals: Arrivals) -> tuple[float, float]:
+def faded(arrivals: Arrivals, _: Random) -> tuple[float, float]:
     """The capacity of `fading` at the end of the first step that exceeds it, and when it does."""
     capacity = 400 * (1 - arrivals.scheduled / end_of(arrivals) / 2)
     first = int(np.argmax(arrivals.offered > capacity))
@@ -914,7 +916,7 @@ def score(system: System, seed: int) -> Scored:
     rng = np.random.default_rng(seed)
     sweep = system.sweeps[(seed + crc32(system.name.encode())) % len(system.sweeps)]
     arrivals = sweep.arrivals(rng)
-    capacity = system.truth(arrivals) if callable(system.truth) else system.truth
+    capacity = system.truth(arrivals, deepcopy(rng)) if callable(system.truth) else system.truth
     requests = arrays.read(system.serve(arrivals, rng))
     verdict = verdict_on(requests, judged_steps(requests))
     said = [verdict.sentence, *(finding["text"] for finding in findings_of(requests, verdict))]

@@ -10,6 +10,7 @@ from heapq import heappop, heappush, heapreplace
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 import simulate
@@ -26,6 +27,7 @@ from support.simulated_systems import (
     Serve,
     Sweep,
     System,
+    Truth,
     bounded,
     end_of,
     errors,
@@ -137,7 +139,7 @@ def falling(
 
     def serve(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
         times, slow = arrivals.scheduled.tolist(), False
-        work = rng.gamma(2, workers / before / 2, len(times)).tolist()
+        work = _work(workers, before, len(times), rng).tolist()
         free, held, latency = [0.0] * workers, list[float](), np.empty(len(times))
         for index, at in enumerate(times):
             while held and held[0] <= at:
@@ -170,10 +172,10 @@ def spent(most: float, lasting: float, stock: float) -> Serve:
     return serve
 
 
-def emptied(lasting: float, stock: float) -> Callable[[Arrivals], float]:
+def emptied(lasting: float, stock: float) -> Truth:
     """The rate at which the stock of `spent` is used up."""
 
-    def truth(arrivals: Arrivals) -> float:
+    def truth(arrivals: Arrivals, _: Random) -> float:
         left, last = stock, 0.0
         for at, rate in zip(arrivals.scheduled.tolist(), arrivals.offered.tolist(), strict=True):
             left, last = min(stock, left + (at - last) * lasting), at
@@ -192,10 +194,9 @@ def killed(workers: int, capacity: float, most: int, kind: str, wait: float = 0.
     """A queue that dies for good, with all it holds, once more than so many are in flight."""
 
     def serve(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
-        service = rng.exponential(workers / capacity, len(arrivals.scheduled))
+        service = _work(workers, capacity, len(arrivals.scheduled), rng)
         latency = waits(arrivals.scheduled, service, workers) + service
-        ends = np.sort(arrivals.scheduled + latency)
-        held = np.arange(len(ends)) - np.searchsorted(ends, arrivals.scheduled)
+        held = _in_flight(arrivals, latency)
         died = float(arrivals.scheduled[np.argmax(held > most)]) if (held > most).any() else math.inf
         lost = arrivals.scheduled + latency > died
         latency = np.where(arrivals.scheduled > died, wait, np.minimum(latency, died - arrivals.scheduled + 0.001))
@@ -204,6 +205,28 @@ def killed(workers: int, capacity: float, most: int, kind: str, wait: float = 0.
         return simulate.results(arrivals, latency, error=errors(lost, kind))
 
     return serve
+
+
+def tipped(workers: int, capacity: float, most: int) -> Truth:
+    """What `falling` and `killed` carry: a queue of this capacity does not last where chance puts more in flight."""
+
+    def truth(arrivals: Arrivals, rng: Random) -> float | tuple[float, float]:
+        service = _work(workers, capacity, len(arrivals.scheduled), rng)
+        held = _in_flight(arrivals, waits(arrivals.scheduled, service, workers) + service)
+        first = float(arrivals.offered[np.argmax(held > most)]) if (held > most).any() else math.inf
+        return capacity if first >= capacity else (first, capacity)
+
+    return truth
+
+
+def _work(workers: int, capacity: float, count: int, rng: Random) -> Floats:
+    return rng.gamma(2, workers / capacity / 2, count)
+
+
+def _in_flight(arrivals: Arrivals, latency: Floats) -> "npt.NDArray[np.int64]":
+    """How many requests each one meets."""
+    ends = np.sort(arrivals.scheduled + latency)
+    return np.arange(len(ends)) - np.searchsorted(ends, arrivals.scheduled, side="right")
 
 
 def ended(share: float, kind: str) -> Serve:
@@ -379,7 +402,10 @@ DEAD: Final = "refused|reset|502|timeout|died|" + GROWS
 ROUTE: Final = "/report"
 
 
-def _once(name: str, serve: Serve, truth: float | None, cause: str, never: str, says: str = "") -> System:
+_FALLS: Final = QUIET.replace("collapse|", "")
+
+
+def _once(name: str, serve: Serve, truth: float | Truth | None, cause: str, never: str, says: str = "") -> System:
     return System(name, serve, truth, cause, never, says=says, sweeps=ONCE)
 
 
@@ -395,19 +421,19 @@ UNLIKE: Final = (
     System("eight partitions, one hot", partitioned, 240, GROWS, QUIET),
     System("sharing, room for 300", shared_room(230, 300), 230, GROWS + "|503", "outage"),
     System("sharing, room for 40", shared_room(280, 40), (240, 280), "503|" + GROWS, "outage"),
-    System("thrashes above 80", falling(4, 250, 150, 80, 10), 250, GROWS, QUIET.replace("collapse|", ""), says=LASTS),
-    System("thrashes above 40", falling(2, 220, 120, 40, 5), 220, GROWS, QUIET.replace("collapse|", ""), says=LASTS),
-    _once("swaps for good", falling(8, 300, 180, 200, 0, for_good=True), 300, GROWS, "limiter", LASTS),
-    System("convoy of 120", falling(16, 270, 190, 120, 20), 270, GROWS, QUIET.replace("collapse|", ""), says=LASTS),
-    System("slow start of a thread each", falling(32, 240, 130, 150, 30), 240, GROWS, "limiter", says=LASTS),
-    System("half speed, impatient", falling(4, 260, 130, 100, 10, patience=5), 260, f"{GROWS}|time-?out", "limiter"),
+    System("thrashes above 80", falling(4, 250, 150, 80, 10), tipped(4, 250, 80), GROWS, _FALLS, says=LASTS),
+    System("thrashes above 40", falling(2, 220, 120, 40, 5), tipped(2, 220, 40), GROWS, _FALLS, says=LASTS),
+    _once("swaps for good", falling(8, 300, 180, 200, 0, for_good=True), tipped(8, 300, 200), GROWS, "limiter", LASTS),
+    System("convoy of 120", falling(16, 270, 190, 120, 20), tipped(16, 270, 120), GROWS, _FALLS, says=LASTS),
+    System("a thread each, slow", falling(32, 240, 130, 150, 30), tipped(32, 240, 150), GROWS, "limiter", says=LASTS),
+    System("half speed", falling(4, 260, 130, 100, 10, patience=5), tipped(4, 260, 100), f"{GROWS}|time-?out", "limiter"),
     System("stock of 3,000 fast ones", spent(420, 140, 3000), emptied(140, 3000), GROWS, "limiter"),
     System("stock of 6,000 fast ones", spent(420, 180, 6000), emptied(180, 6000), GROWS, "limiter"),
-    _once("killed at 100 in flight, refused", killed(4, 250, 100, "refused"), 250, DEAD, "limiter"),
-    _once("killed at 60 in flight, 502", killed(2, 210, 60, "502"), 210, DEAD, "limiter"),
-    _once("killed at 300 in flight, reset", killed(8, 280, 300, "reset"), 280, DEAD, "limiter"),
-    _once("hangs at 150 in flight", killed(4, 240, 150, "timeout", 5.0), 240, DEAD, "limiter"),
-    _once("killed at 40 in flight, refused", killed(1, 180, 40, "refused"), 180, DEAD, "limiter"),
+    _once("killed at 100 in flight, refused", killed(4, 250, 100, "refused"), tipped(4, 250, 100), DEAD, "limiter"),
+    _once("killed at 60 in flight, 502", killed(2, 210, 60, "502"), tipped(2, 210, 60), DEAD, "limiter"),
+    _once("killed at 300 in flight, reset", killed(8, 280, 300, "reset"), tipped(8, 280, 300), DEAD, "limiter"),
+    _once("hangs at 150 in flight", killed(4, 240, 150, "timeout", 5.0), tipped(4, 240, 150), DEAD, "limiter"),
+    _once("killed at 40 in flight, refused", killed(1, 180, 40, "refused"), tipped(1, 180, 40), DEAD, "limiter"),
     _once("stopped by hand, refused", ended(0.55, "refused"), None, "", NOT_DEAD, says="refused"),
     _once("stopped by hand, 502", ended(0.7, "502"), None, "", NOT_DEAD, says="502"),
     _once("network gone", ended(0.45, "connect_timeout"), None, "", NOT_DEAD, says="connect_timeout"),
