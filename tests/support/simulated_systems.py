@@ -670,7 +670,7 @@ def slow_generator(arrivals: Arrivals, rng: Random) -> pl.DataFrame:
     return simulate.results(arrivals, rng.exponential(0.005, len(lag)), lag=lag)
 
 
-def exhausted(arrivals: Arrivals) -> float:
+def exhausted(arrivals: Arrivals, _: Random) -> float:
     """The rate at which 4,000 tokens are used up that fill at 100 a second: at the end of that step the latest."""
     tokens, last = 4000.0, 0.0
     for at, rate in zip(arrivals.scheduled.tolist(), arrivals.offered.tolist(), strict=True):
