@@ -17,7 +17,7 @@ from support.unlike_systems import swept
 def test_a_target_that_dies_of_its_load_is_not_excused_as_an_outage() -> None:
     found = swept("killed at 40 in flight, refused").verdict
     assert found.saturation.why == (
-        "the target died at 200/s with 38 in flight (usual 4.8), and did not answer again (refused: 100 %)"
+        "the target died at 200/s with 38 in flight (usual 4), and did not answer again (refused: 100 %)"
     )
     assert (found.saturation.low, found.saturation.high) == (100, 250)
 
