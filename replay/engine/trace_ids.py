@@ -40,7 +40,7 @@ class TraceIds:
 
     @classmethod
     def of(cls, share: float, seed: int | None, first: int = 0) -> "TraceIds":
-        """The trace contexts of a run whose first request has a number; without a seed no other run has these."""
+        """The trace contexts of a run, which depend on its seed and first request; without a seed they are unique."""
         drawn = np.random.SeedSequence(None if seed is None else [seed, first]).generate_state(3, np.uint64)
         high, low, span = drawn.tolist()
         return cls(share, (high, low, span))

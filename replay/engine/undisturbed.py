@@ -1,4 +1,4 @@
-"""Keeps the loop undisturbed: other threads give way to its own, and the garbage collector pauses.
+"""Keeps the loop undisturbed: other threads give way to its thread, and the garbage collector is off.
 
 The senders make no cycles, so reference counts free what an exchange leaves behind. A library, a TLS layer or a hook
 may make some: the interpreter counts the objects that were made and not freed, and once there are many, the young

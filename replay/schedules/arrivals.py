@@ -1,4 +1,4 @@
-"""Uneven arrivals: random, or those of the log, also of one that is still written; and schedules that begin again.
+"""Uneven arrivals: random, or those of the log, even while it is being written; and schedules that repeat.
 
 A server that copes with one request every 10 ms may not cope with a hundred a second that arrive as visitors do:
 independently (Poisson), or in the bursts that the log recorded.
@@ -142,7 +142,7 @@ class LogTimes:
 
     @classmethod
     def at_rate(cls, rate: float, mean: float, *, offered: float | None = None) -> "LogTimes":
-        """The speed that gives a log another rate than the mean that it has by itself (`Requests.survey`).
+        """The speed at which a log of ``mean`` requests/s (`Requests.survey`) is replayed at ``rate`` requests/s.
 
         ``offered`` is the rate with injected requests; None: there are none.
         """

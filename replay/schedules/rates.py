@@ -125,7 +125,7 @@ class Constant:
 
 
 class _Even:
-    """Evenly spaced requests at the rate of a profile: ``k`` is due when that has asked for ``k + 1/2`` of them."""
+    """Spaces requests evenly: request ``k`` is due when the profile has asked for ``k + 1/2`` requests."""
 
     __slots__ = ()
 

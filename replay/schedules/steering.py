@@ -136,7 +136,7 @@ class Steering:
         return [piece.level for piece in (self._piece, *self._turns) if piece.begin <= now or piece is self._piece][-1]
 
     def ask(self, order: Order, by: str, now: int) -> str:
-        """Carry out an order of a client at an instant; return a sentence on it. ValueError says why it cannot be."""
+        """Carry out the order of a client; return a sentence on it. ValueError says why it cannot be carried out."""
         if self.over:
             raise ValueError("the run is ending; there is nothing to change")
         if order.word == "end":

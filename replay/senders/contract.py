@@ -179,14 +179,13 @@ class Sender(Protocol):
     async def open(self, done: Done, clock: Callable[[], int], trace: Trace | None = None) -> None:
         """Get ready in the running loop; report to ``done``, read the time from ``clock`` (nanoseconds).
 
-        LogreplayError says that the target is unusable.
+        LogreplayError if the target is unusable.
         """
 
     def send(self, seq: int, request: Any, start: int, latest: float = inf) -> None:
-        """Start an exchange now. Its end is reported once, from the loop, perhaps before this returns.
+        """Start an exchange now, at ``start``. Its end is reported once, from the loop, perhaps before this returns.
 
-        The time is ``start``. A sender that lets the request wait must not start it after ``latest``, but report it as
-        ``dropped``.
+        A sender that lets the request wait must not start it after ``latest``, but report it as ``dropped``.
         """
 
     def cancel(self) -> None:

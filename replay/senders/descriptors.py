@@ -5,7 +5,7 @@ from contextlib import suppress
 
 
 def allow_descriptors(wanted: int | None = None) -> float:
-    """Raise the soft limit to a wanted one, or as far as the system allows; return it, infinite if there is none."""
+    """Raise the soft limit to ``wanted``, or as far as the system allows; return it, infinite if there is none."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
     aim = hard if wanted is None else wanted if hard == unlimited else min(wanted, hard)

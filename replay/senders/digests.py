@@ -182,7 +182,7 @@ class Digests:
     def add(self, read: "Read", data: bytes, head: Callable[[], Head | None]) -> "Read":
         """Add a piece to the read part of a body, and return that.
 
-        There is no head (None) as long as it came with these pieces, which are few.
+        ``head`` returns the head of the response; None if it arrived with these pieces, which are few.
         """
         if isinstance(read, BodyReader):
             read.feed(data)
@@ -373,7 +373,7 @@ def head_of(data: bytes) -> bytes:
 
 
 def decoded_beginning(body: bytes, head: Sequence[tuple[bytes, bytes]], most: int) -> bytes:
-    """The first bytes of a body without its content coding, as far as it can be decoded and as many as are wanted."""
+    """The beginning of a body without its content coding, as far as it can be decoded; ``most`` bytes suffice."""
     coding = next((value.strip().lower() for name, value in head if name.lower() == _CODING), b"identity")
     if coding == b"identity" or (decoder := _decoder(coding)) is None:
         return body

@@ -104,7 +104,7 @@ class Dialer:
         self._sources = Sources(endpoint.sources) if endpoint.sources else None
 
     def open(self, made: Callable[[], asyncio.Protocol], client: str | None = None) -> Coroutine[Any, Any, Any]:
-        """Open a connection in the running loop with the protocol that ``made`` makes, from its client's source."""
+        """Open a connection in the running loop, with the protocol that ``made`` makes, from its client's address."""
         loop, target = asyncio.get_running_loop(), self._target
         if target.path:
             return loop.create_unix_connection(made, target.path)
@@ -113,10 +113,7 @@ class Dialer:
         return loop.create_connection(made, next(self._addresses), self._port, **self._tls)
 
     def dial(self, connection: Any, local: Counter[str], client: str | None = None) -> None:
-        """Begin to open a connection; one that cannot be opened is told so (``fail``).
-
-        Errors of this machine are counted by their names.
-        """
+        """Begin to open a connection; if that fails, call its ``fail``, and count errors of this machine by name."""
         self.opening[connection] = asyncio.get_running_loop().create_task(self._dial(connection, local, client))
 
     async def _dial(self, connection: Any, local: Counter[str], client: str | None) -> None:
@@ -130,7 +127,7 @@ class Dialer:
             del self.opening[connection]
 
     async def close(self) -> None:
-        """Open none of those that are being opened."""
+        """Cancel the connections that are being opened."""
         opening = [*self.opening.values()]
         for task in opening:
             task.cancel()
@@ -197,7 +194,10 @@ def turned(endpoint: Endpoint, turns: int) -> Endpoint:
 
 
 def with_sources(endpoint: Endpoint, sources: tuple[str, ...]) -> Endpoint:
-    """The same endpoint, connected from some addresses of this machine, if it has them and they reach the target."""
+    """The same endpoint, connected from these addresses of this machine.
+
+    TargetError if it lacks one, or none has the version of IP of the target.
+    """
     if not sources:
         return endpoint
     if endpoint.target.path:

@@ -246,7 +246,7 @@ class PairKeeper:
             self.room.free(sum([len(answer[1] or b"") for answer in self._incomplete.pop(number) if answer]))
 
     def _compare(self, about: About, answers: Sequence[HeardResponse], held: int) -> None:
-        """Count a pair whose answers are not equal in every byte; keep it if they differ. They hold some bytes."""
+        """Compare the answers of a pair; keep it if they differ. Their bodies have ``held`` bytes."""
         first = answers[0][2]
         failed = differ = False
         for _, _, other in answers:
@@ -327,7 +327,7 @@ class PairKeeper:
 class PairSender(SeveralSenders):
     """Sends the requests of each pair, and keeps the pairs whose answers differ.
 
-    The makers make the sender of each target, in the order of their numbers, from a listener and the other options.
+    ``makers`` make the senders, in the order of the targets' numbers, from a listener and the options ``given``.
     """
 
     def __init__(

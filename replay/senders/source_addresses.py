@@ -70,7 +70,7 @@ def reached_from(sources: Sequence[str], addresses: Sequence[str]) -> tuple[str,
 class Sources:
     """Chooses the source of each connection: the next one, or always the same for a client.
 
-    There is at least one of the version of IP of each destination.
+    ``sources`` has at least one address of each version of IP that destinations have.
     """
 
     def __init__(self, sources: Sequence[str]) -> None:

@@ -103,7 +103,7 @@ def tls_context(
 ) -> ssl.SSLContext:
     """The TLS settings for an https target.
 
-    Trust the system's certificates, or those of ``cacert``; show that of the client to a target that asks for one.
+    It trusts the system's certificates, or those of ``cacert``, and shows the client's to a target that asks for one.
     """
     try:
         context = ssl.create_default_context(cafile=cacert)

@@ -70,7 +70,7 @@ class ByClientSender(WireSender):
         super().__init__(*arguments, **options)
         self._own: dict[str, Connection] = {}
         self._queues: dict[str, deque[Waiting] | tuple[()]] = {}
-        """For each client with a request under way those that wait for it."""
+        """The requests that wait, for each client that has one under way."""
         self._expiring: deque[tuple[float, str, int]] = deque()
         self._expiry: asyncio.TimerHandle | None = None
         self._begun: dict[int, tuple[str, int]] = {}
@@ -245,7 +245,8 @@ class SessionSender(ByClientSender):
     def answered(self, seq: int, request: bytes, answer: bytes, body: bytes) -> None:
         """Take what a whole answer leaves to its client; its exchange is still under way.
 
-        The answer begins with the head; interim answers may come before it. The body begins it, if rules need it.
+        The answer begins with the head, or with interim answers before it; ``body`` holds the beginning of the body,
+        if rules need it.
         """
         head = head_of(answer)
         if self.sessions.leaves_something(head):

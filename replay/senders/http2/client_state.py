@@ -69,16 +69,16 @@ class ClientState(ABC):
 
     @abstractmethod
     def receive(self, data: bytes, now: int) -> list[Stream]:
-        """Take any bytes of the peer, which arrive now; returns the streams that have ended."""
+        """Take bytes that arrived from the peer at ``now``; returns the streams that have ended."""
 
     def _count_control(self) -> None:
-        """Take note of a frame that brings nothing further; too many are a fault."""
+        """Take note of a frame that brings nothing further; ConnectionFault if there were too many."""
         self._control += 1
         if self._control > MOST_CONTROL:
             raise ConnectionFault(ENHANCE_YOUR_CALM, f"{MOST_CONTROL} frames that bring no response further")
 
     def _count_interim(self, stream: Stream, size: int) -> None:
-        """Count an interim response (1xx) whose header block has ``size`` bytes; too many or too long ones fail."""
+        """Count an interim response (1xx) with a header block of ``size`` bytes; ConnectionFault if it is too much."""
         self._count_control()
         stream.interim += size
         if stream.interim > MAX_HEAD:

@@ -373,7 +373,7 @@ class ConnectionState(ClientState):
         self._ended.append(stream)
 
     def _unknown(self, number: int, what: str, head: int = 0) -> None:
-        """Frames of a stream that was given up here are ignored, up to a limit; others are not."""
+        """Ignore a frame of a stream that was given up here, up to a limit; others are a ConnectionFault."""
         if number in self._abandoned:
             self._count_control()
             self._abandoned[number] += head

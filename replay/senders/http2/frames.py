@@ -71,7 +71,7 @@ def code_name(code: int) -> str:
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """A frame, of the connection as a whole on stream 0."""
+    """A frame of a stream, or of the connection if ``stream`` is 0; its payload fits into `LARGEST_FRAME`."""
     return len(payload).to_bytes(3) + bytes((kind, flags)) + stream.to_bytes(4) + payload
 
 
@@ -102,9 +102,9 @@ def beginning(request: bytes, prefix: bytes) -> bytes:
 
 
 def header_frames(request: bytes, stream: int, largest: int) -> bytes:
-    """The frames that open a stream, from one HEADERS frame without its number, of any length.
+    """The frames that open a stream, made of a HEADERS frame of any length that lacks the number of the stream.
 
-    A block longer than the payload that the peer accepts goes on in CONTINUATION frames.
+    A block longer than ``largest``, the payload that the peer accepts, goes on in CONTINUATION frames.
     """
     if len(request) - HEADER_BYTES <= largest:
         return request[:5] + stream.to_bytes(4) + request[HEADER_BYTES:]

@@ -57,7 +57,7 @@ class BlockError(Exception):
 
 
 def integer(value: int, prefix: int, pattern: int = 0) -> bytes:
-    """An integer (RFC 7541, 5.1), of whose first byte ``prefix`` bits belong to it, and the others are the pattern."""
+    """An integer (RFC 7541, 5.1) that begins in the last ``prefix`` bits of a byte whose other bits are ``pattern``."""
     most = (1 << prefix) - 1
     if value < most:
         return bytes((pattern | value,))
@@ -74,7 +74,7 @@ def text(value: bytes) -> bytes:
 
 
 def field(name: bytes, value: bytes) -> bytes:
-    """A header with a name in lower case: an index of the static table if that has it, else a literal in no table."""
+    """A header with a name in lower case: its index in the static table, or a literal that enters no table."""
     if number := _PAIRS.get((name, value)):
         return integer(number, 7, INDEXED)
     kind = _NEVER_INDEXED if name in _SECRET else _PLAIN
@@ -150,7 +150,7 @@ class BlockReader:
 
 
 def check_block(coded: bytes) -> None:
-    """Refuse a block that would take long to decode."""
+    """Raise BlockError for a block that would take long to decode."""
     if len(coded) > MAX_HEAD:
         raise BlockError(f"the header of the response is longer than {MAX_HEAD} bytes")
     if _TOO_MANY_RESIZES.match(coded):

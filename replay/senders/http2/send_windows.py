@@ -45,7 +45,7 @@ class SendWindows:
         self._blocked.pop(number, None)
 
     def resize(self, size: int, streams: Iterable[Stream]) -> None:
-        """The peer sets the window that each stream begins with, perhaps too large."""
+        """The peer sets the window that each stream begins with; ConnectionFault if a window is too large then."""
         change, self.initial = size - self.initial, size
         for stream in streams:
             stream.window += change
@@ -54,7 +54,7 @@ class SendWindows:
         self.go_on()
 
     def open(self, increment: int) -> None:
-        """The peer opens the window of the connection, perhaps by nothing, or too far."""
+        """The peer opens the window of the connection; ConnectionFault if by nothing, or too far."""
         self._all += increment
         if fault := window_fault(increment, self._all):
             raise fault
