@@ -213,7 +213,7 @@ class OpenLoopSender:
         self._timer = make_timer(self._loop, clock, self._wake_up)
 
     def _end_of_few(self, seq: int, start: int, queued: int, /, *rest: int) -> None:
-        """Record the end of a request of which only so many may be in flight."""
+        """Record the end of a request where the number in flight is limited."""
         waited = self._waits.pop(seq, 0)
         self._buffer.add(seq, start - waited, queued + waited, *rest)
         if self._at_limit.met:

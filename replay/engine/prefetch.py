@@ -142,7 +142,7 @@ class Prefetcher:
             self._chunks.close()
 
     def _next(self) -> ReadyChunk | Opening | EndOfPlan | None:
-        """The next thing to take. None: there is none yet; not told to another thread, which waits here."""
+        """The next item. Where none is due yet, the second thread waits here; without one, this returns None."""
         while not self._closed:
             try:
                 chunk = next(self._chunks)

@@ -265,7 +265,7 @@ class Limited:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """A schedule whose every instant is that of several requests.
+    """A schedule that sends several requests at each instant.
 
     Attributes:
         schedule: one instant for each group of requests.

@@ -67,8 +67,8 @@ class Done(Protocol):
         Args:
             seq: as given to `Sender.send`.
             start: as given to `Sender.send`.
-            queued: from the start until there was a connection, or a place on one, for it. A wait before the sender
-                was told to start it is added by the one who told it.
+            queued: from the start until there was a connection, or a place on one, for it. A wait before `Sender.send`
+                is added by its caller.
             connect: time spent on opening a connection, 0 if one was reused.
             latency: connected to first byte of the response.
             xfertime: first byte to last byte.

@@ -220,7 +220,7 @@ class Connection(asyncio.Protocol):
         except OSError as error:
             if not local_fault(error):
                 return  # the transport will find out, and say so to connection_lost
-            written = 0  # this machine's own (ENOBUFS): nobody else would notice, so the transport has to meet it
+            written = 0  # an error of this machine (ENOBUFS): only a write of the transport reports it
         if written < len(request):
             assert self._transport
             self._transport.write(request[written:])
@@ -463,7 +463,7 @@ class Connection(asyncio.Protocol):
         return int(line[1]) if line else 0
 
     def _traced(self, seq: int, end: int, status: int, word: str, detail: str) -> None:
-        """Nobody watches."""
+        """Show an ended exchange to the trace; here there is none."""
 
     def drop(self) -> None:
         """Close the connection."""

@@ -234,7 +234,7 @@ class Http2Sender:
     def _may_be_repeated(self, stream: Stream, connection: Http2Connection, now: int) -> bool:
         """Whether a request got lost with a connection that had answered others, and is sent once more as by HTTP/1.1.
 
-        A target closes idle connections, and the requests that begin before the news of it comes meet that.
+        A target closes idle connections; requests that begin before the sender learns of it are lost with them.
         """
         return (
             is_race(now - stream.began, self.quickest, connection.idle)
