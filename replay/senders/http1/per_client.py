@@ -69,8 +69,10 @@ class ByClientSender(WireSender):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._own: dict[str, Connection] = {}
-        self._queues: dict[str, deque[Waiting] | tuple[()]] = {}
-        """The requests that wait, for each client that has one under way."""
+        self._under_way: set[str] = set()
+        """Clients with a request under way."""
+        self._queues: dict[str, deque[Waiting]] = {}
+        """The requests that wait for it, by client."""
         self._expiring: deque[tuple[float, str, int]] = deque()
         self._expiry: asyncio.TimerHandle | None = None
         self._begun: dict[int, tuple[str, int]] = {}
@@ -89,17 +91,16 @@ class ByClientSender(WireSender):
     ) -> None:
         client, head = request
         one = Waiting(seq, head, start, latest)
-        if client in self._queues:
+        if client in self._under_way:
             self._wait(client, one)
         else:
-            self._queues[client] = ()
+            self._under_way.add(client)
             self._begin(client, one, start)
 
     def _wait(self, client: str, one: Waiting) -> None:
         """Let a request wait behind the others of its client. Those that come later do not expire earlier."""
         self.counts.queued += 1
-        queue = self._queues[client] = self._queues[client] or deque()
-        queue.append(one)
+        self._queues.setdefault(client, deque()).append(one)
         if one.latest < inf:
             self._expiring.append((one.latest, client, one.seq))
             self._watch_expiry()
@@ -128,7 +129,7 @@ class ByClientSender(WireSender):
     def _stop_waiting(self) -> list[Waiting]:
         """Take out all requests that wait."""
         waiting = [one for queue in self._queues.values() for one in queue]
-        self._queues = dict.fromkeys(self._queues, ())
+        self._queues.clear()
         self._expiring.clear()
         return waiting
 
@@ -176,18 +177,19 @@ class ByClientSender(WireSender):
 
     def _next(self, client: str) -> None:
         self._drop_expired()
-        if queue := self._queues[client]:
+        if queue := self._queues.get(client):
             self._begin(client, queue.popleft(), self.clock())
             return
-        del self._queues[client]
+        self._queues.pop(client, None)
+        self._under_way.remove(client)
         if self._own.get(client) not in self.idle:
             self._own.pop(client, None)
         elif len(self.idle) > self._most_idle:
             oldest = next(iter(self.idle))
             del self.idle[oldest]
             oldest.drop()
-        if len(self._own) > 4 * self._most_idle + 2 * len(self._queues):  # many were closed by the target meanwhile
-            self._own = {name: own for name, own in self._own.items() if own in self.idle or name in self._queues}
+        if len(self._own) > 4 * self._most_idle + 2 * len(self._under_way):  # many were closed by the target meanwhile
+            self._own = {name: own for name, own in self._own.items() if own in self.idle or name in self._under_way}
 
 
 def sessions_of(counts: SenderCounts, plan: SessionPlan, endpoint: Endpoint, clock: Clock) -> ClientSessions:
@@ -274,10 +276,10 @@ class LoginSender(SessionSender):
         self, seq: int, request: tuple[str, bytes], start: int, latest: float = inf
     ) -> None:
         client, head = request
-        if client in self._queues or (login := self.sessions.next_login(client)) is None:
+        if client in self._under_way or (login := self.sessions.next_login(client)) is None:
             super().send(seq, request, start, latest)
             return
-        self._queues[client] = ()
+        self._under_way.add(client)
         self._wait(client, Waiting(seq, head, start, latest))
         self._log_in(client, login)
 
