@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from logreplay.core.errors import LogreplayError, Loss, TooManyRejects
-from logreplay.parsers.lines.repeated_lines import RepeatedLines
+
+if TYPE_CHECKING:
+    from logreplay.parsers.lines.repeated_lines import RepeatedLines
 
 Progress = Callable[[int, int, int], None]
 """Called with bytes read, bytes in all (0: not known) and lines read."""
@@ -225,7 +227,7 @@ class Account:
             )
 
     def finish(
-        self, sums: Mapping[str, tuple[int, int]], repeated: RepeatedLines, files: Sequence[tuple[str, str, str]]
+        self, sums: Mapping[str, tuple[int, int]], repeated: "RepeatedLines", files: Sequence[tuple[str, str, str]]
     ) -> None:
         """Check files that are read to their ends.
 
