@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from logreplay.parsers.conversion.parse import parse
+from logreplay.parsers.conversion.source import text_lines
 from logreplay.parsers.formats.named_values import as_text, json_format, json_from_sample, load
 from support.format_samples import SAMPLES
 
@@ -125,6 +126,19 @@ def test_a_line_that_is_no_json_leaves_the_others_of_its_block_as_they_are() -> 
     parsed = parse(pl.Series([good, "{nonsense}", good]), [json_format("caddy")])
     assert parsed.rows["url"].to_list() == ["/a?b=c", "/a?b=c"]
     assert [(refusal.line, refusal.reason) for refusal in parsed.refusals] == [(1, "layout")]
+
+
+@pytest.mark.parametrize(
+    ("written", "client"),
+    [("käse", "käse"), ("Łódź:80", "Łódź"), (r"a\\b", r"a\b"), (r"\u0001", r"\x01"), ("\x7f", r"\x7F")],
+)
+def test_a_client_beyond_printable_ascii_is_decoded_as_every_other_text(written: str, client: str) -> None:
+    record = '{"time":"2026-11-20T18:58:56Z","request":"GET /a HTTP/1.1","status":200,"client":"%s","ua":"%s"}'
+    format = json_from_sample([record])
+    assert format is not None
+    clean, both = record % (written, "curl"), record % (written, written)
+    rows = parse(text_lines(f"{clean}\n{both}\n".encode()), [format]).rows
+    assert rows["client"].to_list() == [client, client]
 
 
 def test_the_format_is_found_by_the_names_of_the_values() -> None:
