@@ -99,7 +99,10 @@ class RowBlock:
 
 
 def clean_block(text: bytes, columns: int, line: int = 1) -> RowBlock | None:
-    """Take the whole rows at the beginning of the lines of a text; None if there are none, or they are not clean."""
+    """Take the whole rows at the beginning of a text; None if there are none, or they are not clean.
+
+    The text begins with a row; ``line`` is the number of its first line.
+    """
     letters, quoted, returns = np.frombuffer(text, np.uint8), b'"' in text, b"\r" in text
     rows = used = 0
     marks = np.empty(0, np.bool_)
@@ -142,7 +145,7 @@ def _clean_rows(letters: Letters, marks: Marks, wanted: int, *, quoted: bool, re
 
 
 def blocks(file: BinaryIO, columns: int, line: int, size: int) -> Iterator[RowBlock]:
-    """Cut a CSV, from behind its header line, into blocks of about this size; ``line``: number of its next line."""
+    """Cut a CSV into blocks of about ``size`` bytes; ``file`` stands behind its header, before this line."""
     rest = b""
     while True:
         more = file.read(max(size, len(rest)))

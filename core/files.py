@@ -406,7 +406,7 @@ def unwritable(path: Path, error: OSError, option: str = "-o") -> LogreplayError
 
 @contextmanager
 def writing(path: Path, option: str = "-o") -> Iterator[None]:
-    """While the block writes a file or folder, errors of the system are those of `unwritable`."""
+    """Turn an OSError of the block, which writes this file or folder, into the error of `unwritable`."""
     try:
         yield
     except OSError as error:

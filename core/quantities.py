@@ -27,7 +27,7 @@ Seconds = float | str | timedelta
 
 
 def microseconds(text: str, zone: tzinfo = UTC) -> int:
-    """Read an instant in ISO 8601 as microseconds since 1970, UTC; ``zone``: that of a text without an offset.
+    """Read an instant in ISO 8601 as microseconds since 1970, UTC; ``zone`` is for a text without an offset.
 
     Raises:
         OverflowError: an instant out of range.

@@ -204,7 +204,7 @@ def _cause(error: BaseException) -> str:
 
 
 def left_out(reasons: Mapping[str, int]) -> str:
-    """Say how many rows are left out, by the number of rows of each reason."""
+    """Say how many rows are left out and why; ``reasons`` has the number of rows for each reason."""
     why = ", ".join(f"{count:,} x {reason}" for reason, count in reasons.items())
     return f"{number_of(sum(reasons.values()), 'row is', 'rows are')} left out: {why}"
 

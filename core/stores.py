@@ -70,7 +70,7 @@ def identity(address: str) -> str:
 
 
 def open_seekable(address: str, block: int = _BLOCK) -> BinaryIO:
-    """Open a file, of which so many bytes are fetched at a time; `said` puts the errors into words."""
+    """Open a file and fetch ``block`` bytes of it at a time; call it within `said`, which words the errors."""
     filesystem, path = _filesystem(address)
     file = filesystem.open(path, "rb", block_size=block, cache_type="readahead")
     return cast(BinaryIO, BufferedReader(cast(Any, file)))  # fsspec's readline takes no limit

@@ -35,7 +35,7 @@ Times = NDArray[np.integer[Any]] | NDArray[np.floating[Any]]
 
 
 def holds_lag(response: Times, without_lag: Times) -> NDArray[np.bool_]:
-    """Return whether each time, (n,) microseconds, holds too much lag, beside the same time without it."""
+    """Return whether each time holds too much lag; both arguments are (n,) microseconds."""
     found: NDArray[np.bool_] = response - without_lag > np.maximum(LAG_US, LAG_SHARE * response)
     return found
 

@@ -47,7 +47,7 @@ def other_user(result: Path) -> Path | None:
 
 
 class SideFile:
-    """A file for the bodies of rows; it gets its name by ``new`` when it is whole; without that it is temporary."""
+    """A file for the bodies of rows; ``new`` gives it its name when it is whole, without ``new`` it is temporary."""
 
     def __init__(self, path: Path, new: NewFile | None = None) -> None:
         self.path, self._new = path, new

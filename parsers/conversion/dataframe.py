@@ -73,7 +73,7 @@ def iter_log(paths: Paths, options: ConvertOptions | None = None) -> Iterator["p
 def log_rows(
     paths: Sequence[str | Path], options: ConvertOptions, report: ConvertReport, progress: Progress | None = None
 ) -> Iterator[pl.DataFrame]:
-    """Yield the rows that a conversion would write, in the order of the input, with ``start``: microseconds UTC."""
+    """Yield the rows that a conversion would write, in the order of the input; ``start``: microseconds since 1970."""
     account = Account(report, options.limit, progress=progress)
     with ExitStack() as stack:
         tables, sources, formats = open_input(paths, options, stack)

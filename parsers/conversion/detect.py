@@ -44,7 +44,7 @@ FEW: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A prefix by log shippers (syslog, containers); for ``docker-json`` the line is inside a JSON object."""
+    """A prefix that a log shipper puts before lines (syslog, containers); ``docker-json`` wraps them in JSON."""
 
     name: str
     pattern: str
@@ -205,7 +205,10 @@ def detect_each(samples: Sequence[bytes], names: Sequence[str], wanted: str = "a
 
 
 def _shared(logs: Sequence[tuple[int, bytes, str]], wanted: str) -> tuple[Detection, list[int]]:
-    """Find a reading that many logs (number, sample, name) share, or the first has; return it and their numbers."""
+    """Find a reading that many of the logs share, or that of the first one; return it and the numbers of its logs.
+
+    Each log is given as its number, sample and name.
+    """
     (at, first, name), *others = logs
     if not others:
         return detect([first], name, wanted), [at]

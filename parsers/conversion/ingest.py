@@ -197,7 +197,7 @@ _UNSURE: Final = 60 * SECOND
 """A line is written at most this long after the start of its request and the longest duration seen."""
 
 _UNKNOWN: Final = -(1 << 62)
-"""Stamp before all others, of a log that tells none."""
+"""The stamp of a log whose first lines have none; it is before all others."""
 
 _SIDE_BY_SIDE: Final = 8
 """Logs that are read in blocks of full size at one time; more of them are read in smaller ones."""
@@ -221,7 +221,7 @@ _THREADS: Final = min(usable_cores(), 3)
 def _parse(
     reading: Detection, block: Block, formats: Sequence[Format], zone: str, columns: Sequence[str]
 ) -> tuple[ParsedBlock, Lines | None]:
-    """Parse a block, to lines of these columns or, without any, to rows; runs in a thread, a process or elsewhere."""
+    """Parse a block, to lines with these columns or, if none are given, to rows; may run on another machine."""
     main = reading.adjusted(formats[0]) if columns and formats and not block.part and not reading.prefix else None
     taken = clean_lines.take(block.data, main, columns) if main else None
     if main is None or taken is None:

@@ -147,7 +147,7 @@ def convert(
 
 
 Inputs = tuple[Sequence[Path], Sequence[BlockSource], Sequence[CaptureFormat]]
-"""Normalized CSVs; or else files, and the format of each if they hold captured requests."""
+"""Normalized CSVs; or other files, and the format of each if they hold captured requests."""
 
 
 def open_input(
@@ -171,7 +171,7 @@ def open_input(
 
 
 def _check_fits(options: ConvertOptions, executor: Executor | None, why: str) -> None:
-    """Check that no option for reading logs is given with files that are none."""
+    """Check that no option for reading logs is given with other files; ``why`` names the file and the reason."""
     said = {
         "--format": options.format not in ("auto", ""),
         "--time-unit": options.time_unit,

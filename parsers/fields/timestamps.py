@@ -92,7 +92,7 @@ class Instants:
 def read_clf(letters: Letters) -> tuple[Times, np.ndarray[Any, np.dtype[np.bool_]]]:
     """Read stamps like ``20/Nov/2026:23:30:37 +0530``, each a row of 26 letters, in a tenth of the time of `read`.
 
-    Also tell which of the letters are such a stamp, as `read` takes it.
+    Also return whether each row is a stamp that `read` takes.
     """
     digits = letters.astype(np.int64) - ord("0")
     good = ((digits >= 0) & (digits <= 9))[:, _CLF_DIGITS].all(axis=1)

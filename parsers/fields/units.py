@@ -34,7 +34,7 @@ def named_units(total: str, first: str) -> frozenset[str]:
     """Which of ``total`` and ``first`` have names that tell their units, whatever unit the user gives for the others.
 
     nginx's names count only for the first byte, and only if the name of the total tells no unit: other programs write
-    durations of these names in other units. An empty name: not there.
+    durations of these names in other units. An empty name means that the log has no such field.
     """
     named = {slot for slot, name in (("total", total), ("first", first)) if unit_by_name(name) not in (None, 1.0)}
     if first and unit_by_name(first) and not unit_by_name(total):

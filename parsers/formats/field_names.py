@@ -104,7 +104,7 @@ def choose(names: Iterable[str]) -> dict[str, str]:
 
 
 def meaning(slots: Mapping[str, str], durations: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The attributes of a `Format` that depend on the names, otherwise the values, of times and durations."""
+    """The attributes of a `Format` that the names of times and durations tell, or samples of the durations."""
     time, total = slots.get("time", ""), slots.get("total", "")
     unit, note = unit_of(total, durations["total"])
     first_unit, doubt = _unit_of_first(slots, durations, unit)

@@ -33,7 +33,7 @@ class Layout(Protocol):
         """Split clean lines: ``op``, ``url`` and ``protocol`` come apart, and nothing needs decoding."""
 
     def split_carefully(self, lines: pl.Series, tier: int) -> pl.DataFrame:
-        """Split lines that `split` refused, by rules the wider the higher the tier; values carry the log's escapes."""
+        """Split lines that `split` refused; a higher tier has wider rules. Values carry the log's escapes."""
 
 
 @dataclass(frozen=True, slots=True)

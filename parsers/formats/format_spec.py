@@ -58,7 +58,7 @@ _APACHE_DIRECTIVE: Final = re.compile(r"^\s*(?:LogFormat|CustomLog\s+\S+)\s+(.*)
 
 
 def defined(text: str, others: Iterable[str] = ()) -> Format | None:
-    """The format for a value of ``-f``; None for those detected by content. An error names the others, too."""
+    """The format for a value of ``-f``; None for those detected by content. Errors also name ``others``."""
     if text in ("auto", *BY_CONTENT):
         return None
     if format := NAMES.get(OTHER_NAMES.get(text, text)):

@@ -44,7 +44,7 @@ _CLEAN_VALUES: Final = {
 }
 """Patterns of raw fields that need no decoding; all others are printable ASCII."""
 _NO_ESCAPES: Final = r"[ -~--[\\]]*"
-"""Clean text of a log that escapes."""
+"""Printable ASCII without the escapes of a log."""
 _NEEDED: Final = frozenset({"op", "url", "rc", "time"})
 """Raw fields without which no line is clean."""
 
@@ -293,7 +293,7 @@ def pairs(line: str) -> dict[str, str]:
 
 
 def _item(label: str, slot: str) -> str:
-    """The pattern of a label and its clean value, which has no escapes of the log."""
+    """The pattern of a label and its clean value; the value of a label without a slot may be any."""
     value = _REQUEST if slot == "request" else f"(?P<{slot}>{_CLEAN_VALUES.get(slot, _NO_ESCAPES)})"
     return re.escape(label) + ":" + (value if slot else r"[^\t]*")
 
@@ -328,7 +328,7 @@ def ltsv_from_sample(lines: Sequence[str]) -> Format | None:
 
 
 def _named(records: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], dict[str, Any]]:
-    """The name of each raw field, none without a request; and those attributes of a `Format` that depend on them."""
+    """The name of each raw field, empty if there is no request; and the attributes of a `Format` that names tell."""
     values = (item for record in records for item in record.items())
     slots = choose(dict.fromkeys(name for name, value in values if not isinstance(value, dict | list)))
     durations = {

@@ -145,7 +145,7 @@ _DIRECTIVE: Final = re.compile(rb"^#[^\n]*$", re.MULTILINE)
 
 
 def stretches(data: bytes, header: FieldsDirective) -> Iterator[tuple[int, int, Format | None]]:
-    """Cut a block where ``#Fields`` or the date change; ``header``, the directives before, is updated.
+    """Cut a block where ``#Fields`` or the date change; ``header`` holds the directives before it, and is updated.
 
     Yields:
         Begin, end and format of each stretch of bytes; together they are the block. None before the first ``#Fields``.

@@ -26,7 +26,7 @@ _MOST_DIGITS: Final = 64
 
 
 class Pseudonyms:
-    """Gives substitutes; the key is random, but in tests. Texts have one character for each byte."""
+    """Gives substitutes; the key is random except in tests. Texts have one character for each byte."""
 
     def __init__(self, key: bytes | None = None) -> None:
         self._key = key or token_bytes(32)

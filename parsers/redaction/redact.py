@@ -64,7 +64,7 @@ _WITH_PARAMETERS: Final = frozenset({"digest", "oauth", "signature", "hawk", "aw
 
 
 class Redactor:
-    """Replaces personal data in rows of a normalized record; the key is random, but in tests."""
+    """Replaces personal data in rows of a normalized record; the key is random except in tests."""
 
     def __init__(self, key: bytes | None = None) -> None:
         self._pseudonyms = Pseudonyms(key)
