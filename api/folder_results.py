@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from logreplay.analysis.costs.route_costs import RouteCost
 from logreplay.core.files import TakenError, writing
 from logreplay.core.frames import to_pandas
 from logreplay.options.spelling import spelled_for_save
@@ -116,6 +115,8 @@ class SweepResult(RatesResult):
     @cached_property
     def costs(self) -> "pd.DataFrame":
         """A row for each route of a sweep with ``routes``: the columns of costs.csv; no rows if costs are not known."""
+        from logreplay.analysis.costs.route_costs import RouteCost
+
         rows = self.summary.get("costs", {}).get("routes", ())
         return to_pandas(pl.DataFrame(rows, schema=None if rows else [each.name for each in fields(RouteCost)]))
 

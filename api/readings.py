@@ -7,16 +7,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from logreplay.analysis.analyze import seconds, timed
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.run_metadata import check_kinds, checked_summary
 from logreplay.analysis.output.file_names import DUET
-from logreplay.analysis.output.folder import write_folder
-from logreplay.analysis.output.junit import reported
 from logreplay.analysis.verdict.checks import Check
-from logreplay.analysis.verdict.compare_log import Fidelity
-from logreplay.analysis.verdict.comparison import Comparison
-from logreplay.analysis.verdict.judged_runs import check_answers, check_runs, compare_judged
 from logreplay.core.errors import LogreplayError, UsageError
 from logreplay.core.files import atomic_path, check_absent, check_distinct, check_nameable
 from logreplay.core.quantities import Seconds
@@ -36,6 +30,8 @@ if TYPE_CHECKING:
     from logreplay.analysis.input.sources import Source
     from logreplay.analysis.scaling.scale_out import ScaleOut
     from logreplay.analysis.verdict.capacity import Capacity
+    from logreplay.analysis.verdict.compare_log import Fidelity
+    from logreplay.analysis.verdict.comparison import Comparison
     from logreplay.folder_results import DuetResult
 
     Results = Source | PathLike[str]
@@ -53,7 +49,7 @@ def compare(
     output: str | PathLike[str] | None = None,
     junit: str | PathLike[str] | None = None,
     force: bool = False,
-) -> Comparison | Fidelity:
+) -> "Comparison | Fidelity":
     """Say whether one run is slower than another, and the smallest change that could be detected.
 
     Runs of the same log are compared request by request, others by percentiles, the result logs of a duet as duet does.
@@ -86,8 +82,12 @@ def compare_once(
     output: Path | None,
     junit: Path | None,
     force: bool,
-) -> Comparison | Fidelity:
+) -> "Comparison | Fidelity":
     """`compare` with checked values: shares as fractions."""
+    from logreplay.analysis.output.junit import reported
+    from logreplay.analysis.verdict.compare_log import Fidelity
+    from logreplay.analysis.verdict.judged_runs import check_runs, compare_judged
+
     written = [(name, path) for name, path in (("-o", output), ("--junit", junit)) if path is not None]
     sides = [(("BASELINE", "CANDIDATE")[at % 2], run) for at, run in enumerate(runs)]
     check_distinct(written, [(side, Path(run)) for side, run in sides if isinstance(run, str | Path)])
@@ -271,6 +271,7 @@ def analyze_once(
     trace_url: str | None = None,
 ) -> Result:
     """`analyze` for callers whose errors name options."""
+    from logreplay.analysis.output.folder import write_folder
     from logreplay.runs.engines import cluster_executor
 
     given = Path(results)
@@ -299,6 +300,8 @@ def analyze_once(
 
 def seconds_once(results: Path, output: Path | None, *, force: bool, as_json: bool) -> tuple[bytes, int]:
     """Make the per-second table as CSV or lines of JSON, also in ``output``; return it with the number of seconds."""
+    from logreplay.analysis.analyze import seconds
+
     path = sources.locate(results)
     with ExitStack() as stack:
         if output is not None:
@@ -318,6 +321,7 @@ def plot_once(
 
     Without a kind it is the usual one; without ``output`` the file is named after the kind.
     """
+    from logreplay.analysis.analyze import timed
     from logreplay.analysis.output.pictures import draw, kinds, usual_kind
     from logreplay.analysis.output.plots.hockey_stick import figure
     from logreplay.analysis.output.plots.overlay import overlay
@@ -363,7 +367,7 @@ def _named(results: "Results") -> "Source":
     return Path(results) if isinstance(results, PathLike) else results
 
 
-def _draw_changes(found: Comparison, output: Path, *, force: bool) -> None:
+def _draw_changes(found: "Comparison", output: Path, *, force: bool) -> None:
     from logreplay.analysis.output.plots import hockey_stick, overlay
 
     def draw(ax: "Axes") -> None:
@@ -392,6 +396,8 @@ def _result(path: Path, summary: dict[str, Any], steps: "pl.DataFrame") -> Resul
 
 def _duet(folder: Path) -> "DuetResult":
     """The result of a duet that was made before."""
+    from logreplay.analysis.verdict.comparison import Comparison
+    from logreplay.analysis.verdict.judged_runs import check_answers, compare_judged
     from logreplay.calls.duet_call import LIMITS
     from logreplay.folder_results import DuetResult
     from logreplay.replay.results.verdict import Finding

@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,14 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Self, overload
 
 import polars as pl
 
-from logreplay.analysis.analyze import Analysis, analyse, rows, timed
 from logreplay.analysis.format_time import show
-from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.limit.sentences import TargetLimit
 from logreplay.analysis.notebook_view import html
 from logreplay.analysis.output.file_names import companion_files
-from logreplay.analysis.summary import remembering
-from logreplay.analysis.tables import aggregate
 from logreplay.core.errors import LogreplayError
 from logreplay.core.files import atomic_path, writing
 from logreplay.core.frames import to_pandas
@@ -28,10 +22,15 @@ from logreplay.options.spelling import spelled, spelled_for_save
 from logreplay.scratch import HoldsScratch, Scratch, rows_gone
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from logreplay.analysis.analyze import Analysis
+    from logreplay.analysis.input.arrays import RequestArrays
+    from logreplay.analysis.limit.sentences import TargetLimit
     from logreplay.analysis.verdict.checks import Check
     from logreplay.replay.results.outcome import Outcome
     from logreplay.replay.results.verdict import Finding
@@ -93,8 +92,10 @@ class Result(HoldsScratch):
         return self._spelled(": ".join(filter(None, (self.verdict, self.summary.get("answer")))))
 
     @property
-    def limit(self) -> TargetLimit | None:
+    def limit(self) -> "TargetLimit | None":
         """Limit of a sweep; None of any other result. Its ``kind`` is None if it cannot be told."""
+        from logreplay.analysis.limit.sentences import TargetLimit
+
         limit = self.summary.get("limit")
         return TargetLimit.of(limit) if limit else None
 
@@ -112,6 +113,8 @@ class Result(HoldsScratch):
         Raises:
             LogreplayError: the rows are gone.
         """
+        from logreplay.analysis.analyze import rows
+
         return self._frame(
             (*RESULT_COLUMNS, "service", "response", "good"), lambda name: rows(self._logs[name]), categories=True
         )
@@ -119,7 +122,9 @@ class Result(HoldsScratch):
     @cached_property
     def seconds(self) -> "pd.DataFrame":
         """One row for each second, as `logreplay.analysis.seconds` returns them. Times in seconds."""
-        return self._frame(aggregate.SECONDS, lambda name: self._tables[name].analysis.seconds)
+        from logreplay.analysis.tables.aggregate import SECONDS
+
+        return self._frame(SECONDS, lambda name: self._tables[name].analysis.seconds)
 
     @cached_property
     def steps(self) -> "pd.DataFrame":
@@ -231,6 +236,7 @@ class Result(HoldsScratch):
 
     def _drawing(self, kind: str | None, slo: float | None, linear: bool) -> "Callable[[Axes], Axes]":
         """A function that draws a picture on axes."""
+        from logreplay.analysis.analyze import timed
         from logreplay.analysis.output import pictures
 
         (found,) = (tables.analysis for tables in self._tables.values())
@@ -332,16 +338,20 @@ class ResultTables:
         routes: rows of each route, or of each step and route; empty if only a per-second table is left of a run.
     """
 
-    analysis: Analysis
+    analysis: "Analysis"
     routes: pl.DataFrame
 
 
-def tables_of(results: Path, executor: Executor | None = None) -> ResultTables:
+def tables_of(results: Path, executor: "Executor | None" = None) -> ResultTables:
     """Analyse a result log; ``executor`` reads it in stretches, as `logreplay.analysis.input.arrays.read` says."""
+    from logreplay.analysis.analyze import analyse  # loads the analysis: only where rows are read
+    from logreplay.analysis.summary import remembering
+    from logreplay.analysis.tables.aggregate import by_step_and_route
+
     routes: list[pl.DataFrame] = []
 
-    def summarise(requests: RequestArrays) -> None:
-        routes.append(aggregate.by_step_and_route(requests))
+    def summarise(requests: "RequestArrays") -> None:
+        routes.append(by_step_and_route(requests))
 
     analysis = analyse(results, executor=executor, meanwhile=(summarise,))
     summary = remembering(analysis.summary, analysis.earlier)
