@@ -4,9 +4,6 @@ import asyncio
 import sys
 import time
 
-BUSY = 0.0001
-"""Processor seconds that the server itself takes for a request, about."""
-
 
 def burn(seconds: float) -> None:
     """Use this much processor time of this thread, however long that takes."""

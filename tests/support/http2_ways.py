@@ -50,7 +50,6 @@ class Way:
     reset: int | None = None
 
 
-GIANT: Final = b"\x00\x01a" + b"\x7f" + b"\x81\xff\x3f"
 GOOD: Final = (
     Way("as it should be", answer(1)),
     Way("without a length", head(1) + data(1)),

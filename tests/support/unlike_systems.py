@@ -5,7 +5,7 @@ a sweep, and its capacity is known.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush, heapreplace
 from typing import Final
 
@@ -35,10 +35,6 @@ from support.simulated_systems import (
     shared,
     status,
 )
-
-Discipline = Callable[[int, float], float]
-"""The place in the queue, lowest first, of the request with this number and this work."""
-
 
 # --- a plateau -------------------------------------------------------------------------------------------------------
 
