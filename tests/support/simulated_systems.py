@@ -358,7 +358,7 @@ def scaled_late(most: int) -> Serve:
 
 
 def _come(arrivals: Arrivals, most: int) -> list[float]:
-    """When each five further workers of `scaled_late` come, seconds."""
+    """The seconds at which five more workers of `scaled_late` come."""
     workers, end, come = 5, 15.0, list[float]()
     while end <= arrivals.scheduled[-1]:
         seen = np.searchsorted(arrivals.scheduled, [end - 15, end])
@@ -369,15 +369,19 @@ def _come(arrivals: Arrivals, most: int) -> list[float]:
     return come
 
 
-def outscaled(most: int) -> "Truth":
-    """What the workers of `scaled_late` carry from when they were too few until the sweep ended; None: were enough."""
+def outscaled(most: int) -> Truth:
+    """The capacity of `scaled_late`: what its workers carry while they are too few, until the sweep ends.
+
+    None: at the end of the sweep they are enough.
+    """
 
     def truth(arrivals: Arrivals, _: Random) -> Known:
         carried = 100.0 + 100 * np.searchsorted(_come(arrivals, most), arrivals.scheduled, side="right")
-        enough = np.flatnonzero(arrivals.offered < carried)
-        last = int(enough[-1]) if len(enough) else -1
-        low, high = float(carried[min(last + 1, len(carried) - 1)]), float(carried[-1])
-        return None if last == len(carried) - 1 else high if low == high else (low, high)
+        begin = int(np.flatnonzero(arrivals.offered < carried).max(initial=-1)) + 1
+        if begin == len(carried):
+            return None
+        low, high = float(carried[begin]), float(carried[-1])
+        return high if low == high else (low, high)
 
     return truth
 

@@ -10,11 +10,11 @@ from heapq import heappop, heappush, heapreplace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 import simulate
 from logreplay.analysis.analyze import Analysis, analyse
+from logreplay.analysis.statistics.quantiles import Ints
 from logreplay.analysis.tables.slow_routes import SCHEMA
 from simulate import Arrivals, waits
 from support.simulated_systems import (
@@ -23,6 +23,7 @@ from support.simulated_systems import (
     QUIET,
     SWEEPS,
     Floats,
+    Known,
     Random,
     Serve,
     Sweep,
@@ -204,9 +205,9 @@ def killed(workers: int, capacity: float, most: int, kind: str, wait: float = 0.
 
 
 def tipped(workers: int, capacity: float, most: int) -> Truth:
-    """What `falling` and `killed` carry: a queue of this capacity does not last where chance puts more in flight."""
+    """The capacity of `falling` and `killed`: a range from the rate at which chance first puts too many in flight."""
 
-    def truth(arrivals: Arrivals, rng: Random) -> float | tuple[float, float]:
+    def truth(arrivals: Arrivals, rng: Random) -> Known:
         service = _work(workers, capacity, len(arrivals.scheduled), rng)
         held = _in_flight(arrivals, waits(arrivals.scheduled, service, workers) + service)
         first = float(arrivals.offered[np.argmax(held > most)]) if (held > most).any() else math.inf
@@ -219,7 +220,7 @@ def _work(workers: int, capacity: float, count: int, rng: Random) -> Floats:
     return rng.gamma(2, workers / capacity / 2, count)
 
 
-def _in_flight(arrivals: Arrivals, latency: Floats) -> "npt.NDArray[np.int64]":
+def _in_flight(arrivals: Arrivals, latency: Floats) -> Ints:
     """How many requests each one meets."""
     ends = np.sort(arrivals.scheduled + latency)
     return np.arange(len(ends)) - np.searchsorted(ends, arrivals.scheduled, side="right")
