@@ -79,7 +79,9 @@ _STYLE: Final[dict[Any, Any]] = {
     **dict.fromkeys(("text.color", "xtick.color", "ytick.color"), INK),
     **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "axes.titlecolor"), INK),
     **dict.fromkeys(("axes.facecolor", "figure.facecolor", "legend.facecolor", "legend.edgecolor"), "none"),
-    **{"svg.hashsalt": "logreplay", "font.size": 10, "legend.framealpha": 0},
+    "svg.hashsalt": "logreplay",
+    "font.size": 10,
+    "legend.framealpha": 0,
 }
 
 
