@@ -213,7 +213,7 @@ def _judged(
     cut: Collection[int],
     left_out: Mapping[int, str],
 ) -> tuple[SaturationVerdict, dict[str, Any], UsersSweep | None]:
-    """Judge the requests, by what the summary told of them before; steps are named by their labels."""
+    """Judge the requests; ``told`` is the earlier summary, and ``cut`` and ``left_out`` name steps by their labels."""
     closed, limited = (about.closed, about.limited) if about else (recorded(told), limited_steps(told))
     steps = stability.judged_steps(requests, limited, cut, void_trials(told), left_out)
     if not requests.has_times:
@@ -238,6 +238,6 @@ def _judged(
 
 
 def verdict_on(requests: RequestArrays, steps: pl.DataFrame, asked: Collection[float] = ()) -> SaturationVerdict:
-    """Judge a sweep by its routes and its table of `stability.judged_steps`; ``asked``: rates, also left out ones."""
+    """Judge a sweep by its steps, of `stability.judged_steps`, and routes; ``asked``: all of its rates."""
     verdict = saturation.judge(steps, asked, route_balance(requests) if requests.several_rates else None)
     return replace(verdict, steps=with_intervals(verdict.steps, verdict.carried))

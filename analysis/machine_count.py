@@ -11,7 +11,7 @@ _ROUNDING: Final = 1e-9
 
 
 def machines_for(load: float, one: float, headroom: float = 0.0) -> int:
-    """The fewest machines, at least 1, that carry a load, as ``one`` does (requests/s), a share of each kept free."""
+    """The fewest machines, at least 1, for a load in requests/s; each carries ``one``, less the headroom (a share)."""
     return max(math.ceil(load / (one * (1 - headroom)) - _ROUNDING), 1)
 
 

@@ -1,4 +1,4 @@
-"""Measures in which order and how evenly requests leave, beside workers that share one queue, and who delays whom.
+"""Compares the order and spacing of completions with those of workers, and tells if later requests delay earlier ones.
 
 Response times by number in flight fit many numbers of places. The completions show more. Behind a lock, they are as
 even as the times for which the lock is held. Where only some requests need a pool, the others overtake them. On shared

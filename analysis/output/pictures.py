@@ -45,7 +45,7 @@ def usual_kind(analysis: Analysis) -> str:
 def draw(
     ax: "Axes", analysis: Analysis, kind: str, *, slo: float | None = None, linear: bool = False, title: bool = False
 ) -> "Axes":
-    """Draw one of the pictures of a run by its `kinds`; ``slo``: bound of the response time, seconds.
+    """Draw one of the `kinds` of pictures of a run; ``slo``: bound of the response time, seconds.
 
     A hockey stick has the bound of `bound_of` if none is given. Its title is the verdict, with target, log and steps in
     a caption below; that of a timeline is target, log and steps; that of a heat map explains its colours and names. Of

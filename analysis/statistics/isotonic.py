@@ -8,7 +8,7 @@ from logreplay.analysis.statistics.quantiles import Floats
 def isotonic(values: Floats, weights: Floats | None = None) -> Floats:
     """Return the non-decreasing values (n,) with the least squared distance from these; at most some thousands.
 
-    The weights (n,) are above 0; with numbers of requests as weights of shares, the result are the likeliest shares.
+    The weights (n,) are above 0. Of shares weighted by numbers of requests, it returns the likeliest rising shares.
 
     Source: the max-min formula (Barlow et al., Statistical inference under order restrictions, 1972): each value is the
     largest, over where a stretch that holds it begins, of the smallest mean, over where it ends.

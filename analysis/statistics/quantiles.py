@@ -83,7 +83,7 @@ def quantile(values: Micros, p: float) -> float:
 def valid_rank(parts: Iterable[tuple[Micros, Micros]]) -> int:
     """Return up to which rank sorted response times are the target's: `validity.valid_up_to`, one part after another.
 
-    A part are response times, and the same without the generator lag, sorted by themselves.
+    A part holds response times, and the same times without the generator lag, each of both sorted.
     """
     rank = 0
     for response, without_lag in parts:

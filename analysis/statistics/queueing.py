@@ -24,7 +24,7 @@ class Fit:
     Attributes:
         capacity: requests/s at which waiting would have no end.
         utilisation: reached at the highest rate tried.
-        usable: True if that is close enough to saturation, the fit narrow enough, and no straight rise.
+        usable: True if this is close enough to saturation, and the fit narrow and clearly better than a straight line.
     """
 
     capacity: float

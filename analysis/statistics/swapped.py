@@ -30,11 +30,13 @@ _NEIGHBOURS: Final = 21
 
 
 def estimate(at: Floats, values: Floats, turns: Ints, second: Bools) -> tuple[Estimate, Estimate] | None:
-    """Estimate the typical value of pairs (n,) over seconds; None if both had their turns fewer than `FEWEST` times.
+    """Estimate the typical value of pairs of requests (n,), and how much it depends on the pair of targets.
 
-    The turns 0 and 1, 2 and 3, ... belong together: one of each pair of targets, the ``second`` or the first. The other
-    estimate is the change that the first pair of targets adds and the second takes away: the difference of the
-    machines; or the change itself, if the targets of the second pair are in the wrong order.
+    ``at`` is in seconds; ``second`` is true in turns of the second pair of targets. The turns 0 and 1, 2 and 3, ...
+    belong together: one of each pair of targets. None if both had their turns fewer than `FEWEST` times.
+
+    The other estimate is the change that the first pair of targets adds and the second takes away: the difference of
+    the machines; or the change itself, if the targets of the second pair are in the wrong order.
     """
     if not len(at):
         return None

@@ -179,11 +179,14 @@ def capacity(
         percentile: which figure is bounded: p50, p90, p95, p99, p999 or mean.
         headroom: share of each machine that is to stay free, 0 to below 1.
         survive: machines that may be lost while the others carry the load.
-        saturation: the estimate of the sweep, or of each of the runs; None: the most that it answered when overloaded.
+        saturation: the estimate of the sweep, requests/s, or of each run; None: the most that it answered when
+            overloaded.
         users: verdict of a sweep over users; see `of_plateau`.
+        runs: number of runs that the steps come from.
         lacks: reason why the sweep has no saturation, in words; empty if it has one.
         unmeasured: rates of the sweep that were not measured.
-        confirmed: the rate of a search for this bound, whose trials are the steps: where no lower end is measured.
+        confirmed: the rate of a search for this bound, if its trials are the steps; it counts where their lower end
+            is below all rates that count.
 
     Raises:
         ValueError: nonsense arguments.

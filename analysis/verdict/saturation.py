@@ -176,7 +176,7 @@ def _sent(measured: pl.DataFrame, tested: pl.DataFrame) -> pl.DataFrame:
 
 
 def by_rate(steps: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per rate, ascending: of several trials their sums and medians, and what half of them are."""
+    """Return one row per rate, ascending: sums and medians of its trials, and flags that at least half of them have."""
     bad = pl.col("over") | pl.col("failing")
     mostly_over = pl.col("over").sum() >= (~pl.col("over") & pl.col("failing")).sum()
     medians = ("mean", "p50", "p90", "p95", "p99", "sent", "settled_goodput", "slope", "lag_p95", "growth")

@@ -155,7 +155,7 @@ def falls(before: float, lasting: float) -> str:
 
 
 def of_routes(usable: pl.DataFrame, first: int, routes: Sequence[tuple[str, float]], *, grows: bool) -> str:
-    """Words for routes, name and share of each, whose backlog grows, or which fail, from a rate on, unlike others."""
+    """Words for routes (name, share) that saturate alone from a rate on: their backlog grows, or else they fail."""
     row, good = usable.row(first, named=True), usable["rate"][first - 1]
     shares = [f"{safe_to_show(name)} ({100 * share:.0f} % of the requests)" for name, share in routes]
     place = _place(row["rate"], good)
@@ -189,7 +189,7 @@ def resolved(rate: float, seconds: float) -> float:
 def undecided(rate: float, seconds: float, capacity: float | None) -> str:
     """Words for the highest stable rate where it is too close to the capacity to be told from a rate above it.
 
-    Where no saturation was found, and response times rise, there is no capacity.
+    ``capacity`` is None where no saturation was found and response times rise.
     """
     share = resolved(rate, seconds)
     if capacity is None:

@@ -33,7 +33,7 @@ _NAMES: Final = {
 """The names of settings that are not those of their options."""
 _SINCE: Final = {"answers": 0, "addresses": {}, "sessions": None, "replaces": "", "log": ""}
 _OF_STEPS_SINCE: Final = {"mix": 0, "limit": "", "warnings": [], "waits": {}, "by_second": []}
-"""Keys that manifests of earlier versions lack, and their steps."""
+"""Keys that manifests of earlier versions lack, and keys that their steps lack, with the values meant."""
 
 
 @dataclass(slots=True)

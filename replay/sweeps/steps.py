@@ -185,7 +185,7 @@ def finished(
 
 
 def _failing_together(lower: Sequence[FinishedStep], rate: float) -> float:
-    """How many failures come together at the lowest third of the rates, up to that judged, where few fail, or 1."""
+    """How many failures come together at the lowest third of the rates, where few fail; 1 where none does."""
     rates = np.array([*(each.step.rate for each in lower), rate], np.float64)
     failed = np.array([*(each.failed * bool(each.by_second) for each in lower), 0])
     sent = np.array([*(each.sent for each in lower), 0])
