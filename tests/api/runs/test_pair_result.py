@@ -143,6 +143,11 @@ def test_without_noise_ids_and_clocks_are_classes_and_other_values_are_ignored_b
     assert Counter(pair["route"] for pair in pairs) == {"/list": 10, "/page": 10, "/same": 10}
     assert json.loads(pairs[0]["candidate"]["body"])["tags"] == ["c", "a", "b"]
     assert "X-New" in (folder / "report.html").read_text()
+    assert json.loads((folder / "summary.json").read_text())["options"]["ignore"] == [
+        "$.visit",
+        "header:x-node",
+        "$.viist",
+    ]
 
 
 def test_a_compressed_candidate_has_the_same_bodies(tmp_path: Path) -> None:
