@@ -80,7 +80,8 @@ class Counters:
         service = records["connect"] + records["latency"] + records["xfertime"]
         without_lag = records["queued"] + service
         held_back = (error == _CANCELLED) & never_sent(service, lag + without_lag)
-        kinds = (((((error << 10) + status) << 1) + held_back) << 47) + expected_rc
+        logged, place = np.unique(expected_rc, return_inverse=True)  # a log may have any number
+        kinds = ((((error << 32) + status) << 1) + held_back) * len(logged) + place
         _, first, counts = np.unique(kinds, return_index=True, return_counts=True)
         self.count(error[first], status[first], expected_rc[first], held_back[first], counts)
         self.bytes += int(records["size"].sum())

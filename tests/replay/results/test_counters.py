@@ -74,6 +74,12 @@ def test_an_error_status_is_new_where_the_log_had_another_class() -> None:
     assert (counters.http_error, counters.new_errors, counters.failed) == (5, 3, 3)
 
 
+def test_a_status_that_no_log_should_have_is_not_mixed_up_with_another_one() -> None:
+    counters = counted([(200, 0, 1 << 48, 0), (201, 0, 0, 0), (200, 0, -1, 0)])
+    assert counters.status == {200: 2, 201: 1}
+    assert counters.unexpected == {f"{1 << 48} → 200": 1, "-1 → 200": 1}
+
+
 def test_a_dropped_request_has_a_lag_but_no_response_time() -> None:
     counters = counted([(0, ERROR_CODES["dropped"], 200, 0), (0, ERROR_CODES["timeout"], 200, 10**9)])
     assert (counters.sent, counters.dropped, counters.net_error, counters.completed) == (1, 1, 1, 0)
