@@ -93,6 +93,8 @@ class Counters:
     def count(self, error: _Ints, status: _Ints, logged: _Ints, held_back: NDArray[np.bool_], counts: _Ints) -> None:
         """Count requests by their kind; no times.
 
+        Another thread may be reading: what makes `new_errors` larger is counted after what makes it smaller.
+
         Args:
             error: ``(n,)`` its number in `WORDS`.
             status: ``(n,)``; 0: none came.
@@ -102,23 +104,22 @@ class Counters:
         """
         kinds = (error, status, logged, held_back, failed(error, status, logged), counts)
         for code, came, known, unsent, bad, count in zip(*(column.tolist() for column in kinds), strict=True):
+            if code == _DROPPED:
+                self.dropped += count
+            elif unsent:
+                self.not_sent += count
+            else:
+                self.sent += count
+                self.net_error += count * (code != 0)
+                self.ok += count * (code == 0 and came < 400)
+                self.http_error += count * (code == 0 and came >= 400)
+                self.failed += count * bad
+                if not code and unexpected(came, known):
+                    self.unexpected[f"{known or 'none'} → {came}"] += count
             if word := WORDS[code]:
                 self.errors[word] += count
             if came:
                 self.status[came] += count
-            if code == _DROPPED:
-                self.dropped += count
-                continue
-            if unsent:
-                self.not_sent += count
-                continue
-            self.sent += count
-            self.failed += count * bad
-            self.net_error += count * (code != 0)
-            self.ok += count * (code == 0 and came < 400)
-            self.http_error += count * (code == 0 and came >= 400)
-            if not code and unexpected(came, known):
-                self.unexpected[f"{known or 'none'} → {came}"] += count
 
     @property
     def ended(self) -> int:

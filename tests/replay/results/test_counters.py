@@ -1,5 +1,6 @@
 """Counts of a run add up, whatever the order of the requests and however these are divided."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -104,6 +105,22 @@ def test_a_request_that_was_held_back_until_the_stop_was_not_sent(lag_s: int, qu
     counters.add(records, np.zeros(3, np.int64), np.full(3, 200))
     assert (counters.sent, counters.not_sent, counters.ok, counters.net_error, counters.ended) == (2, 1, 1, 1, 3)
     assert (counters.errors["cancelled"], counters.failed, counters.new_errors) == (2, 0, 0)
+
+
+def test_requests_that_a_stop_cancels_are_at_no_moment_new_errors() -> None:
+    """Another thread reads the counters while they count."""
+    counters, read = Counters(), list[int]()
+
+    class Errors(Counter[str]):
+        def __setitem__(self, word: str, count: int) -> None:
+            super().__setitem__(word, count)
+            read.append(counters.new_errors)
+
+    counters.errors = Errors()
+    records = records_of([(0, ERROR_CODES["cancelled"], 200, 0)] * 2)
+    records["latency"][0], records["queued"][1] = 10**9, 10**9
+    counters.add(records, np.zeros(2, np.int64), np.full(2, 200))
+    assert (counters.not_sent, counters.net_error, max(read)) == (1, 1, 0)
 
 
 def test_the_response_time_counts_from_the_scheduled_send_time() -> None:
