@@ -365,7 +365,7 @@ def share_of_others(before: tuple[float, float], after: tuple[float, float], own
 
 
 async def cpu_contention(seconds: float = 1.0) -> str:
-    """Measure for so long how much others use the processors, and describe it; empty: little, or it is unknown.
+    """Measure how much other processes use the processors, and describe it; empty if it is little or unknown.
 
     Nothing is sent meanwhile, so that neither the target nor its helpers count.
     """

@@ -155,7 +155,7 @@ def duet_plan(stream: ForTargets, schedule: Schedule, swap: Swap | None = None) 
 
 
 def _pattern(at: int, rows: int, share: float) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """Which of the requests after ``at`` ones are injected, up to the last of ``rows`` that are not."""
+    """Which of the requests after the first ``at`` are injected, up to the last of ``rows`` that are not."""
     places = np.arange(at, at + int(rows / (1 - share)) + 2)
     injected = np.floor((places + 1) * share) > np.floor(places * share)
     end = int(np.searchsorted(np.cumsum(~injected), rows)) + 1 if rows else 0

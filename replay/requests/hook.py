@@ -156,7 +156,7 @@ class Hooked(Made):
         return self.requests.left_out + self._left_out_before + self._left_out
 
     def used(self, sent: int) -> int:
-        """How many requests of the stream were used up by ``sent`` ones that the hook kept; it sees others ahead."""
+        """Requests of the stream up to the last of the first ``sent`` that the hook kept; it sees others ahead."""
         return sent + bisect_left(self._gaps, sent)
 
     def forget_ahead(self, sent: int) -> None:

@@ -126,7 +126,7 @@ class UrlList:
     def frames(self, *, check: bool = False) -> Iterator[pl.DataFrame]:
         """Yield its requests, some at a time: columns `FIELDS` and ``origin``; ``body`` is a place in ``bodies``.
 
-        To check a list, those of blocks of lines that are in order are left out.
+        ``check``: leave out blocks in which every line is a plain url, which needs no check.
         """
         if isinstance(self.listed, UrlRow):
             yield from_rows([self.listed])

@@ -39,7 +39,7 @@ class LoginLog:
 
     @asynccontextmanager
     async def following(self, logins: Callable[[], list[LoginRow]]) -> AsyncIterator[None]:
-        """Write twice a second, and at the end of the block, what came since: the logins that are not written yet."""
+        """Write the logins that are not written yet, twice a second and at the end of the block."""
         writing = asyncio.create_task(self._follow(logins))
         try:
             yield

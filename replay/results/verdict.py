@@ -351,8 +351,8 @@ def _local(name: str, count: int) -> str:
 def failures(counters: Counters, *, local: int = 0, queued: int = 0, queued_for: str = "") -> list[Finding]:
     """Findings on the requests that failed.
 
-    ``local``, ``queued`` and ``queued_for`` as in `RunEvidence`: requests without a connection that this machine could
-    not open failed not due to the target.
+    ``local``, ``queued`` and ``queued_for`` as in `RunEvidence`. The target is not to blame for requests whose
+    connection this machine could not open.
     """
     failed = max(counters.new_errors, counters.failed - local)
     if not counters.sent or failed <= 0.01 * counters.sent:

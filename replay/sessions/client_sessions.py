@@ -229,7 +229,7 @@ class ClientSessions:
             self._held -= self.kept.pop(oldest).size
 
     def dress(self, client: str, request: bytes, *, login: bool = False) -> bytes:
-        """A request with what its client has for it; one of a login may come before every value."""
+        """A request with its client's values and cookies; what a ``login`` request lacks is not counted as missing."""
         now = self._clock()
         session = self._current(client, now)
         if self._plan.use and not login:

@@ -170,7 +170,7 @@ class CookieJar:
         return len(self._kept)
 
     def store(self, header: bytes, *, host: str, target: bytes, secure: bool, now: float) -> str:
-        """Take a ``Set-Cookie`` header of an answer from a host, without a port and in lower case.
+        """Take a ``Set-Cookie`` header of an answer; ``host`` has no port and is in lower case.
 
         Returns:
             Why the cookie was refused; empty if it was stored; `DELETED` if it was deleted, as it asked.

@@ -108,7 +108,7 @@ class ServerTimings:
 
 
 def timing_columns(kept: Sequence[ServerTimings], seqs: Sequence[int]) -> list[pl.Series]:
-    """Columns with the durations of requests, seconds; null where there is none. One sender has each response."""
+    """Durations of requests as columns, seconds; null where there is none. ``kept``: the headers of each sender."""
     names = kept[0].names
     rows = [durations(next(filter(None, (one.take(seq) for one in kept)), b""), names) for seq in seqs]
     kept[0].count(rows)

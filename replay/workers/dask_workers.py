@@ -289,7 +289,7 @@ def _kill_family(process: "subprocess.Popen[bytes]") -> None:
 
 
 def workers(client: "Client", count: int | None = None) -> list[WorkerProcess]:
-    """The processes of a cluster, or so many of them."""
+    """Return ``count`` processes of a cluster; None: all."""
     found = _addresses(client)
     if len(found) < (count or 1):
         raise ClusterError(

@@ -181,10 +181,11 @@ class MergedLog:
             self._lost_rows.append(lost_rows)
 
     def finish(self, stopped_at: float | None = None) -> Counters:
-        """Write all remaining rows, also if it fails; return the counts of those filled in for lost workers.
+        """Write all remaining rows; return the counts of those filled in for lost workers.
 
-        Every worker has finished the plan, or is lost. ``stopped_at``: seconds since the start of the run, if the plan
-        did not come to its end.
+        Every worker has finished the plan, or is lost. Where the plan cannot be read again, the rows that were reported
+        are written all the same. ``stopped_at``: seconds since the start of the run, if the plan did not come to its
+        end.
         """
         filled = Counters()
         lost, self._lost_rows = self._lost_rows, []

@@ -114,7 +114,7 @@ class LocalProcess(WorkerProcess):
 
 
 def processes(count: int) -> list[WorkerProcess]:
-    """So many processes of this machine."""
+    """Return ``count`` processes of this machine."""
     if count < 1:
         raise ValueError(f"there must be at least 1 worker, got {count}")
     return [LocalProcess() for _ in range(count)]
