@@ -38,6 +38,7 @@ def reconciled(
         steered: the load may be changed while it is sent (--control).
         numbered: the command or option that tells requests of a plan by their numbers (seq); empty if none does.
     """
+    local = local_workers(sender_rules.cluster)  # a malformed address is refused before any conflict
     several = "--cluster" if sender_rules.cluster else "--workers" if (sender_rules.workers or 1) > 1 else ""
     follows, ordered = load is not None and load.follow, bool(numbered and sender_rules.by_client)
     here = "--hook" if request_rules.hook else made_here
@@ -55,7 +56,7 @@ def reconciled(
             )
         yield from _headers(request_rules, traced=sender_rules.trace is not None)
         yield from _sessions(sender_rules, request_rules)
-        yield from _sharing(sender_rules, users)
+        yield from _sharing(sender_rules, local, users)
         if users and signed:
             yield (
                 f"--auth {signed} and --vusers exclude each other: a request is signed just before it is due, "
@@ -83,9 +84,8 @@ def reconciled(
     return replace(sender_rules, workers=1) if alone else sender_rules
 
 
-def _sharing(sender_rules: SenderRules, users: Mapping[str, int]) -> Iterator[str]:
+def _sharing(sender_rules: SenderRules, local: int | None, users: Mapping[str, int]) -> Iterator[str]:
     """The limit that is lower than the number of workers; those of a scheduler are counted when it is reached."""
-    local = local_workers(sender_rules.cluster)
     count = sender_rules.workers or local
     if count is None:
         return

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from logreplay.cli import main
+from logreplay.core.errors import UsageError
 from logreplay.options.conflicts import reconciled
 from logreplay.options.request_rules import RequestRules
 from logreplay.options.sender_rules import SenderRules
@@ -67,6 +68,11 @@ def test_a_hook_refuses_several_workers(
     assert "--hook" in said
     assert several.split()[0] in said
     assert not (folder / "out").exists()
+
+
+def test_a_malformed_cluster_is_refused_as_such_before_the_options_that_exclude_it() -> None:
+    with pytest.raises(UsageError, match="expected the address of a Dask scheduler"):
+        reconciled(SenderRules(cluster="bad"), RequestRules(hook="conflict_hooks:same"))
 
 
 @pytest.mark.parametrize("several", ["--workers 2", "--cluster local:2"])
