@@ -37,16 +37,21 @@ def test_every_command_but_those_about_the_program_takes_settings() -> None:
 @pytest.mark.parametrize("command", ARGUMENTS)
 def test_the_keys_are_those_of_the_command_line(command: str) -> None:
     known = list(settable(cli.commands[command]))
-    assert len({key for key, _ in known}) == len(known)
     assert {key: (parameter.name, is_switch(parameter)) for key, parameter in known} == {
         key: (meant.name, meant.switch) for key, meant in keys(command).items()
     }
     for key, parameter in known:
         assert keys(command)[key].several is (parameter.nargs != 1 or bool(getattr(parameter, "multiple", False))), key
-        assert key_of(parameter) in keys(command)
     options = [each for each in cli.commands[command].params if isinstance(each, click.Option)]
     further = {name[2:]: key_of(each) for each in options for name in each.opts if name.startswith("--")}
     assert aliases()[command] == {name: first for name, first in further.items() if name != first}
+
+
+@pytest.mark.parametrize("command", cli.commands.values(), ids=lambda command: command.name)
+def test_no_name_of_a_command_stands_for_two_parameters(command: click.Command) -> None:
+    names = [name for name, _ in settable(command)]
+    assert len(set(names)) == len(names)
+    assert all(key_of(parameter) in names for parameter in command.params)
 
 
 @pytest.mark.parametrize(
