@@ -140,10 +140,9 @@ def _clients(rules: RequestRules, source: RequestSource, methods: frozenset[str]
         text = " has a value; clients are told apart by their addresses"
         yield from _nowhere(source, methods, f"--client-key {key}", key.columns, text, value=key.value)
     elif by_client:
-        if not key:
-            text = " has a value in column client; all of them share one connection"
-            yield from _nowhere(source, methods, "--by-client", ("client",), text)
-        if not isinstance(source, Followed) and (crowded := _crowded(source, methods)):
+        text = " has a value in column client; all of them share one connection"
+        yield from (none := [] if key else [*_nowhere(source, methods, "--by-client", ("client",), text)])
+        if not none and not isinstance(source, Followed) and (crowded := _crowded(source, methods)):
             yield "warning: --by-client", crowded
 
 
