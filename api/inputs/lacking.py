@@ -28,13 +28,13 @@ from logreplay.replay.requests.sources import LogFile, RequestSource, Stored, la
 _LOOKED_AT: Final = 50_000
 """Rows that are searched for a client with most of the requests."""
 _FEWEST: Final = 20
-"""Requests of which a share means something."""
+"""Fewest requests for which a share is reported."""
 _MOST_OF: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """A column of the log without which an option would do something else in silence.
+    """A column of the log without which an option would silently do something else.
 
     Attributes:
         text: missing fields, the option that needs them, and the remedy.
@@ -71,7 +71,7 @@ def expect_readable(log: Path | RequestSource, options: str) -> None:
 
 
 def expect_times(requests: Requests, *, ordered: bool) -> None:
-    """Check that the requests of a log did not all start at one time, or at none that is known, and are in order.
+    """Check that the requests of a log have known, different start times, and are in order.
 
     Args:
         requests: those of the log that are sent; read until two different times are found. If they will not be put in
@@ -122,7 +122,7 @@ def _nowhere(
     rendered: str = "",
     value: pl.Expr | None = None,
 ) -> _Said:
-    """A warning if no request has a value in any of some columns; its text stands behind the number of requests.
+    """A warning if no request has a value in any of some columns; ``text`` follows the number of requests.
 
     The last two arguments are those of `lacking`.
     """

@@ -59,8 +59,8 @@ def request_stream(
         skip_idle: seconds; shorten longer gaps of the log to this.
         in_time: the log's times count: put a table, or a result log (in order of completion), in order of start; end
             the reading of any log with an error where many requests are out of order.
-        ahead: add credentials when requests are read: when they are due, is not known.
-        last: a shape after all others, for a second stream of the same log, which is not looked through again.
+        ahead: add credentials when requests are read, because it is not known when they are due.
+        last: a shape after all others, for a second stream of the same log, which is not checked again.
     """
     methods, unlogged = sender_rules.methods, sender_rules.session_headers
     bodies = not methods <= {*BODILESS}
@@ -128,7 +128,7 @@ def bind_target(request_rules: RequestRules, target: str) -> None:
 def count_on(stream: RequestStream) -> None:
     """Count the rest of the log and of those mixed in, so that the counts shown are of whole logs.
 
-    A log that grows is not counted on, nor one that a program or a store would have to give again.
+    It leaves out a log that grows, and one that a program or a store would have to supply again.
     """
     for requests in _logs(stream):
         if not isinstance(requests.source, Followed | RequestsFrom | Stored):

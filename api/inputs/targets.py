@@ -20,7 +20,7 @@ class TargetChoice:
         named: its base URL; None: not named.
         demo: start the built-in one.
         asked: the caller named the target, and no settings.
-        interactive: somebody sits at a terminal: without a target the built-in one is meant, and not a mistake.
+        interactive: somebody sits at a terminal, so a call without a target means the built-in one.
     """
 
     named: str | None = None
@@ -42,7 +42,7 @@ def target_or_builtin(
     """The base URL of the target; or of the built-in one, which runs until the block ends.
 
     Without LOG and TARGET a command is the demo, and says so on stdout. With LOG alone it uses the built-in target
-    where somebody sits at a terminal; a script has rather forgotten the target than meant that.
+    where somebody sits at a terminal; a script without a target has probably forgotten it.
     """
     from logreplay.inputs.python_logs import RequestsFrom
     from logreplay.replay.requests.siege_list import UrlList

@@ -220,7 +220,7 @@ def written_by(name: str, value: Any) -> Collection[str]:
 
 
 INDEPENDENT: Final = "poisson"
-"""The arrivals of a rate if the user names none: independent visitors come so."""
+"""The arrivals of a rate if the user names none: those of independent visitors."""
 
 
 def arriving(

@@ -81,7 +81,7 @@ class SenderRules:
     trace_seed: int | None = None
     """seed of the trace ids; None: no other run has the same."""
     asked: frozenset[str] = frozenset()
-    """Parameters that the caller gave, and no settings: what these give is not remarked on."""
+    """Parameters that the caller gave, without those of settings: only these are reported as not used."""
 
     @property
     def limits(self) -> "Limits":
@@ -109,8 +109,8 @@ class SenderRules:
     def processes(self, rate: float) -> int:
         """How many processes of this machine send, for the highest rate of a run, requests/s.
 
-        As many as were asked for; else as many as it takes, if it is known what one can do (``calibrate``); but a core
-        is left to what else must run.
+        The number that was asked for; otherwise as many as the rate needs, if ``calibrate`` has measured what one can
+        send. One core stays free for everything else.
         """
         if self.workers is not None or self.cluster:
             return self.workers or 1
@@ -324,7 +324,7 @@ def _said(value: Any) -> Any:
 
 
 KEPT: Final = ("cookies", "login", "extract", "use")
-"""The options by which a client keeps something."""
+"""The options that make a client keep something between its requests."""
 
 
 _NONE = SenderRules()

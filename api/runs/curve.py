@@ -135,7 +135,7 @@ def sweep_to(
 
 @contextmanager
 def _telling_of_steps(call: SweepCall, folder: ResultFolder, listener: CallListener) -> Iterator[None]:
-    """Say of an interruption that leaves no report how many steps are made, and where they are."""
+    """After an interruption that leaves no report, say how many steps are done and where their rows are."""
     try:
         yield
     except KeyboardInterrupt:
@@ -163,7 +163,7 @@ def _folder(call: SweepCall) -> ResultFolder:
 
 
 def _manifest(call: SweepCall, log: "Replayable", folder: ResultFolder, tell: Tell) -> Manifest:
-    """What belongs to the sweep, and which steps are made: nothing yet, or what the one to go on with left behind."""
+    """The manifest of the sweep: a new one, or that of the sweep to resume, with the steps that are done."""
     what = {"log": fingerprint(log), "target": call.choice.named or "built-in", **call.as_summary()}
     if call.request_rules.files:
         what["files"] = {str(path): fingerprint(path) for _, path in call.request_rules.files}
@@ -195,7 +195,7 @@ def _left_out_routes(call: SweepCall) -> dict[str, dict[str, str]]:
 
 
 def limited_steps(manifest: Manifest, outcomes: Sequence[Outcome]) -> dict[int, str]:
-    """The steps of a sweep, those made before a resumption too, in which this machine met a limit; and which."""
+    """The limit that this machine met, by the step in which it did; with the steps made before a resumption."""
     limits = {each.step.index: each.limit for each in manifest.done}
     limits |= {each.step: each.health.limit for each in outcomes}
     return {step: limit for step, limit in limits.items() if limit}
@@ -204,7 +204,7 @@ def limited_steps(manifest: Manifest, outcomes: Sequence[Outcome]) -> dict[int, 
 def warnings_of_steps(manifest: Manifest, outcomes: Sequence[Outcome]) -> list[Finding]:
     """Findings on steps that the generator spoiled or in which it held requests back, also before a resumption.
 
-    Of outcomes also that of an unfinished step.
+    ``outcomes`` may hold that of an unfinished step.
     """
     others = manifest.unfinished(outcomes)
     spoilt = [finding for each in manifest.done for finding in each.warnings] + list(generator_findings(others))

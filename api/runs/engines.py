@@ -29,7 +29,7 @@ def cluster_executor(address: str | None) -> "Iterator[Executor | None]":
 
 
 class _OnCluster(Executor):
-    """Reaches or starts the cluster for its first task: what needs no cluster to be refused is refused by then."""
+    """Reaches or starts the cluster for its first task, after all checks that need no cluster."""
 
     def __init__(self, address: str, stack: ExitStack) -> None:
         self._address, self._stack = address, stack

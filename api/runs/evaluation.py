@@ -69,7 +69,7 @@ Describe = Callable[[list[dict[str, Any]], dict[str, Any]], About]
 
 @asynccontextmanager
 async def summarising_part(logs: Sequence[Written], about: Describe, listener: CallListener) -> AsyncIterator[None]:
-    """Write the summaries of rows that an error ended: whoever finds them reads there why they end."""
+    """If an error ends the run, write a summary beside each result log that says why its rows end."""
     try:
         yield
     except Exception as error:
@@ -85,20 +85,20 @@ async def summarising_part(logs: Sequence[Written], about: Describe, listener: C
 
 
 def interrupted(rows: Path | None) -> str:
-    """Say of an interruption of the sending where the rows are; None: there are none."""
+    """The sentence on an interruption while requests were sent; ``rows``: where they are; None: there are none."""
     kept = f"; the rows are kept: {rows}" if rows else " before the first request: nothing was measured"
     return f"interrupted{kept}"
 
 
 def interrupted_late(*command: str) -> str:
-    """Say of an interruption after the last request that the rows are kept, and which command evaluates them."""
+    """The sentence on an interruption after the last request; ``command`` evaluates the rows, which are kept."""
     again = shlex.join(("logreplay", *command))
     return f"interrupted while the rows were evaluated; they are kept; evaluate them with: {again}"
 
 
 @contextmanager
 def evaluating(listener: CallListener, *command: str) -> Iterator[None]:
-    """Say of an interruption that the rows are kept, and with which command they are evaluated."""
+    """If the block is interrupted, say that the rows are kept, and which command evaluates them."""
     try:
         yield
     except KeyboardInterrupt:

@@ -138,7 +138,7 @@ class EndedDuet:
         return summary
 
     def _about(self, name: str) -> About:
-        """What only the caller knows of the run of one target: what makes the generator invalid makes it so, too."""
+        """The caller's part of the summary of one target: an invalid generator makes each target's run invalid."""
         health, more = self.health, {"stopped": self.outcome.stopped or None}
         told: Sequence[Finding] = health.findings_of(name)
         if not health.generator.valid:

@@ -22,7 +22,7 @@ from logreplay.replay.schedules.users import UniformThink, Users
 
 _OffLoop = Callable[..., Awaitable[Any]]
 _ROWS_AFTER_S: Final = 1.0
-"""By when the row of an exchange that ended is surely there."""
+"""Seconds after the end of an exchange within which its row is certainly written."""
 
 _BUSY: Final = 0.1
 """Share of the time without a CPU, from which a failed trial is in doubt."""
@@ -90,7 +90,7 @@ async def drive(
 
 
 def by_chance(seed: int) -> Callable[[Trial], Schedule]:
-    """Requests of independent visitors, differently in each trial and with each seed, but as many as its rate says."""
+    """Random arrivals of independent visitors: the rate sets their number; times differ by trial and by seed."""
 
     def schedule(trial: Trial) -> Schedule:
         return independent(Constant(trial.rate, trial.seconds), seed=_of_trial(seed, trial))
@@ -99,7 +99,7 @@ def by_chance(seed: int) -> Callable[[Trial], Schedule]:
 
 
 def _of_trial(seed: int, trial: Trial) -> int:
-    """A seed that no other trial has, nor a trial of a search with another seed."""
+    """A seed that no other trial of any search has."""
     return 1000 * seed + trial.number
 
 
@@ -135,7 +135,7 @@ class _Look:
     ) -> BoundEvidence:
         """The observed requests due ``until`` seconds after the start, and taken up by now.
 
-        Only what ended up to ``known_by`` seconds is taken to have ended.
+        Requests that ended later than ``known_by`` seconds count as not ended.
         """
         seen = self._responses.ended
         if self._search.goal.users:  # when a request was due is known once it has ended; plans begin on whole seconds
@@ -156,7 +156,7 @@ class _Look:
         )
 
     def _under_way(self, ended: NDArray[np.int64], taken_up: int, known: int) -> NDArray[np.float64]:
-        """When each request was due that was taken up and has not ended; of users that is not known.
+        """The due times of requests that were taken up and have not ended; empty for users, whose times are not known.
 
         Args:
             ended: (n,) numbers of requests that have ended. Several workers are not equally far: what one has sent
@@ -172,7 +172,7 @@ class _Look:
     def hopeless(self, until: float, taken_up: int) -> str:
         """Why the trial can be ended as failed; empty if it must go on.
 
-        It judges the figures of a moment ago: of an exchange that has just ended there may be no row yet.
+        It judges the figures of a moment ago, because an exchange that has just ended may have no row yet.
         """
         known_by = until - _ROWS_AFTER_S
         return self._search.hopeless(self.evidence(known_by, taken_up, known_by=known_by))

@@ -18,9 +18,9 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     **{"capacity": ("results",), "compare": ("baseline", "candidate", "more"), "plot": ("results",), "serve": ("log",)},
     "calibrate": (),
 }
-"""The arguments of each command that takes settings, in the order of the work."""
+"""The arguments of each command that takes settings, in the order of the help."""
 ALONE: Final = {"live": "0", "otlp": "env"}
-"""Options that may stand without a value, and what they then mean: a free port; what the variables say."""
+"""Options that need no value, and the value that they then have: a free port; the endpoint of the variables."""
 _REPEATED: Final = {("capacity", "results"), ("plot", "results"), ("compare", "more")}
 """Arguments that can be given more than once, besides ``logs`` and ``templates``."""
 
@@ -43,7 +43,7 @@ class Key:
 
     @property
     def switch(self) -> bool:
-        """Whether it takes no value but true and false."""
+        """Whether it takes only true and false."""
         return self.option is not None and self.option.kind in (kinds.SWITCH, kinds.OFF, kinds.EITHER)
 
     @property

@@ -64,7 +64,7 @@ def opposite(key: str) -> str:
 def permission(target: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
     """What a file's ``allow-target`` permits, if the file also names the target: not that target.
 
-    Otherwise entering a stranger's folder and typing ``logreplay run`` would load whomever the stranger likes.
+    Otherwise entering a stranger's folder and typing ``logreplay run`` would load a target that the stranger chose.
     """
     host = re.sub(r":\d+$", "", re.sub(r"^\w+://", "", target).partition("/")[0]).strip("[]").lower()
     if host in {name.lower().strip("[]") for name in allowed}:

@@ -24,6 +24,7 @@ _WITHOUT_MAXIMUM: Final = "second,name,value\n"
 
 class ProbeLog:
     """Takes readings from any thread.
+
     Attributes:
         latest: the newest reading of each probe; None where it failed.
     """
