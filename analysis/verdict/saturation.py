@@ -287,10 +287,7 @@ def _saturation(usable: pl.DataFrame, first: int) -> RateEstimate:
             rate = float(np.clip(seen[0], least, most)) if len(seen) and wide else rate
             why += sentences.falls(rate, lasting)
         elif near:
-            reach = (1 + WITHIN) * rate
-            if rate < CARRIED * rates[first - 1]:  # no backlog grew there: in overload the target answers less
-                reach = max(reach, float(rates[first]))
-            low, high = max(low, (1 - WITHIN) * rate), min(high, reach)
+            low, high = max(low, (1 - WITHIN) * rate), min(high, (1 + WITHIN) * rate)
     elif usable["died"][first] is not None:
         rate = float(rates[first - 1 : first + 1].mean())
     else:

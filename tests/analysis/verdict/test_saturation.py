@@ -71,19 +71,6 @@ def test_saturation_is_the_rate_that_overloaded_steps_carried(capacity: float) -
     assert found.why.startswith("the backlog grows at ")
 
 
-@pytest.mark.parametrize(("answered", "high"), [(330, 400), (339, 400), (340, 1.12 * 340), (350, 1.12 * 350)])
-def test_the_range_reaches_the_overloaded_rate_where_overload_answers_less_than_the_last_good_one(
-    answered: float, high: float
-) -> None:
-    good = [step(rate) for rate in (100, 200, 300, 350)]
-    bad = [
-        step(rate, over=True, slope=rate / answered - 1, settled_goodput=answered, p90=5.0) for rate in (400, 450, 500)
-    ]
-    found = judge(table(*good, *bad)).saturation
-    assert found.rate == pytest.approx(answered)
-    assert found.high == pytest.approx(high)
-
-
 def test_a_rate_that_the_target_carried_refutes_an_overload_at_a_lower_one() -> None:
     """Others had slowed the target at 200/s; in overload it answers less, so its median shows nothing."""
     overload = {"over": True, "slope": 0.2, "settled_goodput": 190.0}
