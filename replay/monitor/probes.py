@@ -147,7 +147,7 @@ def parse_probe(text: str) -> Probe:
 
 
 def _checked(text: str, probe: Probe, *, alone: bool) -> Probe:
-    """Check that a preset can be read, and takes all that is given beside it; return it."""
+    """Check that a preset can be read, and takes the arguments beside it; return it."""
     probe.opened()
     several = probe.names != (probe.name,)
     if several and (probe.counter or probe.maximum is not None):
