@@ -141,7 +141,7 @@ def is_pipe(path: Path) -> bool:
 
 
 def copied(pipe: Path, folder: Path) -> Path:
-    """Copy what comes out of a pipe into a file, named after what it holds."""
+    """Copy the data of a pipe into a file whose ending names its format."""
     copy = folder / "pipe"
     try:
         with open(0 if str(pipe) == "-" else pipe, "rb", closefd=str(pipe) != "-") as source, copy.open("wb") as file:

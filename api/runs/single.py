@@ -1,4 +1,4 @@
-"""Makes one replay, from its frozen value to its summary and its result; or shows what it would send."""
+"""Makes one replay: from its frozen value to its summary and result. A dry run shows the requests instead."""
 
 import asyncio
 from collections.abc import Iterator, Sequence

@@ -114,7 +114,7 @@ def read_clf(letters: Letters) -> tuple[Times, np.ndarray[Any, np.dtype[np.bool_
 
 
 def read(text: pl.Series, stamp: Stamp, zone: str) -> Instants:
-    """Read a column of stamps; ``zone`` is for those without an offset, if their format does not say what they mean."""
+    """Read a column of stamps; ``zone`` is that of stamps without an offset, unless their format implies one."""
     found = _read(text, stamp, stamp.zone or zone or "UTC")
     outside = ~found.us.is_between(_EARLIEST, _LATEST, closed="left")
     if outside.any():

@@ -145,7 +145,7 @@ class TimeAtLimit:
         self.met = True
 
     def end(self, now: int) -> None:
-        """Note that it is no longer met."""
+        """Note that the limit is no longer reached."""
         self._note(now)
         self.met, self.ended = False, now
 

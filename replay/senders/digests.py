@@ -408,7 +408,7 @@ class _ZlibDecoder:
         self._begin, self._stream, self._members = begin, begin(), 1
 
     def feed(self, data: bytes, out: Callable[[bytes], None]) -> None:
-        """Decode a piece; pass what it holds to ``out``, in pieces."""
+        """Decode a piece; pass the decoded bytes to ``out``, in pieces."""
         for at in range(0, len(data), _SLICE):
             self._feed(data[at : at + _SLICE], out)
 
@@ -459,7 +459,7 @@ class _ZstdDecoder(_ZlibDecoder):
             data = self._stream.unused_data
 
     def end(self) -> None:
-        """Servers that flush what they have may leave the last frame open."""
+        """A server that flushes its data may leave the last frame open."""
 
 
 class _BrotliDecoder:

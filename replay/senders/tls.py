@@ -67,7 +67,7 @@ class ClientCertificate:
     password: KeyPassword | None = None
 
     def load(self, context: ssl.SSLContext) -> None:
-        """Let a context show it; TargetError if a file cannot be read, or does not hold what it should."""
+        """Load it into a context; TargetError if a file cannot be read, or holds no certificate or key."""
         password, asked = self.password and self.password.read(), False
 
         def given() -> bytes:
