@@ -95,11 +95,9 @@ class Lock(Closing):
     def __init__(self, path: Path, of: Path, option: str = "-o") -> None:
         self._path, self._folder = path.absolute(), path.is_dir()
         for _ in range(_TRIES):
-            try:
+            with writing(of, option):
                 if self._take():
                     return
-            except OSError as error:
-                raise unwritable(of, error, option) from None
             time.sleep(_PAUSE_S)  # its last holder may just be removing it
         raise TakenError(in_use(of, option))
 

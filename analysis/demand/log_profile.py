@@ -16,7 +16,7 @@ from logreplay.analysis.demand import rates
 from logreplay.analysis.input.chunks import SECOND
 from logreplay.analysis.input.routes import Routes
 from logreplay.analysis.statistics.quantiles import Ints, rank
-from logreplay.core.files import Closing, unwritable
+from logreplay.core.files import Closing, writing
 from logreplay.core.headers import HEADERS
 
 _TIMES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -102,10 +102,8 @@ class RouteSpool(Closing):
         """Keep some rows: ``second`` (since 1970), ``op``, ``route``."""
         block = BytesIO()
         rows.select("second", "op", "route").write_ipc(block, compression="zstd")
-        try:
+        with writing(Path(gettempdir()), "TMPDIR"):
             length = self._file.write(block.getvalue())
-        except OSError as error:
-            raise unwritable(Path(gettempdir()), error, "TMPDIR") from None
         self._blocks.append((rows["second"].min(), rows["second"].max(), length))  # type: ignore[arg-type]
 
     def between(self, begin: int, end: int) -> pl.DataFrame:

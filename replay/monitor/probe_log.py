@@ -11,7 +11,7 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from logreplay.core.files import atomic_path, not_through_a_link, unwritable
+from logreplay.core.files import atomic_path, not_through_a_link, unwritable, writing
 from logreplay.replay.results.verdict import Finding, Severity
 
 if TYPE_CHECKING:
@@ -54,10 +54,8 @@ class ProbeLog:
             self._first, self._began = first, None
             self._lost = None if self._lost is None else min(self._lost, first)
             self._early.clear()
-            try:
+            with writing(self._path):
                 _drop_from(self._path, first)
-            except OSError as error:
-                raise unwritable(self._path, error) from None
 
     def begin(self, at: float) -> None:
         """Set the beginning of the run, seconds of the monotonic clock; earlier readings are ignored."""

@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import not_through_a_link, unwritable
+from logreplay.core.files import not_through_a_link, writing
 from logreplay.core.masking import masked
 from logreplay.core.record import to_csv
 from logreplay.replay.sessions.client_sessions import LoginRow
@@ -62,10 +62,8 @@ class LoginLog:
         """Append logins, and take them out of the list when they are written; another thread may be adding to it."""
         with self._lock:
             if new := rows[:]:
-                try:
+                with writing(self._path):
                     self._append(new)
-                except OSError as error:
-                    raise unwritable(self._path, error) from None
                 del rows[: len(new)]
 
     def _append(self, rows: Sequence[LoginRow]) -> None:

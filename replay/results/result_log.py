@@ -31,6 +31,7 @@ from logreplay.core.files import (
     taken,
     unwritable,
     why,
+    writing,
 )
 from logreplay.core.record import RESULT_COLUMNS, to_csv
 from logreplay.core.rows import FORMS, check_name, scan
@@ -188,10 +189,8 @@ class ResultLog(Closing):
                         f"{path}: a file of the interrupted run was changed: no row ends at byte {keep:,}, "
                         "where the run stopped; start again with -o"
                     )
-            try:
+            with writing(path):
                 self._file.truncate(keep)
-            except OSError as error:
-                raise unwritable(path, error) from None
             self._file.seek(keep)
             stack.enter_context(_reserve(path.parent))
             self._open = stack.pop_all()

@@ -32,7 +32,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from logreplay.core.files import unwritable
+from logreplay.core.files import unwritable, writing
 from logreplay.core.zstd import frame_compressor, zstd
 from logreplay.replay.clock import Clock, monotonic
 from logreplay.replay.senders.contract import WORDS, Done, Trace
@@ -159,10 +159,8 @@ class PairKeeper:
     def open(self) -> None:
         """Begin to write; LogreplayError if the file cannot be made."""
         self._path = self._keeping.folder / FILES.replace("*", uuid4().hex)
-        try:
+        with writing(self._path):
             self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
-        except OSError as error:
-            raise unwritable(self._path, error) from None
         self._thread = threading.Thread(target=self._work, name="pairs", daemon=True)
         self._thread.start()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
 from logreplay.core.errors import LogreplayError
-from logreplay.core.files import atomic_path, unwritable
+from logreplay.core.files import atomic_path, writing
 from logreplay.replay.results.outcome import Addresses, Outcome
 from logreplay.replay.results.verdict import Finding, Severity, Waits
 from logreplay.replay.sessions.client_sessions import SessionCounts
@@ -95,13 +95,10 @@ class Manifest:
             "log": self.log,
         }
         path = self.folder / NAME
-        try:
-            with atomic_path(path) as fresh, fresh.open("w", encoding="utf-8") as file:
-                file.write(json.dumps(value, indent=2) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise unwritable(path, error) from None
+        with writing(path), atomic_path(path) as fresh, fresh.open("w", encoding="utf-8") as file:
+            file.write(json.dumps(value, indent=2) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
 
     @classmethod
     def read(cls, folder: Path) -> Self:
