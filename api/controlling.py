@@ -3,11 +3,11 @@
 from os import PathLike
 from pathlib import Path
 
-from logreplay.core.errors import LogreplayError, UsageError
+from logreplay.core.errors import UsageError
 from logreplay.options.keywords import value_of
 from logreplay.options.kinds import PATH, TEXT
 from logreplay.options.signatures import with_known_names
-from logreplay.options.spelling import spelled
+from logreplay.options.spelling import respelled
 
 
 @with_known_names
@@ -23,16 +23,20 @@ def control(place: str | PathLike[str], order: str) -> str:
         LogreplayError: no run is controlled there, or it refuses the order.
     """
     from logreplay.core.files import check_nameable
-    from logreplay.replay.monitor.control_socket import give_order
-    from logreplay.replay.schedules.orders import parse_order
 
     where: Path = value_of("place", PATH, place)
     check_nameable(where)
+    with respelled("run"):
+        return control_once(where, value_of("order", TEXT, order))
+
+
+def control_once(place: Path, order: str) -> str:
+    """`control` for callers whose errors name options."""
+    from logreplay.replay.monitor.control_socket import give_order
+    from logreplay.replay.schedules.orders import parse_order
+
     try:
-        asked = parse_order(value_of("order", TEXT, order))
+        asked = parse_order(order)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    try:
-        return give_order(where, asked)
-    except LogreplayError as error:
-        raise LogreplayError(spelled(str(error), "run")) from None
+    return give_order(place, asked)

@@ -25,7 +25,7 @@ from logreplay.results import Result, RunResult, absolute
 
 if TYPE_CHECKING:
     from logreplay.calls.sending_call import SendingCall
-    from logreplay.inputs.logs import AnyLog
+    from logreplay.inputs.logs import AnyLog, Log
     from logreplay.options.parameters import DuetOptions, FindOptions, RunOptions, SweepOptions
     from logreplay.replay.servers.target_process import Server
     from logreplay.scratch import Scratch
@@ -198,16 +198,19 @@ def serve(
         UsageError: the port is not from 0 to 65535, or workers or service time are not above 0.
         LogreplayError: the log cannot be read, or the port is taken.
     """
+    given = {"port": port, "workers": workers, "service_time": service_time, "exponential": exponential}
+    return serve_once(named(log), **read("serve", given))
+
+
+def serve_once(log: "Log | None", *, port: int, workers: int, service_time: float, exponential: bool) -> "Server":
+    """`serve` for callers whose errors name options."""
     from logreplay.inputs.logs import normalized
     from logreplay.replay.servers.known_capacity import ServerCapacity
     from logreplay.replay.servers.target_process import Server
 
-    given = {"port": port, "workers": workers, "service_time": service_time, "exponential": exponential}
-    values = read("serve", given)
-    capacity = ServerCapacity(values["workers"], values["service_time"], values["exponential"])
     notes: list[str] = []
-    with normalized(named(log), notes.append) as path:
-        return Server(path, capacity, values["port"], tuple(notes))
+    with normalized(log, notes.append) as path:
+        return Server(path, ServerCapacity(workers, service_time, exponential), port, tuple(notes))
 
 
 def read_call(

@@ -8,10 +8,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 from typing import Final
 
 import pytest
 
+import logreplay
 from logreplay.core.installation import DISTRIBUTION
 
 ROOT = Path(__file__).parent.parent
@@ -233,6 +235,17 @@ def test_the_command_line_calls_the_api_and_takes_only_what_it_shows_from_elsewh
     found = {name.removeprefix("logreplay.") for module in modules("cli") for name in imports(module)}
     taken = {name for name in found if name.partition(".")[0] in ("parsers", "replay", "analysis")}
     assert taken == {name for names in SHOWN.values() for name in names}
+
+
+def test_the_command_line_calls_no_function_of_the_library_whose_errors_name_parameters() -> None:
+    nodes = [node for module in modules("cli") for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))]
+    named = {
+        f"{each.module}.{alias.name}" for each in nodes if isinstance(each, ast.ImportFrom) for alias in each.names
+    }
+    public = (getattr(logreplay, name) for name in logreplay.__all__)
+    functions = {f"{each.__module__}.{each.__name__}" for each in public if isinstance(each, FunctionType)}
+    assert "logreplay.functions.serve" in functions
+    assert not named & functions
 
 
 def test_only_the_command_line_imports_click() -> None:

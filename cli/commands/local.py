@@ -52,9 +52,9 @@ def serve(log: Path | None, quiet: bool, **given: Any) -> None:
     Example:
       logreplay serve access.log --workers 8 --service-time 20ms
     """
-    from logreplay.functions import serve as start
+    from logreplay.functions import serve_once
 
-    with SIGNALS.hearing(), start(log, **given) as server:
+    with SIGNALS.hearing(), serve_once(log, **given) as server:
         for note in server.notes:
             say(note, quiet=quiet)
         say(f"{server.url} carries {server.capacity}; Ctrl-C stops it", quiet=quiet)

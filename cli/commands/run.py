@@ -100,10 +100,10 @@ def control(place: Path, words: tuple[str, ...]) -> None:
       logreplay run access.log http://127.0.0.1:8080 --tps 100 --control load
       logreplay control load raise 20%
     """
-    from logreplay.controlling import control as give
+    from logreplay.controlling import control_once
     from logreplay.core.errors import UsageError
 
     try:
-        print_text(give(place, " ".join(words)))
+        print_text(control_once(place, " ".join(words)))
     except UsageError as error:
         raise click.UsageError(str(error)) from None

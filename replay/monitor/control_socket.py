@@ -185,7 +185,7 @@ def give_order(place: Path, order: Order) -> str:
             connection.sendall(f"{order.text}\n".encode())
             line = _line(connection, time.monotonic() + 2 * _PATIENCE_S)
     except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
-        raise LogreplayError(f"{place}: no run is controlled here; start a run with --control {place}") from None
+        raise LogreplayError(f"{place}: no run is controlled here; start a run with --control '{place}'") from None
     except PermissionError:
         raise LogreplayError(f"{place}: only the user who runs logreplay may change its load") from None
     except TimeoutError:

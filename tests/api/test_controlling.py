@@ -10,6 +10,6 @@ def test_an_order_that_is_none_is_refused_before_a_run_is_looked_for(tmp_path: P
         logreplay.control(tmp_path, "faster")
 
 
-def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
-    with pytest.raises(logreplay.LogreplayError, match="no run is controlled here; start a run with control="):
-        logreplay.control(tmp_path, "raise 20%")
+def test_a_folder_without_a_run_is_named() -> None:
+    with pytest.raises(logreplay.LogreplayError, match='no run is controlled here; start a run with control="nosuch"'):
+        logreplay.control("nosuch", "raise 20%")

@@ -62,6 +62,7 @@ def failed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ),
         ("convert access.log -o new.csv --rejects .", ".: is a folder; give the name of a file with --rejects"),
         ("calibrate --trial 1us", "--trial 0.001ms: too short; expected at least 50ms"),
+        ("control nosuch pause", "nosuch: no run is controlled here; start a run with --control 'nosuch'"),
         ("man -o access.csv", "access.csv: cannot be written: File exists; choose another with -o"),
     ],
 )
