@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
@@ -164,10 +164,12 @@ class Manifest:
             )
 
 
-def smaller_rates(low: float, high: float, rates: Iterable[float]) -> list[float]:
-    """The rates that refine a sweep, in requests/s: within a range, none above the highest rate of the sweep."""
+def smaller_rates(low: float, high: float, rates: Collection[float]) -> list[float]:
+    """The rates that refine a sweep, in requests/s: within a range, none of its own or above its highest rate."""
     width = (min(high, max(rates)) - low) / (REFINED_STEPS + 1)
-    return [round(low + width * (index + 1), 2) for index in range(REFINED_STEPS)]
+    even = [round(low + width * (index + 1), 2) for index in range(REFINED_STEPS)]
+    above = [min(each for each in (rate + width, *rates) if each > rate) for rate in even]
+    return [round((rate + end) / 2, 2) if rate in rates else rate for rate, end in zip(even, above, strict=True)]
 
 
 def _damaged(folder: Path) -> LogreplayError:

@@ -210,6 +210,15 @@ def test_smaller_steps_of_each_saturation_are_those_of_the_sweep_and_send_at_mos
         manifest.check_steps(planned)
 
 
+@pytest.mark.parametrize("rates", [(50, 100, 150, 200, 250, 300), (50, 150, 250), (250, 100, 75, 50, 25)])
+def test_smaller_steps_do_not_repeat_a_rate_of_the_sweep(rates: tuple[float, ...]) -> None:
+    """In the range from 0 to 250/s all four were made before."""
+    refined = smaller_rates(0, 250, rates)
+    assert not {*refined} & {*rates}
+    assert refined == sorted({*refined})
+    assert 0 < refined[0] < refined[-1] < 250
+
+
 @pytest.mark.parametrize("what", [{"files": 5}, {"rates": json.loads("[" * 900 + "]" * 900)}])
 def test_settings_that_cannot_be_compared_are_a_damaged_manifest(tmp_path: Path, what: dict[str, Any]) -> None:
     with pytest.raises(LogreplayError, match="is damaged"):
