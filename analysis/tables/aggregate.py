@@ -154,8 +154,9 @@ def steps(requests: RequestArrays, windows: "Windows | None" = None, flow: "Flow
     def counted(part: RequestArrays) -> dict[str, npt.NDArray[Any]]:
         in_time = part.scheduled + part.response < windows.stop[part.step]
         answered = {"completed": in_time & (part.outcome <= HTTP_ERROR), "goodput": in_time & part.good}
-        outcomes = {"dropped": DROPPED, "ok": OK, "http_errors": HTTP_ERROR, "net_errors": NET_ERROR}
+        outcomes = {"dropped": DROPPED, "ok": OK, "http_errors": HTTP_ERROR}
         outcome = {name: part.outcome == value for name, value in outcomes.items()}
+        outcome["net_errors"] = part.sent & (part.outcome == NET_ERROR)
         return {**outcome, "errors": part.failed, "bytes": part.bytes, **answered}
 
     counts = _totals(requests, "step", number, counted)

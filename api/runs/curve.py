@@ -181,11 +181,13 @@ def account(summary: Mapping[str, Any]) -> str:
     """What became of all requests, and why some statuses of 400 and above do not count as failed, in words."""
     counts = summary["requests"]
     sent, ok, http, net = (counts[name] for name in ("sent", "ok", "http_error", "net_error"))
-    expected = http - (failed_of(counts) - net + summary["errors"].get("cancelled", 0))
+    cancelled = summary["errors"].get("cancelled", 0) - counts["not_sent"]
+    expected = http - (failed_of(counts) - net + cancelled)
     one = "of the http_error has a status of 400 or above in the log, too, and does not count as failed"
     many = one.replace("has", "have").replace("does", "do")
+    stopped = f", {cancelled:,} of them cancelled" if cancelled else ""
     as_logged = f"; {number_of(expected, one, many)}" if expected else ""
-    return f"all steps: sent {sent:,} = ok {ok:,} + http_error {http:,} + net_error {net:,}{as_logged}"
+    return f"all steps: sent {sent:,} = ok {ok:,} + http_error {http:,} + net_error {net:,}{stopped}{as_logged}"
 
 
 def _left_out_routes(call: SweepCall) -> dict[str, dict[str, str]]:

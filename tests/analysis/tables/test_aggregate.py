@@ -132,6 +132,14 @@ def test_the_counts_of_all_seconds_and_of_all_steps_are_those_of_the_run(request
     assert seconds["second"].to_list() == list(range(seconds.height))
 
 
+def test_requests_held_back_until_a_stop_are_no_net_errors_of_a_step() -> None:
+    """The target never saw them."""
+    ends = ({"error": "cancelled", "lag": 0.1}, {"error": "cancelled", "latency": 0.1}, {"error": "reset"})
+    table = aggregate.steps(arrays.read(rows(*({"scheduled": 0.0, "latency": 0.0, "rc": 0} | end for end in ends))))
+    assert table["net_errors"].to_list() == [2]
+    assert table["errors"].to_list() == [1]
+
+
 def test_no_step_answers_more_than_it_sends() -> None:
     """More requests come in the first fifth of the step than later, as random arrivals may."""
     early = [{"scheduled": 0.01 * each, "latency": 1.5} for each in range(100)]
