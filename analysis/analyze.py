@@ -11,6 +11,7 @@ from warnings import warn
 import polars as pl
 
 from logreplay.analysis.costs.route_costs import RouteCosts, route_costs
+from logreplay.analysis.findings import LOG_TIMES, NO_TIMES, UNTIMED
 from logreplay.analysis.input import arrays, pias, sources
 from logreplay.analysis.input.arrays import RequestArrays
 from logreplay.analysis.input.downcast import compact
@@ -32,7 +33,7 @@ from logreplay.analysis.limit.limit import limit_of
 from logreplay.analysis.limit.sentences import TargetLimit
 from logreplay.analysis.limit.watched import watched_figures
 from logreplay.analysis.scaling.scale_out import ScaleOut, of_users
-from logreplay.analysis.summary import LOG_TIMES, NO_TIMES, UNTIMED, About, plain, summarise, summarise_seconds
+from logreplay.analysis.summary import About, plain, summarise, summarise_seconds
 from logreplay.analysis.tables import aggregate
 from logreplay.analysis.tables.slow_routes import route_balance
 from logreplay.analysis.tables.step_intervals import with_intervals

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from logreplay.analysis import summary
+from logreplay.analysis import summary, summary_rows
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.input import arrays
 from logreplay.analysis.output import html
@@ -161,11 +161,11 @@ def test_a_percentile_failed_only_if_it_falls_on_a_failed_request(
 ) -> None:
     frame = result_rows([("", 200, 200)] * (number - failures) + [("refused", 0, 200)] * failures)
     analysis = analyse(frame)
-    rows = {name: response for name, response, *_ in summary.latency_rows(analysis.summary)}
+    rows = {name: response for name, response, *_ in summary_rows.latency_rows(analysis.summary)}
     assert {name: rows[name] for name in shown} == shown
     tiles = {name: value for name, value, _ in html._tiles(analysis, None)}
     assert tiles["response time p99"] == rows["p99"]
-    (step,) = summary.step_rows(aggregate.steps(arrays.read(frame)).with_columns(verdict=pl.lit("stable")))
+    (step,) = summary_rows.step_rows(aggregate.steps(arrays.read(frame)).with_columns(verdict=pl.lit("stable")))
     assert step[5:9] == tuple(rows[name] for name in ("p50", "p90", "p95", "p99"))
 
 

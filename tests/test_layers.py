@@ -33,8 +33,8 @@ ORDER = {
     ),
     "analysis": (
         "format_time", "json_text", "untested", "machine_count", "notebook_view", "statistics", "response_diff",
-        "search", "input", "tables", "demand", "costs", "verdict", "limit", "scaling", "summary", "analyze",
-        "pooled_sweeps", "planning", "output", "api", "__init__",
+        "search", "input", "tables", "demand", "costs", "verdict", "limit", "scaling", "findings", "summary",
+        "summary_rows", "analyze", "pooled_sweeps", "planning", "output", "api", "__init__",
     ),
     "api": (
         "options", "settings_files", "inputs", "calling", "calls", "scratch", "result_folder", "results",
@@ -66,7 +66,7 @@ SHOWN: Final = {
     "figures, rows and names as texts": {
         "analysis.costs.route_costs", "analysis.format_time", "analysis.input.external_metrics", "analysis.json_text",
         "analysis.output.duet_page",
-        "analysis.response_diff.rules", "analysis.summary", "analysis.verdict.judged_runs",
+        "analysis.response_diff.rules", "analysis.summary", "analysis.summary_rows", "analysis.verdict.judged_runs",
         "analysis.verdict.status_changes", "replay.senders.trace",
     },
 }  # fmt: skip
@@ -107,7 +107,7 @@ ACTING = {
         "analysis/output/plots": {"hockey_stick", "overlay", "scaling", "search", "single_run"},
     },
     "whole analyses of files: tested by tests/analysis/test_api.py and by the commands": {
-        "analysis": {"analyze", "summary"},
+        "analysis": {"analyze", "findings", "summary", "summary_rows"},
     },
     "contents of logs: tested by tests/cli/commands/test_inspect.py": {
         "analysis/demand": {"replays", "wording"},

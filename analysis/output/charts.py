@@ -29,7 +29,7 @@ from logreplay.analysis.output.plots.hockey_stick import (
 )
 from logreplay.analysis.output.plots.scaling import by_users
 from logreplay.analysis.statistics.quantiles import Floats, Micros, quantile
-from logreplay.analysis.summary import step_names
+from logreplay.analysis.summary_rows import step_names
 from logreplay.analysis.tables.users import UsersSweep
 from logreplay.core.masking import terminal_safe
 

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from markupsafe import Markup
 
-from logreplay.analysis import summary
+from logreplay.analysis import summary_rows
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.costs.route_costs import cost_rows
 from logreplay.analysis.format_time import between, show, show_range, show_rate
@@ -31,6 +31,7 @@ from logreplay.analysis.output.plots import hockey_stick, scaling
 from logreplay.analysis.output.template import rendered, resource
 from logreplay.analysis.output.trace_links import is_sampled, link
 from logreplay.analysis.output.trial_table import SearchAnswer, search_answer, trial_rows
+from logreplay.analysis.summary import failed_of
 from logreplay.analysis.tables import aggregate
 from logreplay.core.files import atomic_path
 from logreplay.core.masking import safe_to_show
@@ -105,7 +106,7 @@ def html(analysis: Analysis) -> str:
     """Return the report as the text of an HTML page."""
     filters: dict[str, Callable[..., Any]] = {
         "time": lambda seconds: show(seconds, failed=seconds == np.inf),
-        "figure": summary.in_step,
+        "figure": summary_rows.in_step,
         "between": between,
         "count": lambda number: "–" if number is None else f"{number:,.0f}",
         "shown": safe_to_show,
@@ -129,14 +130,14 @@ def html(analysis: Analysis) -> str:
         charts=_embedded(interactive),
         chart_kinds=list(interactive),
         run=analysis.summary,
-        limit=[safe_to_show(sentence) for sentence in summary.limit_sentences(analysis.summary).values()],
+        limit=[safe_to_show(sentence) for sentence in summary_rows.limit_sentences(analysis.summary).values()],
         headline=answer.headline if answer else "",
-        protocol=summary.protocol(analysis.summary["target"], analysis.summary["options"]),
+        protocol=summary_rows.protocol(analysis.summary["target"], analysis.summary["options"]),
         tiles=_tiles(analysis, answer),
         trials=trial_rows(analysis.summary, analysis.steps),
         steps=analysis.steps.to_dicts() if analysis.steps.height > 1 else [],
-        word=partial(summary.verdict_word, limit=summary.saturation_rate(analysis.summary)),
-        names=summary.step_names(analysis.steps, analysis.summary),
+        word=partial(summary_rows.verdict_word, limit=summary_rows.saturation_rate(analysis.summary)),
+        names=summary_rows.step_names(analysis.steps, analysis.summary),
         whole=None if "by_step" in analysis.summary else _tables(analysis.summary, analysis.requests),
         parts=_parts(analysis),
         slowest=_slowest(analysis),
@@ -159,7 +160,7 @@ def _embedded(value: Any) -> Markup:
 
 def _tables(figures: Mapping[str, Any], requests: RequestArrays | None) -> dict[str, Any]:
     """The tables of requests that were sent at one rate: times, kinds, routes, the figures of siege and ab."""
-    ladder = {"heads": summary.latency_heads(figures), "ladder": summary.latency_rows(figures)}
+    ladder = {"heads": summary_rows.latency_heads(figures), "ladder": summary_rows.latency_rows(figures)}
     tables: dict[str, Any] = {**ladder, "kinds": [], "routes": [], "ab": None}
     if requests is None:
         return tables
@@ -167,9 +168,9 @@ def _tables(figures: Mapping[str, Any], requests: RequestArrays | None) -> dict[
     return tables | {
         "kinds": [(name, count, count / kinds.total()) for name, count in kinds.most_common()],
         "routes": aggregate.by_route(requests).head(_ROUTES).to_dicts(),
-        "siege": summary.siege_rows(figures),
-        "ab": summary.ab_rows(figures),
-        "ab_counts": summary.ab_counts(figures),
+        "siege": summary_rows.siege_rows(figures),
+        "ab": summary_rows.ab_rows(figures),
+        "ab_counts": summary_rows.ab_counts(figures),
     }
 
 
@@ -178,7 +179,7 @@ def _parts(analysis: Analysis) -> list[dict[str, Any]]:
     requests, by_step = analysis.requests, analysis.summary.get("by_step", [])
     if requests is None or not by_step:
         return []
-    stable = summary.last_stable(analysis.steps)
+    stable = summary_rows.last_stable(analysis.steps)
     steps = {row["step"]: row for row in analysis.steps.iter_rows(named=True)}
     parts = [
         {
@@ -188,7 +189,7 @@ def _parts(analysis: Analysis) -> list[dict[str, Any]]:
         }
         for figures in by_step
     ]
-    order = list(summary.step_names(analysis.steps, analysis.summary))
+    order = list(summary_rows.step_names(analysis.steps, analysis.summary))
     parts.sort(key=lambda part: order.index(part["step"]))
     opened = next((part for part in parts if part["last_stable"]), parts[0])
     return [{**part, "open": part is opened} for part in parts]
@@ -224,16 +225,16 @@ def _tiles(analysis: Analysis, answer: SearchAnswer | None) -> list[tuple[str, s
     counts = run["requests"]
     unsent = counts.get("dropped", 0) + counts.get("not_sent", 0)
     missing = f", {unsent:,} not sent" if unsent else ""
-    tiles.append(("requests", f"{counts['scheduled']:,}", f"{summary.failed_of(counts):,} failed{missing}"))
-    label = answer.label if answer else summary.last_stable(analysis.steps) if "by_step" in run else None
+    tiles.append(("requests", f"{counts['scheduled']:,}", f"{failed_of(counts):,} failed{missing}"))
+    label = answer.label if answer else summary_rows.last_stable(analysis.steps) if "by_step" in run else None
     best = None if label is None else analysis.steps.row(by_predicate=pl.col("step") == label, named=True)
-    names = summary.step_names(analysis.steps, run)
+    names = summary_rows.step_names(analysis.steps, run)
     which = "the confirmation" if answer else "the highest stable step"
     where = f"at {names[label]}, {which}" if label is not None else "from the scheduled send time"
     times = best or run.get("response_s", {})
     for name in ("p50", "p99"):
         if times.get(name) is not None or (not best and name in times):
-            value = summary.in_step(best, name) if best else summary.shown(times, name)
+            value = summary_rows.in_step(best, name) if best else summary_rows.shown(times, name)
             tiles.append((f"response time {name}", value, where))
     lag, late = run.get("lag_s", {}).get("p99"), "how late this machine sent"
     if best:
@@ -293,7 +294,7 @@ def _left_out(analysis: Analysis) -> str:
     drawn = pictures.telling_steps(analysis)
     if analysis.requests is None or not analysis.requests.several_rates or analysis.steps.height <= max(len(drawn), 1):
         return ""
-    names = summary.step_names(analysis.steps, analysis.summary)
+    names = summary_rows.step_names(analysis.steps, analysis.summary)
     left = [name for label, name in names.items() if label not in drawn]
     if len(left) > 20:
         return f"Drawn: {len(drawn)} of {analysis.steps.height} steps."

@@ -9,7 +9,7 @@ import polars as pl
 
 from logreplay.analysis.analyze import Analysis
 from logreplay.analysis.output.plots import hockey_stick, scaling, single_run
-from logreplay.analysis.summary import step_names
+from logreplay.analysis.summary_rows import step_names
 from logreplay.core.masking import safe_to_show
 from logreplay.core.plural import number_of
 from logreplay.core.quantities import seconds_of

@@ -9,7 +9,8 @@ import polars as pl
 
 from logreplay.analysis.format_time import show, show_range, show_rate, show_share, spoken
 from logreplay.analysis.search import report
-from logreplay.analysis.summary import LADDER, in_step
+from logreplay.analysis.summary import LADDER
+from logreplay.analysis.summary_rows import in_step
 from logreplay.analysis.verdict.stability import SPOKEN
 
 _HEADS: Final = ("trial", "why", "rate", "held", "requests", "verdict")

@@ -12,7 +12,8 @@ from logreplay.analysis.output.folder import write_beside
 from logreplay.analysis.response_diff.aggregate import AnswerDifferences, RouteTotal, Tally
 from logreplay.analysis.response_diff.diff import AnswerOf
 from logreplay.analysis.response_diff.rules import IGNORED_HEADERS, Rules
-from logreplay.analysis.summary import SCHEMA, About, protocol
+from logreplay.analysis.summary import SCHEMA, About
+from logreplay.analysis.summary_rows import protocol
 from logreplay.analysis.verdict.checks import Check
 from logreplay.analysis.verdict.comparison import Comparison, compare_duet
 from logreplay.analysis.verdict.judged_runs import check_answers, check_candidate, gate

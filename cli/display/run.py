@@ -120,7 +120,7 @@ def _punctuality(summary: dict[str, Any]) -> str:
 
 def _print_summary(summary: dict[str, Any], steps: "pl.DataFrame | None", *, classic: bool) -> None:
     """The figures of a run on stdout, with the tables of siege and ab."""
-    from logreplay.analysis.summary import protocol
+    from logreplay.analysis.summary_rows import protocol
     from logreplay.analysis.verdict.status_changes import explained
     from logreplay.cli.display.tables import print_classic, print_summary, print_times
 

@@ -84,7 +84,7 @@ class _Column:
 
 def print_classic(summary: Mapping[str, Any]) -> None:
     """Print the figures of a run as siege and ab count them."""
-    from logreplay.analysis.summary import ab_counts, ab_rows, siege_rows
+    from logreplay.analysis.summary_rows import ab_counts, ab_rows, siege_rows
 
     OpenTable("as siege counts", "", " ", words=(" ",)).add_all(siege_rows(summary)).print()
     OpenTable("as ab counts", " ", words=(" ",)).add_all(ab_counts(summary)).print()
@@ -95,7 +95,7 @@ def print_classic(summary: Mapping[str, Any]) -> None:
 
 def print_times(summary: Mapping[str, Any]) -> None:
     """Print the times of a run, by percentile."""
-    from logreplay.analysis.summary import latency_heads, latency_rows
+    from logreplay.analysis.summary_rows import latency_heads, latency_rows
 
     OpenTable("", *latency_heads(summary)).add_all(latency_rows(summary)).print()
 
@@ -120,7 +120,7 @@ def print_summary(
     import polars as pl
 
     from logreplay.analysis.input.external_metrics import PREFIX, watched_in
-    from logreplay.analysis.summary import last_stable, saturation_rate, step_names, step_rows, verdict_word
+    from logreplay.analysis.summary_rows import last_stable, saturation_rate, step_names, step_rows, verdict_word
 
     limit = saturation_rate(summary)
     if steps is not None and steps.height > 1:

@@ -32,7 +32,7 @@ def print_arrivals(options: Mapping[str, Any]) -> None:
 
 def answer_lines(summary: Mapping[str, Any]) -> list[str]:
     """Return the lines of a summary on the limit of a sweep, and its answers, the last lines."""
-    from logreplay.analysis.summary import limit_sentences
+    from logreplay.analysis.summary_rows import limit_sentences
 
     limit = limit_sentences(summary)
     return [*(f"{what}: {sentence}" for what, sentence in limit.items()), *answers(summary)]

@@ -10,7 +10,8 @@ import pytest
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input.run_metadata import ClosedLoop
 from logreplay.analysis.output.folder import remove_unfinished, write_folder, write_unfinished
-from logreplay.analysis.summary import About, last_stable
+from logreplay.analysis.summary import About
+from logreplay.analysis.summary_rows import last_stable
 from logreplay.analysis.verdict.capacity import capacity
 from logreplay.core.record import to_csv
 from support.simulated_results import write_results

@@ -12,7 +12,7 @@ from logreplay.analysis.input import arrays
 from logreplay.analysis.output.folder import write_folder
 from logreplay.analysis.output.plots.single_run import spread
 from logreplay.analysis.statistics.quantiles import FAILED
-from logreplay.analysis.summary import latency_rows, step_rows
+from logreplay.analysis.summary_rows import latency_rows, step_rows
 from logreplay.analysis.tables import aggregate
 from logreplay.analysis.verdict.capacity import capacity
 from logreplay.analysis.verdict.comparison import compare

@@ -12,7 +12,7 @@ import simulate
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.output.folder import write_beside
 from logreplay.analysis.output.html import html
-from logreplay.analysis.summary import latency_rows, step_rows, verdict_word
+from logreplay.analysis.summary_rows import latency_rows, step_rows, verdict_word
 from support.simulated_results import write_results
 
 PLACE = pl.int_range(pl.len())

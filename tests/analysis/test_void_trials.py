@@ -10,7 +10,8 @@ from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.output import html
 from logreplay.analysis.output.folder import remove_unfinished, write_unfinished
 from logreplay.analysis.output.plots.hockey_stick import grouped, limited_rates
-from logreplay.analysis.summary import About, last_stable
+from logreplay.analysis.summary import About
+from logreplay.analysis.summary_rows import last_stable
 from logreplay.analysis.verdict.capacity import capacity
 from logreplay.analysis.verdict.comparison import compare
 from support.simulated_results import write_results

@@ -20,8 +20,8 @@ import polars as pl
 
 import simulate
 from logreplay.analysis.analyze import verdict_on
+from logreplay.analysis.findings import findings_of
 from logreplay.analysis.input import arrays
-from logreplay.analysis.summary import findings_of
 from logreplay.analysis.verdict.saturation import SaturationVerdict
 from logreplay.analysis.verdict.stability import judged_steps
 from simulate import Arrivals, SimulatedQueue, waits

@@ -16,7 +16,8 @@ import pytest
 import simulate
 from logreplay.analysis.analyze import analyse
 from logreplay.analysis.output import html
-from logreplay.analysis.summary import About, last_stable, step_names
+from logreplay.analysis.summary import About
+from logreplay.analysis.summary_rows import last_stable, step_names
 from simulate import SimulatedQueue
 from support.browser import CHROMIUM, browser
 

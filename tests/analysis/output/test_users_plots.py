@@ -18,7 +18,8 @@ from logreplay.analysis.output.folder import write_folder
 from logreplay.analysis.output.html import _slowest as slowest
 from logreplay.analysis.output.html import write
 from logreplay.analysis.output.plots import scaling as users_plots
-from logreplay.analysis.summary import About, step_rows
+from logreplay.analysis.summary import About
+from logreplay.analysis.summary_rows import step_rows
 from logreplay.core.record import to_csv
 from support.closed_systems import ClosedSystem
 

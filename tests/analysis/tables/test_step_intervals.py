@@ -9,8 +9,8 @@ import pytest
 
 import simulate
 from logreplay.analysis.analyze import Analysis, analyse
+from logreplay.analysis.findings import too_short
 from logreplay.analysis.input import arrays
-from logreplay.analysis.summary import too_short
 from logreplay.analysis.tables.step_intervals import of_queue, with_intervals
 from logreplay.analysis.verdict.stability import judged_steps
 from simulate import SimulatedQueue
