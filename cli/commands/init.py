@@ -19,6 +19,34 @@ from logreplay.settings_files.keys import everywhere
 from logreplay.settings_files.rules import FILE, REFUSED
 
 _COMMANDS = ("run", "sweep", "find", "convert")
+_EXAMPLES = {
+    **dict.fromkeys(("N", "M"), "5"),
+    **{
+        "D": "10s",
+        "D|D..D": "1s",
+        "P%": "10%",
+        "N|P%": "5%",
+        "R": "100",
+        "X": "2",
+        "R..R": "10..200",
+        "R:D,…": "50:10s,100:20s",
+    },
+    **{"RATES": "50..400", "N,N,…|N..N": "1,10,50", "REGEX": "^/api", "SET": "2xx,404,500-504", "ROW|TIME": "1000"},
+    **{"TIME": "2026-11-21T10:00:00", "ZONE": "Europe/Berlin", "LIST": "GET,HEAD", "s|FROM|TO|": "s|^/v1/|/v2/|"},
+    **{"K=V": "debug=1", "'K: V'|@FILE|log": "X-Test: 1", "log|size|FILE:COLUMN": "size", "FILE:P%": "other.csv:10%"},
+    **{"bearer:FILE|…": "bearer:token.txt", "file:FILE|env:NAME": "env:KEY_PASSWORD", "HOST": "staging.example"},
+    **{"https://…/{trace_id}": "https://traces.example/{trace_id}", "ADDR,ADDR-ADDR,…": "127.0.0.2-127.0.0.9"},
+    **{"NAME": "www.example.org", "KEY": "address+agent", "NAME,…": "db,app", "CONDITION": "errors>5%/10s"},
+    **{"NAME=header:…|json:…|regex:…": "token=json:$.token", "NAME=header:…|param:…|body:…": "token=param:token"},
+    **{"[[HOST:]PORT]": "8000", "[HOST:]PORT": "9464", "'p99<300ms'": "p99<300ms"},
+    **{"NAME[/s][:MAX]=URL|!COMMAND|PRESET": "queue=http://127.0.0.1:8080/queue"},
+}
+"""Values by the placeholder in the help."""
+_EXAMPLES_OF = {
+    **dict.fromkeys(("p50", "p90", "p99"), "300ms"),
+    **{"client": "10.0.0.7,10.1.0.0/16", "junit": "checks.xml", "history": "history.csv"},
+}
+"""Values of options whose placeholder others have, too."""
 _ALWAYS_TYPED = ("help", "force", "output", "resume", "quiet", "json", "dry-run", "verbose", "debug", *REFUSED)
 
 
@@ -112,19 +140,19 @@ def _line(key: str, value: str, text: str) -> Iterator[str]:
 def _options(parameters: Sequence[click.Parameter]) -> Iterator[str]:
     for parameter in parameters:
         text = getattr(parameter, "help", None) or ""
-        yield f"# {key_of(parameter)} = {_example(parameter)}".ljust(36) + (f"  # {text}" if text else "")
+        line = f"# {key_of(parameter)} = {_example(parameter)}"
+        yield line.ljust(36) + f"  # {text}" if text else line
 
 
 def _example(parameter: click.Parameter) -> str:
-    """The default, or what kind of value there may be."""
+    """The default, or another value that the option takes."""
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return "true"
     default = parameter.to_info_dict().get("default")
     if isinstance(default, str | int | float) and not isinstance(default, bool) and default != "":
-        return json.dumps(str(default)) if isinstance(default, str) else json.dumps(default)
-    if isinstance(parameter.type, click.Path):
-        return json.dumps("FILE")
-    shown = (parameter.metavar or parameter.type.name or "").replace("\\", "").strip("'")  # quotes of the shell
-    if not shown.startswith("s|"):
-        shown = shown.partition("|")[0]
-    return json.dumps([shown] if getattr(parameter, "multiple", False) else shown, ensure_ascii=False)
+        return json.dumps(default)
+    shown = parameter.metavar or parameter.human_readable_name
+    value = _EXAMPLES_OF.get(key_of(parameter)) or _EXAMPLES.get(shown) or shown.partition("|")[0]
+    if isinstance(parameter.type, click.Choice):
+        value = parameter.type.choices[0]
+    return json.dumps([value] if getattr(parameter, "multiple", False) else value, ensure_ascii=False)

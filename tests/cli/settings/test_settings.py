@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -489,6 +490,16 @@ def test_users_step_by_step_take_log_and_target_from_the_file(folder: Path, caps
     assert "RATES: 'access.log' is not a rate" in failed(capsys, "sweep", "access.log", "10,20", "http://127.0.0.1:1")
 
 
+def examples(text: str) -> Iterator[tuple[str, str]]:
+    """Each example of a settings file, as a file that sets only it, with a command for which it counts."""
+    command, head = "run", ""
+    for line in text.splitlines():
+        if section := re.fullmatch(r"\[(\w+)\]", line):
+            command, head = section[1], f"{line}\n"
+        elif (set_line := line.removeprefix("# ")) != line and re.match(r"[\w-]+ = (?!\"\")", set_line):
+            yield command, head + set_line
+
+
 def test_every_line_of_a_new_file_may_be_set(folder: Path) -> None:
     text = settings_text(cli, "access.log", "http://127.0.0.1")
     lines = [re.sub(r"^# (?=[\w-]+ = )", "", line) for line in text.splitlines()]
@@ -498,6 +509,22 @@ def test_every_line_of_a_new_file_may_be_set(folder: Path) -> None:
     values = read_settings(Path("logreplay.toml"))
     assert values["find"]["timeout"].value == values["run"]["timeout"].value == "30s"
     assert not REFUSED.keys() & tomllib.loads("\n".join(lines)).keys()
+
+
+EXAMPLES = list(examples(settings_text(cli, "", "")))
+
+
+@pytest.mark.parametrize(("command", "line"), EXAMPLES, ids=lambda part: str(part))
+def test_each_example_of_a_new_file_is_accepted(folder: Path, command: str, line: str) -> None:
+    assert re.search(r'= (true|"[^"\']+"|\["[^"\']+"\])( |$)', line), line
+    write(line)
+    Path("logreplay.toml").chmod(0o600)
+    Path("token.txt").write_text("0123456789abcdef\n")
+    context = context_of(command, *NEEDED.get(command, []))
+    (key, value), *_ = tomllib.loads(line.rpartition("\n")[2]).items()
+    option = next(each for each in context.command.params if key in (key_of(each), *(name[2:] for name in each.opts)))
+    for text in value if isinstance(value, list) else [value] if isinstance(value, str) else []:
+        option.type.convert(text, option, context)  # also where it counts only beside another option
 
 
 def test_init_reads_the_log_and_asks_the_target(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
