@@ -35,6 +35,7 @@ has no digits below a second; ``fold``: see `timestamps.Instants`; ``back``: wha
 request, microseconds. ``body`` has one character a byte. The others are those
 of the normalized record."""
 
+_NO_ROWS: Final = pl.DataFrame(schema=ROW_SCHEMA)
 
 _COUNTS: Final = {"bytes": values.MOST_BYTES, "rc": 1000, "request_bytes": values.MOST_BYTES}
 """Raw fields that are whole numbers, and their upper bounds."""
@@ -93,7 +94,7 @@ def parse(lines: pl.Series, formats: Sequence[Format], zone: str = "", tiers: in
         except (Exception, pl.exceptions.PanicException) as error:
             if len(lines) < 2:
                 reason = f"{BUG}: {type(error).__name__}"
-                return ParsedBlock(pl.DataFrame(schema=ROW_SCHEMA), [SkippedLine(0, "rejected", reason)], 0, 0)
+                return ParsedBlock(_NO_ROWS, [SkippedLine(0, "rejected", reason)], 0, 0)
     half = len(lines) // 2
     first, second = (parse(part, formats, zone, tiers) for part in (lines.head(half), lines.slice(half)))
     rows = pl.concat([first.rows, second.rows.with_columns(pl.col("line") + pl.lit(half, pl.UInt32))])
@@ -158,14 +159,16 @@ def _parse(lines: pl.Series, formats: Sequence[Format], zone: str, tiers: int) -
     comment = frame["text"].str.contains(BLANK)  # after all formats: what a line begins with may come from a client
     blank += int(comment.sum())
     refusals += [SkippedLine(line, "rejected", "layout") for line in frame["line"].filter(~comment)]
-    rows = pl.concat(found) if found else pl.DataFrame(schema=ROW_SCHEMA)
-    others = rows.select("line", reason=other_protocol()).drop_nulls("reason")
-    if others.height:
-        refusals += [SkippedLine(line, "unreplayable", reason) for line, reason in others.iter_rows()]
-        rows = rows.filter(~pl.col("line").is_in(others["line"].implode()))
+    rows, http3 = _NO_ROWS, 0
+    if found:  # mostly nothing, where a format is looked for
+        rows = pl.concat(found)
+        others = rows.select("line", reason=other_protocol()).drop_nulls("reason")
+        if others.height:
+            refusals += [SkippedLine(line, "unreplayable", reason) for line, reason in others.iter_rows()]
+            rows = rows.filter(~pl.col("line").is_in(others["line"].implode()))
+        http3 = int(rows["protocol"].str.starts_with("HTTP/3").sum())
     if len(lines) != rows.height + len(refusals) + blank:
         raise AssertionError(f"{len(lines)} lines, but {rows.height} rows, {len(refusals)} refused, {blank} blank")
-    http3 = int(rows["protocol"].str.starts_with("HTTP/3").sum())
     return ParsedBlock(rows.sort("line") if len(found) > 1 else rows, refusals, blank, naive, offsets, http3)
 
 
