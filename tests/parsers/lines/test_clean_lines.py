@@ -132,7 +132,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("name", MADE)
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_line_becomes_what_the_patterns_make_of_it_or_is_left(name: str, data: st.DataObject) -> None:
     check(data.draw(texts_of(TEXTS[name])), MADE[name])
 

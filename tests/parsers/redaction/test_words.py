@@ -135,4 +135,5 @@ def test_the_time_it_takes_is_linear_in_the_text(piece: str) -> None:
             replaced(text, str)
         return time.process_time() - begin
 
-    assert min(seconds(80_000) for _ in range(3)) < 150 * max(min(seconds(4_000) for _ in range(3)), 1e-4)
+    most = 150 * max(min(seconds(4_000) for _ in range(3)), 1e-4)
+    assert any(seconds(80_000) < most for _ in range(3))
