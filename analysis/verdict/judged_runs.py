@@ -135,7 +135,8 @@ def _check_failures(found: Fidelity | Comparison) -> Check:
 def _check_times(found: Fidelity | Comparison, limit: float) -> Check:
     name, change = f"times: not slower by more than {limit:.1%}", found.change
     if change is None:
-        text = f"--fail-above {limit:.1%}: cannot be judged, since the change of the times is unknown"
+        of = f"the {found.headline}" if isinstance(found, Comparison) else "the change of the service time"
+        text = f"--fail-above {limit:.1%}: cannot be judged, since {of} is not known"
         return Check(name, "unjudged", text)
     if slower := found.slower(limit):
         text = f"--fail-above {limit:.1%}: slower by more: {safe_to_show(', '.join(slower))}"

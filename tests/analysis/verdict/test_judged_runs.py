@@ -90,3 +90,11 @@ def test_rows_of_a_duet_that_cannot_be_judged_are_named_and_do_not_fail_it() -> 
     assert "\x1b" not in said
     assert said.endswith(", /b and 2 more (run longer)")
     assert said.startswith("--fail-above 5.0%: all requests together pass; too uncertain to judge: p99, /a")
+
+
+@pytest.mark.parametrize(("paired", "of"), [(True, "the typical ratio"), (False, "the p50")])
+def test_a_limit_without_a_change_names_the_figure_that_is_not_known(paired: bool, of: str) -> None:
+    slower = Change(1.5, 1.4, 1.6, 6000, 60, 59)
+    check = gate(comparison(change=None, paired=paired, quantiles={"p90": slower}), 0.05)[1]
+    assert check.state == "unjudged"
+    assert check.text == f"--fail-above 5.0%: cannot be judged, since {of} is not known"
