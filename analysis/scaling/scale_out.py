@@ -167,8 +167,11 @@ def _described(law: ScalingLaw, points: Sequence[ScalingPoint], unit: str) -> st
     )
     more = ",".join(str(each) for each in sorted({first.number, last.number, 2 * last.number, 4 * last.number}))
     if law.kind == "few":
-        linear = f"n times one {'may hold' if times * math.exp(apart) >= 0.97 * of else 'does not hold'}"
-        return f"{measured}: {linear}; a law needs {FEWEST} numbers of {unit}s at least, such as {more}"
+        linear = f"{measured}: n times one {'may hold' if times * math.exp(apart) >= 0.97 * of else 'does not hold'}"
+        if first is last:
+            one = f"{number_of(last.number, unit)} {'carries' if last.number == 1 else 'carry'}"
+            linear = f"{one} {show_rate(last.rate)}/s; others were not measured"
+        return f"{linear}; a law needs {FEWEST} numbers of {unit}s at least, such as {more}"
     if law.kind == "straight":
         return (
             f"{measured}: straight up to {number_of(last.number, unit)}, n times one holds so far; where it bends was "

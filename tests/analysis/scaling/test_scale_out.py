@@ -93,6 +93,14 @@ def test_a_curve_that_has_not_bent_gives_no_number(rates: list[float], kind: str
     assert found.as_dict()["points"][0] == {"number": 1, "rate": 100, "low": 98, "high": 102, "level": 1.645}
 
 
+def test_one_number_of_machines_is_not_compared_with_itself() -> None:
+    """3 machines carried 1 times what 3 machines carry, so that n times one may hold."""
+    found = scale_out([ScalingPoint(3, 100, 98, 102)], tps=50)
+    assert found.sentence == (
+        "3 machines carry 100/s; others were not measured; a law needs 3 numbers of machines at least, such as 3,6,12"
+    )
+
+
 def test_points_that_scatter_widely_name_no_cause() -> None:
     """A wall at 173/s was found, and something that all share, though 200/s was measured."""
     points = [ScalingPoint(number, rate, 0.7 * rate, 1.3 * rate) for number, rate in ((1, 100), (2, 150), (4, 200))]
