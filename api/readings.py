@@ -269,8 +269,9 @@ def analyze_once(
     force: bool,
     cluster: str | None,
     trace_url: str | None = None,
+    missing: bool = False,
 ) -> Result:
-    """`analyze` for callers whose errors name options."""
+    """`analyze` for callers whose errors name options; ``missing``: write only the files that a folder lacks."""
     from logreplay.analysis.output.folder import write_folder
     from logreplay.runs.engines import cluster_executor
 
@@ -294,7 +295,9 @@ def analyze_once(
             result = _result(path, tables.analysis.summary, tables.analysis.steps)
             result.__dict__["_tables"] = {"": tables}
             return result
-        summary, steps = write_folder(path, Path(output), plots=plots, executor=executor, trace_url=trace_url)
+        summary, steps = write_folder(
+            path, Path(output), plots=plots, executor=executor, trace_url=trace_url, missing=missing
+        )
     return _result(path, summary, steps)
 
 

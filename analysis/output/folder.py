@@ -12,7 +12,7 @@ import polars as pl
 from logreplay.analysis.analyze import Analysis, analyse
 from logreplay.analysis.input import sources
 from logreplay.analysis.input.arrays import RequestArrays
-from logreplay.analysis.input.run_metadata import UNFINISHED
+from logreplay.analysis.input.run_metadata import UNFINISHED, summary_of
 from logreplay.analysis.input.sources import Source
 from logreplay.analysis.json_text import json_text
 from logreplay.analysis.output import hdr
@@ -39,6 +39,7 @@ def write_folder(
     plots: bool = True,
     executor: Executor | None = None,
     trace_url: str | None = None,
+    missing: bool = False,
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """Analyse a result log and write the files that show it; return the summary and the step table.
 
@@ -52,14 +53,16 @@ def write_folder(
         plots: draw the pictures and write the report.
         executor: reads the result log in stretches, as `logreplay.analysis.input.arrays.read` says.
         trace_url: address of the requests' traces, in place of that in the options of the run.
+        missing: leave the files as they are that a run which came to its end wrote beside this result log.
     """
     folder = Path(folder)
     if plots:
         from logreplay.analysis.output import html  # matplotlib takes a second to import, or is missing
 
     writers = {"results.hlog": hdr.write_hlog, "routes.csv": _write_routes, "results.hgrm": hdr.write_hgrm}
-    meanwhile = [partial(_write, folder / name, write) for name, write in writers.items()]
     located = sources.path_of(source)
+    kept = _up_to_date(folder, located) if missing and located and located.exists() else set()
+    meanwhile = [partial(_write, folder / name, write) for name, write in writers.items() if name not in kept]
     check_distinct([("-o", folder / name) for name in FIGURES], [("result log", located)] if located else [])
     held = sources.results_in(folder)
     if located and held and held.resolve() != located.resolve():
@@ -71,17 +74,33 @@ def write_folder(
             analysis.summary["options"] = {**analysis.summary["options"], "trace_url": trace_url}
         plots = plots and (analysis.requests is None or analysis.requests.has_times)
         make_folder(folder)
-        _remove_outdated(folder, located, plots=plots)
-        write_atomically(folder / "seconds.csv", to_csv(analysis.seconds, header=True))
-        write_atomically(folder / "steps.csv", to_csv(analysis.steps, header=True, exact=("rate",)))
-        _write_summary(folder / SUMMARY, analysis)
+        if not kept:
+            _remove_outdated(folder, located, plots=plots)
+        texts: dict[str, bytes | str] = {
+            "seconds.csv": to_csv(analysis.seconds, header=True),
+            "steps.csv": to_csv(analysis.steps, header=True, exact=("rate",)),
+            SUMMARY: _summary_text(analysis),
+        }
         if analysis.costs:
-            write_atomically(folder / "costs.csv", to_csv(analysis.costs.table, header=True))
+            texts["costs.csv"] = to_csv(analysis.costs.table, header=True)
         if analysis.users:
-            write_atomically(folder / "users.csv", to_csv(analysis.users.table, header=True))
-        if plots:
+            texts["users.csv"] = to_csv(analysis.users.table, header=True)
+        for name, text in texts.items():
+            if name not in kept:
+                write_atomically(folder / name, text)
+        if plots and not kept.issuperset(PICTURES):
             html.write(folder, analysis)
     return analysis.summary, analysis.steps
+
+
+def _up_to_date(folder: Path, results: Path) -> set[str]:
+    """Names of the figures in a folder that are not older than its result log; none if its run did not end."""
+    summary = summary_of(results)
+    if summary.get(UNFINISHED) or "verdict" not in summary:
+        return set()
+    since = results.stat().st_mtime_ns
+    paths = [folder / name for name in (*FIGURES, *OF_COMMANDS)]
+    return {path.name for path in paths if path.exists() and path.stat().st_mtime_ns >= since}
 
 
 def _remove_outdated(folder: Path, results: Path | None, *, plots: bool) -> None:
@@ -99,7 +118,7 @@ def write_beside(results: Path, about: About | None = None) -> tuple[dict[str, A
     summary, hlog, hgrm, *_ = companion_files(results)
     with writing(summary):
         analysis = analyse(results, about, meanwhile=(partial(hdr.write_hlog, hlog), partial(hdr.write_hgrm, hgrm)))
-        _write_summary(summary, analysis)
+        write_atomically(summary, _summary_text(analysis))
     return analysis.summary, analysis.steps
 
 
@@ -130,5 +149,5 @@ def _write_routes(path: Path, requests: RequestArrays) -> None:
     write_atomically(path, to_csv(aggregate.by_step_and_route(requests), header=True))
 
 
-def _write_summary(path: Path, analysis: Analysis) -> None:
-    write_atomically(path, json_text(analysis.summary) + "\n")
+def _summary_text(analysis: Analysis) -> str:
+    return json_text(analysis.summary) + "\n"

@@ -25,7 +25,7 @@ def analyze(results: Path, output: Path | None, force: bool, as_json: bool, quie
     """Judge a result log: find the rate of saturation, say whether the run is valid, and make tables and a report.
 
     RESULTS is a result log, or the folder of a sweep, a search or a duet. Of a folder, the files that it lacks are
-    written into it; of a duet, both targets are compared again, and nothing is written.
+    written into it, with --force all; of a duet, both targets are compared again, and nothing is written.
 
     \b
     Example: logreplay analyze results.csv -o report
@@ -42,8 +42,8 @@ def analyze(results: Path, output: Path | None, force: bool, as_json: bool, quie
     with ExitStack() as stack:
         inside = output is None and results.is_dir()
         folder = output or (results if inside else place_for(None, partial(_made, stack), "analyze"))
-        force = force or output is None
-        found = analyze_once(results, folder, force=force, **given)
+        missing = inside and not (force or given["trace_url"])
+        found = analyze_once(results, folder, force=force or output is None, missing=missing, **given)
     summary = found.summary
     if as_json:
         print_json(summary)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -85,6 +86,26 @@ def test_analyze_of_a_folder_fills_that_folder(results: Path) -> None:
     assert done.stderr == ""
     assert json.loads(done.stdout)["saturation"]["found"]
     assert (results.parent / "steps.csv").exists()
+
+
+def test_analyze_of_a_folder_leaves_the_files_that_are_there(tmp_path: Path) -> None:
+    results = write_results(tmp_path, range(50, 401, 50), 4)
+    report, steps = tmp_path / "report.html", tmp_path / "steps.csv"
+
+    def made(*words: str) -> dict[Path, int]:
+        CliRunner().invoke(cli, ["analyze", str(tmp_path), *words])
+        return {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+
+    first = made()
+    assert report in first
+    assert made("--no-plots") == made("--json") == first
+    steps.unlink()
+    second = made("--json")
+    assert steps in second
+    assert {path: at for path, at in second.items() if path != steps}.items() <= first.items()
+    assert made("--force")[report] > first[report]
+    os.utime(results)  # rows of a run that went on
+    assert made("--no-plots").keys() == first.keys() - {report, tmp_path / "hockeystick.png"}
 
 
 def test_an_existing_folder_is_not_overwritten(results: Path, tmp_path: Path) -> None:
