@@ -85,7 +85,7 @@ ACTING = {
     "sockets: tested with real servers and clients": {
         "replay/monitor": {"live_page"},
         "replay/senders": {"aiohttp_sender"},
-        "replay/senders/http1": {"sender"},
+        "replay/senders/http1": {"connection", "sender"},
         "replay/senders/http2": {"connection", "per_client"},
         "replay/servers": {"minimal"},
     },

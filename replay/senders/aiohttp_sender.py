@@ -32,7 +32,7 @@ from logreplay.replay.senders.digests import BodyReader, Digests, Read
 from logreplay.replay.senders.encode import default_headers, header_rows
 from logreplay.replay.senders.endpoint import HANDSHAKE_MARGIN_S, Endpoint
 from logreplay.replay.senders.errors import connect_fault, is_race, local_fault, loss_fault
-from logreplay.replay.senders.http1.sender import IDEMPOTENT, MAX_HEAD, TLS_UNSEEN, persists
+from logreplay.replay.senders.http1.connection import IDEMPOTENT, MAX_HEAD, TLS_UNSEEN, persists
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _LINE_ENDS: Final = b"\r\n"

@@ -4,7 +4,8 @@ from typing import Final
 
 from logreplay.replay.senders.contract import Exchange
 from logreplay.replay.senders.endpoint import Endpoint, Target
-from logreplay.replay.senders.http1.sender import Connection, TracedConnection, WireSender
+from logreplay.replay.senders.http1.connection import Connection, TracedConnection
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.senders.trace import describe
 from support.null_transport import Nowhere
 

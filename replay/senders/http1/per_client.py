@@ -34,7 +34,8 @@ from logreplay.replay.senders.contract import (
 from logreplay.replay.senders.descriptors import allow_descriptors
 from logreplay.replay.senders.digests import decoded_beginning, head_of, pairs_of
 from logreplay.replay.senders.endpoint import Endpoint, is_secure
-from logreplay.replay.senders.http1.sender import Connection, WireSender
+from logreplay.replay.senders.http1.connection import Connection
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.sessions.client_sessions import ClientSessions, SessionCounts, SessionPlan
 
 MAX_IDLE: Final = 20_000

@@ -26,7 +26,8 @@ from logreplay.replay.senders.digests import BodyReader, Digests
 from logreplay.replay.senders.encode import default_headers
 from logreplay.replay.senders.endpoint import Dialer, Endpoint
 from logreplay.replay.senders.errors import is_race
-from logreplay.replay.senders.http1.sender import IDEMPOTENT, UNNEEDED_NS
+from logreplay.replay.senders.http1.connection import IDEMPOTENT
+from logreplay.replay.senders.http1.sender import UNNEEDED_NS
 from logreplay.replay.senders.http2.client_state import UNKNOWN_LIMIT, ClientState
 from logreplay.replay.senders.http2.connection import Http2Connection, SpreadConnection
 from logreplay.replay.senders.http2.connection_state import ConnectionState

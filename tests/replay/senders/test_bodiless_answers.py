@@ -8,8 +8,9 @@ import uvloop
 
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
 from logreplay.replay.senders.contract import Exchange
+from logreplay.replay.senders.http1.connection import persists
 from logreplay.replay.senders.http1.per_client import ByClientSender, SessionSender
-from logreplay.replay.senders.http1.sender import WireSender, persists
+from logreplay.replay.senders.http1.sender import WireSender
 from logreplay.replay.sessions.client_sessions import SessionPlan
 from support.hostile_target import HINTS, LATE, head
 from support.raw_server import Exchange as RawExchange

@@ -10,7 +10,7 @@ import uvloop
 
 from logreplay.replay.senders import aiohttp_sender
 from logreplay.replay.senders.aiohttp_sender import AiohttpSender
-from logreplay.replay.senders.http1 import sender as wire
+from logreplay.replay.senders.http1 import connection as wire
 from logreplay.replay.senders.http1.sender import WireSender
 from support.hostile_target import CASES, CHUNKED, ENDLESS, HELLO, UNTIL_CLOSE, Case, Seen, sized
 from support.raw_server import Answer, Exchange, raw_server

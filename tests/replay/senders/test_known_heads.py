@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from logreplay.replay.senders.contract import ERROR_CODES
 from logreplay.replay.senders.digests import Digests
 from logreplay.replay.senders.endpoint import Endpoint, Target
-from logreplay.replay.senders.http1.sender import MOST_HEADS, Connection, DigestConnection, WireSender
+from logreplay.replay.senders.http1.connection import MOST_HEADS, Connection, DigestConnection
+from logreplay.replay.senders.http1.sender import WireSender
 from support.null_transport import Nowhere
 
 ENDPOINT = Endpoint(Target("http", "127.0.0.1", 80), ("127.0.0.1",))
