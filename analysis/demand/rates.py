@@ -14,6 +14,7 @@ from logreplay.analysis.statistics.quantiles import Ints
 
 MINUTE: Final = 60
 HOUR: Final = 3600
+_QUARTER: Final = 900
 WINDOWS: Final = {"second": 1, "minute": MINUTE, "hour": HOUR}
 """The windows whose busiest one is looked for, by name: seconds."""
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -175,9 +176,9 @@ def idle_before(instants: Ints, begins: Ints, lengths: Ints) -> Ints:
 
 def without_idle(table: pl.DataFrame, begins: Ints, lengths: Ints) -> pl.DataFrame:
     """The hours of a log, see `hours`, without the empty times (see `idle`)."""
-    ends = table["hour"].dt.epoch("s").to_numpy() + HOUR
-    low = np.maximum(ends - HOUR, ends[0] - int(table["covered"][0]))
-    empty = idle_before(low + table["covered"].to_numpy(), begins, lengths) - idle_before(low, begins, lengths)
+    begin, covered = table["hour"].dt.epoch("s").to_numpy(), table["covered"].to_numpy()
+    low = np.maximum(begin, begin[-1] - covered[:-1].sum())
+    empty = idle_before(low + covered, begins, lengths) - idle_before(low, begins, lengths)
     return table.with_columns(covered=pl.col("covered") - pl.Series(empty)).filter(pl.col("covered") > 0)
 
 
@@ -194,24 +195,19 @@ def hours(seconds: Ints, counts: Ints, zone: str) -> pl.DataFrame:
         ``hour`` (its start, in the zone), ``covered`` (seconds of it between the first and the last request),
         ``requests``, ``rate``, ``busiest_minute`` and ``busiest_second`` (requests/s; minutes of the clock).
     """
-    frame = pl.DataFrame({"second": seconds, "requests": counts}).with_columns(hour=_hour(pl.col("second"), zone))
-    minutes = frame.group_by("hour", pl.col("second") // MINUTE).agg(pl.col("requests").sum(), top=pl.max("requests"))
-    found = minutes.group_by("hour").agg(
+    begins = _hours(int(seconds[0]), int(seconds[-1]), zone)
+    frame = pl.DataFrame({"place": begins.searchsorted(seconds, "right") - 1, "second": seconds, "requests": counts})
+    minutes = frame.group_by("place", pl.col("second") // MINUTE).agg(pl.col("requests").sum(), top=pl.max("requests"))
+    found = minutes.group_by("place").agg(
         pl.col("requests").sum(),
         busiest_minute=pl.max("requests") / MINUTE,
         busiest_second=pl.max("top").cast(pl.Float64),
     )
-    ends = pl.Series([int(seconds[0]), int(seconds[-1])])
-    low, high = ends.to_frame("second").select(_hour(pl.col("second"), zone)).to_series()
-    every = pl.datetime_range(low, high, "1h", time_zone=zone, eager=True).dt.cast_time_unit("us").alias("hour")
-    begin = pl.col("hour").dt.epoch("s")
-    end = pl.min_horizontal(begin + HOUR, begin.shift(-1, fill_value=int(seconds[-1]) + 1), int(seconds[-1]) + 1)
-    covered = end - pl.max_horizontal(begin, int(seconds[0]))
+    covered = np.diff(np.maximum(begins, seconds[0]), append=seconds[-1] + 1)
+    every = pl.DataFrame({"place": np.arange(len(begins)), "hour": _clock(begins, zone), "covered": covered})
     return (
-        every.to_frame()
-        .join(found, on="hour", how="full", coalesce=True)  # some zones change their clock by half an hour
-        .sort("hour")
-        .with_columns(pl.col("requests", "busiest_minute", "busiest_second").fill_null(0), covered=covered)
+        every.join(found, on="place", how="left", maintain_order="left")
+        .with_columns(pl.col("requests", "busiest_minute", "busiest_second").fill_null(0))
         .with_columns(rate=pl.col("requests") / pl.col("covered"))
         .select("hour", "covered", "requests", "rate", "busiest_minute", "busiest_second")
     )
@@ -239,9 +235,24 @@ def week(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _hour(second: pl.Expr, zone: str) -> pl.Expr:
-    local = pl.from_epoch(second, "s").dt.cast_time_unit("us").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-    return local.dt.truncate("1h")
+def _clock(seconds: Ints, zone: str) -> pl.Series:
+    return (
+        pl.from_epoch(pl.Series(seconds), "s")
+        .dt.cast_time_unit("us")
+        .dt.replace_time_zone("UTC")
+        .dt.convert_time_zone(zone)
+    )
+
+
+def _hours(first: int, last: int, zone: str) -> Ints:
+    """When the hours of a clock begin, from that of the first second to that of the last.
+
+    A change of the clock begins one, too. Clocks are changed, and differ from UTC, by quarters of an hour.
+    """
+    quarters = np.arange(first // _QUARTER - 5, last // _QUARTER + 1) * _QUARTER
+    clock = _clock(quarters, zone).dt.replace_time_zone(None).dt.epoch("s").to_numpy()
+    begins = quarters[1:][(np.diff(clock // HOUR) != 0) | (np.diff(clock - quarters) != 0)]
+    return np.asarray(begins[begins.searchsorted(first, "right") - 1 :])
 
 
 def _in_window(seconds: Ints, counts: Ints, window: int) -> Ints:
