@@ -197,9 +197,9 @@ def _in_zone(local: pl.Series, zone: str) -> tuple[pl.Series, pl.Series]:
         there = moment.dt.replace_time_zone(zone, ambiguous=ambiguous, non_existent="null")
         return there.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
 
-    hour = pl.duration(hours=1)
+    day = pl.duration(days=1)  # the most that a clock skipped
     first, second = utc(pl.col("t"), "earliest"), utc(pl.col("t"), "latest")
-    skipped = utc(pl.col("t") - hour, "earliest") + hour
+    skipped = utc(pl.col("t") - day, "earliest") + day
     frame = local.to_frame("t").select(us=pl.coalesce(first, skipped), fold=(second - first))
     return frame["us"].to_physical(), frame["fold"].dt.total_microseconds().fill_null(0)
 
