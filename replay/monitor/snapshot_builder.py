@@ -53,6 +53,7 @@ class SnapshotBuilder:
         taken_up = (now.scheduled - before.scheduled) / seconds
         verdict, findings = self._judge(now)
         so_far, counted = _times(counters.response), self._past + now.started
+        totals = self._totals(counted, now.waiting)
         self.last = replace(
             self.last,
             stage=stage,
@@ -61,7 +62,7 @@ class SnapshotBuilder:
             elapsed=round(now.elapsed, 3),
             rate=Rates(
                 round(taken_up if stage.rate is None else stage.rate, 3),
-                round((now.sent - before.sent) / seconds, 3),
+                round((totals.sent - self.last.totals.sent) / seconds, 3),
                 round((counters.completed - past.completed) / seconds, 3),
             ),
             response=_times(counters.response - past.response),
@@ -69,7 +70,7 @@ class SnapshotBuilder:
             so_far=so_far,
             in_flight=now.in_flight,
             load=now.level,
-            totals=_totals(counted, now.waiting),
+            totals=totals,
             durations=_durations(counted),
             verdict=verdict,
             findings=findings,
@@ -98,7 +99,7 @@ class SnapshotBuilder:
             second=self.last.second if self._began is None else round(at - self._began, 3),
             so_far=so_far,
             in_flight=0,
-            totals=_totals(counted),
+            totals=self._totals(counted),
             durations=_durations(counted),
             verdict=str(outcome.health.verdict),
             findings=tuple(finding.text for finding in outcome.health.findings),
@@ -117,6 +118,18 @@ class SnapshotBuilder:
         level = self.last.stage.level
         return () if level is None else (TimePoint(level, so_far.p50, so_far.p99, state),)
 
+    def _totals(self, counted: Counters, waiting: int = 0) -> Totals:
+        """The counts; requests that HTTP/2 puts back into a queue have been sent, or the counter would decrease."""
+        totals = Totals(
+            scheduled=counted.ended + waiting,
+            **{name: getattr(counted, name) for name in _COPIED},
+            errors=dict(counted.errors.most_common()),
+            status=dict(sorted(counted.status.items())),
+            buckets=tuple(counted.response.up_to(BOUNDS)),
+            seconds=round(counted.response.seconds, 3),
+        )
+        return replace(totals, sent=max(totals.sent, self.last.totals.sent))
+
     def _judge(self, now: Progress) -> tuple[str, tuple[str, ...]]:
         """The verdict on the requests that have ended by now."""
         evidence = RunEvidence(
@@ -132,17 +145,6 @@ class SnapshotBuilder:
         health = judge(evidence)
         told = (finding.text for finding in health.findings if finding.severity is not Severity.INFO)
         return str(health.verdict), tuple(told)
-
-
-def _totals(counted: Counters, waiting: int = 0) -> Totals:
-    return Totals(
-        scheduled=counted.ended + waiting,
-        **{name: getattr(counted, name) for name in _COPIED},
-        errors=dict(counted.errors.most_common()),
-        status=dict(sorted(counted.status.items())),
-        buckets=tuple(counted.response.up_to(BOUNDS)),
-        seconds=round(counted.response.seconds, 3),
-    )
 
 
 def _durations(counted: Counters) -> tuple[DurationSeries, ...]:

