@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -267,6 +268,8 @@ def read(source: Source, executor: Executor | None = None, sampled: float = 0.0)
         helpers: AbstractContextManager[Executor] = nullcontext(executor) if executor else ThreadPoolExecutor(_READERS)
         with suppress(NotApart), helpers as readers:
             return _gathered(source, _in_order(readers, cut), sampled, room=cut[-1].end // _SHORTEST_ROW)
+    if not isinstance(source, str | Path):
+        source = sources.typed(source)
     more = (TRACE_ID,) if TRACE_ID in sources.columns_of(source) else ()
     return _gathered(source, (compact(rows.lazy()).collect() for rows in sources.batches(source, *more)), sampled)
 

@@ -23,6 +23,7 @@ from logreplay.core.rows import FORMS, names_in, read_batches, to_the_end
 if TYPE_CHECKING:
     import pandas as pd
 
+Table: TypeAlias = "pl.LazyFrame | pl.DataFrame | pd.DataFrame"
 Source: TypeAlias = "str | Path | pl.LazyFrame | pl.DataFrame | pd.DataFrame"
 """Results that can be analysed: a file, the folder of its ``results.csv``, or a table of result rows."""
 
@@ -107,8 +108,8 @@ class OpenedRows:
                 if path.exists() and (rows := pias.result_rows(path)) is not None:
                     return cls([name for name in rows.columns if name != REASON], rows.lazy())
                 raise
-        if not isinstance(source, pl.LazyFrame):
-            source = _typed(source if isinstance(source, pl.DataFrame) else from_pandas(source)).lazy()
+        source = typed(source)
+        source = source.lazy() if isinstance(source, pl.DataFrame) else source
         names = source.collect_schema().names()
         if missing := [name for name in ("latency", "xfertime", "rc") if name not in names]:
             raise UsageError(f"results: no column {', '.join(missing)}; pass what logreplay.analysis.load returned")
@@ -131,13 +132,19 @@ class OpenedRows:
         return min((start for start in starts if start), default=None)
 
 
+def typed(source: Table) -> pl.LazyFrame | pl.DataFrame:
+    """A table in memory with the types of a result log: what is opened more than once is converted once."""
+    if isinstance(source, pl.LazyFrame):
+        return source
+    return _typed(source if isinstance(source, pl.DataFrame) else from_pandas(source))
+
+
 def _typed(table: pl.DataFrame) -> pl.DataFrame:
-    """A table whose columns have the types of a result log."""
     made = []
-    for column in (each for each in table if each.name in SCHEMA):
+    for column in (each for each in table if SCHEMA.get(each.name, each.dtype) != each.dtype):
         values = pl.Series(column.name, map(str, column)) if column.dtype == pl.Object else column
-        made.append(typed := values.cast(SCHEMA[column.name], strict=False))
-        for row in (typed.is_null() & column.is_not_null()).arg_true().head(1):
+        made.append(cast := values.cast(SCHEMA[column.name], strict=False))
+        for row in (cast.is_null() & column.is_not_null()).arg_true().head(1):
             raise UsageError(f"results: row {row}, column {column.name}: {column[row]!r}: expected a number")
     return table.with_columns(made)
 

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from matplotlib.figure import Figure
 
 import logreplay.analysis as analysis
+from logreplay.analysis.input import sources
 from logreplay.analysis.output.plots.hockey_stick import GREY, RED
 from logreplay.analysis.output.plots.overlay import shown
 from logreplay.core.errors import LogreplayError
+from logreplay.core.frames import from_pandas
 from logreplay.core.record import CORE_COLUMNS, RESULT_COLUMNS
 from support.simulated_results import write_results
 
@@ -51,6 +54,19 @@ def test_a_table_and_its_file_say_the_same(path: Path, loaded: pd.DataFrame) -> 
     pd.testing.assert_frame_equal(analysis.seconds(path), analysis.seconds(loaded))
     pd.testing.assert_frame_equal(analysis.steps(path.parent), analysis.steps(loaded))
     assert analysis.saturation(path).sentence == analysis.saturation(loaded).sentence
+
+
+def test_a_table_of_pandas_is_converted_once(loaded: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was converted five times: for its columns, for its start and for its rows."""
+    converted: list[pd.DataFrame] = []
+
+    def counted(table: pd.DataFrame) -> pl.DataFrame:
+        converted.append(table)
+        return from_pandas(table)
+
+    monkeypatch.setattr(sources, "from_pandas", counted)
+    assert analysis.seconds(loaded)["offered"].sum() == len(loaded)
+    assert len(converted) == 1
 
 
 def test_a_part_of_a_run_can_be_analysed(loaded: pd.DataFrame) -> None:
