@@ -102,6 +102,7 @@ def test_the_summary_of_a_run_says_up_to_which_share_its_times_are_valid_and_why
     }  # fmt: skip
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_the_table_and_the_report_of_a_sweep_show_lag_in_their_cells(tmp_path: Path) -> None:
     (tmp_path / "results.csv").write_bytes(to_csv(run(rates=(100, 200)), header=True))
     summary, steps = write_folder(tmp_path / "results.csv", tmp_path)

@@ -27,14 +27,15 @@ def trials(void: Sequence[int]) -> dict[str, object]:
     return {"slo": {"trials": found}}
 
 
-def searched(folder: Path, void: Sequence[int], seconds: int = 4) -> Analysis:
+def searched(folder: Path, void: Sequence[int]) -> Analysis:
     """A search of which these trials were void, as it is read from its files."""
     folder.mkdir(exist_ok=True)
-    results = write_results(folder, RATES, seconds)
+    results = write_results(folder, RATES, 4)
     (folder / "summary.json").write_text(json.dumps(trials(void)))
     return analyse(results)
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_a_void_trial_is_shown_as_invalid_and_not_as_overloaded(tmp_path: Path) -> None:
     found = searched(tmp_path, [2, 3])
     assert found.steps["verdict"].to_list() == ["stable", "stable", "void", "void", "stable", "stable"]
@@ -64,6 +65,7 @@ def test_a_rate_of_which_one_trial_was_void_is_judged_by_the_others(tmp_path: Pa
     assert found.verdict.sentence.startswith("not enough data: 4 rates have 100 requests or more")
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_a_search_of_void_trials_only_has_no_verdict(tmp_path: Path) -> None:
     found = searched(tmp_path, range(6))
     assert found.verdict.sentence.startswith("not enough data")
@@ -73,9 +75,11 @@ def test_a_search_of_void_trials_only_has_no_verdict(tmp_path: Path) -> None:
 
 
 def test_void_trials_are_not_compared(tmp_path: Path) -> None:
-    for name in "ab":
-        searched(tmp_path / name, [1, 2, 3] if name == "b" else [], 30)
-    (tmp_path / "b" / "results.csv").write_bytes((tmp_path / "a" / "results.csv").read_bytes() + b"\n")
+    for name, void in {"a": [], "b": [1, 2, 3]}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "summary.json").write_text(json.dumps(trials(void)))
+    results = write_results(tmp_path / "a", RATES, 20).read_bytes()
+    (tmp_path / "b" / "results.csv").write_bytes(results + b"\n")
     found = compare(tmp_path / "a", tmp_path / "b")
     assert list(found.steps) == [100, 150, 200]
     assert f"{tmp_path / 'b'}: 3 invalid trials are left out" in found.notes

@@ -52,7 +52,7 @@ def test_the_routes_of_a_sweep_have_a_row_for_each_step(results: Path, tmp_path:
     assert routes["requests"].sum() == summary["requests"]["scheduled"]
 
 
-def test_without_pictures_there_is_none(results: Path, tmp_path: Path) -> None:
+def test_without_drawing_there_is_none(results: Path, tmp_path: Path) -> None:
     write_folder(results, tmp_path, plots=False)
     assert not (tmp_path / "hockeystick.png").exists()
 
@@ -96,6 +96,7 @@ def test_steps_have_the_mean_of_each_watched_figure(results: Path, tmp_path: Pat
     assert pl.read_csv(tmp_path / "steps.csv")["watch_cpu"].null_count() == 0
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_a_log_whose_name_is_no_text_is_named_in_the_report(results: Path, tmp_path: Path) -> None:
     write_folder(results, tmp_path, About("caf\udce9.log", "http://127.0.0.1:8080"))
     assert "caf?.log" in (tmp_path / "report.html").read_text("utf-8")

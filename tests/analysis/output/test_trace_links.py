@@ -33,6 +33,7 @@ def linked(text: str) -> list[str]:
     return re.findall(r'<a href="([^"]*)" rel="noreferrer">[0-9a-f]{32}</a>', text)
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_sampled_requests_are_linked_and_the_slowest_of_them_have_a_table(traced: pl.DataFrame, tmp_path: Path) -> None:
     about = About(options={"trace": SHARE, "trace_url": URL})
     analysis = analyse(traced, about)
@@ -63,7 +64,7 @@ def test_sampled_requests_are_linked_and_the_slowest_of_them_have_a_table(traced
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["options"]["trace_url"] == "http://t/{trace_id}"
 
 
-@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.usefixtures("without_drawing")
 def test_a_log_without_traces_has_no_column_for_them(traced: pl.DataFrame) -> None:
     analysis = analyse(traced.select(*RESULT_COLUMNS), About(options={"trace_url": URL}))
     assert ">trace</th>" not in html.html(analysis)
@@ -71,7 +72,7 @@ def test_a_log_without_traces_has_no_column_for_them(traced: pl.DataFrame) -> No
     assert "slowest_sampled" not in analysis.summary
 
 
-@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.usefixtures("without_drawing")
 @pytest.mark.parametrize(
     "url", ["javascript:alert(1)//{trace_id}", 'https://"><script>{trace_id}', 7, None, "https://t/"]
 )

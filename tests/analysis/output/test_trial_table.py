@@ -50,6 +50,7 @@ def test_each_trial_has_its_rate_how_long_it_was_held_its_verdict_with_the_reaso
     assert third["over 300 ms"] == "–"
 
 
+@pytest.mark.usefixtures("without_drawing")
 def test_the_report_of_a_search_has_its_trials_after_its_answer_and_before_its_pictures(tmp_path: Path) -> None:
     page = html.html(analyse(write_results(tmp_path, (100, 200, 400), 4), About(more=searched())))
     places = [page.index(text) for text in ("<h1>", "<h2>Trials</h2>", '<section class="pictures">')]
@@ -58,6 +59,7 @@ def test_the_report_of_a_search_has_its_trials_after_its_answer_and_before_its_p
     assert ">100/s, trial 1<" in page  # the steps have the same numbers
 
 
+@pytest.mark.usefixtures("without_drawing")
 @pytest.mark.parametrize(
     ("more", "line"),
     [
@@ -81,7 +83,7 @@ def test_the_report_of_a_search_begins_with_its_answer_in_one_line_and_draws_its
     assert pictures.bound_of(found.summary) == 0.3
 
 
-@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.usefixtures("without_drawing")
 @pytest.mark.parametrize("lacking", ["demand", "held_s", "held_rate", "trials"])
 def test_the_report_of_a_search_is_written_from_a_summary_that_lacks_a_figure(tmp_path: Path, lacking: str) -> None:
     """As that of an older version, which had no demand."""
@@ -100,7 +102,7 @@ def test_the_trials_of_a_search_for_users_have_numbers_of_users(tmp_path: Path) 
     assert [row["rate"] for row in trial_rows(found.summary, found.steps)] == ["100", "200", "400"]
 
 
-@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.usefixtures("without_drawing")
 @pytest.mark.parametrize(
     "slo",
     [

@@ -43,8 +43,11 @@ def at(run: Analysis, rate: float) -> dict[str, Any]:
 
 
 def test_the_ranges_hold_the_percentile_and_the_truth() -> None:
-    runs = [analysed(SWEEP, 40, seed) for seed in range(10)]
-    truth = at(analysed([125.0], 3000, 99), 125)
+    runs = [analysed([50.0, 125.0, 200.0, 225.0, 300.0], 40, seed) for seed in range(10)]
+    arrived = np.cumsum(np.random.default_rng(99).exponential(1 / 125, 300_000))
+    work = np.random.default_rng(98).exponential(0.016, len(arrived))
+    times = simulate.waits(arrived, work, 4) + work
+    truth = {f"p{percent}": np.percentile(times, percent) for percent in (50, 90, 99)} | {"mean": times.mean()}
     for name in ("p50", "p90", "p99", "mean"):
         steps = [at(run, 125) for run in runs]
         ends = [(step[f"{name}_low"], step[name], step[f"{name}_high"]) for step in steps]

@@ -2,7 +2,9 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +20,14 @@ from logreplay.analysis.verdict.ratio_interval import NO_DIFFERENCE, Change
 from logreplay.core.errors import LogreplayError
 
 
-def run(seed: int, *, slower: float = 1.0, rates: list[float] | None = None, seconds: float = 60) -> pl.DataFrame:
+def run(seed: int, *, slower: float = 1.0, rates: Sequence[float] = (150,), seconds: float = 60) -> pl.DataFrame:
     """One run of the same log: the same arrivals and work, times that differ by chance and by a factor."""
-    arrivals = simulate.sweep(rates or [150], seconds, np.random.default_rng(77))
+    return _simulated(seed, slower, tuple(rates), seconds)
+
+
+@cache
+def _simulated(seed: int, slower: float, rates: tuple[float, ...], seconds: float) -> pl.DataFrame:
+    arrivals = simulate.sweep(rates, seconds, np.random.default_rng(77))
     count = len(arrivals.scheduled)
     work = np.random.default_rng(78).exponential(0.016, count) * np.random.default_rng(seed).lognormal(0, 0.1, count)
     return simulate.results(arrivals, slower * (simulate.waits(arrivals.scheduled, work, 4) + work))
